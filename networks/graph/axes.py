@@ -391,14 +391,16 @@ def held(loop: Iterable[Node]) -> tuple[Node, Node, Node] | None:
 
 
 def zeros(node: Node) -> bool:
-    """Whether a node with a time axis is zero whatever the data are: something multiplied by a constant 0."""
+    """Whether a node with a time axis is zero whatever the data are: multiplied by a constant 0, or less itself."""
     for _ in range(8):
         if node.operation in ("SumColumnElements", "Slice", "RowSlice", "Pass", "Negate") and node.inputs:
             node = node.input(0)
         elif node.operation == "ReconcileDynamicAxis" and _fixed(node.input(0)) is not None:
             return _fixed(node.input(0)) == 0
-        elif node.operation == "ElementTimes":
+        elif node.operation in ("ElementTimes", "Times", "TransposeTimes"):
             return any(_fixed(source) == 0 for source in node.connected)
+        elif node.operation == "Minus":
+            return node.input(0) is node.input(1)
         else:
             return False
     return False

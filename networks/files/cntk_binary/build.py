@@ -9,14 +9,11 @@ import numpy as np
 
 from cntk_config.base.diagnostics import UserError
 from networks import nodes
-from networks.files.cntk_binary.records import NotSupported, Record, Records
+from networks.files.cntk_binary.records import WITHOUT, NotSupported, Record, Records
 from networks.files.cntk_binary.rules import DELAYS, rule
 from networks.files.cntk_binary.target import Builder, Refusal, Refused, Target
 from networks.graph import shapes
 from networks.graph.network import Network, Node, NodeTable, ValidatedNetwork
-
-WITHOUT = "in CNTK, save a model without it: combine ([a function in front of it]).save (file)"
-"""What to do where an operation has no counterpart."""
 
 _LISTED = 5
 

@@ -238,6 +238,8 @@ def _row_stack(t: Target) -> Node:
 def _reduce(t: Target) -> Node:
     (x,) = t.inputs(1)
     axes, reduction = t.attributes["axes"], t.attributes["reduction"]
+    if t.input_record(0).operation == "UnpackSequence":
+        return _reduced_steps(t, x)
     kinds = {axis.kind for axis in axes}
     if kinds in ({"all"}, {"batch"}) and reduction in _ONE_BY_ONE:
         samples = x if kinds == {"batch"} else t.add("ReduceElements", [x], ".samples", reductionOp=reduction, axis=0)
@@ -270,6 +272,64 @@ def _reduce(t: Target) -> Node:
 
 _ONE_BY_ONE = ("Sum", "LogSum", "Max", "Min", "Mean", "Prod")
 """Reductions over several axes that may be taken over one axis after the other."""
+
+
+# ---- reductions over the steps of a sequence, which later programs write as those over an axis that holds the steps
+
+_STEPS = ("Sum", "Prod", "Max", "Min", "LogSum")
+
+
+def _unpacked(t: Target) -> Node:
+    """The sequence itself, if everything that takes its steps as an axis reduces that axis."""
+    (x,) = t.inputs(1)
+    records = t.builder.records
+    users = [record for record in records.records.values() if t.record.name in record.inputs]
+    if any(t.record.name in names for names in records.groups.values()) or not users:
+        raise t.refuse("its value", _UNPACKED)
+    for user in users:
+        axes = user.attributes.get("axes", ())
+        last = len(axes) == 1 and axes[0].kind == "static" and axes[0].number in (-1, len(t.shape(x)))
+        if user.operation != "ReduceElements" or not last:
+            raise t.refuse(f"taken by {user.operation} '{user.name}'", _UNPACKED)
+        if user.attributes["reduction"] not in _STEPS:
+            raise t.refuse(f"{user.attributes['reduction']} over the steps and the padding", _UNPACKED)
+        if user.attributes["reduction"] == "Sum" and t.attributes["padding"]:
+            raise t.refuse(f"the sum of a padding of {t.attributes['padding']:g}", _UNPACKED)
+    return x
+
+
+_UNPACKED = "only sequence.reduce_sum, reduce_max and other reductions over the steps are possible"
+
+
+def _reduced_steps(t: Target, x: Node) -> Node:
+    """A recurrence over the steps, and its value in the last one."""
+    reduction, shape = t.attributes["reduction"], t.shape(x)
+    zeros = t.add("ReconcileDynamicAxis", [t.number(0, ".zero"), x], ".zeros", broadcast=True)
+    before = _previous(t, "PastValue", None, ".before", 1 if reduction == "Prod" else 0, shape)
+    if reduction in ("Sum", "Prod"):
+        total = t.add({"Sum": "Plus", "Prod": "ElementTimes"}[reduction], [before, x], ".total")
+    else:
+        first = _previous(t, "PastValue", zeros, ".first", 1, (1,))
+        if reduction == "LogSum":
+            both = t.add("LogPlus", [before, x], ".both")
+        else:
+            better = t.add({"Max": "Greater", "Min": "Less"}[reduction], [before, x], ".better")
+            both = t.add("If", [better, before, x], ".both")
+        total = t.add("If", [first, x, both], ".total")
+    before.inputs.insert(0, total)
+    steps = t.add("Where", [_previous(t, "FutureValue", zeros, ".last", 1, (1,))], ".steps")
+    index = t.add("PackedIndex", [total, steps], ".index")
+    keep = t.attributes["keepDimensions"]
+    end = t.add("GatherPacked", [index, total], ".end" if keep else "")
+    return _shaped(t, end, (*shape, 1)) if keep else end
+
+
+def _previous(t: Target, operation: str, x: Node | None, suffix: str, initial: float, shape: Shape) -> Node:
+    """A delay by one step; that of a loop gets its input later."""
+    node = t.add(operation, [] if x is None else [x], suffix, timeStep=1, defaultHiddenActivity=initial)
+    node.options.pop("delayTime", None)
+    node.shape, node.options["rows"] = shape, shapes.size(shape)
+    return node
 
 
 # ---- shapes
@@ -390,15 +450,22 @@ def _elu(t: Target) -> Node:
 def _pow(t: Target) -> Node:
     x, _ = t.inputs(2)
     exponent = t.constant(1)
-    if exponent == 2:
-        t.use_up(1)
-        return t.add("ElementTimes", [x, x])
-    kind = {0.5: "Sqrt", -1.0: "Reciprocal"}.get(exponent) if exponent is not None else None
-    if kind is None:
+    root = exponent in (0.5, -0.5)
+    count = 1 if root else abs(exponent or 0)
+    if exponent is None or not (root or (float(exponent).is_integer() and 0 < count <= _LARGEST_POWER)):
         shown = "an exponent that is not constant" if exponent is None else f"the exponent {exponent:g}"
-        raise t.refuse(shown, "the exponents 2, 0.5 and -1 are possible")
+        raise t.refuse(shown, f"whole exponents from -{_LARGEST_POWER} to {_LARGEST_POWER}, 0.5 and -0.5 are possible")
     t.use_up(1)
-    return t.add(kind, [x])
+    power = t.add("Sqrt", [x], ".root" if exponent < 0 else "") if root else x
+    for number in range(2, int(count) + 1):
+        power = t.add("ElementTimes", [power, x], "" if number == exponent else f".power{number}")
+    if exponent < 0:
+        return t.add("Reciprocal", [power])
+    return t.add("Pass", [x]) if exponent == 1 else power
+
+
+_LARGEST_POWER = 16
+"""The largest exponent that becomes products."""
 
 
 def _dropout(t: Target) -> Node:
@@ -473,6 +540,7 @@ _RULES: dict[str, Rule] = {
     "PastValue": _delay,
     "FutureValue": _delay,
     "TransposeDimensions": _transpose,
+    "UnpackSequence": _unpacked,
     "Slice": _slice,
     "RowStack": _row_stack,
     "RowRepeat": _row_repeat,

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, cast
 
 from networks.files.cntk_binary.dictionary import FREE, INFERRED, UNKNOWN, Array, AxisValue, Table, parse_dictionary
-from networks.files.cntk_binary.records import BATCH_AXIS, HALF_NOTE, BadFile, NotSupported, Record, Records
+from networks.files.cntk_binary.records import BATCH_AXIS, HALF_NOTE, WITHOUT, BadFile, NotSupported, Record, Records
 from networks.files.cntk_binary.v2_names import Named, assign_names
 from networks.files.cntk_binary.v2_operations import BLOCK, CAST, COMBINE, NO_OP, OPERATIONS, PASS, Operation, is_batch
 from networks.graph.shapes import Shape
@@ -269,7 +269,10 @@ class _Model:
                 raise BadFile(f"the function '{function.uid}' has {len(function.inputs)} inputs", function.at)
             return None if self._has_two_names(function) else function.inputs[0]
         if k:
-            raise NotSupported(f"output {k} of {function.operation.name} '{function.name or function.uid}'")
+            raise NotSupported(
+                f"output {k} of {function.operation.name} '{function.name or function.uid}' is not available here",
+                WITHOUT,
+            )
         return None
 
     def _has_two_names(self, alias: Function) -> bool:

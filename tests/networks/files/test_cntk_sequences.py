@@ -325,3 +325,84 @@ def test_reductions_over_the_minibatch(operation, over, helpers):
     if over.startswith("all of a s"):
         network = read_cntk(f.content("Reduced2"), precision="double")
         assert_gradients(helpers, network, "z", batch_of(network, x=data))
+
+
+# ---- what earlier and later programs wrote in place of these functions
+
+
+def _of_all(f, x):
+    return f.function(39, "All1", x, axis=v.ALL_STATIC, reductionOpName="Sum")
+
+
+ZEROS = {
+    "a sum minus itself": lambda f, x: f.function(20, "Zeros2", _of_all(f, x), "All1_Output_0"),
+    "a sparse input times zeros": lambda f, x: f.function(32, "Zeros2", x, f.constant("no", np.zeros(2)), outputRank=1),
+    "a row of zeros times it": lambda f, x: f.function(31, "Zeros2", f.constant("no", np.zeros((1, 2))), x),
+    "a sum times zero": lambda f, x: f.function(21, "Zeros2", _of_all(f, x), f.constant("no", 0.0)),
+}
+
+
+@pytest.mark.parametrize("zeros", ZEROS)
+def test_the_last_step_in_other_words_goes_with_a_label_of_the_sequence(zeros):
+    f = v.Writer(double=True)
+    x = f.input("x", 2)
+    flag = f.function(38, "Last3", ZEROS[zeros](f, x), f.constant("one", 1.0), offset=1)
+    index = f.function(28, "Index5", x, f.function(13, "Where4", flag))
+    end = f.function(29, "Gather6", x, index)
+    z = f.function(31, "Times7", f.parameter("W", [[1.0, 2.0], [-3.0, 4.0]]), end, name="z")
+    f.function(35, "Loss8", z, f.input("label", 2, axes=[v.BATCH]), name="ce")
+    f.function(44, "Both9", z, "Loss8_Output_0")
+    labels = [np.array([[0.0, 1.0]])] * len(X)
+    assert_sequences(evaluate(f, "Both9", x=X, label=labels), [x[-1:] @ [[1.0, -3.0], [2.0, 4.0]] for x in X])
+
+
+OVER_STEPS = {
+    "Sum": lambda x: x.sum(axis=0),
+    "Prod": lambda x: x.prod(axis=0),
+    "Max": lambda x: x.max(axis=0),
+    "Min": lambda x: x.min(axis=0),
+    "LogSum": lambda x: np.log(np.exp(x).sum(axis=0)),
+}
+
+
+@pytest.mark.parametrize("reduction", OVER_STEPS)
+@pytest.mark.parametrize("keep", [False, True])
+def test_reductions_over_the_steps(reduction, keep, helpers):
+    """CNTK 2.1 and later: the steps become an axis, which is reduced."""
+    f = v.Writer(double=True)
+    x = f.function(21, "Scaled1", f.input("x", 2), f.parameter("p", [1.5, -1.0]))
+    steps = f.function(72, "Steps2", x, sequenceUnpackPaddingValue=0.0, sequenceUnpackSuppressMaskOutput=True)
+    axis = v.static(1 if keep else -1)
+    f.function(39, "Reduced3", steps, axis=axis, reductionOpName=reduction, reductionKeepDimensions=keep, name="z")
+    expected = [OVER_STEPS[reduction](x * [1.5, -1.0]) for x in X]
+    assert_sequences(evaluate(f, "Reduced3", x=X), [e.reshape(1, 1, 2) if keep else e[None] for e in expected])
+    network = read_cntk(f.content("Reduced3"), precision="double")
+    assert (network["z"].axis, network["z"].shape) == (ONE, (2, 1) if keep else (2,))
+    if not keep:
+        f.function(34, "Loss4", "Reduced3_Output_0", f.input("y", 2, axes=[v.BATCH]), name="loss")
+        network = read_cntk(f.content("Loss4"), precision="double")
+        assert_gradients(helpers, network, "loss", batch_of(network, x=X, y=[x[:1] for x in X]))
+
+
+def test_what_else_takes_the_steps_as_an_axis_is_refused():
+    def refused(root, make, **attributes):
+        f = v.Writer(double=True)
+        f.function(72, "Steps", f.input("x", 2), name="steps", **attributes)
+        make(f)
+        with pytest.raises(UserError) as caught:
+            read_cntk(f.content(root))
+        return f"{caught.value} {caught.value.hint}"
+
+    def reduced(axis, how):
+        return lambda f: f.function(39, "z", "Steps_Output_0", axis=axis, reductionOpName=how)
+
+    assert "UnpackSequence ('steps': its value)" in refused("Steps", lambda f: None)
+    assert "only sequence.reduce_sum" in refused("Steps", lambda f: None)
+    assert "taken by Negate 'z'" in refused("z", lambda f: f.function(0, "z", "Steps_Output_0"))
+    assert "taken by ReduceElements 'z'" in refused("z", reduced(v.static(0), "Sum"))
+    assert "taken by ReduceElements 'z'" in refused("z", reduced(v.ALL_STATIC, "Sum"))
+    assert "Mean over the steps and the padding" in refused("z", reduced(v.static(-1), "Mean"))
+    assert "the sum of a padding of 3" in refused("z", reduced(v.static(-1), "Sum"), sequenceUnpackPaddingValue=3.0)
+    text = refused("z", lambda f: f.function(0, "z", "Steps_Output_1"))
+    assert "output 1 of UnpackSequence 'steps' is not available here" in text
+    assert "save a model without it" in text

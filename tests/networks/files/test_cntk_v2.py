@@ -281,8 +281,17 @@ def one(op, *shape, build=None, inputs=("Input_x",), **attributes):
     return f.content("F1")
 
 
-NOT_HERE = [61, 63, 66, 68, 70, 71, 72, 73, 74, 76, 77, 78, 79, 80, 81, 82, 83, 85, 86, 87, 90, 91, 92,
+NOT_HERE = [61, 63, 66, 68, 70, 71, 73, 74, 76, 77, 78, 79, 80, 81, 82, 83, 85, 86, 87, 90, 91, 92,
             93, 94, 95, 96, 97]  # fmt: skip
+
+
+@pytest.mark.parametrize("exponent", [0.0, 0.3, 17.0, -17.0])
+def test_exponents_without_counterpart(exponent):
+    f = v.Writer(double=True)
+    f.function(69, "F", f.input("x", 2), f.constant("e", exponent), name="z")
+    with pytest.raises(UserError, match="the exponent") as caught:
+        read_cntk(f.content("F"))
+    assert "whole exponents from -16 to 16" in str(caught.value.hint)
 
 
 def test_operations_without_counterpart():
