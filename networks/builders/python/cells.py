@@ -29,6 +29,7 @@ class Cell:
         samples: of batch normalisation, the samples seen in training.
         holder: what is training it.
         frozen: a parameter that is not trained any more.
+        is_array: it started with an array that a program gave, so that its `Start` says nothing.
         dtype: of a leaf, the precision that it was made with; None: that of the network.
         alone: of a leaf without `dtype`, its precision in a network whose other leaves say nothing, either.
     """
@@ -37,8 +38,13 @@ class Cell:
     samples: int = 0
     holder: Holder | None = None
     frozen: bool = False
+    is_array: bool = False
     dtype: np.dtype[Any] | None = None
     alone: np.dtype[Any] | None = None
+
+    def start_with(self, array: NDArray[Any]) -> None:
+        """Start with an array that a program gave."""
+        self.value, self.is_array = array, True
 
     def current(self) -> NDArray[Any] | None:
         """The value, that of a training under way as well."""

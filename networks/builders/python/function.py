@@ -35,9 +35,9 @@ from networks.builders.python.checks import (
 )
 from networks.builders.python.defaults import DOUBLE, SINGLE, chosen_dtype
 from networks.builders.python.graph import Model
-from networks.builders.python.nodes import CASTS, INPUTS, DataAxes, Input
+from networks.builders.python.nodes import CASTS, INPUTS, DataAxes, Input, ordered
 from networks.builders.python.per_sample import keep_criterion, per_sample
-from networks.builders.python.recipes import is_open, is_recipe, resolve, shape_of
+from networks.builders.python.recipes import Build, is_open, is_recipe, resolve, shape_of
 from networks.files.model_file import load_model as load_network
 from networks.files.model_file import save_model
 from networks.graph.network import Network, ValidatedNetwork
@@ -312,17 +312,20 @@ class Function:
 
         Of a function of placeholders only where the shapes of these are known.
         """
-        found = tuple(one for one in self._leaves() if one.is_parameter)
+        return self._with_values(one for one in self._leaves() if one.is_parameter)
+
+    @property
+    def constants(self) -> tuple[Function, ...]:
+        """What it depends on and training does not change; see `parameters`."""
+        return self._with_values(one for one in self._leaves() if one.is_constant)
+
+    def _with_values(self, leaves: Iterable[Function]) -> tuple[Function, ...]:
+        found = tuple(leaves)
         if any(cell_of(one.root).value is None for one in found):
             known = [one.root.shape is not None and 0 not in one.root.shape for one in self.placeholders]
             if all(known):
                 _ = (self._of_inputs() if known else self).model
         return found
-
-    @property
-    def constants(self) -> tuple[Function, ...]:
-        """What it depends on and training does not change."""
-        return tuple(one for one in self._leaves() if one.is_constant)
 
     def _all(self) -> list[NodeValue]:
         return resolve(self.roots)
@@ -491,6 +494,8 @@ class Function:
         if how != "share" and not self.placeholders:
             _ = self.parameters  # random ones have their values from now on, so that both start alike
         order = self._all()
+        if how != "share":
+            graph.give_seeds(self.roots, order)  # where shapes are not known, the same seeds
         changed = _above(order, set(copies))
         for one in order:
             if one not in copies and (_has_value(one) if how != "share" else False):
@@ -503,6 +508,8 @@ class Function:
                 continue  # the copy has the same inputs
             copies[one] = _copied(one)
             made.append(one)
+            if is_recipe(one) and how != "share":
+                copies[one].options["build"] = _of_copies(one.options["build"], copies, how == "freeze")
         for one in made:
             copies[one].inputs = tuple(copies.get(source, source) for source in calls.inputs_of(one))
             keep_criterion(copies[one], one, copies)
@@ -924,7 +931,8 @@ def _leaf(shape: Shape | None, init: Any, dtype: Any, label: str) -> NodeValue:
     array = np.array(array)
     node = NodeValue(operation, calls.origin(label), shape=tuple(reversed(array.shape)))
     node.start = Start("fixedValue", value=0.0)
-    cell_of(node).value, cell_of(node).dtype = array, dtype
+    cell_of(node).start_with(array)
+    cell_of(node).dtype = dtype
     return node
 
 
@@ -1094,7 +1102,40 @@ def _copied_parameter(node: NodeValue, freeze: bool) -> NodeValue:
     found.start = copy.copy(node.start)
     cell, value = cell_of(found), cell_of(node).current()
     cell.value, cell.frozen = None if value is None else np.array(value), freeze or cell_of(node).frozen
+    cell.is_array = cell_of(node).is_array
     return found
+
+
+def _of_copies(build: Build, copies: dict[NodeValue, NodeValue], freeze: bool) -> Build:
+    """What makes the node of a recipe, with copies of the parameters that the recipe itself brings along.
+
+    Args:
+        build: makes the node of the recipe that was copied.
+        copies: the copies of nodes that were made so far; those of parameters are added.
+        freeze: whether the copies are not trained.
+    """
+
+    def make(operands: tuple[NodeValue, ...]) -> NodeValue:
+        made = build(operands)
+        below = set(ordered(operands))
+        own = [one for one in ordered([made]) if one not in below]
+        graph.give_seeds([made], own)
+        new = dict(copies)
+        for one in own:
+            if one not in copies and _has_value(one):
+                new[one] = copies[one] = _copied_parameter(one, freeze)
+                if one.start is not None and not cell_of(one).is_array:
+                    cell_of(copies[one]).value = None  # the other may be trained by now
+        inner = [one for one in own if calls.inputs_of(one)]
+        new |= {one: _copied(one) for one in inner}
+        for one in inner:
+            if is_recipe(one):
+                new[one].options["build"] = _of_copies(one.options["build"], copies, freeze)
+            new[one].inputs = tuple(new.get(source, source) for source in calls.inputs_of(one))
+            keep_criterion(new[one], one, new)
+        return new.get(made, made)
+
+    return make
 
 
 def _bounds(key: Any) -> tuple[int, int]:

@@ -85,7 +85,7 @@ def make(roots: Sequence[NodeValue], groups: dict[str, Sequence[NodeValue]] | No
         UserError: shapes do not fit, or something is not connected.
     """
     order = resolve(roots)
-    _seed(roots, order)
+    give_seeds(roots, order)
     names = names_of(order)
     inputs = [INPUTS[one] for one in order if one in INPUTS]
     dtype = precision(roots)
@@ -255,7 +255,7 @@ def _group_inputs(network: Network, made: dict[NodeValue, Node]) -> None:
             network.add_to_group("label" if users.get(node) == {True} else "feature", node)
 
 
-def _seed(roots: Iterable[NodeValue], order: Iterable[NodeValue]) -> None:
+def give_seeds(roots: Iterable[NodeValue], order: Iterable[NodeValue]) -> None:
     """Give random parameters their seeds in the order in which BrainScript evaluates them."""
     seen: set[NodeValue] = set()
 

@@ -209,7 +209,7 @@ def _start(node: NodeValue, init: Any) -> None:
     if array.ndim == 0:
         start.kind, start.value, start.seed = "fixedValue", float(array), None
     elif cell_of(node).value is None:
-        cell_of(node).value = array
+        cell_of(node).start_with(array)
 
 
 def weights_start(init: Any) -> Any:
@@ -241,7 +241,7 @@ def _start_bias(node: NodeValue, init: Any) -> None:
         start.kind, start.scale = init.kind, init.scale
         start.seed = calls.UNSEEDED if init.seed is None else init.seed
     elif cell_of(node).value is None:
-        cell_of(node).value = init
+        cell_of(node).start_with(init)
 
 
 # --------------------------------------------------------------------------------------------- initializers
@@ -526,7 +526,7 @@ def BatchNormalization(
         blend_time_constant: how much of them enters training.
         epsilon: added to the variance; 0.00001.
         use_cntk_engine: accepted; there is one engine.
-        disable_regularization: accepted; see the learner's regularisation.
+        disable_regularization: accepted; changes nothing.
         name: names the result.
     """
     del use_cntk_engine, disable_regularization
