@@ -93,6 +93,14 @@ def test_loss_train_and_test() -> None:
     done = C.combine([loss, error]).train((X, Y), parameter_learners=[learner], minibatch_size=20, max_epochs=3)
     assert (done.updates, [one.samples for one in done.epoch_summaries]) == (9, [60, 60, 60])
     assert done.epoch_summaries[2].loss < done.epoch_summaries[0].loss
+    names = ["updates", "epoch_summaries", "cross_validation_summaries", "test_summary"]
+    assert (list(done), done["updates"], done["test_summary"]) == (names, 9, None)
+    last = done["epoch_summaries"][-1]
+    assert (list(last), last["loss"], last["samples"]) == (["loss", "metric", "samples"], last.loss, 60)
+    loss, metric, samples = last.values()
+    assert dict(last) == {"loss": loss, "metric": metric, "samples": samples}
+    with pytest.raises(KeyError):
+        done["losses"]
     assert error.test((X, Y)).metric == pytest.approx(error.eval({x: X, y: Y}).mean())
 
 
@@ -326,12 +334,68 @@ def test_statistics_of_a_hand_written_normalisation_move() -> None:
     x = C.input_variable((2, 3, 3))
     scale, bias = C.Parameter(2, init=1.0), C.Parameter(2, init=0.0)
     mean, variance = C.Constant(np.zeros(2)), C.Constant(np.zeros(2))
-    normal = C.ops.batch_normalization(x, scale, bias, mean, variance, True, normalization_time_constant=0)
+    with pytest.warns(UserWarning, match=r"counts samples from 0; running_count=constant\(0\)"):
+        normal = C.ops.batch_normalization(x, scale, bias, mean, variance, True, normalization_time_constant=0)
     loss = C.reduce_sum(C.square(normal - 1.0))
     data = np.random.default_rng(1).normal(3.0, 2.0, size=(8, 2, 3, 3)).astype(np.float32)
     trainer = C.Trainer(normal, loss, C.sgd(normal.parameters, 0.0))
     trainer.train_minibatch({x: data})
     np.testing.assert_allclose(mean.value.ravel(), data.mean(axis=(0, 2, 3)), rtol=1e-4)
+
+
+def test_the_number_of_samples_that_running_statistics_are_of() -> None:
+    """With it the first minibatch counts as one of many, without it as the only one."""
+    x = C.input_variable(2)
+    data = np.array([[1, 2], [3, 6]], np.float32)
+
+    def mean_after(count) -> np.ndarray:
+        mean, variance = C.constant(np.full(2, 7.0, np.float32)), C.constant(np.ones(2, np.float32))
+        scale, bias = C.parameter(2, init=1.0), C.parameter(2, init=0.0)
+        z = C.batch_normalization(x, scale, bias, mean, variance, False, 4, 0, 1e-5, False, False, "n", count)
+        assert z.name == "n"
+        z.forward({x: data}, None, z.outputs)
+        return mean.value
+
+    keep = np.exp(-2 / 4)
+    np.testing.assert_allclose(mean_after(C.constant(0)), [2, 4], rtol=1e-6)
+    for count in (C.constant(50), C.constant([50.0]), C.constant(50, shape=(1,)), 50):
+        np.testing.assert_allclose(mean_after(count), keep * 7 + (1 - keep) * np.array([2, 4]), rtol=1e-6)
+    for wrong in (C.constant([1, 2]), C.constant(-1), "5", x):
+        with pytest.raises(UserError, match="running_count is a constant of one number from 0 on"):
+            mean_after(wrong)
+
+
+@pytest.mark.parametrize("name", ["momentum_sgd", "nesterov", "fsadagrad", "adam", "adamax"])
+def test_unit_gain(name: str) -> None:
+    """It is True where nobody says otherwise; without momentum it has no effect."""
+
+    def trained(momentum: float, **options) -> np.ndarray:
+        x, w = C.input_variable(2), C.parameter(2, init=1.0)
+        learner = C.adam if name == "adamax" else getattr(C, name)
+        more = {"adamax": True} if name == "adamax" else {}
+        trainer = C.Trainer(x * w, C.reduce_sum(x * w), learner([w], 0.1, momentum, **options, **more))
+        for _ in range(2):
+            trainer.train_minibatch({x: np.array([[1, -2], [3, 1]], np.float32)})
+        return w.value
+
+    usual, gain, none = trained(0.5), trained(0.5, unit_gain=True), trained(0.5, unit_gain=False)
+    np.testing.assert_array_equal(usual, gain)
+    assert (np.abs(none - 1) > 1.1 * np.abs(gain - 1)).all()
+    C.learners.set_default_unit_gain_value(False)
+    try:
+        np.testing.assert_array_equal(trained(0.5), none)
+    finally:
+        C.learners.set_default_unit_gain_value(True)
+    np.testing.assert_array_equal(trained(0.0, unit_gain=False), trained(0.0, unit_gain=True))
+
+
+def test_rmsprop_without_an_upper_bound() -> None:
+    w = C.parameter(2, init=1.0)
+    learner = C.rmsprop([w], 0.1, gamma=0.9, inc=1.2, dec=0.8, max=np.inf, min=0)
+    for _ in range(40):
+        learner.update({w: np.array([1.0, -1.0], np.float32)}, 1)
+    assert np.isfinite(w.value).all()
+    assert (np.sign(w.value - 1) == [-1, 1]).all()
 
 
 def test_a_block_function_is_a_layer_and_a_noise_that_changes_is_refused() -> None:

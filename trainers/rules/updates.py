@@ -185,11 +185,11 @@ def rmsprop(normalise: bool, gamma: float, increase: float, decrease: float, lar
     return Rule(start, apply, _adagrad_rows(normalise), alone=not normalise)
 
 
-def fsadagrad(time_constant: float, target: float, normalise: bool = True) -> Rule:
-    """AdaGrad with a forgetting mean square, a bounded scale, then unit-gain momentum.
+def fsadagrad(time_constant: float, target: float, normalise: bool = True, unit_gain: bool = True) -> Rule:
+    """AdaGrad with a forgetting mean square, a bounded scale, then momentum, usually with unit gain.
 
     `b = exp(-n/time_constant)`; `c <- b c + (1-b) n`; `a <- b a + (1-b) g^2`; `w = min(10, target sqrt(c/a))` (1 where
-    `a = 0`); `h = w g`; if `m > 0`: `p <- m p + (1-m) h; h = p`; `W <- W - lr h`.
+    `a = 0`); `h = w g`; if `m > 0`: `p <- m p + (1-m) h; h = p`; `W <- W - lr h`. Without unit gain `p <- m p + h`.
 
     As in CNTK, `c` is in double precision, and `a` has the `b` of the element type. With the usual time constant `b` is
     nearly 1, and a single-precision `1-b` is off by up to a percent; `c` and `a` differ by that.
@@ -209,7 +209,8 @@ def fsadagrad(time_constant: float, target: float, normalise: bool = True) -> Ru
         root = jnp.sqrt(jnp.where(seen, mean_square, 1))
         wanted = (target * jnp.sqrt(count)).astype(weight.dtype)
         scaled = jnp.where(seen, jnp.minimum(10, wanted / root), 1) * gradient
-        smoothed = scalars.momentum * state["p"] + (1 - scalars.momentum) * scaled
+        gain = 1 - scalars.momentum if unit_gain else 1
+        smoothed = scalars.momentum * state["p"] + gain * scaled
         step = jnp.where(scalars.momentum > 0, smoothed, scaled)
         kept = jnp.where(scalars.momentum > 0, smoothed, state["p"])
         return weight - scalars.rate * step, {"a": mean_square, "p": kept, "c": count}

@@ -6,13 +6,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from networks.builders.python.calls import as_list
 from networks.builders.python.function import Function
 from readers import FULL_DATA_SWEEP, INFINITELY_REPEAT
 from readers.errors import ArgumentError
+from readers.user.record import Record
 from trainers.session.passes import backward, forward, gradients
 from trainers.session.progress import ProgressWriter, Totals
 from trainers.session.session import (
@@ -30,13 +30,12 @@ from trainers.session.trainer import Trainer
 # --------------------------------------------------------------------------------------------- training
 
 
-@dataclass
-class EpochSummary:
-    """What was trained on between two lines of progress, or tested.
+class EpochSummary(Record):
+    """What was trained on between two lines of progress, or tested; `summary["loss"]` is `summary.loss`.
 
     Attributes:
         loss: per sample.
-        metric: per sample.
+        metric: per sample; 0 where there is none.
         samples: how many.
     """
 
@@ -45,21 +44,20 @@ class EpochSummary:
     samples: int
 
 
-@dataclass
-class TrainingSummary:
-    """What `Function.train` has done.
+class TrainingSummary(Record):
+    """What `Function.train` has done; `summary["updates"]` is `summary.updates`.
 
     Attributes:
         updates: minibatches.
         epoch_summaries: one for each epoch.
-        cross_validation_summaries: one for each evaluation while training went on.
-        test_summary: of the test at the end, if there was one.
+        cross_validation_summaries: one for each evaluation while training went on, and at its end.
+        test_summary: of the test at the end; None: there was none.
     """
 
-    updates: int = 0
-    epoch_summaries: list[EpochSummary] = field(default_factory=list[EpochSummary])
-    cross_validation_summaries: list[EpochSummary] = field(default_factory=list[EpochSummary])
-    test_summary: EpochSummary | None = None
+    updates: int
+    epoch_summaries: list[EpochSummary]
+    cross_validation_summaries: list[EpochSummary]
+    test_summary: EpochSummary | None
 
 
 class _Collector(ProgressWriter):
@@ -67,7 +65,9 @@ class _Collector(ProgressWriter):
 
     def __init__(self) -> None:
         super().__init__()
-        self.summary = TrainingSummary()
+        self.updates = 0
+        self.of_epochs: list[EpochSummary] = []
+        self.evaluations: list[EpochSummary] = []
 
     def after_epoch(self, totals: Totals, with_metric: bool) -> None:
         """See `ProgressWriter.after_epoch`."""
@@ -80,15 +80,15 @@ class _Collector(ProgressWriter):
         super().after_test(totals)
 
     def on_epoch(self, totals: Totals, seconds: float, with_metric: bool) -> None:
-        self.summary.updates += totals.updates
-        self.summary.epoch_summaries.append(_summary(totals))
+        self.updates += totals.updates
+        self.of_epochs.append(_summary(totals))
 
     def on_test_end(self, totals: Totals) -> None:
-        self.summary.cross_validation_summaries.append(_summary(totals))
+        self.evaluations.append(_summary(totals))
 
 
 def _summary(totals: Totals) -> EpochSummary:
-    return EpochSummary(totals.average_loss, totals.average_metric, totals.samples)
+    return EpochSummary(loss=totals.average_loss, metric=totals.average_metric, samples=totals.samples)
 
 
 def train(
@@ -140,10 +140,12 @@ def train(
         trainer, source, minibatch_size, inputs, max_samples, every, checkpoint, validation, tested,
         max_epochs or 1 if max_samples is None else None,
     ).train()  # fmt: skip
-    summary = collector.summary
-    if tested is not None and summary.cross_validation_summaries:  # it comes last
-        summary.test_summary = summary.cross_validation_summaries.pop()
-    return summary
+    evaluations = collector.evaluations
+    of_test = evaluations.pop() if tested is not None and evaluations else None  # it comes last
+    return TrainingSummary(
+        updates=collector.updates, epoch_summaries=collector.of_epochs, cross_validation_summaries=evaluations,
+        test_summary=of_test,
+    )  # fmt: skip
 
 
 def test(

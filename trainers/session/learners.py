@@ -164,12 +164,17 @@ def _regularisation(name: str, values: dict[str, Any]) -> Regularisation:
         if not is_number(value) or value < 0:
             raise ArgumentError(f"{name}: the weight of a regularisation is a number from 0 on, not {value!r}")
     bound = values.get("clipping", 1.0)
-    if not (is_number(bound) or bound == math.inf) or bound <= 0:
+    if not (is_number(bound) or _is_infinite(bound)) or bound <= 0:
         raise ArgumentError(
             f"{name}: gradient_clipping_threshold_per_sample is a number above 0, not {bound!r}", "inf is no clipping"
         )
     check_flag(name, "gradient_clipping_with_truncation", values.get("clip_elements", True))
     return Regularisation(**values)
+
+
+def _is_infinite(given: Any) -> bool:
+    """Whether it is the number infinity."""
+    return isinstance(given, float | np.floating) and given == math.inf
 
 
 def _parameters(name: str, given: Any) -> tuple[Function, ...]:
@@ -236,10 +241,14 @@ def rmsprop_with_steps(
     parameters: Any, lr: Any, gamma: float, inc: float, dec: float, max: float, min: float,
     need_ave_multiplier: bool = True, **options: Any,
 ) -> Learner:  # fmt: skip
-    """The RMSProp of configurations, with a step factor for each element that grows while the sign stays."""
+    """The RMSProp of configurations, with a step factor for each element that grows while the sign stays.
+
+    The factor lies between `min` and `max`; `max=math.inf` is no upper bound.
+    """
     check_range("rmsprop", "gamma", gamma, 0.0, 1.0)
     for argument, value in (("inc", inc), ("dec", dec), ("max", max), ("min", min)):
-        check_range("rmsprop", argument, value, 0.0)
+        if argument != "max" or not _is_infinite(value):
+            check_range("rmsprop", argument, value, 0.0)
     if min > max:
         raise ArgumentError(f"rmsprop: min, {min:g}, is larger than max, {max:g}", "they bound the factor of a step")
     check_flag("rmsprop", "need_ave_multiplier", need_ave_multiplier)
@@ -248,11 +257,22 @@ def rmsprop_with_steps(
 
 
 def fsadagrad(
-    parameters: Any, lr: Any, momentum: Any, variance_time_constant: float = 720000.0, **options: Any
-) -> Learner:
-    """The FSAdaGrad of configurations: AdaGrad with a forgetting mean square, a bounded scale, unit-gain momentum."""
+    parameters: Any, lr: Any, momentum: Any, variance_time_constant: float = 720000.0, unit_gain: bool = True,
+    **options: Any,
+) -> Learner:  # fmt: skip
+    """The FSAdaGrad of configurations: AdaGrad with a forgetting mean square, a bounded scale, momentum.
+
+    Args:
+        parameters: what to train.
+        lr: the learning rate.
+        momentum: of the mean of scaled gradients.
+        variance_time_constant: memory of the mean square, in samples.
+        unit_gain: `p <- m p + (1-m) h` of the scaled gradient `h`; False: `p <- m p + h`.
+        options: see `sgd`.
+    """
     check_range("fsadagrad", "variance_time_constant", variance_time_constant, 0.0)
-    rule = updates.fsadagrad(variance_time_constant, 1.0)
+    check_flag("fsadagrad", "unit_gain", unit_gain)
+    rule = updates.fsadagrad(variance_time_constant, 1.0, unit_gain=bool(unit_gain))
     return _learner("fsadagrad", parameters, rule, lr, momentum, options)
 
 

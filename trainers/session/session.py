@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -107,7 +108,7 @@ class CrossValidationConfig:
     Args:
         minibatch_source: of the data; it is read from where it stands at the beginning of the session. Or arrays, one
             for each input of the criterion.
-        frequency: how often.
+        frequency: how often; None, or `sys.maxsize` samples: once, when training ends. 0: never.
         minibatch_size: in samples.
         callback: told the result.
         max_samples: of an evaluation; None: all that the source has.
@@ -130,7 +131,7 @@ class CrossValidationConfig:
         _check_evaluation(self.minibatch_source, self.minibatch_size, self.criterion)
         if self.callback is not None:
             check_callback(self.callback)
-        if self.minibatch_source is None and self.callback is None and self.frequency is not None:
+        if self.minibatch_source is None and self.callback is None and self.frequency:
             raise ArgumentError("a cross validation needs data, or a callback that evaluates", "minibatch_source=...")
         Every.of(self.frequency)
         check_count("max_samples", self.max_samples)
@@ -311,7 +312,8 @@ class TrainingSession:
         self._checkpoint = checkpoint_config
         self._saves = Every.of(checkpoint_config.frequency) if checkpoint_config is not None else None
         self._cv = cv_config
-        self._validates = Every.of(self._cv.frequency) if self._cv is not None else None
+        self._validates = Every.of(cv_config.frequency) if cv_config is not None else None
+        self._validates_at_end = cv_config is not None and _is_at_end(cv_config)
         self._test = test_config
         self._cv_count = 0
 
@@ -353,6 +355,12 @@ class TrainingSession:
         trainer.collect()
         if trainer.has_unreported:
             trainer.summarize_training_progress()
+        self._end(start)
+
+    def _end(self, start: Mapping[str, Any]) -> None:
+        """What comes behind the last minibatch; `start` is where the data of evaluations begin."""
+        if self._validates_at_end:
+            self._cross_validate(start)
         if self._checkpoint is not None:
             self._save()
         if self._test is not None:
@@ -450,6 +458,13 @@ class TrainingSession:
         self.trainer.save_checkpoint(config.filename, state)
         if config.preserve_all:
             self.trainer.save_checkpoint(f"{config.filename}{self.trainer.total_number_of_samples_seen}", state)
+
+
+def _is_at_end(config: CrossValidationConfig) -> bool:
+    """Whether there is one evaluation, when training ends."""
+    every = config.frequency[0] if isinstance(config.frequency, tuple) else config.frequency
+    something = config.minibatch_source is not None or config.callback is not None
+    return something and (every is None or every >= sys.maxsize)
 
 
 def _size(given: int | Schedule) -> Schedule:

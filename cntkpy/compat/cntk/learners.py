@@ -102,16 +102,15 @@ def fsadagrad(
     parameters: Any, lr: Any, momentum: Any, unit_gain: bool | None = None, variance_momentum: Any = None,
     **options: Any,
 ) -> Learner:  # fmt: skip
-    """CNTK's FSAdaGrad."""
-    if not _gain(unit_gain):
-        raise UserError("NotSupported", "fsadagrad has unit gain", hint="leave unit_gain out, or say unit_gain=True")
+    """See `cntkpy.training.learners.fsadagrad`."""
     constant = 720000.0
     if variance_momentum is not None:
         schedule = schedules.as_schedule(variance_momentum)
         if schedule.minibatch_size is None:
             schedule = Schedule(schedule.steps, options.get("minibatch_size") or 1, schedule.epoch_size)
         constant = schedules.time_constant_of(schedule)
-    return _learner(partial(own.fsadagrad, parameters, variance_time_constant=constant), lr, options, momentum)
+    more = {"variance_time_constant": constant, "unit_gain": _gain(unit_gain)}
+    return _learner(partial(own.fsadagrad, parameters, **more), lr, options, momentum)
 
 
 def adam(

@@ -5,11 +5,15 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from functools import reduce
 from typing import Any
 
+import numpy as np
+
 from cntk_config.base.diagnostics import UserError
+from networks.builders.python.cells import cell_of
 from networks.builders.python.function import Function, as_node, dims, operator, power
 from networks.builders.python.operators import (
     Operand,
@@ -254,7 +258,7 @@ def _spatial(given: Any, rank: int, channels: Any) -> list[Any]:
 def batch_normalization(
     operand: Operand, scale: Operand, bias: Operand, running_mean: Operand, running_inv_std: Operand, spatial: bool,
     normalization_time_constant: float = 5000, blend_time_constant: float = 0, epsilon: float = 0.00001,
-    use_cudnn_engine: bool = False, disable_regularization: bool = False, running_count: Any = None, name: str = "",
+    use_cudnn_engine: bool = False, disable_regularization: bool = False, name: str = "", running_count: Any = None,
 ) -> Function:  # fmt: skip
     """Elements brought to mean 0 and variance 1 over the minibatch in training, with running statistics else.
 
@@ -269,16 +273,33 @@ def batch_normalization(
         blend_time_constant: how much of them enters training.
         epsilon: added to the variance.
         use_cudnn_engine: accepted; there is one engine.
-        disable_regularization: accepted; see the learner's regularisation.
-        running_count: accepted; samples are counted by the node.
+        disable_regularization: accepted; changes nothing.
         name: names the result.
+        running_count: a constant with the number of samples that the running statistics are of; there is a warning
+            where it is missing, and 0 is assumed. The function counts on from it and leaves the constant as it is.
     """
-    del use_cudnn_engine, disable_regularization, running_count
-    return operator(
+    del use_cudnn_engine, disable_regularization
+    made = operator(
         "BatchNormalization", *map(as_node, (operand, scale, bias, running_mean, running_inv_std)), bool(spatial),
         label=name, normalizationTimeConstant=float(normalization_time_constant),
         blendTimeConstant=float(blend_time_constant), epsilon=float(epsilon),
     )  # fmt: skip
+    if running_count is None:
+        message = "batch_normalization without running_count counts samples from 0; running_count=constant(0) says so"
+        warnings.warn(message, UserWarning, stacklevel=2)
+    else:
+        cell_of(made.root).samples = _count(running_count)
+    return made
+
+
+def _count(given: Any) -> int:
+    """The samples that running statistics are of, as a program gives them."""
+    value = given.value if isinstance(given, Function) and given.is_leaf and not given.is_input else given
+    number = np.asarray(value) if isinstance(value, int | float | np.ndarray | np.generic) else np.empty(0)
+    if number.size != 1 or not number.reshape(())[()] >= 0:
+        message = f"batch_normalization: running_count is a constant of one number from 0 on, not {given!r}"
+        raise UserError("WrongArguments", message, hint="running_count=constant(0)")
+    return int(number.reshape(()))
 
 
 def per_dim_mean_variance_normalize(operand: Operand, mean: Operand, inv_stddev: Operand, name: str = "") -> Function:

@@ -91,8 +91,38 @@ def fsadagrad(w, g, s, t):
     keep = float(np.float32(keep))  # the mean square has that of single precision
     s["a"] = keep * s.get("a", 0) + (1 - keep) * (n * g) ** 2
     scaled = np.minimum(10, np.sqrt(s["c"] / s["a"])) * n * g
-    s["p"] = 0.9 * s.get("p", 0) + 0.1 * scaled
+    s["p"] = 0.9 * s.get("p", 0) + s.get("gain", 0.1) * scaled
     return w - 0.1 / n * s["p"]
+
+
+def fsadagrad_without_gain(w, g, s, t):
+    s["gain"] = 1.0
+    return fsadagrad(w, g, s, t)
+
+
+def adam_without_gain(w, g, s, t):
+    s["m"] = 0.9 * s.get("m", 0) + g
+    s["v"] = 0.999 * s.get("v", 0) + 0.001 * g**2
+    return w - 0.1 * s["m"] / (np.sqrt(s["v"] / (1 - 0.999**t)) + 1e-8)
+
+
+def adamax_without_gain(w, g, s, t):
+    s["m"] = 0.9 * s.get("m", 0) + g
+    s["u"] = np.maximum(0.999 * s.get("u", 0), abs(g))
+    return w - 0.1 * s["m"] / (s["u"] + 1e-8)
+
+
+def nesterov_with_gain(w, g, s, t):
+    return nesterov(w, 0.1 * g, s, t)
+
+
+def growing(w, g, s, t):
+    """RMSProp of configurations, whose factor grows without a bound while the sign of the gradient stays."""
+    s["a"] = 0.9 * s.get("a", (3 * g) ** 2) + 0.1 * (3 * g) ** 2
+    same = s.get("sign", 0 * g) * np.sign(g) > 0
+    s["t"] = s.get("t", 0.02 + 0 * g) * np.where(same, 1e4, 0.5)
+    s["sign"] = np.sign(g)
+    return w - 0.1 / 3 * 3 * g * s["t"] / np.sqrt(s["a"] + 1e-6)
 
 
 RULES = {
@@ -106,7 +136,16 @@ RULES = {
     "adamax": (learners.adamax, adamax),
     "adadelta": (learners.adadelta, adadelta),
     "fsadagrad": (lambda p, lr: learners.fsadagrad(p, lr, 0.9), fsadagrad),
-}
+    "fsadagrad without unit gain": (
+        lambda p, lr: learners.fsadagrad(p, lr, 0.9, unit_gain=False), fsadagrad_without_gain
+    ),
+    "adam without unit gain": (lambda p, lr: learners.adam(p, lr, unit_gain=False), adam_without_gain),
+    "adamax without unit gain": (lambda p, lr: learners.adamax(p, lr, unit_gain=False), adamax_without_gain),
+    "nesterov with unit gain": (lambda p, lr: learners.nesterov(p, lr, 0.9, unit_gain=True), nesterov_with_gain),
+    "a factor without bounds": (
+        lambda p, lr: learners.rmsprop_with_steps(p, lr, 0.9, 1e4, 0.5, np.inf, 0, need_ave_multiplier=False), growing
+    ),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", RULES)
@@ -252,6 +291,9 @@ WRONG_LEARNERS = {
     "epsilon is a number from 0 on, not 'x'": lambda: learners.adam(w(), 0.1, epsilon="x"),
     "rho is a number from 0 to 1 .exclusive., not 2": lambda: learners.adadelta(w(), rho=2),
     "gamma is a number from 0": lambda: learners.rmsprop_with_steps(w(), 0.1, -1, 1.2, 0.7, 10, 0.1),
+    "max is a number from 0 on, not -inf": lambda: learners.rmsprop_with_steps(w(), 0.1, 0.9, 1.2, 0.7, -np.inf, 0),
+    "max is a number from 0 on, not nan": lambda: learners.rmsprop_with_steps(w(), 0.1, 0.9, 1.2, 0.7, np.nan, 0),
+    "min is a number from 0 on, not inf": lambda: learners.rmsprop_with_steps(w(), 0.1, 0.9, 1.2, 0.7, np.inf, np.inf),
     "min, 3, is larger than max, 1": lambda: learners.rmsprop_with_steps(w(), 0.1, 0.9, 1.2, 0.7, 1, 3),
     "block_size is a number from 1 on": lambda: learners.BlockMomentumOptions(0),
     "float is no learner": lambda: learners.data_parallel(0.1),  # pyright: ignore[reportArgumentType]

@@ -11,7 +11,17 @@ import pytest
 from networks.builders.python import layers, operators
 from networks.builders.python.function import input_variable, sequence_input
 from networks.builders.python.graph import set_seed
-from readers import CTFDeserializer, MinibatchSource, MinibatchSourceFromData, StreamDef, StreamDefs
+from readers import (
+    CTFDeserializer,
+    MinibatchData,
+    MinibatchSource,
+    MinibatchSourceFromData,
+    StreamDef,
+    StreamDefs,
+    StreamInformation,
+    UserMinibatchSource,
+    Value,
+)
 from readers.errors import ArgumentError
 from trainers.session import learners, schedules
 from trainers.session.progress import ProgressPrinter, ProgressWriter
@@ -103,6 +113,82 @@ def test_a_callback_ends_training(tmp_path) -> None:
     streams = {x: source.streams.x, y: source.streams.y}
     TrainingSession(trainer, source, 10, streams, max_samples=1000, cv_config=cv).train()
     assert trainer.total_number_of_samples_seen == 30
+
+
+@pytest.mark.parametrize("frequency", [None, sys.maxsize, (sys.maxsize, DataUnit.minibatch)])
+def test_a_cross_validation_without_frequency_is_at_the_end(tmp_path, frequency) -> None:
+    trainer, x, y, _ = parts()
+    source, seen = ctf(tmp_path, max_sweeps=2), []
+    other = ctf(tmp_path, max_sweeps=1)
+
+    def callback(*result):
+        seen.append((trainer.total_number_of_samples_seen, result[0], *result[2:]))
+
+    streams = {x: source.streams.x, y: source.streams.y}
+    cv = CrossValidationConfig(other, frequency, 40, callback)
+    TrainingSession(trainer, source, 15, streams, cv_config=cv).train()
+    assert seen == [(180, 0, 90, 3)]
+    TrainingSession(trainer, source, 15, streams, cv_config=CrossValidationConfig(other, 0, 40, callback)).train()
+    alone = CrossValidationConfig(callback=callback, frequency=frequency)
+    TrainingSession(trainer, source, 15, streams, cv_config=alone).train()
+    assert seen[1:] == [(180, 0, 0, 0)]
+    TrainingSession(trainer, source, 15, streams, cv_config=CrossValidationConfig()).train()
+
+
+class Numbers(UserMinibatchSource):
+    """A source of a program, whose position is the number of samples that it has given out."""
+
+    def __init__(self, count: int) -> None:
+        self.count, self.at, self.restored = count, 0, []
+        names = [("x", X.shape[1:]), ("y", Y.shape[1:])]
+        self.infos = [StreamInformation(name, at, "dense", np.float32, shape) for at, (name, shape) in enumerate(names)]
+        super().__init__()
+
+    def stream_infos(self):
+        return self.infos
+
+    def next_minibatch(self, num_samples, number_of_workers=1, worker_rank=0, device=None):
+        here = slice(self.at, min(self.at + num_samples, self.count))
+        self.at = here.stop
+        data = [X[here], Y[here]]
+        return {one: MinibatchData(Value(each), len(each), len(each), False)
+                for one, each in zip(self.infos, data, strict=True)} if len(data[0]) else {}  # fmt: skip
+
+    def get_checkpoint_state(self):
+        return {"at": self.at}
+
+    def restore_from_checkpoint(self, checkpoint):
+        self.restored.append(dict(checkpoint))
+        self.at = checkpoint["at"]
+
+
+def test_sources_of_programs_are_restored(tmp_path) -> None:
+    """When a session goes on, the data of training; before every evaluation, its data."""
+
+    def trained(samples: int, other: Numbers, frequency=None) -> tuple[Numbers, list[int], list]:
+        trainer, x, y, z = parts()
+        source, evaluated = Numbers(90), []
+        session = TrainingSession(
+            trainer, source, 10, {x: source.streams.x, y: source.streams.y}, samples,
+            checkpoint_config=CheckpointConfig(tmp_path / "m", 20),
+            cv_config=CrossValidationConfig(other, frequency, 20, lambda *found: evaluated.append(found[2])),
+        )  # fmt: skip
+        session.train()
+        return source, evaluated, [one.value for one in z.parameters]
+
+    other = Numbers(50)
+    other.at = 10
+    first, evaluated, _ = trained(30, other)
+    assert (first.restored, first.at, evaluated, other.restored) == ([], 30, [40], [{"at": 10}])
+    other = Numbers(50)
+    second, evaluated, found = trained(70, other, 20)
+    assert (second.restored, second.at, evaluated) == ([{"at": 30}], 70, [50, 50])
+    assert other.restored == [{"at": 0}] * 2
+    for name in ("m", "m.ckp"):
+        (tmp_path / name).unlink()
+    _, _, whole = trained(70, Numbers(50))
+    for one, same in zip(found, whole, strict=True):
+        np.testing.assert_array_equal(one, same)
 
 
 class Dies(ProgressWriter):
