@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from networks.arrays.batch import Grid
 from networks.arrays.lazy import jnp
-from networks.graph import axes
-from networks.graph.shapes import Shape, ShapeProblem, trimmed
+from networks.graph import axes, shapes
+from networks.graph.shapes import Shape, ShapeProblem
 from networks.nodes import rules
 from networks.nodes.call import Call, masked
 from networks.nodes.declare import BOOLEAN, REAL, NodeKind, Option, inputs
@@ -38,7 +38,7 @@ def _where_shape(node: Node) -> Shape | None:
     """`[1]`; the condition is a number for each step."""
     condition = node.input(0)
     rules.carrying_data(condition)
-    if condition.shape is not None and 0 not in condition.shape and trimmed(condition.shape) != (1,):
+    if condition.shape is not None and 0 not in condition.shape and shapes.size(condition.shape) != 1:
         raise ShapeProblem("the condition must be one number for each step")
     return (1,)
 
@@ -90,7 +90,7 @@ def _index_shape(node: Node) -> Shape | None:
     """`[1]`."""
     source, index = node.connected
     rules.carrying_data(source, index)
-    if index.shape is not None and 0 not in index.shape and trimmed(index.shape) != (1,):
+    if index.shape is not None and 0 not in index.shape and shapes.size(index.shape) != 1:
         raise ShapeProblem("an index must be one number for each step")
     return (1,)
 
@@ -111,7 +111,7 @@ def _gathered_shape(node: Node) -> Shape | None:
     """The shape of the source; of one without time axis that of a column."""
     index, source = node.connected
     rules.carrying_data(index)
-    if index.shape is not None and 0 not in index.shape and trimmed(index.shape) != (1,):
+    if index.shape is not None and 0 not in index.shape and shapes.size(index.shape) != 1:
         raise ShapeProblem("an index must be one number for each step")
     if source.shape is None or 0 in source.shape:
         return None

@@ -109,8 +109,18 @@ def test_a_delay_may_start_with_a_value_of_each_sequence(which: str) -> None:
     found = make(x, start).eval({x: data, start: values})
     for one, a, v in zip(found, data, values, strict=True):
         np.testing.assert_array_equal(one, expected(a, v))
-    with pytest.raises(UserError, match="a placeholder's past or future values is the same for all sequences"):
-        make(C.placeholder(2), start)
+    for placeholder in (C.placeholder(), C.placeholder(2)):
+        later = make(placeholder, start).replace_placeholders({placeholder: x}).eval({x: data, start: values})
+        assert [one.tolist() for one in later] == [one.tolist() for one in found]
+
+
+def test_a_loop_may_start_with_a_value_of_each_sequence() -> None:
+    x, start = C.sequence.input_variable(2), C.input_variable(2)
+    for before, first in ((C.placeholder(), start), (C.placeholder(2), start), (C.placeholder(), C.placeholder())):
+        z = C.sequence.past_value(before, first) * 0.5 + x
+        given = {before: z.output} if first is start else {before: z.output, first: start}
+        (found,) = z.replace_placeholders(given).eval({x: [np.ones((3, 2))], start: [[4, 8]]})
+        assert found.tolist() == [[3, 5], [2.5, 3.5], [2.25, 2.75]]
 
 
 def test_the_time_axis_of_an_input_is_among_its_axes() -> None:

@@ -619,7 +619,8 @@ def test_a_model_without_an_input_yet() -> None:
     assert trainer.previous_minibatch_evaluation_average == 0
     assert np.abs(model.embed.E.value - before).max() > 0.1
     with pytest.raises(AttributeError, match=r"call it with its inputs first"):
-        C.layers.LSTM(3).W  # noqa: B018
+        C.layers.MaxUnpooling((2, 2)).W  # noqa: B018
+    assert C.layers.LSTM(3).W.shape == (-1, 12), "a step is a function of a placeholder for each of its arguments"
     with pytest.raises(AttributeError, match="depends on none of that name"):
         C.layers.Dense(3).unknown  # noqa: B018
 
@@ -718,5 +719,17 @@ def test_the_last_steps_as_one_sample(tmp_path) -> None:
     loss = C.cross_entropy_with_softmax(z, y)
     trainer = C.Trainer(z, loss, C.sgd(z.parameters, C.learning_parameter_schedule(0.1)))
     assert trainer.train_minibatch({x: A, y: np.eye(2, dtype=np.float32)})
-    with pytest.raises(UserError, match="axis -2"):
+    with pytest.raises(UserError, match="an axis is a number below 0, not 0"):
         C.layers.PastValueWindow(3, axis=0)
+
+
+@pytest.mark.parametrize(("axis", "shape"), [(-1, (6,)), (-2, (3, 2)), (-3, (3, 1, 2))])
+def test_a_window_may_lie_along_any_axis_and_begin_at_the_first_step(axis, shape) -> None:
+    x = C.sequence.input_variable(2)
+    for backwards, order in ((False, -1), (True, 1)):
+        value, valid = C.layers.PastValueWindow(3, axis=axis, go_backwards=backwards)(x).outputs
+        found, known = value.eval({x: A}), valid.eval({x: A})
+        assert (value.shape, valid.shape) == (shape, (3,) + (1,) * (-axis - 1))
+        np.testing.assert_array_equal(found[0].reshape(3, 2), A[0][::order])
+        np.testing.assert_array_equal(found[1].reshape(3, 2), [*A[1][::order], [0, 0]])
+        np.testing.assert_array_equal(known.reshape(2, 3), [[1, 1, 1], [1, 1, 0]])

@@ -36,6 +36,7 @@ from networks.builders.python.operators import (
     sin,
     sqrt,
     square,
+    zeros_like,
 )
 
 
@@ -180,8 +181,8 @@ def element_xor(left: Operand, right: Operand, name: str = "") -> Function:
 
 
 def ones_like(x: Operand, name: str = "") -> Function:
-    """Ones of the same shape."""
-    return plus(element_times(x, 0.0), 1.0, name=name)
+    """Ones of the same shape, whatever x is: also where it is infinite or no number."""
+    return equal(zeros_like(x), 0.0, name=name)
 
 
 # --------------------------------------------------------------------------------------------- images

@@ -12,7 +12,7 @@ from typing import Any, ParamSpec
 from networks.builders.brainscript.node_values import NodeValue
 from networks.builders.python.function import Applies, Function
 from networks.builders.python.per_sample import per_sample
-from networks.builders.python.recipes import OpenShape, is_open, recipe, shape_of
+from networks.builders.python.recipes import OpenShape, recipe, settled, shape_of
 
 P = ParamSpec("P")
 
@@ -33,8 +33,17 @@ def needs_shapes(build: Callable[P, Function]) -> Callable[P, Function]:
     return apply
 
 
-def deferred(build: Callable[..., Any], given: tuple[Any, ...], named: Mapping[str, Any]) -> Function:
-    """The function that `build` will make of its arguments when the shapes of the functions among them are known."""
+def deferred(
+    build: Callable[..., Any], given: tuple[Any, ...], named: Mapping[str, Any], closed: bool = False
+) -> Function:
+    """The function that `build` will make of its arguments when the shapes of the functions among them are known.
+
+    Args:
+        build: makes it.
+        given: its arguments by position.
+        named: those by name.
+        closed: see `recipe`.
+    """
     operands = list(dict.fromkeys(one.root for one in _functions((given, named))))
 
     def make(nodes: tuple[NodeValue, ...]) -> NodeValue:
@@ -43,13 +52,13 @@ def deferred(build: Callable[..., Any], given: tuple[Any, ...], named: Mapping[s
         return per_sample(made.root)
 
     label = named.get("name") or getattr(build, "__name__", "")
-    node = recipe(make, operands, label if label.isidentifier() else "Recipe")
+    node = recipe(make, operands, label if label.isidentifier() else "Recipe", closed)
     node.name = named.get("name") or ""
     return Function(node)
 
 
 def _has_shape(one: Function) -> bool:
-    if not is_open(one.root):
+    if settled(one.root):
         return True
     try:
         shape_of(one.root)

@@ -36,10 +36,21 @@ from networks.builders.python.checks import (
 from networks.builders.python.defaults import DOUBLE, SINGLE, chosen_dtype
 from networks.builders.python.graph import Model
 from networks.builders.python.nodes import CASTS, INPUTS, DataAxes, Input, ordered
+from networks.builders.python.parts import check_index, indexed, runs
 from networks.builders.python.per_sample import keep_criterion, per_sample
-from networks.builders.python.recipes import Build, is_open, is_recipe, resolve, shape_of
+from networks.builders.python.recipes import (
+    Build,
+    OpenShape,
+    is_open,
+    is_recipe,
+    recipe,
+    resolve,
+    settled,
+    shape_of,
+)
 from networks.files.model_file import load_model as load_network
 from networks.files.model_file import save_model
+from networks.graph.axes import DEFAULT
 from networks.graph.network import Network, ValidatedNetwork
 from networks.graph.node import Node
 
@@ -183,10 +194,9 @@ class Function:
             return tuple(one or UNKNOWN for one in reversed(root.shape))
         if root.shape is not None and 0 not in root.shape and (self.is_leaf or self.is_placeholder):
             return tuple(reversed(root.shape))
-        if is_open(root):
+        if not settled(root):
             return tuple(reversed(shape_of(root)))
-        found = self.node.shape or ()
-        return () if found == (1,) and self._is_criterion else tuple(reversed(found))
+        return () if self._is_criterion else tuple(reversed(self.node.shape or ()))
 
     def _of_inputs(self) -> Function:
         """This function, of inputs in the place of placeholders whose shape is known."""
@@ -198,7 +208,7 @@ class Function:
 
     @property
     def _is_criterion(self) -> bool:
-        return not self.is_leaf and not self.node.has_layout and not any(not n.has_layout for n in self.node.connected)
+        return per_sample(self.root) is not self.root
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -227,18 +237,22 @@ class Function:
 
     @property
     def dynamic_axes(self) -> tuple[str, ...]:
-        """The axes of its data: the minibatch, and time for sequences; none of a parameter."""
-        inputs = [INPUTS[one.root] for one in self.arguments if one.root in INPUTS]
-        if self.is_input:
-            if inputs and inputs[0].static:
-                return ()
-            return ("defaultBatchAxis", inputs[0].axis or DEFAULT_AXIS) if self.is_sequence else BATCH
-        inputs = [one for one in inputs if not one.static]
-        if not inputs or not any(one.sequence for one in inputs):
-            return BATCH if inputs else ()
-        if is_open(self.root):
-            return ("defaultBatchAxis", next(one.axis for one in inputs if one.sequence) or DEFAULT_AXIS)
-        return BATCH if self.node.axis == graph.ONE_STEP else ("defaultBatchAxis", self.node.axis or DEFAULT_AXIS)
+        """The axes of its data: the minibatch, and time for sequences; none of what is the same for all samples."""
+        given = [INPUTS.get(one.root, Input(False)) for one in self.arguments]
+        inputs = [one for one in given if not one.static]
+        if not inputs:
+            return ()
+        sequences = [one.axis for one in inputs if one.sequence]
+        if self.is_input or is_open(self.root):
+            return (*BATCH, sequences[0] or DEFAULT_AXIS) if sequences else BATCH
+        if self._is_criterion:
+            return Function(per_sample(self.root)).dynamic_axes
+        if not self.node.has_layout:
+            return ()
+        axis = self.node.axis
+        if not sequences or axis == graph.ONE_STEP:
+            return BATCH
+        return (*BATCH, DEFAULT_AXIS if axis in (None, DEFAULT) else axis)
 
     @property
     def data_axes(self) -> DataAxes | None:
@@ -441,7 +455,7 @@ class Function:
         Returns:
             A function; of data for all inputs (arrays, sparse matrices, lists of them) its values, see `eval`.
         """
-        own = self.arguments + self.placeholders
+        own = self.placeholders + self.arguments
         if len(arguments) > len(own):
             raise UserError("WrongArguments", f"{len(arguments)} arguments for a function of {len(own)} inputs")
         given: dict[Function, Any] = dict(zip(own, arguments, strict=False))
@@ -664,17 +678,28 @@ class Function:
         return composed(self, other)
 
     def __getitem__(self, key: Any) -> Any:
-        """Elements of a sample, as numpy counts them; of a function of several outputs one of them, or some."""
+        """Elements of a sample, as numpy counts them; of a function of several outputs one of them, or some.
+
+        An axis of which one element is taken stays. A list of numbers takes these elements, axis by axis.
+
+        Raises:
+            UserError: there are no such elements.
+        """
         if len(self.roots) > 1:
+            if not isinstance(key, slice) and not (is_whole(key) and -len(self.roots) <= key < len(self.roots)):
+                message = f"{shorten(repr(key))} is no output of a function with {len(self.roots)} of them"
+                raise UserError("BadIndex", message)
             return self.outputs[key]
         keys = key if isinstance(key, tuple) else (key,)
-        result, behind = self, keys.index(...) if ... in keys else len(keys)
-        places = [(one, axis) for axis, one in enumerate(keys[:behind])]
-        places += [(one, -axis) for axis, one in enumerate(reversed(keys[behind + 1 :]), 1)]
-        for one, axis in places:
-            begin, end = _bounds(one)
-            if (begin, end) != (0, 0):
-                result = operator("Slice", begin, end, result, axis=len(self.shape) - axis if axis >= 0 else -axis)
+        for one in keys:
+            check_index(one)
+        try:
+            shape = self.shape
+        except OpenShape:
+            return Function(recipe(lambda nodes: Function(nodes[0])[key].root, [self.root], "Slice"))
+        result = self
+        for axis, numbers in indexed(keys, shape):
+            result = taken(result, len(shape), axis, numbers)
         return result
 
     def __repr__(self) -> str:
@@ -696,6 +721,17 @@ def operator(name: str, *arguments: Any, label: str = "", **named: Any) -> Funct
     begin = label or name.rpartition(".")[2]
     found = calls.call(name, *(to_operand(one) for one in arguments), name=begin, **named)
     return named_function(found, label)
+
+
+def taken(x: Function, rank: int, axis: int, numbers: Sequence[int], label: str = "") -> Function:
+    """Some elements of one axis of a function of `rank` axes; all of them in their order are the function itself."""
+    place, wanted = rank - axis, runs(numbers)
+    if len(wanted) == 1 and not label and wanted[0] == (0, x.shape[axis]):
+        return x
+    if len(wanted) == 1:
+        return operator("Slice", *wanted[0], x, label=label, axis=place)
+    parts = [operator("Slice", first, last, x, axis=place).root for first, last in wanted]
+    return operator("Splice", parts, label=label, axis=place)
 
 
 LARGEST_POWER = 16
@@ -1136,18 +1172,6 @@ def _of_copies(build: Build, copies: dict[NodeValue, NodeValue], freeze: bool) -
         return new.get(made, made)
 
     return make
-
-
-def _bounds(key: Any) -> tuple[int, int]:
-    """Begin and end of a slice; 0, 0 for all."""
-    places = (key.start, key.stop) if isinstance(key, slice) else (key,)
-    if not all(is_whole(one) or (one is None and isinstance(key, slice)) for one in places):
-        raise UserError("BadIndex", f"{key!r} is no index: a whole number, or a slice begin:end, is expected")
-    if isinstance(key, slice):
-        if key.step not in (None, 1):
-            raise UserError("BadIndex", "slices have steps of 1", hint="slice(x, axis, begin, end, strides)")
-        return int(key.start or 0), int(key.stop or 0)
-    return int(key), int(key) + 1
 
 
 def _refuse(given: Mapping[str, Any], *known: str) -> None:

@@ -10,7 +10,7 @@ A layer that is applied twice uses the same parameters twice.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -33,7 +33,7 @@ from networks.builders.python.checks import (
 from networks.builders.python.defaults import DEFAULT, chosen, chosen_dtype
 from networks.builders.python.defaults import default_options as default_options
 from networks.builders.python.defaults import default_options_for as default_options_for
-from networks.builders.python.deferring import deferred
+from networks.builders.python.deferring import deferred, needs_shapes
 from networks.builders.python.function import (
     Function,
     Initializer,
@@ -77,19 +77,28 @@ class Layer:
         """The function of a placeholder for each input, the same one every time; it shares the parameters.
 
         Raises:
-            UserError: this is a step of a recurrence, or a function of several inputs.
+            UserError: this is a step of a recurrence.
         """
         if self._open is None:
-            made = self(placeholder())
+            names = self._missing((), {})
+            made = self(*(placeholder(name=one) for one in names)) if len(names) > 1 else self(placeholder())
             if type(made) is not Function:  # pyright: ignore[reportUnnecessaryComparison]
                 raise UserError("NoFunction", "the layer gives several functions", hint="call it with its inputs")
             self._open = made
         return self._open
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
-        """The function of these arguments; of data, once it was applied, the values of what it made first."""
+        """The function of these arguments, with a placeholder in the place of each one that is not given.
+
+        Of data, once it was applied, the values of what it made first.
+
+        Raises:
+            UserError: it takes other arguments.
+        """
         if arguments and not named and self._first is not None and all(map(is_data, arguments)):
             return self._first(*arguments)
+        if missing := self._missing(arguments, named):
+            named = {**named, **{one: placeholder(name=one) for one in missing}}
         try:
             made = self.function(*arguments, **named)
         except OpenShape:  # a function that looks at shapes is made when they are known
@@ -100,6 +109,22 @@ class Layer:
             if self.name and len(made.roots) == 1:
                 made.root.name = self.name
         return made
+
+    def _missing(self, given: Sequence[Any], named: Mapping[str, Any]) -> list[str]:
+        """The names of the arguments that are not given, of a function that takes a fixed number of them."""
+        try:
+            signature = inspect.signature(self.function)
+        except ValueError:  # one that is not written in Python
+            return []
+        try:
+            bound = signature.bind_partial(*given, **named).arguments
+        except TypeError as error:
+            own = self.name or (self.function.__name__ if hasattr(self.function, "__wrapped__") else "")
+            what = f"'{own}'" if own else "the layer"
+            raise UserError("WrongArguments", f"{what} takes {signature}: {error}") from None
+        fixed = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        known = signature.parameters.items()
+        return [name for name, one in known if one.kind == fixed and one.default is one.empty and name not in bound]
 
     @property
     def parameters(self) -> tuple[Function, ...]:
@@ -928,27 +953,44 @@ def Delay(T: int = 1, initial_state: Any = DEFAULT, name: str = "") -> Layer:
 
 
 def PastValueWindow(window_size: int, axis: int = -2, go_backwards: Any = DEFAULT, name: str = "") -> Layer:
-    """The last steps of each sequence as one sample.
+    """The last steps of each sequence as one sample, the last step first; with `go_backwards` the first ones.
 
     Args:
         window_size: how many steps.
-        axis: must be -2: the steps lie along an axis in front of the elements of a step, the last step first.
-        go_backwards: must be False.
+        axis: the axis along which they lie, a negative number: of steps (n,) they make (window_size, n) with -2 and
+            (window_size * n,) with -1.
+        go_backwards: the first steps, from the first one on.
         name: names the values.
 
     Returns:
-        A layer of two outputs: the values (window_size, n), 0 where a sequence has not that many steps, and for each
-        step whether it is there (window_size, 1), as 1 or 0.
+        A layer of two outputs: the values, 0 where a sequence has not that many steps, and for each step whether it is
+        there, as 1 or 0: (window_size, 1) with the axis -2.
     """
-    if axis != -2 or chosen("PastValueWindow", "go_backwards", go_backwards, False):
-        hint = "write PastValueWindow(n, axis=-2)"
-        raise UserError("NotSupported", "PastValueWindow has the axis -2, and does not go backwards", hint=hint)
+    check_whole("PastValueWindow: window_size", window_size, 1)
+    if not is_whole(axis) or axis >= 0:
+        hint = "PastValueWindow(n, axis=-2)"
+        raise UserError("BadIndex", f"PastValueWindow: an axis is a number below 0, not {axis!r}", hint=hint)
+    backwards = check_flag("go_backwards", chosen("PastValueWindow", "go_backwards", go_backwards, False))
+    end = operators.first if backwards else operators.last
+
+    def at(x: Function, steps: int) -> Function:
+        if steps == 0:
+            return operators.alias(x)
+        return operators.future_value(x, None, steps) if backwards else operators.past_value(x, None, steps)
 
     def apply(x: Any) -> Function:
-        mark = calls.marked(name or "PastValueWindow")
-        made = calls.call("BS.Sequences.PastValueWindow", int(window_size), to_operand(x), name=mark)
-        value = named_function(calls.member(made, "value"), name)
-        return Function([value.root, calls.member(made, "valid")])
+        x = as_node(x)
+        there = operators.zeros_like(operators.is_first(x)) + 1.0
+        value, valid = (
+            end(operators.splice([along(at(one, steps)) for steps in range(window_size)], axis=axis))
+            for one, along in ((x, _window), (operators.reshape(there, (1,) * -axis), operators.alias))
+        )
+        value.root.name = name or value.root.name
+        return Function((value.root, valid.root))
+
+    @needs_shapes
+    def _window(one: Function) -> Function:
+        return operators.reshape(one, (*(1,) * (-axis - len(one.shape)), *one.shape))
 
     return Layer(apply)
 

@@ -13,6 +13,7 @@ from cntk_config.base.diagnostics import UserError
 from networks.builders.python.axes import Axis, static_axis
 from networks.builders.python.checks import check_number, check_whole, seed_option
 from networks.builders.python.defaults import checked_dtype
+from networks.builders.python.deferring import deferred
 from networks.builders.python.elements import over_axes
 from networks.builders.python.function import Function, as_node, operator, to_operand
 from networks.builders.python.nodes import CASTS
@@ -307,21 +308,29 @@ def past_value(x: Operand, initial_state: Operand = None, time_step: int = 1, na
 
     The initial state is a number, an array, a parameter, or a function with a value for each sequence.
     """
-    return _shifted(x, initial_state, check_whole("time_step", time_step, 1), name)
+    return _shifted_from(x, initial_state, check_whole("time_step", time_step, 1), name)
 
 
 def future_value(x: Operand, initial_state: Operand = None, time_step: int = 1, name: str = "") -> Function:
     """The value `time_step` steps later in the sequence; behind the last step the initial state (0)."""
-    return _shifted(x, initial_state, -check_whole("time_step", time_step, 1), name)
+    return _shifted_from(x, initial_state, -check_whole("time_step", time_step, 1), name)
+
+
+def _shifted_from(x: Operand, initial: Operand, steps: int, name: str) -> Function:
+    if isinstance(initial, Function) and (initial.placeholders or (initial.arguments and _has_placeholder(x))):
+        return deferred(_shifted, (as_node(x), initial, steps, name), {}, closed=True)
+    return _shifted(x, initial, steps, name)
+
+
+def _has_placeholder(x: Operand) -> bool:
+    """Whether a function waits for its input, whose steps are not known before."""
+    return bool(as_node(x).placeholders) and bool(steps_of(x).placeholders)
 
 
 def _shifted(x: Operand, initial: Operand, steps: int, name: str) -> Function:
     if isinstance(initial, Function) and initial.arguments:  # a value for each sequence
-        if steps_of(x).is_placeholder:
-            message = "the initial state of a placeholder's past or future values is the same for all sequences"
-            raise UserError("NotSupported", message, hint="Recurrence(step, initial_state=...) takes any")
         outside = operator(f"BS.Loop.Is{'First' if steps > 0 else 'Last'}N", math.fabs(steps), steps_of(x))
-        start = broadcast_as(initial, x, "initial_state")
+        start = broadcast_as(initial, steps_of(x), "initial_state")
         return element_select(outside, start, _shifted(x, None, steps, ""), name)
     state = 0.0 if initial is None else to_operand(initial)
     return operator("_Shifted", as_node(x), float(steps), state, label=name)
@@ -441,8 +450,9 @@ def optimized_rnnstack(
 
 
 def zeros_like(x: Operand, name: str = "") -> Function:
-    """Zeros of the same shape."""
-    return element_times(x, 0.0, name=name)
+    """Zeros of the same shape, whatever x is: also where it is infinite or no number."""
+    x = as_node(x)
+    return less(x, x, name)
 
 
 __all__ = [

@@ -38,9 +38,16 @@ class OpenShape(UserError):
         super().__init__("NoNode", message, hint=hint)
 
 
-def recipe(build: Build, operands: Iterable[NodeValue], name: str) -> NodeValue:
-    """A node that becomes what `build` makes of the operands when their shapes are known."""
-    return NodeValue(_RECIPE, calls.origin(name), {"build": build}, tuple(operands))
+def recipe(build: Build, operands: Iterable[NodeValue], name: str, closed: bool = False) -> NodeValue:
+    """A node that becomes what `build` makes of the operands when their shapes are known.
+
+    Args:
+        build: makes the node.
+        operands: its operands.
+        name: begins the name of the node.
+        closed: it also waits until no placeholder is left below it: it depends on what these are.
+    """
+    return NodeValue(_RECIPE, calls.origin(name), {"build": build, "closed": closed}, tuple(operands))
 
 
 def is_recipe(node: NodeValue) -> bool:
@@ -51,6 +58,16 @@ def is_recipe(node: NodeValue) -> bool:
 def is_open(root: NodeValue) -> bool:
     """Whether a node depends on something that is not known yet: its shape may not be known either."""
     return any(_is_unknown(one) or one.operation.name == "Placeholder" for one in ordered([root]))
+
+
+def settled(root: NodeValue) -> bool:
+    """Whether all is known that a node depends on, once its recipes have become nodes where that is possible."""
+    if not is_open(root):
+        return True
+    if _known:  # a recipe is becoming a node now, with the shapes that are known
+        return False
+    resolve([root])
+    return not is_open(root)
 
 
 def shape_of(root: NodeValue) -> Shape:
@@ -88,13 +105,18 @@ def _resolve_some(order: list[NodeValue], recipes: list[NodeValue]) -> bool:
     only_loops = not any(_is_unknown(one) and not is_recipe(one) for one in order)
     for strict in (True, False) if only_loops else (True,):
         known = _known_shapes(order, strict)
-        ready = [one for one in recipes if all(source in known for source in known_inputs(one))]
+        ready = [one for one in recipes if all(source in known for source in known_inputs(one)) and not _waits(one)]
         if ready:
             with _knowing(known):
                 for one in ready:
                     _become(one, one.options["build"](one.inputs))
             return True
     return False
+
+
+def _waits(one: NodeValue) -> bool:
+    """Whether a recipe waits for what placeholders stand for."""
+    return one.options["closed"] and any(below.operation.name == "Placeholder" for below in ordered([one]))
 
 
 @contextmanager

@@ -15,7 +15,8 @@ from cntk_config.base.diagnostics import UserError, shorten
 from networks.builders.python.axes import Axis, is_batch, is_sequence, static_axis
 from networks.builders.python.checks import check_whole, is_whole
 from networks.builders.python.deferring import needs_shapes
-from networks.builders.python.function import Function, Shape, as_node, operator
+from networks.builders.python.function import Function, Shape, as_node, operator, taken
+from networks.builders.python.parts import elements
 
 Operand = Any
 """A function, a number, an array or a list of numbers."""
@@ -221,17 +222,7 @@ def _for_axes(what: str, given: Any, count: int) -> list[int]:
 def _sliced(x: Function, axis: Any, begin: int, end: int, step: int, name: str) -> Function:
     shape, rank = x.shape, len(x.shape)
     along = static_axis("slice", axis, rank)
-    size = shape[along]
-    first, last = begin + size if begin < 0 else begin, end + size if end <= 0 else end
-    if not 0 <= first < last <= size or step == 0:
-        what = f"the elements {begin} to {end} (exclusive)" + (f" with the stride {step}" if step != 1 else "")
-        message = f"slice: {what} of the axis {along}, which has {size}, do not exist"
-        raise UserError("BadIndex", f"{message}; the shape is {shape}")
-    if step == 1:
-        return operator("Slice", first, last, x, label=name, axis=place(along, rank))
-    kept = range(first, last)[::step]
-    parts = [operator("Slice", at, at + 1, x, axis=place(along, rank)) for at in kept]
-    return splice(*parts, axis=along, name=name)
+    return taken(x, rank, along, elements("slice", shape, along, begin, end, step), name)
 
 
 @needs_shapes

@@ -7,6 +7,8 @@ from weakref import WeakKeyDictionary
 from networks import nodes
 from networks.builders.brainscript.node_values import NodeValue
 from networks.builders.python.function import Function, as_node
+from networks.builders.python.nodes import INPUTS
+from networks.builders.python.recipes import is_recipe
 
 _LIKE: WeakKeyDictionary[NodeValue, NodeValue] = WeakKeyDictionary()
 
@@ -17,26 +19,34 @@ def remember(placeholder: Function, like: Function) -> None:
 
 
 def steps_of(x: object) -> Function:
-    """A function with the same steps that depends on no placeholder whose steps are known; mostly x itself."""
+    """A function with the same steps that depends on no placeholder whose steps are known; mostly x itself.
+
+    Of what is part of a loop it is an input, which is known before the loop.
+    """
     given = as_node(x)
-    if not _LIKE:
-        return given
     waiting, seen = [given.root], {given.root}
+    entering: NodeValue | None = None
+    is_in_loop = False
     while waiting:
         one = waiting.pop()
         if one in _LIKE:
             return Function(_LIKE[one])
+        if entering is None and one in INPUTS and INPUTS[one].sequence:
+            entering = one
         for source in _on_the_same_axis(one):
+            is_in_loop |= source is given.root
             if source not in seen:
                 seen.add(source)
                 waiting.append(source)
-    return given
+    return given if entering is None or not is_in_loop else Function(entering)
 
 
 def _on_the_same_axis(node: NodeValue) -> tuple[NodeValue, ...]:
     """The inputs that may have the steps of a node; those of a delay node that is being made are not known."""
     if not isinstance(node.inputs, tuple) or not node.inputs or node.operation.name == "Placeholder":
         return ()
+    if is_recipe(node):
+        return node.inputs
     kind = nodes.operation(node.operation.kind_name)
     if kind.keeps_steps:
         return ()

@@ -3,7 +3,8 @@
 from networks.builders.python.layers import GRU, LSTM, RNNStep, RNNUnit, Stabilizer, identity
 
 from ..missing import no_attribute
+from ..ops.functions import BlockFunction
 
-__all__ = ["GRU", "LSTM", "RNNStep", "RNNUnit", "Stabilizer", "identity"]
+__all__ = ["GRU", "LSTM", "BlockFunction", "RNNStep", "RNNUnit", "Stabilizer", "identity"]
 
 __getattr__ = no_attribute("cntk.layers.blocks", __all__)

@@ -14,8 +14,8 @@ from networks.builders.python.function import load_model
 from networks.builders.python.layers import Layer
 
 from ..clone import CloneMethod
-from ..layers.typing import Signature, Type
 from ..missing import no_attribute
+from ..types import Signature, Type
 
 
 class _Kind(type):

@@ -1,0 +1,94 @@
+"""Types of inputs, for signatures of criterion functions: what cntk.layers.typing has."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from cntk_config import UserError
+from cntk_config.base.narrowing import is_several
+from networks.builders.python.function import Function, input_variable, sequence_input
+
+from .axis import Axis
+
+
+@dataclass(frozen=True)
+class Type:
+    """The type of an input; as a mapping, arguments of `input_variable`.
+
+    Args:
+        shape: of a sample.
+        sparse: whether only elements that are not zero are kept.
+        axis: the name of the time axis; None: there is none.
+    """
+
+    shape: tuple[int, ...]
+    sparse: bool = False
+    axis: str | None = None
+
+    def keys(self) -> list[str]:
+        """Those of the arguments."""
+        return ["shape", "is_sparse", "dynamic_axes"]
+
+    def __getitem__(self, argument: str) -> Any:
+        if argument == "dynamic_axes":
+            return [Axis.default_batch_axis(), *([] if self.axis is None else [Axis(self.axis)])]
+        return {"shape": self.shape, "is_sparse": self.sparse}[argument]
+
+    def variable(self, name: str) -> Function:
+        """An input of this type."""
+        if self.axis is None:
+            return input_variable(self.shape, is_sparse=self.sparse, name=name)
+        return sequence_input(self.shape, is_sparse=self.sparse, sequence_axis=self.axis or None, name=name)
+
+
+@dataclass(frozen=True)
+class _Indexed:
+    """Something that makes a type of what stands in brackets behind it."""
+
+    make: Callable[[Any], Any]
+
+    def __getitem__(self, given: Any) -> Any:
+        return self.make(given)
+
+
+def _shape(given: Any) -> tuple[int, ...]:
+    return tuple(given) if is_several(given) else (given,)
+
+
+def _sequence(of: Any, axis: str = "") -> Type:
+    if not isinstance(of, Type):
+        raise UserError("WrongArguments", f"Sequence takes a type, not {of!r}", hint="Sequence[Tensor[10]]")
+    return replace(of, axis=axis)
+
+
+def _over(axis: Any) -> _Indexed:
+    return _Indexed(lambda of: _sequence(of, axis.name if isinstance(axis, Axis) else str(axis)))
+
+
+Tensor = _Indexed(lambda shape: Type(_shape(shape)))
+"""`Tensor[10]`, `Tensor[3, 8, 8]`: a sample of that shape."""
+
+SparseTensor = _Indexed(lambda shape: Type(_shape(shape), True))
+"""The same, with only the elements that are not zero."""
+
+Sequence = _Indexed(_sequence)
+"""`Sequence[Tensor[10]]`."""
+
+SequenceOver = _Indexed(_over)
+"""`SequenceOver[axis][Tensor[10]]`: sequences with a time axis of their own."""
+
+
+def Signature(*types: Any, **named: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A decorator below `Function`: the types of the parameters."""
+
+    def decorate(f: Callable[..., Any]) -> Callable[..., Any]:
+        f.__annotations__ = {**dict(zip(inspect.signature(f).parameters, types, strict=False)), **named}
+        return f
+
+    return decorate
+
+
+__all__ = ["Sequence", "SequenceOver", "Signature", "SparseTensor", "Tensor", "Type"]
