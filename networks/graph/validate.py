@@ -32,9 +32,19 @@ def infer(nodes: list[Node], exact_axes: bool = False) -> None:
         else:
             _infer_shape(component[0], guess=False)
     _infer_shapes(order)
-    # a mistake is told before what cannot be inferred because of it
-    for node in sorted(order, key=lambda node: any(shapes.incomplete(one.shape) for one in node.connected)):
+    for node in _mistakes_first(order):
         _final_check(node)
+
+
+def _mistakes_first(order: list[Node]) -> list[Node]:
+    """The nodes, a mistake before what cannot be inferred, or is inferred otherwise, because of it."""
+    unknown = _above([node for node in order if node.shape is None], order)
+
+    def follows(node: Node) -> tuple[bool, bool]:
+        operands = node.connected
+        return any(one in unknown for one in operands), any(shapes.incomplete(one.shape) for one in operands)
+
+    return sorted(order, key=follows)
 
 
 def infer_known(nodes: list[Node], strict: bool) -> None:

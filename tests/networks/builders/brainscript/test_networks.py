@@ -139,6 +139,15 @@ def test_shapes_that_do_not_fit_are_shown_at_their_place(network):
     assert "called at test.bs:5:5: f" in caught.value.notes
 
 
+def test_a_kernel_that_is_too_large_is_told_before_what_follows_it(network):
+    """A bias of one map has as many axes as the convolution, whose shape is not known."""
+    made = network(
+        "x = Input {(4:4:1)}\nc = ConvolutionalLayer {1, (5:5), pad=true} (x)\nz = MaxPoolingLayer {(2:2)} (c)"
+    )
+    with pytest.raises(ConfigError, match=r"Convolution 'c\.c' .*: the kernel \[5 x 5 x 1\] is larger than the input"):
+        graph_of(made, evaluator_with(SeedCounter()), "float")
+
+
 def test_members_of_nodes(value):
     assert value("x = Input {3:4}\nz = x.dim") == 12
     assert value("x = Input {3}\ns = x + x\nz = s.PlusArgs[0].operation") == "InputValue"
