@@ -144,7 +144,7 @@ def _extreme(largest: bool) -> Any:
     def forward(x: Array) -> Any:
         out = primal(x)
         # XLA may compute x once more for the comparison, and round it in another way
-        rounding = 2 * jnp.finfo(x.dtype).eps * jnp.abs(out)
+        rounding = jnp.where(jnp.isfinite(out), 2 * jnp.finfo(x.dtype).eps * jnp.abs(out), 0)
         return out, x >= out - rounding if largest else x <= out + rounding
 
     return custom_gradient(primal, forward, lambda equal, g: (jnp.where(equal, g, jnp.zeros_like(g)),))

@@ -9,7 +9,7 @@ from networks.arrays.largest import first_largest
 from networks.arrays.lazy import custom_gradient, jax, jnp
 from networks.nodes import rules
 from networks.nodes.call import Call
-from networks.nodes.declare import NodeKind, inputs
+from networks.nodes.declare import TEXT, NodeKind, Option, inputs
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -88,7 +88,7 @@ _clipped = custom_gradient(_clip, _clip_forward, _clip_backward)
 
 def _logplus(x: Array, y: Array) -> Array:
     high, low = jnp.maximum(x, y), jnp.minimum(x, y)
-    difference = low - high
+    difference = jnp.where(x == y, 0, low - high)  # also where both are infinite
     return jnp.where(difference < -_LOGPLUS_LARGEST, high, high + jnp.log1p(jnp.exp(difference)))
 
 
@@ -98,10 +98,29 @@ def _logplus_forward(x: Array, y: Array) -> Any:
 
 def _logplus_backward(residuals: Any, g: Array) -> Any:
     x, y = residuals
-    return g * jax.nn.sigmoid(x - y), g * jax.nn.sigmoid(y - x)
+    difference = jnp.where(x == y, 0, x - y)
+    return g * jax.nn.sigmoid(difference), g * jax.nn.sigmoid(-difference)
 
 
 _log_plus = custom_gradient(_logplus, _logplus_forward, _logplus_backward)
+
+
+def _raised(x: Array, y: Array) -> Array:
+    return jnp.power(x, y)
+
+
+def _power_forward(x: Array, y: Array) -> Any:
+    out = _raised(x, y)
+    return out, (x, y, out)
+
+
+def _power_backward(residuals: Any, g: Array) -> Any:
+    x, y, out = residuals
+    to_base = jnp.where(y == 0, jnp.zeros_like(x), y * jnp.power(x, y - 1))
+    return g * to_base, g * out * jnp.log(jnp.where(x == 0, jnp.ones_like(x), x))
+
+
+_power = custom_gradient(_raised, _power_forward, _power_backward)
 
 
 def _broadcast_then(function: Callable[..., Array]) -> Callable[..., Array]:
@@ -141,6 +160,17 @@ def _log_softmax(call: Call, x: Array) -> Array:
 def _hardmax(call: Call, x: Array) -> Array:
     flat = jax.lax.stop_gradient(_columns(call, x))
     return jax.nn.one_hot(first_largest(flat), flat.shape[-1], dtype=x.dtype).reshape(x.shape)
+
+
+FUNCTIONS = {
+    "tan": "tan", "asin": "arcsin", "acos": "arccos", "atan": "arctan",
+    "sinh": "sinh", "cosh": "cosh", "asinh": "arcsinh", "atanh": "arctanh",
+}  # fmt: skip
+"""What ElementFunction computes, by JAX's names."""
+
+
+def _function(call: Call, x: Array) -> Array:
+    return getattr(jnp, FUNCTIONS[str(call.options["function"])])(x)
 
 
 def _compare(operator: Callable[[Array, Array], Array]) -> _Binary:
@@ -235,6 +265,22 @@ KINDS = [
         lambda call, x: clipped_log(x),
         "ln x; -85.1 (in single precision) where x < 1e-37; gradient g * exp(-out)",
         gaps=1.0,
+    ),
+    _nary(
+        "ElementPower",
+        ("x", "y"),
+        "The power; a base below 0 has one for whole exponents only, else the result is no number.",
+        _broadcast_then(_power),
+        "x^y; gradients y * x^(y-1), 0 where y = 0, and x^y * ln x, 0 where x = 0",
+        example="h = ElementPower(Abs(x), Constant(1.5))",
+    ),
+    _unary(
+        "ElementFunction",
+        "A function of each element; no number where it is not defined.",
+        _function,
+        "",
+        options=(Option("function", TEXT, "tan", "which one", tuple(FUNCTIONS)),),
+        example="h = ElementFunction(x, function=sinh)",
     ),
     _nary(
         "LogPlus",

@@ -112,6 +112,7 @@ _PLAIN = [
     "Dropout",
     "Clip",
     "LogPlus",
+    "ElementPower",
     "DiagTimes",
     "Less",
     "Equal",
@@ -183,6 +184,7 @@ _ALL = (
         "ReduceElements",
         attributes=(_a("axis", "axis", INTEGER), _a("reductionOp", "reductionOp", TEXT)),
     ),
+    Operation("ElementFunction", attributes=(_a("function", "function", TEXT),)),
     Operation("ReduceMinibatch", attributes=(_a("reductionOp", "reductionOp", TEXT),)),
     Operation(
         "TopK",

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import Any
 
@@ -20,7 +20,6 @@ from networks.builders.python.operators import (
     abs,
     alias,
     clip,
-    cos,
     element_divide,
     element_select,
     element_times,
@@ -28,13 +27,10 @@ from networks.builders.python.operators import (
     exp,
     greater,
     less,
-    log,
     minus,
     negate,
     plus,
     relu,
-    sin,
-    sqrt,
     square,
     zeros_like,
 )
@@ -79,7 +75,7 @@ def _several(operands: tuple[Operand, ...], name: str) -> tuple[list[Function], 
 
 
 def pow(base: Operand, exponent: Operand, name: str = "") -> Function:
-    """The power, element by element; a base below 0 needs whole numbers as exponents (else it gives 0)."""
+    """The power, element by element; a base below 0 needs whole numbers as exponents, else the result is no number."""
     return _named(power(base, exponent), name)
 
 
@@ -88,31 +84,23 @@ def log_add_exp(left: Operand, right: Operand, name: str = "") -> Function:
     return operator("LogPlus", as_node(left), as_node(right), label=name)
 
 
-def tan(x: Operand, name: str = "") -> Function:
-    """The tangent."""
-    return element_divide(sin(x), cos(x), name=name)
+def _element_function(function: str, meaning: str) -> Callable[..., Function]:
+    def make(x: Operand, name: str = "") -> Function:
+        return operator("_ElementFunction", as_node(x), function, label=name)
+
+    make.__doc__ = meaning
+    make.__name__ = function
+    return make
 
 
-def sinh(x: Operand, name: str = "") -> Function:
-    """The hyperbolic sine."""
-    return element_times(0.5, minus(exp(x), exp(negate(x))), name=name)
-
-
-def cosh(x: Operand, name: str = "") -> Function:
-    """The hyperbolic cosine."""
-    return element_times(0.5, plus(exp(x), exp(negate(x))), name=name)
-
-
-def atanh(x: Operand, name: str = "") -> Function:
-    """The inverse of tanh."""
-    return element_times(0.5, log(element_divide(plus(1.0, x), minus(1.0, x))), name=name)
-
-
-def asinh(x: Operand, name: str = "") -> Function:
-    """The inverse of sinh."""
-    root = sqrt(plus(square(x), 1.0))
-    below = negate(log(minus(root, x)))  # below 0 little is left of the sum
-    return element_select(less(x, 0.0), below, log(plus(x, root)), name=name)
+tan = _element_function("tan", "The tangent.")
+asin = _element_function("asin", "The inverse of sin; no number beyond -1 and 1.")
+acos = _element_function("acos", "The inverse of cos; no number beyond -1 and 1.")
+atan = _element_function("atan", "The inverse of tan.")
+sinh = _element_function("sinh", "The hyperbolic sine.")
+cosh = _element_function("cosh", "The hyperbolic cosine.")
+asinh = _element_function("asinh", "The inverse of sinh.")
+atanh = _element_function("atanh", "The inverse of tanh; no number beyond -1 and 1.")
 
 
 # --------------------------------------------------------------------------------------------- activations
@@ -146,7 +134,8 @@ def softsign(x: Operand, steepness: float = 1.0, name: str = "") -> Function:
 def param_relu(alpha: Operand, x: Operand, name: str = "") -> Function:
     """X from 0 on, alpha x below; alpha may be a parameter. The gradient at 0 is 1 to x and 0 to alpha."""
     x = as_node(x)
-    return element_select(less(x, 0.0), element_times(alpha, x), x, name=name)
+    below = negate(relu(negate(x)))  # the gradient of alpha is a product with it, also where x is infinite
+    return element_select(less(x, 0.0), element_times(alpha, below), x, name=name)
 
 
 def hard_sigmoid(x: Operand, alpha: float, beta: float, name: str = "") -> Function:
@@ -342,9 +331,9 @@ def unpooling(
 
 
 __all__ = [
-    "AVG_POOLING", "MAX_POOLING", "MAX_UNPOOLING", "asinh", "atanh", "batch_normalization",
+    "AVG_POOLING", "MAX_POOLING", "MAX_UNPOOLING", "acos", "asin", "asinh", "atan", "atanh", "batch_normalization",
     "convolution", "convolution_transpose", "cosh", "element_and", "element_max", "element_min", "element_not",
-    "element_or", "element_xor", "elu", "hard_sigmoid", "log_add_exp", "mean", "ones_like",
-    "param_relu", "per_dim_mean_variance_normalize", "pooling", "pow",
-    "selu", "sinh", "softplus", "softsign", "sum", "tan", "unpooling",
+    "element_or", "element_xor", "elu", "hard_sigmoid", "log_add_exp", "mean", "ones_like", "param_relu",
+    "per_dim_mean_variance_normalize", "pooling", "pow", "selu", "sinh", "softplus", "softsign", "sum", "tan",
+    "unpooling",
 ]  # fmt: skip

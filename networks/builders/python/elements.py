@@ -78,7 +78,8 @@ def _extreme_number(call: str, x: Function, axis: Any, name: str) -> Function:
     along = static_axis(call, axis, rank)
     numbers = _numbers(x, along)
     size = x.shape[along]
-    is_largest = operator("Equal", x, over_axes(call, "Max", x, [along], True))
+    largest = operator("Equal", x, over_axes(call, "Max", x, [along], True))
+    is_largest = operator("Plus", largest, operator("NotEqual", x, x))  # no number is larger than all, as in numpy
     candidates = operator("BS.Boolean.If", is_largest, numbers, as_node(np.float32(size)))
     return labelled(over_axes(call, "Min", candidates, [along], True), name)
 

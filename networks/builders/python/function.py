@@ -739,23 +739,14 @@ LARGEST_POWER = 16
 
 
 def power(base: Any, exponent: Any) -> Function:
-    """The power, element by element; a base below 0 needs whole numbers as exponents (else it gives 0)."""
+    """The power, element by element; a base below 0 needs whole numbers as exponents, else the result is no number."""
     x = as_node(base)
-    if isinstance(exponent, int | float) and exponent == int(exponent) and abs(exponent) <= LARGEST_POWER:
-        if exponent == 0:
-            return operator("Equal", x, x)
+    if isinstance(exponent, int | float) and exponent in range(1, LARGEST_POWER + 1):
         result = x
-        for _ in range(abs(int(exponent)) - 1):
+        for _ in range(int(exponent) - 1):
             result = operator("ElementTimes", result, x)
-        return result if exponent > 0 else operator("Reciprocal", result)
-    e = as_node(exponent)
-    if isinstance(exponent, float) and not exponent.is_integer():
-        return operator("Exp", operator("ElementTimes", e, operator("Log", x)))
-    size = operator("Exp", operator("ElementTimes", e, operator("Log", operator("Abs", x))))
-    odd = e - 2.0 * operator("Floor", 0.5 * e)  # 1 of an odd whole number, 0 of an even one
-    below = operator("Equal", odd, as_node(0.0)) - operator("Equal", odd, as_node(1.0))
-    sign = operator("BS.Boolean.If", operator("Less", x, as_node(0.0)), below, as_node(1.0))
-    return operator("ElementTimes", sign, size)
+        return result
+    return operator("_Power", x, as_node(exponent))
 
 
 def named_function(found: Any, name: str) -> Function:

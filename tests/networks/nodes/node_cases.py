@@ -496,5 +496,8 @@ MORE_CELLS = [
     ("top_k", "TopK", [(4, 3)], {"k": 2, "axis": 1}, lambda x: -np.sort(-x, axis=0)[:2]),
     ("top_k_numbers", "TopK", [(4, 3)], {"k": 2, "axis": 2, "numbers": True},
      lambda x: np.argsort(-x, axis=1)[:, :2]),
+    ("power", "ElementPower", [(">", 3, 2), ("P", 3, 1)], {}, lambda x, y: x**y),
+    *[(name, "ElementFunction", [(3, 2)], {"function": name}, function) for name, function in (
+        ("tan", np.tan), ("atan", np.arctan), ("sinh", np.sinh), ("cosh", np.cosh), ("asinh", np.arcsinh))],
 ]  # fmt: skip
 CASES = [*CELLS, *SUMS, *BATCHES, *MORE_CELLS]
