@@ -2,6 +2,7 @@
 
 import ast
 import functools
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -80,6 +81,39 @@ def test_heavy_libraries_stay_in_their_packages(package: str) -> None:
         if package not in HEAVY.get(name.split(".")[0], {package})
     ]
     assert not wrong, "\n".join(wrong)
+
+
+PRIVATE = re.compile(
+    r"\b(jax|jaxlib|numba|numpy|scipy|safetensors|cv2)(\.\w+)*\._(?!_)\w+|\bjax\.(interpreters|lib|core)\b"
+)
+"""Modules of other packages that are theirs alone: they may be gone in the next version."""
+INTERNALS = "trainers/parallel/jax_internals.py"
+"""Where they may be used: in one place, whose test names what a new version lacks."""
+
+
+@pytest.mark.parametrize("package", ALLOWED)
+def test_private_modules_of_others_are_used_in_one_place(package: str) -> None:
+    """Imports, names given to importlib, and texts or attributes with such a name."""
+    wrong = [
+        f"{name}:{line}: {found[0]}"
+        for path in sources(package)
+        if (name := path.relative_to(ROOT).as_posix()) != INTERNALS
+        for line, text in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if (found := PRIVATE.search(text))
+    ] + [
+        f"{path.relative_to(ROOT)}:{line}: {name}"
+        for path in sources(package)
+        for line, name in imports(path)
+        if name.split(".")[0] == "jaxlib"
+    ]
+    assert not wrong, f"use a public interface, or {INTERNALS}:\n" + "\n".join(wrong)
+
+
+@pytest.mark.parametrize(
+    "text", ["from jax._src import a", "import jax.interpreters.xla", 'import_module("jax._src.lib")', "numpy._core.x"]
+)
+def test_private_modules_are_found(text: str) -> None:
+    assert PRIVATE.search(text)
 
 
 LIGHT = [

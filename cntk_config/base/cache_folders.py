@@ -7,9 +7,10 @@ he likes as the user. So every cache asks here for its folder, and goes without 
 from __future__ import annotations
 
 import os
+import socket
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -25,7 +26,31 @@ def private_folder(*parts: str) -> Path | None:
     Returns:
         A folder without links in its path, or None where there is none that only this user can write to.
     """
-    for base, name in _places():
+    return _first(_places(), parts)
+
+
+LONGEST_PATH = 78
+"""Bytes of a folder in which sockets have names of up to 24 characters: systems allow 104 and more for the whole."""
+
+
+def socket_folder() -> Path | None:
+    """A folder for sockets of this user, made if need be, see `private_folder`; None where there can be none.
+
+    It is in the temporary folder rather than with the caches, which several machines may share.
+    """
+    if not hasattr(socket, "AF_UNIX") or os.name != "posix":
+        return None
+    caches, temporary = list(_places())[:-1], list(_places())[-1]
+    for place in (temporary, (Path("/tmp"), temporary[1]), *caches):
+        folder = _first([place], ("run",))
+        if folder is not None and len(os.fsencode(folder)) <= LONGEST_PATH:
+            return folder
+    return None
+
+
+def _first(places: Iterable[tuple[Path, str]], parts: tuple[str, ...]) -> Path | None:
+    """The folder in the first of several places where there can be one that only this user can write to."""
+    for base, name in places:
         try:
             base.mkdir(parents=True, exist_ok=True)
             folder = base.resolve()

@@ -29,6 +29,11 @@ class Device:
         return int(self.request[1:]) if self.request.startswith("*") else None
 
     @property
+    def several(self) -> bool:
+        """Whether one process may use several devices."""
+        return self.request == "all" or (self.count or 1) > 1
+
+    @property
     def is_cpu(self) -> bool:
         """Whether the CPU was asked for."""
         return self.request == "cpu" or self.request.startswith("-")

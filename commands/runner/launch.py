@@ -1,6 +1,7 @@
 """`cntkpy run --workers K ...`: the workers of one machine, started and watched over without MPI."""
 
 import os
+import secrets
 import signal
 import socket
 import subprocess
@@ -9,9 +10,10 @@ import time
 from typing import Any
 
 from cntk_config import ConfigError
+from cntk_config.base.cache_folders import socket_folder
 from commands.context import processes
 from commands.runner.cores import ALL_CORES, shares, started_on
-from trainers.parallel.launchers import COORDINATOR, RANK, SIZE, silence_allowed
+from trainers.parallel.launchers import COORDINATOR, RANK, SIZE, SOCKET, silence_allowed
 
 GRACE = 15.0
 """Seconds that the other workers have to say why they end, beside those that they may need to notice it."""
@@ -41,7 +43,10 @@ def launch(words: list[str], workers: int) -> int:
     except ConfigError as error:
         print(error.diagnostic.render(), file=sys.stderr)
         return error.exit_code
-    environment = processes.environment() | {SIZE: str(workers), COORDINATOR: f"127.0.0.1:{_free_port()}"}
+    folder = socket_folder()
+    meeting = folder / secrets.token_hex(8) if folder is not None else None
+    address = f"127.0.0.1:{_free_port()}" if meeting is None else f"{SOCKET}{meeting}"
+    environment = processes.environment() | {SIZE: str(workers), COORDINATOR: address}
     own = processes.core_numbers()
     environment[ALL_CORES] = ",".join(map(str, own))
     for name in THREADS:
@@ -57,6 +62,8 @@ def launch(words: list[str], workers: int) -> int:
         return _watch(started, stopped, silence)
     finally:
         _kill(started)
+        if meeting is not None:
+            meeting.unlink(missing_ok=True)
         for number, handler in before.items():
             signal.signal(number, handler)
 

@@ -44,7 +44,7 @@ class Workers:
         device.prepare()
         from trainers.parallel.rendezvous import join
 
-        self.link = join(self.meeting, _end_process, device.visible(self.meeting.local_rank))
+        self.link = join(self.meeting, _end_process, device.visible(self.meeting.local_rank), device.several)
 
     def runs(self, action: str) -> bool:
         """Whether this process runs an action."""

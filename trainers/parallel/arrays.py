@@ -40,14 +40,14 @@ class OnProcessGroup(Strategy, Protocol):
 
     @property
     def identity(self) -> Any:
-        """The way of training, and the name of what programs call for sums; not known with several devices or GPUs."""
+        """The way of training, what programs call for sums, the worker; not known with several devices or GPUs."""
         kept = self.group.communicator.size == self.group.workers and self.group.devices[0].platform == "cpu"
-        return (type(self).__qualname__, self._sums) if kept else object()
+        return (type(self).__qualname__, self._sums, self.group.first) if kept else object()
 
     @property
     def devices(self) -> Sequence[Any]:
-        """Of all workers."""
-        return self.group.devices
+        """Those that programs run on."""
+        return list(self.group.mesh.devices.flat)
 
     def flag(self) -> Array:
         """True, on every device."""
@@ -78,7 +78,7 @@ class OnProcessGroup(Strategy, Protocol):
 
     def mask_key(self, key: Array) -> Array:
         """Each worker draws its own masks."""
-        return jax.random.fold_in(key, jax.lax.axis_index(AXIS))
+        return jax.random.fold_in(key, self.group.first + jax.lax.axis_index(AXIS))
 
 
 def sums_in_memory(name: str, tree: Tree, real: Any = True) -> Tree:

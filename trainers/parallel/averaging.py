@@ -74,9 +74,9 @@ class LocalSGD(OnProcessGroup):
         self._block_ended = False
         P: Any = jax.sharding.PartitionSpec
         self._starts: dict[Rule, Callable[[Array], dict[str, Array]]] = {}
-        self._average = jax.jit(group.on_each(_average, (P(AXIS), P(AXIS)), P(AXIS)))
+        self._average = jax.jit(group.on_each(partial(_average, self.summed), (P(AXIS), P(AXIS)), P(AXIS)))
         if filtering is not None:
-            step = partial(_filtered, filtering)
+            step = partial(_filtered, filtering, self.summed, group.workers)
             self._filter = jax.jit(group.on_each(step, (P(AXIS),) * 3, (P(AXIS),) * 2))
 
     def batcher(self, batcher: Batcher) -> Batcher:
@@ -230,27 +230,26 @@ def _if(condition: Array, new: Array, old: Array) -> Array:
     return jnp.where(condition, new, old)
 
 
-def _average(weights: Tree, counts: Array) -> Tree:
-    """The mean of the workers' models, weighted by their samples."""
-    total = jax.lax.psum(counts[0], AXIS)
-
-    def average(weight: Array) -> Array:
-        return jax.lax.psum((counts[0] / total).astype(weight.dtype) * weight, AXIS)
-
-    return jax.tree.map(average, weights)
+def _average(summed: Callable[[Tree], Tree], weights: Tree, counts: Array) -> Tree:
+    """The mean of the workers' models, weighted by their samples; `summed`: over all workers."""
+    share = counts[0] / summed(counts[0])
+    return summed({name: share.astype(weight.dtype) * weight for name, weight in weights.items()})
 
 
-def _filtered(filtering: BlockMomentum, weights: Tree, start: Tree, changes: Tree) -> tuple[Tree, Tree]:
+def _filtered(
+    filtering: BlockMomentum, summed: Callable[[Tree], Tree], workers: int, weights: Tree, start: Tree, changes: Tree
+) -> tuple[Tree, Tree]:
     """Where the next block starts, and the change that was made, from the workers' models after a block."""
     f = filtering
 
-    def one(weight: Array, start: Array, change: Array) -> tuple[Array, Array]:
+    def one(mean: Array, start: Array, change: Array) -> tuple[Array, Array]:
         ahead = f.momentum * change if f.nesterov else 0
-        change = f.momentum * change + f.rate * (jax.lax.pmean(weight, AXIS) - start)
+        change = f.momentum * change + f.rate * (mean - start)
         model = start - ahead + change
         return (model + f.momentum * change if f.nesterov else model), change
 
-    both = {name: one(weights[name], start[name], changes[name]) for name in weights}
+    sums = summed(weights)
+    both = {name: one(sums[name] / workers, start[name], changes[name]) for name in weights}
     return {name: pair[0] for name, pair in both.items()}, {name: pair[1] for name, pair in both.items()}
 
 

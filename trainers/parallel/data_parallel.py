@@ -124,7 +124,7 @@ class InMemory(DataParallel, SingleDevice):
 
     def to_save(self, array: Array, slots: bool = False) -> NDArray[Any]:
         """The slots of all workers side by side."""
-        return self.group.gather(self.group.on_all(np.asarray(array), 1)) if slots else self.to_host(array)
+        return self.group.gather(self.group.on_all(np.asarray(array), 1), 1) if slots else self.to_host(array)
 
     def mask_key(self, key: Array) -> Array:
         """Each worker draws its own masks."""
@@ -166,7 +166,7 @@ class OverDevices(OnProcessGroup, DataParallel):
 
     def to_save(self, array: Array, slots: bool = False) -> NDArray[Any]:
         """The slots of all workers side by side."""
-        return self.group.gather(array) if slots else self.to_host(array)
+        return self.group.gather(array, 1) if slots else self.to_host(array)
 
     def step_scalars(
         self, stack: Stack, momentum: float, dtype: Any, per_step: bool = False, gaps: bool = True

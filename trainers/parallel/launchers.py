@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from cntk_config import ConfigError
+from cntk_config.base.cache_folders import socket_folder
 
 if TYPE_CHECKING:
     from trainers.parallel.rendezvous import Rendezvous
@@ -32,6 +33,9 @@ LAUNCHERS = {
 FIRST_PORT, PORTS = 20000, 12000
 """Where the port of worker 0 lies if it is derived from the launcher's process number, below ephemeral ports."""
 
+SOCKET = "unix:"
+"""What the address of worker 0 begins with if it is a socket in a folder that only this user can open."""
+
 
 def find_meeting(environment: Mapping[str, str]) -> Rendezvous | None:
     """What the launcher has told this process; `None` if it was started alone.
@@ -49,7 +53,7 @@ def find_meeting(environment: Mapping[str, str]) -> Rendezvous | None:
 
         coordinator = environment.get(COORDINATOR)
         if coordinator is None and environment.get(local_size) == environment[size]:
-            coordinator = f"127.0.0.1:{_port(environment)}"
+            coordinator = _address_on_this_machine(environment)
         elif coordinator is None and launcher == "MPICH":
             raise ConfigError(
                 "NoCoordinator",
@@ -79,9 +83,12 @@ def silence_allowed(environment: Mapping[str, str]) -> float:
     return seconds
 
 
-def _port(environment: Mapping[str, str]) -> int:
-    """A port that processes of one launcher have in common, and those of others hardly ever."""
+def _address_on_this_machine(environment: Mapping[str, str]) -> str:
+    """An address that processes of one launcher have in common, and those of others hardly ever."""
     job = environment.get("OMPI_MCA_ess_base_jobid") or environment.get("SLURM_JOB_ID") or str(os.getppid())
     step = int(environment.get("SLURM_STEP_ID", "0")) if environment.get("SLURM_STEP_ID", "0").isdigit() else 0
     number = int(job) if job.isdigit() else os.getppid()
-    return FIRST_PORT + (number + (number >> 16) + 7919 * step) % PORTS
+    folder = socket_folder()
+    if folder is not None:
+        return f"{SOCKET}{folder}/{number % 10**12}-{step % 10**10}"
+    return f"127.0.0.1:{FIRST_PORT + (number + (number >> 16) + 7919 * step) % PORTS}"

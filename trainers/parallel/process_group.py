@@ -20,6 +20,7 @@ from cntk_config.base.diagnostics import UserError
 from networks.arrays.lazy import jax, number_of
 from trainers.parallel import host_call, shared_memory
 from trainers.parallel.communicator import Communicator
+from trainers.parallel.letters import LONGEST
 from trainers.step.strategy import copy_to_device
 
 log = logging.getLogger("cntkpy.trainers")
@@ -55,11 +56,16 @@ class ProcessGroup:
 
     @cached_property
     def mesh(self) -> Any:
-        """All devices in a row."""
-        return jax.sharding.Mesh(np.array(self.devices), (AXIS,))
+        """The devices that a program runs on in a row: all, or the own ones where workers share memory."""
+        return jax.sharding.Mesh(np.array(self.devices if self.sums is None else self.own), (AXIS,))
+
+    @cached_property
+    def first(self) -> int:
+        """The number of the first device of `mesh` among all."""
+        return 0 if self.sums is None else self.communicator.rank * len(self.own)
 
     def on_all(self, array: Any, axis: int | None = None) -> Array:
-        """An array on all devices: the same everywhere, or with each worker's part at its place along an axis.
+        """An array on the devices of `mesh`: the same everywhere, or with each worker's part at its place on an axis.
 
         Args:
             array: NumPy's. The whole, which every process has; with `axis`, the parts of the own devices along it.
@@ -73,7 +79,7 @@ class ProcessGroup:
         width = array.shape[axis] // len(self.own)
         places = [(slice(None),) * axis + (slice(k * width, (k + 1) * width),) for k in range(len(self.own))]
         parts = [jax.device_put(array[place], device) for place, device in zip(places, self.own, strict=True)]
-        shape = (*array.shape[:axis], width * self.workers, *array.shape[axis + 1 :])
+        shape = (*array.shape[:axis], width * self.mesh.size, *array.shape[axis + 1 :])
         return jax.make_array_from_single_device_arrays(shape, sharding, parts)
 
     def on_each(self, function: Callable[..., Any], given: Any, results: Any) -> Callable[..., Any]:
@@ -87,7 +93,7 @@ class ProcessGroup:
         To ask for it the first time, all processes have to come together.
         """
         alone = self.communicator.size == 1 or len(self.own) > 1 or self.own[0].platform != "cpu"
-        return None if alone else _sums_of(self.communicator)
+        return None if alone else sums_in_memory(self.communicator)
 
     def tell(self, letter: bytes) -> list[bytes]:
         """The letters of all processes, in order of their ranks."""
@@ -96,9 +102,20 @@ class ProcessGroup:
             return told
         return [base64.b64decode(one) for one in self.communicator.exchange(base64.b64encode(letter).decode("ascii"))]
 
-    def gather(self, array: Array) -> np.ndarray:
-        """The whole of an array of which every process has a part, on the host of every process."""
-        return np.asarray(self._together(array))
+    def gather(self, array: Array, axis: int = 0) -> np.ndarray:
+        """The whole of an array of which every process has a part, on the host of every process.
+
+        Args:
+            array: what `on_all` gave.
+            axis: along which the parts lie.
+        """
+        if self.sums is None:
+            return np.asarray(self._together(array))
+        own = np.ascontiguousarray(array)
+        letter = own.tobytes()
+        told = [self.tell(letter[k : k + LONGEST]) for k in range(0, len(letter) or 1, LONGEST)]
+        parts = [np.frombuffer(b"".join(pieces), own.dtype).reshape(own.shape) for pieces in zip(*told, strict=True)]
+        return np.concatenate(parts, axis)
 
     def part(self, array: np.ndarray, axis: int = 0) -> np.ndarray:
         """What this process has of a whole that `gather` gave, whose parts lie along an axis."""
@@ -112,8 +129,11 @@ class ProcessGroup:
 
 
 @functools.cache
-def _sums_of(communicator: Communicator) -> str | None:
-    """See `ProcessGroup.sums`; from now on the processes tell each other everything through that memory."""
+def sums_in_memory(communicator: Communicator) -> str | None:
+    """What programs call for sums in memory that all processes share; None, in all of them, where they cannot share it.
+
+    From now on the processes tell each other everything through that memory.
+    """
     found = shared_memory.connect(communicator)
     if found is None:
         return None

@@ -1,17 +1,26 @@
 """Rendezvous: how the processes of a run find each other, through JAX's coordination service, and part again."""
 
-import importlib
+import contextlib
 import ipaddress
+import logging
 import os
+import signal
 import socket
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from pathlib import Path
+from typing import NoReturn
 
+from cntk_config.base.cache_folders import is_private
 from cntk_config.base.diagnostics import UserError
 from networks.arrays.lazy import jax, prepare
-from trainers.parallel.communicator import SILENT, Communicator
+from trainers.parallel import jax_internals
+from trainers.parallel.communicator import SILENT, Communicator, WorkerLost
+from trainers.parallel.launchers import SOCKET
+from trainers.parallel.process_group import sums_in_memory
+
+log = logging.getLogger("cntkpy.trainers")
 
 RENDEZVOUS_SECONDS = 300.0
 """Seconds that the processes wait for each other when they start."""
@@ -26,7 +35,8 @@ class Rendezvous:
     Attributes:
         rank, size: number of this process, and how many there are.
         local_rank: its number among those on this machine.
-        coordinator: `host:port` of worker 0; with `None` JAX finds it in what the launcher has told the processes.
+        coordinator: `host:port` of worker 0, or `unix:` and the path of a socket; with `None` JAX finds it in what the
+            launcher has told the processes.
         silent: seconds without a sign of life after which a worker counts as lost.
     """
 
@@ -37,16 +47,24 @@ class Rendezvous:
     silent: float = SILENT
 
 
-def join(rendezvous: Rendezvous, on_lost: Callable[[str], NoReturn], visible: list[int] | None = None) -> Communicator:
-    """Meet the other processes, before anything is computed; `visible`: numbers of the GPUs that this process may use.
+def join(
+    rendezvous: Rendezvous,
+    on_lost: Callable[[str], NoReturn],
+    visible: list[int] | None = None,
+    several: bool = False,
+) -> Communicator:
+    """Meet the other processes, before anything is computed.
+
+    Args:
+        rendezvous: how.
+        on_lost: see `Communicator`.
+        visible: numbers of the GPUs that this process may use.
+        several: each process may use several devices.
 
     Raises:
-        UserError: if they cannot be reached.
+        UserError: they cannot be reached.
     """
-    _check_host_name()
     prepare()
-    jax.config.update("jax_enable_preemption_service", False)  # else SIGTERM never reaches our own handler
-    jax.config.update("jax_cpu_collectives_implementation", "gloo")
     where = f" at {rendezvous.coordinator}" if rendezvous.coordinator else ""
     this = f"worker {rendezvous.rank} of {rendezvous.size}"
     message = f"{this} has not met the others{where} within {RENDEZVOUS_SECONDS:.0f} s"
@@ -54,18 +72,13 @@ def join(rendezvous: Rendezvous, on_lost: Callable[[str], NoReturn], visible: li
     waited.daemon = True
     waited.start()
     try:
-        announced = rendezvous.coordinator or _detected(rendezvous, visible)
-        if _is_loopback(announced):
-            _stay_on_this_machine()
-        jax.distributed.initialize(
-            announced,
-            rendezvous.size,
-            rendezvous.rank,
-            visible,
-            cluster_detection_method="deactivate",
-            initialization_timeout=round(RENDEZVOUS_SECONDS) + 60,
-            coordinator_bind_address=os.environ.get("JAX_COORDINATOR_BIND_ADDRESS") or announced,
-        )
+        address = rendezvous.coordinator or _detected(rendezvous, visible)
+        local = address.startswith(SOCKET) or _is_loopback(address)
+        if not local:
+            _check_host_name()
+        if local and not address.startswith(SOCKET) and rendezvous.rank == 0:
+            _warn_of_loopback("what coordinates the workers")
+        _initialize(rendezvous, address, visible)
     except (RuntimeError, ValueError) as error:
         raise UserError(
             "NoCoordinator",
@@ -74,27 +87,84 @@ def join(rendezvous: Rendezvous, on_lost: Callable[[str], NoReturn], visible: li
         ) from None
     finally:
         waited.cancel()
-    return Communicator(rendezvous.rank, rendezvous.size, _coordination_client(), on_lost, rendezvous.silent)
+    client = jax_internals.coordination_client()
+    communicator = Communicator(rendezvous.rank, rendezvous.size, client, on_lost, rendezvous.silent)
+    try:
+        _choose_transport(communicator, local, several)
+    except WorkerLost as error:
+        on_lost(str(error))
+    return communicator
 
 
-def _coordination_client() -> Any:
-    """JAX's client of the coordination service, which has no public name yet."""
-    from jax._src import distributed
+def _initialize(rendezvous: Rendezvous, address: str, visible: list[int] | None) -> None:
+    """Let JAX connect the processes through a service of worker 0, which listens at an address.
 
-    state: Any = distributed.global_state
-    return state.client
+    Raises:
+        UserError: others can open the folder of the socket.
+    """
+    bind = os.environ.get("JAX_COORDINATOR_BIND_ADDRESS") or address
+    if address.startswith(SOCKET):
+        bind = address
+        folder = Path(address.removeprefix(SOCKET)).parent
+        if not is_private(folder) or folder.stat().st_mode & 0o077:
+            raise UserError(
+                "NoCoordinator",
+                f"the workers cannot meet at {address}: others can open the folder {folder}, or it is missing",
+                hint="give JAX_COORDINATOR_ADDRESS=unix:FOLDER/NAME with a folder that only you can open (chmod 700)",
+            )
+    handler = signal.getsignal(signal.SIGTERM)
+    with contextlib.suppress(AttributeError):  # JAX 0.7 has no such option
+        jax.config.update("jax_enable_preemption_service", False)
+    jax.distributed.initialize(
+        address,
+        rendezvous.size,
+        rendezvous.rank,
+        visible,
+        cluster_detection_method="deactivate",
+        initialization_timeout=round(RENDEZVOUS_SECONDS) + 60,
+        coordinator_bind_address=bind,
+    )
+    if threading.current_thread() is threading.main_thread() and handler is not None:
+        signal.signal(signal.SIGTERM, handler)  # JAX may have taken SIGTERM for itself
+
+
+def _choose_transport(communicator: Communicator, local: bool, several: bool) -> None:
+    """How arrays of one process come to another: through memory that they share, else through what JAX has for that.
+
+    Args:
+        communicator: the connection of the processes.
+        local: all processes are on this machine.
+        several: each may use several devices, whose sums are JAX's.
+    """
+    if local:
+        os.environ.setdefault("NCCL_SOCKET_IFNAME", "lo")
+    shared = sums_in_memory(communicator) is not None
+    if shared and not several:  # nothing has to listen
+        jax.config.update("jax_cpu_collectives_implementation", None)
+        return
+    jax.config.update("jax_cpu_collectives_implementation", "gloo")
+    if not local:
+        return
+    jax_internals.listen_on(LOOPBACK)
+    if communicator.main:
+        _warn_of_loopback("what exchanges arrays between workers")
+
+
+def _warn_of_loopback(what: str) -> None:
+    log.warning(
+        "WARNING: %s listens on the loopback of this machine without authentication: other users of the machine must "
+        "be trusted.",
+        what,
+    )
 
 
 def _detected(rendezvous: Rendezvous, visible: list[int] | None) -> str:
     """The address of worker 0 that JAX finds in what the launcher has told the processes."""
-    from jax._src.clusters import ClusterEnv  # it has no public name
-
     timeout = round(RENDEZVOUS_SECONDS) + 60
-    detect = ClusterEnv.auto_detect_unset_distributed_params
-    found: Any = detect(None, rendezvous.size, rendezvous.rank, visible, None, timeout)
-    if found[0] is None:
+    found = jax_internals.address_of_worker_0(rendezvous.rank, rendezvous.size, visible, timeout)
+    if found is None:
         raise ValueError("the address of worker 0 is not known")
-    return found[0]
+    return found
 
 
 def _is_loopback(address: str) -> bool:
@@ -104,20 +174,6 @@ def _is_loopback(address: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
-
-
-def _stay_on_this_machine() -> None:
-    """Let what exchanges arrays listen on loopback; by itself it takes the address that the host's name has."""
-    os.environ.setdefault("NCCL_SOCKET_IFNAME", "lo")
-    # these have neither public names nor types
-    bridge: Any = importlib.import_module("jax._src.xla_bridge")
-    native: Any = importlib.import_module("jax._src.lib")._jax
-
-    def make_client() -> Any:
-        transport = native.make_gloo_tcp_collectives(distributed_client=_coordination_client(), hostname=LOOPBACK)
-        return bridge.make_cpu_client(transport)
-
-    bridge.register_backend_factory("cpu", make_client, priority=0, fail_quietly=False)
 
 
 def _check_host_name() -> None:

@@ -5,19 +5,24 @@ kernel and out of it, by a thread of their own. Here every process sums up a sha
 in order of ranks. What others sum up it writes into its place, and reads the sums of.
 
 Neither the memory nor the sockets have a name that is left behind: worker 0 makes them and hands their descriptors to
-the others, and the system frees them with the last process. Each two workers have a pair of sockets for sums, which a
-thread of XLA makes, and one for letters.
+the others, and the system frees them with the last process. It gives them only to processes of the same user that know
+the secret of this run; all others are turned away. Each two workers have a pair of sockets for sums, which a thread of
+XLA makes, and one for letters.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import hmac
+import logging
 import mmap
 import os
 import secrets
 import socket
 import struct
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -33,6 +38,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from trainers.parallel.communicator import Communicator
+
+log = logging.getLogger("cntkpy.trainers")
 
 Sockets = Sequence[socket.socket | None]
 """By rank, to the others; None for the process itself."""
@@ -51,6 +58,12 @@ TOGETHER = 1 << 15
 
 SECONDS = 20.0
 """How long to wait while descriptors are handed out."""
+
+SECONDS_OF_ONE = 5.0
+"""How long a process that has connected may take for its answer."""
+
+NONCE = 32
+"""Bytes that worker 0 sends to who connects, others each time; the answer proves that both know the secret."""
 
 
 class _Step(NamedTuple):
@@ -212,12 +225,13 @@ def connect(communicator: Communicator) -> SharedSums | None:
             listening = kept.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
             listening.bind(name)
             listening.listen(size)
-        said = communicator.exchange([_machine(), name.decode()])
-        if said[0][0] is None or any(machine != said[0][0] for machine, _ in said):
+        said = communicator.exchange([_machine(), name.decode(), secrets.token_hex(32) if communicator.main else None])
+        if said[0][0] is None or any(machine != said[0][0] for machine, *_ in said):
             return None
+        name, secret = said[0][1].encode(), bytes.fromhex(said[0][2])
         found: SharedSums | None = None
         with contextlib.suppress(OSError):
-            found = _hand_out(listening, size) if listening is not None else _take(said[0][1].encode(), rank, size)
+            found = _take(name, secret, rank, size) if listening is None else _hand_out(listening, secret, size)
         kept.close()  # who waits for what is not handed out is told so
         return found if all(communicator.exchange(found is not None)) else None
 
@@ -233,7 +247,7 @@ def _machine() -> list[Any] | None:
         return None
 
 
-def _hand_out(listening: socket.socket, size: int) -> SharedSums:
+def _hand_out(listening: socket.socket, secret: bytes, size: int) -> SharedSums:
     """Make memory and sockets, and give the others theirs.
 
     Raises:
@@ -241,23 +255,78 @@ def _hand_out(listening: socket.socket, size: int) -> SharedSums:
     """
     signals, more = _pairs(size), _pairs(size)
     memory = os.memfd_create("cntkpy sums")
+    until = time.monotonic() + SECONDS
+    missing = set(range(1, size))
     try:
         os.posix_fallocate(memory, 0, _bytes(size))
-        listening.settimeout(SECONDS)
-        for _ in range(size - 1):
+        while missing:
+            listening.settimeout(max(0.001, until - time.monotonic()))
             with listening.accept()[0] as to:
-                _check_user(to)
-                to.settimeout(SECONDS)
-                (rank,) = struct.unpack("=I", to.recv(4))
-                if not 0 < rank < size:
-                    raise OSError("a rank that there is not")
+                try:
+                    rank = _who(to, secret, missing)
+                except (_Stranger, OSError) as error:
+                    log.warning(
+                        "WARNING: a process that is no worker of this run has connected to it and was turned away: "
+                        "%s. The run goes on.",
+                        error,
+                    )
+                    continue
                 own = [one for one in (*signals[rank], *more[rank]) if one is not None]
                 socket.send_fds(to, [b"."], [memory, *(one.fileno() for one in own)])
                 for one in own:
                     one.close()
+                missing.remove(rank)
         return SharedSums(0, memory, signals[0], more[0])
     finally:
         os.close(memory)
+
+
+class _Stranger(Exception):
+    """A process that has connected is no worker that is waited for."""
+
+
+def _who(to: socket.socket, secret: bytes, missing: set[int]) -> int:
+    """The rank of the worker that has connected, which proves that it knows the secret.
+
+    Raises:
+        _Stranger: it is none of those that are missing.
+        OSError: it does not answer.
+    """
+    _check_user(to)
+    to.settimeout(SECONDS_OF_ONE)
+    nonce = secrets.token_bytes(NONCE)
+    to.sendall(nonce)
+    answer = _received(to, 4 + hashlib.sha256().digest_size)
+    (rank,) = struct.unpack("=I", answer[:4])
+    if not hmac.compare_digest(answer, _answer(secret, nonce, rank)):
+        raise _Stranger("it does not know the secret of the run")
+    if rank not in missing:
+        raise _Stranger(f"it says that it is worker {rank}, which is here already")
+    return rank
+
+
+def _answer(secret: bytes, nonce: bytes, rank: int) -> bytes:
+    """What a worker that knows the secret answers."""
+    said = struct.pack("=I", rank)
+    return said + hmac.digest(secret, nonce + said, "sha256")
+
+
+def _received(at: socket.socket, count: int) -> bytes:
+    """So many bytes.
+
+    Raises:
+        OSError: the other side sends fewer.
+    """
+    come = b""
+    while len(come) < count:
+        try:
+            more = at.recv(count - len(come))
+        except TimeoutError:
+            raise OSError("it does not answer") from None
+        if not more:
+            raise OSError("it has sent too few bytes")
+        come += more
+    return come
 
 
 def _pairs(size: int) -> list[list[socket.socket | None]]:
@@ -269,7 +338,7 @@ def _pairs(size: int) -> list[list[socket.socket | None]]:
     return sockets
 
 
-def _take(name: bytes, rank: int, size: int) -> SharedSums:
+def _take(name: bytes, secret: bytes, rank: int, size: int) -> SharedSums:
     """Get what worker 0 hands out.
 
     Raises:
@@ -279,7 +348,7 @@ def _take(name: bytes, rank: int, size: int) -> SharedSums:
         at.settimeout(SECONDS)
         at.connect(name)
         _check_user(at)
-        at.sendall(struct.pack("=I", rank))
+        at.sendall(_answer(secret, _received(at, NONCE), rank))
         _, descriptors, _, _ = socket.recv_fds(at, 1, 2 * size - 1, socket.MSG_CMSG_CLOEXEC)
     if len(descriptors) != 2 * size - 1:
         raise OSError("descriptors are missing")
@@ -305,4 +374,4 @@ def _check_user(other: socket.socket) -> None:
     """
     _, user, _ = struct.unpack("3i", other.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
     if user != os.getuid():
-        raise OSError("a process of another user")
+        raise OSError(f"it is a process of the user with the number {user}")

@@ -6,6 +6,8 @@ import os
 import re
 import shutil
 import signal
+import socket
+import stat
 import subprocess
 import sys
 import time
@@ -411,9 +413,8 @@ def test_a_stopped_run_goes_on(folder: Path, two: Path) -> None:
         _wait_for(lambda file=f"asleep.{asleep}": (folder / file).exists())
         if Path("/proc").is_dir() and asleep == "train":
             listening = [_listening(child) for child in _children(process)]
-            assert all(listening), listening  # each exchanges arrays, worker 0 coordinates as well
-            assert len(listening[0]) > 1
-            assert all(address.is_loopback for found in listening for address in found), listening
+            assert listening == [[], []]  # they meet at a socket in a folder of this user, and share memory
+            _send_garbage(process)
         process.send_signal(signal.SIGINT)
         assert process.wait(28) == 130, (folder / "stopped.console").read_text()
         for one in (log, log.with_name("log.rank1")):
@@ -425,6 +426,37 @@ def test_a_stopped_run_goes_on(folder: Path, two: Path) -> None:
     assert (folder / "stopped/sequences.ckp").read_bytes() == (two / "sequences.ckp").read_bytes()
     stopped, whole = (tensors(place / "sequences") for place in (folder / "stopped", two))
     assert stopped == whole  # the settings that are kept with them name other readers
+
+
+def _send_garbage(process: subprocess.Popen) -> None:
+    """To where the workers of a run meet: what a stranger says changes nothing."""
+    environment = Path(f"/proc/{_children(process)[0]}/environ").read_text().split("\0")
+    address = next(one for one in environment if one.startswith("JAX_COORDINATOR_ADDRESS=")).partition("unix:")[2]
+    assert stat.S_IMODE(Path(address).parent.stat().st_mode) == 0o700
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as stranger, contextlib.suppress(ConnectionError):
+        stranger.settimeout(60)
+        stranger.connect(address)
+        stranger.sendall(b"\xff nonsense \0" * 9999)
+        while stranger.recv(9999):
+            pass
+
+
+@pytest.mark.thorough
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="needs /proc")
+def test_workers_that_cannot_share_memory(folder: Path) -> None:
+    """Each has two devices, so JAX sums up: what listens for that does so on the loopback, and a warning says it."""
+    environment = {"XLA_FLAGS": f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=2"}
+    process = start(folder, "devices", "deviceId=*2", *ENDLESS, workers=2, environment=environment)
+    _after(folder / "devices" / "log", "Finished Epoch[ 3 ")
+    listening = [_listening(child) for child in _children(process)]
+    assert all(listening), listening
+    assert all(address.is_loopback for found in listening for address in found), listening
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(60) == 143
+    log = (folder / "devices" / "log").read_text()
+    assert log.count("what exchanges arrays between workers listens on the loopback of this machine without auth") == 1
+    assert start(folder, "alone", "command=frames").wait(300) == 0
+    assert results(folder / "devices" / "log")[:2] == results(folder / "alone" / "log")
 
 
 def tensors(path: Path) -> dict[str, bytes]:
@@ -464,10 +496,11 @@ def test_how_processes_were_started() -> None:
         near.coordinator
         == find_meeting(open_mpi | {"OMPI_COMM_WORLD_LOCAL_SIZE": "4", "OMPI_COMM_WORLD_RANK": "0"}).coordinator
     )  # type: ignore[union-attr]
-    assert str(near.coordinator).startswith("127.0.0.1:")
+    folder = Path(str(near.coordinator).removeprefix("unix:")).parent
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
 
     mpich = {"PMI_RANK": "1", "PMI_SIZE": "2", "MPI_LOCALRANKID": "1", "MPI_LOCALNRANKS": "2"}
-    assert str(find_meeting(mpich).coordinator).startswith("127.0.0.1:")  # type: ignore[union-attr]
+    assert str(find_meeting(mpich).coordinator).startswith("unix:/")  # type: ignore[union-attr]
     with pytest.raises(ConfigError, match="MPICH has started 2 processes on several machines") as caught:
         find_meeting(mpich | {"MPI_LOCALNRANKS": "1"})
     assert "JAX_COORDINATOR_ADDRESS" in str(caught.value.diagnostic.hint)

@@ -198,8 +198,21 @@ def test_what_the_log_says_of_devices_and_workers(folder: Path) -> None:
 def test_a_machine_without_an_address(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket, "gethostname", lambda: "no-such-machine.invalid")
     with pytest.raises(UserError, match=r"'no-such-machine\.invalid', has no address") as told:
-        rendezvous.join(rendezvous.Rendezvous(0, 2, coordinator="127.0.0.1:1"), on_lost=sys.exit)
+        rendezvous.join(rendezvous.Rendezvous(0, 2, coordinator="192.0.2.1:1"), on_lost=sys.exit)
     assert "/etc/hosts" in str(told.value.hint)
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o755, None])
+def test_a_socket_where_others_may_come(mode: int | None, tmp_path: Path) -> None:
+    """Who can write to its folder can put a socket of his own there. None: there is no such folder."""
+    folder = tmp_path / "open"
+    if mode is not None:
+        folder.mkdir()
+        folder.chmod(mode)
+    with pytest.raises(UserError, match=r"others can open the folder .*open, or it is missing") as told:
+        rendezvous.join(rendezvous.Rendezvous(0, 2, coordinator=f"unix:{folder}/worker0"), on_lost=sys.exit)
+    assert "chmod 700" in str(told.value.hint)
+    assert mode is None or not list(folder.iterdir())
 
 
 def test_statistics(folder: Path) -> None:

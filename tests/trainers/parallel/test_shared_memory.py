@@ -1,5 +1,6 @@
 """Sums through memory that the processes of a machine share, and the calls of compiled programs that make them."""
 
+import contextlib
 import gc
 import os
 import socket
@@ -213,10 +214,116 @@ def test_where_memory_cannot_be_shared(why: str, monkeypatch: pytest.MonkeyPatch
         monkeypatch.setattr(os, "posix_fallocate", fails)
     else:
         monkeypatch.setattr(shared_memory, "_check_user", fails)
+        monkeypatch.setattr(shared_memory, "SECONDS", 1.0)  # a stranger may have come first, so worker 0 waits
     before, start = descriptors(), time.perf_counter()
     assert of_each(2, connect) == [None, None]
-    assert time.perf_counter() - start < shared_memory.SECONDS  # nobody waits for what is not handed out
+    assert time.perf_counter() - start < 10  # nobody waits for what is not handed out
     assert descriptors() == before
+
+
+def meet(strangers: list[Any], size: int = 2) -> list[SharedSums]:
+    """Worker 0 hands out memory; strangers, which get its name, come before worker 1 does."""
+    secret, name = b"secret", b"\0cntkpy-test-" + os.urandom(8).hex().encode()
+    came: list[SharedSums] = []
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listening:
+        listening.bind(name)
+        listening.listen()
+        main = threading.Thread(target=lambda: came.append(shared_memory._hand_out(listening, secret, size)))
+        main.start()
+        for stranger in strangers:
+            with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as at:
+                at.settimeout(60)
+                at.connect(name)
+                with contextlib.suppress(ConnectionError):  # turned away while it still speaks
+                    stranger(at, secret)
+                    assert not at.recv(99), "it was given something"
+        came.append(shared_memory._take(name, secret, 1, size))
+        main.join()
+    return came
+
+
+def says_nothing(at: socket.socket, secret: bytes) -> None:
+    at.recv(shared_memory.NONCE)
+    at.shutdown(socket.SHUT_WR)
+
+
+def sends_garbage(at: socket.socket, secret: bytes) -> None:
+    at.recv(shared_memory.NONCE)
+    at.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\nAccept: */*\r\n\r\n")
+
+
+def knows_no_secret(at: socket.socket, secret: bytes) -> None:
+    at.sendall(shared_memory._answer(b"guess", at.recv(shared_memory.NONCE), 1))
+
+
+def replays(at: socket.socket, secret: bytes) -> None:
+    """What a worker has answered to another question."""
+    at.recv(shared_memory.NONCE)
+    at.sendall(shared_memory._answer(secret, bytes(shared_memory.NONCE), 1))
+
+
+def is_no_worker(at: socket.socket, secret: bytes) -> None:
+    at.sendall(shared_memory._answer(secret, at.recv(shared_memory.NONCE), 0))
+
+
+def waits_long(at: socket.socket, secret: bytes) -> None:
+    at.recv(shared_memory.NONCE)
+
+
+@pytest.mark.parametrize(
+    "stranger, why",
+    [
+        (waits_long, "it does not answer"),
+        (says_nothing, "it has sent too few bytes"),
+        (sends_garbage, "it does not know the secret of the run"),
+        (knows_no_secret, "it does not know the secret of the run"),
+        (replays, "it does not know the secret of the run"),
+        (is_no_worker, "it says that it is worker 0, which is here already"),
+    ],
+)
+def test_a_stranger_is_turned_away(
+    stranger: Any, why: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The workers meet all the same, and the log has a warning."""
+    if stranger is waits_long:
+        monkeypatch.setattr(shared_memory, "SECONDS_OF_ONE", 0.1)
+    with caplog.at_level("WARNING", "cntkpy.trainers"):
+        sums = meet([stranger, stranger])
+    told = [record.getMessage() for record in caplog.records]
+    assert (
+        told
+        == [
+            "WARNING: a process that is no worker of this run has connected to it and was turned away: "
+            f"{why}. The run goes on."
+        ]
+        * 2
+    )
+    check_sums(sums)
+
+
+def test_another_user_is_turned_away(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    """Nothing is even sent to it."""
+    own, asked = os.getuid(), iter([os.getuid() + 1])
+    monkeypatch.setattr(shared_memory.os, "getuid", lambda: next(asked, own))
+
+    def knows_all(at: socket.socket, secret: bytes) -> None:
+        assert not at.recv(shared_memory.NONCE)
+
+    with caplog.at_level("WARNING", "cntkpy.trainers"):
+        sums = meet([knows_all])
+    assert f"turned away: it is a process of the user with the number {own}. The run goes on" in caplog.text
+    check_sums(sums)
+
+
+def check_sums(sums: list[SharedSums]) -> None:
+    """Workers in two threads have the sum of what both give."""
+    found = [np.arange(3.0) for _ in sums]
+    threads = [threading.Thread(target=one.sum, args=([array],)) for one, array in zip(sums, found, strict=True)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [array.tolist() for array in found] == [[0.0, 2.0, 4.0]] * 2
 
 
 def descriptors() -> int:
