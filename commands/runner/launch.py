@@ -13,7 +13,8 @@ from cntk_config import ConfigError
 from cntk_config.base.cache_folders import socket_folder
 from commands.context import processes
 from commands.runner.cores import ALL_CORES, shares, started_on
-from trainers.parallel.launchers import COORDINATOR, RANK, SIZE, SOCKET, silence_allowed
+from trainers.parallel.communicator import SOCKET
+from trainers.parallel.launchers import COORDINATOR, RANK, SIZE, silence_allowed
 
 GRACE = 15.0
 """Seconds that the other workers have to say why they end, beside those that they may need to notice it."""

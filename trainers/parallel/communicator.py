@@ -35,6 +35,9 @@ PATIENCE = 1800.0
 BEAT = 1.0
 """Seconds between two signs of life."""
 
+SOCKET = "unix:"
+"""What the address of worker 0 begins with if it is a socket in a folder that only this user can open."""
+
 One = TypeVar("One")
 
 

@@ -33,9 +33,6 @@ LAUNCHERS = {
 FIRST_PORT, PORTS = 20000, 12000
 """Where the port of worker 0 lies if it is derived from the launcher's process number, below ephemeral ports."""
 
-SOCKET = "unix:"
-"""What the address of worker 0 begins with if it is a socket in a folder that only this user can open."""
-
 
 def find_meeting(environment: Mapping[str, str]) -> Rendezvous | None:
     """What the launcher has told this process; `None` if it was started alone.
@@ -88,6 +85,8 @@ def _address_on_this_machine(environment: Mapping[str, str]) -> str:
     job = environment.get("OMPI_MCA_ess_base_jobid") or environment.get("SLURM_JOB_ID") or str(os.getppid())
     step = int(environment.get("SLURM_STEP_ID", "0")) if environment.get("SLURM_STEP_ID", "0").isdigit() else 0
     number = int(job) if job.isdigit() else os.getppid()
+    from trainers.parallel.communicator import SOCKET
+
     folder = socket_folder()
     if folder is not None:
         return f"{SOCKET}{folder}/{number % 10**12}-{step % 10**10}"

@@ -16,8 +16,7 @@ from cntk_config.base.cache_folders import is_private
 from cntk_config.base.diagnostics import UserError
 from networks.arrays.lazy import jax, prepare
 from trainers.parallel import jax_internals
-from trainers.parallel.communicator import SILENT, Communicator, WorkerLost
-from trainers.parallel.launchers import SOCKET
+from trainers.parallel.communicator import SILENT, SOCKET, Communicator, WorkerLost
 from trainers.parallel.process_group import sums_in_memory
 
 log = logging.getLogger("cntkpy.trainers")
