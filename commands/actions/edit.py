@@ -1,7 +1,9 @@
 """`action = edit`: change models with a script of the model editing language (MEL), or make one with a builder."""
 
 import logging
+from collections.abc import Set
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cntk_config import ConfigError, ConfigParameters
 from cntk_config.base.files import exists
@@ -12,6 +14,9 @@ from commands.actions.networks_and_readers import pad_channels
 from commands.context.root import CommandParameters
 from commands.context.run_context import RunContext
 from networks.builders.parameters import BuilderParameters, OutputParameters, builder_of, is_given
+
+if TYPE_CHECKING:
+    from networks.graph.network import Node, ValidatedNetwork
 
 log = logging.getLogger("cntkpy.commands")
 
@@ -64,10 +69,17 @@ def edit(section: ConfigParameters, context: RunContext) -> None:
         return
     path = p.edit_path
     assert path is not None
+    from networks.mel.editor import Files
     from networks.mel.script import edit_file
 
+    class FilesOfDevice(Files):
+        """Models whose new nodes are those that CNTK makes for the device."""
+
+        def made(self, network: "ValidatedNetwork", nodes: "Set[Node]") -> None:
+            pad_channels(network, context, nodes)
+
     try:
-        edit_file(str(path), section, context.precision, context.seeds)
+        edit_file(str(path), section, context.precision, context.seeds, FilesOfDevice())
     except ConfigError as problem:
         if problem.span is None and problem.kind == "FileNotFound":
             raise path.error(problem.kind, problem.message, problem.hint) from None

@@ -1,7 +1,7 @@
 """What several actions need: a network (built or loaded), a device to compute on, a reader for a section."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -59,14 +59,24 @@ def build(section: ConfigParameters, context: RunContext) -> "ValidatedNetwork |
     return network
 
 
-def pad_channels(network: "ValidatedNetwork", context: RunContext) -> None:
+def pad_channels(network: "ValidatedNetwork", context: RunContext, new: "Set[Node] | None" = None) -> None:
     """Give the 2-D convolutions of a new network the padding that CNTK's code for the device has.
 
     CNTK's CPU code pads the axis of channels, too. The network keeps that padding wherever it runs later.
+
+    Args:
+        network: the network.
+        context: knows the device.
+        new: the nodes that are looked at, where others have the padding of the network they come from; None: all.
     """
     from networks.nodes.convolution import CHANNEL_PADDING, missed_channels
 
-    found = {node: missed for node in network.nodes.values() if (missed := missed_channels(node))}
+    nodes = (node for node in network.nodes.values() if new is None or node in new)
+    found = {
+        node: missed
+        for node in nodes
+        if not node.options.get(CHANNEL_PADDING.name) and (missed := missed_channels(node))
+    }
     if not found or context.device.here()[0].platform != "cpu":
         return
     for node in found:

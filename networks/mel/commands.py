@@ -75,7 +75,9 @@ def _save_as(editor: Editor, request: Request) -> None:
     else:
         model = editor.models.needed_default(request.place)
     editor.finish(model, COMPLETE)
-    editor.files.save(request.arguments[-1].text, model.network.validate())
+    network = model.network.validate()
+    editor.files.made(network, set(model.session.builder.made.values()))
+    editor.files.save(request.arguments[-1].text, network)
 
 
 def _unload(editor: Editor, request: Request) -> None:

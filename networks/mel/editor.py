@@ -14,7 +14,7 @@ from networks.graph.network import Network
 from networks.mel.models import COMPLETE, Model, Models, Reference
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Set
 
     from cntk_config.parameters import ConfigParameters
     from networks.graph.network import Node, ValidatedNetwork
@@ -28,6 +28,9 @@ class Files:
         from networks.files.model_file import load_model
 
         return load_model(path, precision)
+
+    def made(self, network: ValidatedNetwork, nodes: Set[Node]) -> None:
+        """Look at a model that will be saved; `nodes`: those that the script has made, not loaded or copied."""
 
     def save(self, path: str, network: ValidatedNetwork) -> None:
         """Save a model."""

@@ -11,7 +11,7 @@ pytest.importorskip("jax")
 
 from commands.actions.networks_and_readers import pad_channels
 from networks.builders.ndl.front_end import parse_ndl
-from networks.files.model_file import load_model
+from networks.files.model_file import load_model, save_model
 
 NET = """x = ImageInput(3, 3, 3, imageLayout=CHW, tag=feature)
 W = Parameter(2, 27)
@@ -48,6 +48,28 @@ def test_on_a_cpu(cntkpy, tmp_path: Path) -> None:
     np.testing.assert_allclose(np.loadtxt(tmp_path / "o.z"), expected.reshape(2, -1), atol=2e-5)
 
 
+def test_what_a_script_adds(cntkpy, tmp_path: Path) -> None:
+    """A convolution of in-line NDL is a new one; what the script loads or copies is as it was."""
+    script = """m = LoadModel(gpu, format=cntk)
+W2 = Parameter(2, 27)
+v = Convolve(W2, x, 3, 3, 2, 1, 1, zeroPadding=true, imageLayout=CHW, tag=output)
+Copy(z, copied)
+SetInput(copied, 0, W)
+SetInput(copied, 1, x)
+SaveModel(m, new)
+SaveModel(m, again)
+"""
+    save_model(str(tmp_path / "gpu"), parse_ndl(NET).validate())
+    config = "command = change\ndeviceId = cpu\nchange = [ action = edit ; editPath = change.mel ]\n"
+    got = cntkpy("configFile=m.cntk", files={"m.cntk": config, "change.mel": script})
+    assert got.code == 0, got.err
+    assert got.err.count("pads the channels, too") == 1
+    assert "zeroPadding of 'v'" in got.err
+    for name in ("new", "again"):
+        network = load_model(str(tmp_path / name), "float")
+        assert [network[key].options["channelPadding"] for key in ("z", "copied", "v")] == [False, False, True]
+
+
 @pytest.mark.parametrize(
     ("platform", "change"),
     [
@@ -59,7 +81,7 @@ def test_on_a_cpu(cntkpy, tmp_path: Path) -> None:
 )
 def test_where_only_width_and_height_are_padded(platform: str, change: tuple[str, str]) -> None:
     text = NET.replace("(2, 27)", "(2, 0)")
-    network = parse_ndl(text.replace(*change), precision="double")
+    network = parse_ndl(text.replace(*change), precision="double").validate()
     device = SimpleNamespace(here=lambda: [SimpleNamespace(platform=platform)])
     context: Any = SimpleNamespace(device=device)
     pad_channels(network, context)
