@@ -58,6 +58,122 @@ def test_batch_normalisation_takes_the_statistics_of_the_minibatch() -> None:
     np.testing.assert_allclose(z.eval({x: data}), 2 * running + 1, rtol=1e-4, atol=1e-4)
 
 
+class Normalised:
+    """Batch normalisation, dropout, a linear layer and a loss; the running statistics after each use of them."""
+
+    data = np.random.default_rng(4).normal(3, 2, (8, 4)).astype(np.float32)
+    labels = np.random.default_rng(5).normal(size=(8, 4)).astype(np.float32)
+
+    def __init__(self) -> None:
+        self.x, self.y = C.input_variable(4), C.input_variable(4)
+        self.layer = C.layers.BatchNormalization(normalization_time_constant=10)
+        self.normal = self.layer(self.x)
+        self.z = C.layers.Dense(4)(C.layers.Dropout(0.5)(self.normal))
+        self.loss = C.squared_error(self.z, self.y)
+        self.given = {self.x: self.data, self.y: self.labels}
+
+    def mean(self, function=None) -> np.ndarray:
+        found = (function or self.normal).constants
+        return next(one.value.ravel() for one in found if one.name == "runMean")
+
+    def trainer(self, rate: float = 0.0) -> C.Trainer:
+        return C.Trainer(self.z, (self.loss, self.loss), C.sgd(self.z.parameters, rate))
+
+
+def mixed(before: np.ndarray, data: np.ndarray) -> np.ndarray:
+    keep = np.exp(-len(data) / 10)
+    return keep * before + (1 - keep) * data.mean(axis=0)
+
+
+def test_what_changes_running_statistics() -> None:
+    """Training steps, forward with keep_for_backward and grad, once each; nothing else."""
+    net, other = Normalised(), Normalised.data * 2 + 1
+    trainer, given = net.trainer(), {net.x: other, net.y: net.labels}
+    expected = other.mean(axis=0)
+    leave = [
+        lambda: net.z.eval({net.x: other}), lambda: net.z.forward({net.x: other}),
+        lambda: net.z.forward({net.x: other}, None, set()), lambda: trainer.test_minibatch(given),
+        lambda: net.loss.test((other, net.labels)), lambda: C.eval.Evaluator(net.loss).test_minibatch(given),
+    ]  # fmt: skip
+    for use in leave:
+        use()
+        assert not net.mean().any()
+    state, _ = net.z.forward({net.x: other}, None, net.z.outputs)
+    np.testing.assert_allclose(net.mean(), expected, rtol=1e-5)
+    net.z.backward(state, {net.z.output: net.labels}, set(net.z.parameters))
+    np.testing.assert_allclose(net.mean(), expected, rtol=1e-5)
+    change = [
+        lambda: trainer.train_minibatch(net.given), lambda: trainer.train_minibatch(net.given, outputs=[net.normal]),
+        lambda: net.loss.grad(net.given, wrt=net.z.parameters),
+        lambda: net.loss.train((net.data, net.labels), parameter_learners=[C.sgd(net.z.parameters, 0.0)]),
+    ]  # fmt: skip
+    for use in change:
+        use()
+        expected = mixed(expected, net.data)
+        np.testing.assert_allclose(net.mean(), expected, rtol=1e-5)
+        for one in leave:
+            one()
+        np.testing.assert_allclose(net.mean(), expected, rtol=1e-5)
+
+
+def test_tests_are_in_inference_mode() -> None:
+    net, measured = Normalised(), []
+    trainer = net.trainer(0.1)
+    trainer.train_minibatch(net.given)
+    expected = net.loss.eval(net.given).mean()
+    assert trainer.test_minibatch(net.given) == pytest.approx(expected)
+    assert net.loss.test((net.data, net.labels)).metric == pytest.approx(expected)
+    assert C.eval.Evaluator(net.loss).test_minibatch(net.given) == pytest.approx(expected)
+    validation = C.CrossValidationConfig(
+        (net.data, net.labels), criterion=net.loss, callback=lambda *found: measured.append(found[1])
+    )
+    test = C.TestConfig((net.data, net.labels), criterion=net.loss)
+    learner = C.sgd(net.z.parameters, 0.1)
+    done = net.loss.train((net.data, net.labels), parameter_learners=[learner], callbacks=[validation, test])
+    expected = net.loss.eval(net.given).mean()
+    assert measured == [pytest.approx(expected)]
+    assert done.test_summary.metric == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("how", ["clone", "freeze", "share"])
+def test_running_statistics_of_copies(how: str) -> None:
+    """They go on from those of the first; shared ones are the same."""
+    net, inner = Normalised(), C.input_variable(4)
+    net.loss.grad(net.given, wrt=net.z.parameters)
+    before, other = net.mean(), Normalised.data * 2 + 1
+    copy = net.normal.clone(how, {net.x: inner})
+    np.testing.assert_array_equal(net.mean(copy), before)
+    copy.forward({inner: other}, None, copy.outputs)
+    np.testing.assert_allclose(net.mean(copy), mixed(before, other), rtol=1e-5)
+    np.testing.assert_allclose(net.mean(), mixed(before, other) if how == "share" else before, rtol=1e-5)
+
+
+def test_a_layer_that_is_applied_twice_has_one_pair_of_statistics() -> None:
+    net, inner = Normalised(), C.input_variable(4)
+    net.loss.grad(net.given, wrt=net.z.parameters)
+    before, other = net.mean(), Normalised.data * 2 + 1
+    again = net.layer(inner)
+    again.forward({inner: other}, None, again.outputs)
+    np.testing.assert_allclose(net.mean(), mixed(before, other), rtol=1e-5)
+
+
+def test_statistics_of_what_is_not_trained() -> None:
+    """A learner without the parameters of a normalisation, and a frozen one: training moves the statistics."""
+    net, other = Normalised(), Normalised.data * 2 + 1
+    learner = C.sgd([net.z.W], 0.1)
+    scale = net.normal.scale.value
+    C.Trainer(net.z, net.loss, learner).train_minibatch(net.given)
+    np.testing.assert_allclose(net.mean(), net.data.mean(axis=0), rtol=1e-5)
+    np.testing.assert_array_equal(net.normal.scale.value, scale)
+    before, frozen = net.mean(), net.normal.clone("freeze")
+    z = C.layers.Dense(4)(frozen)
+    trainer = C.Trainer(z, C.squared_error(z, net.y), C.sgd(z.parameters, 0.1))
+    _, values = trainer.train_minibatch({net.x: other, net.y: net.labels}, outputs=[frozen])
+    np.testing.assert_allclose(values[frozen].mean(axis=0), np.zeros(4), atol=1e-5)
+    np.testing.assert_allclose(net.mean(frozen), mixed(before, other), rtol=1e-5)
+    np.testing.assert_array_equal(net.mean(), before)
+
+
 def test_grad_is_in_training_mode_and_gives_the_values_of_its_pass() -> None:
     x, w = C.input_variable(400), C.parameter(400, init=1.0)
     dropped = C.dropout(x, 0.5) * w

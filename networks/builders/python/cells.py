@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 from weakref import ref
 
@@ -20,13 +20,24 @@ class Holder(Protocol):
         ...
 
 
+@dataclass
+class Counter:
+    """How many samples the running statistics of a batch normalisation are of; copies that share these share it.
+
+    Attributes:
+        samples: the number.
+    """
+
+    samples: int = 0
+
+
 @dataclass(eq=False)
 class Cell:
     """What training changes of a node.
 
     Attributes:
         value: of a parameter, its array (of the reversed shape); None before its first use.
-        samples: of batch normalisation, the samples seen in training.
+        counter: of batch normalisation, the samples seen in training.
         holder: what is training it.
         frozen: a parameter that is not trained any more.
         is_array: it started with an array that a program gave, so that its `Start` says nothing.
@@ -35,12 +46,21 @@ class Cell:
     """
 
     value: NDArray[Any] | None = None
-    samples: int = 0
+    counter: Counter = field(default_factory=Counter)
     holder: Holder | None = None
     frozen: bool = False
     is_array: bool = False
     dtype: np.dtype[Any] | None = None
     alone: np.dtype[Any] | None = None
+
+    @property
+    def samples(self) -> int:
+        """Of batch normalisation, the samples seen in training."""
+        return self.counter.samples
+
+    @samples.setter
+    def samples(self, number: int) -> None:
+        self.counter.samples = number
 
     def start_with(self, array: NDArray[Any]) -> None:
         """Start with an array that a program gave."""

@@ -520,7 +520,7 @@ class Function:
                 continue
             if (one in INPUTS or _is_loaded_input(one)) and how != "share":
                 continue  # the copy has the same inputs
-            copies[one] = _copied(one)
+            copies[one] = _copied(one, how == "share")
             made.append(one)
             if is_recipe(one) and how != "share":
                 copies[one].options["build"] = _of_copies(one.options["build"], copies, how == "freeze")
@@ -1113,14 +1113,18 @@ def _above(order: Iterable[NodeValue], changed: set[NodeValue]) -> set[NodeValue
     return found
 
 
-def _copied(node: NodeValue) -> NodeValue:
+def _copied(node: NodeValue, shared: bool = False) -> NodeValue:
+    """A copy of a node; `shared`: the running statistics of a batch normalisation are the same."""
     found = copy.copy(node)
     found.options = dict(node.options)
     if node in INPUTS:
         INPUTS[found] = INPUTS[node]
     if node in CASTS:
         CASTS[found] = CASTS[node]
-    cell_of(found).dtype, cell_of(found).alone = cell_of(node).dtype, cell_of(node).alone
+    own, cell = cell_of(node), cell_of(found)
+    own.release()
+    cell.dtype, cell.alone = own.dtype, own.alone
+    cell.counter = own.counter if shared else copy.copy(own.counter)
     return found
 
 

@@ -20,7 +20,7 @@ from networks.builders.brainscript.language.values import Function as Procedure
 from networks.builders.brainscript.language.values import Record
 from networks.builders.brainscript.node_values import NodeValue
 from networks.builders.python import calls, operators, reductions
-from networks.builders.python.cells import cell_of
+from networks.builders.python.cells import Counter, cell_of
 from networks.builders.python.checks import (
     as_array,
     check_callable,
@@ -181,6 +181,8 @@ class _Library(Layer):
         self._label = name or label
         self._dtype = chosen_dtype(label, None)
         self._applied = 0
+        self._counter = Counter()
+        """Of batch normalisation: its running statistics are the same wherever it is applied."""
 
     def _run(self, *arguments: Any) -> Function:
         self._applied += 1
@@ -191,6 +193,8 @@ class _Library(Layer):
 
     def prepare(self, found: Any) -> None:
         """Start the random parameters of this layer as its initializer says."""
+        if isinstance(found, NodeValue) and found.operation.name == "BatchNormalization":
+            cell_of(found).counter = self._counter
         for node in _nodes(found):
             if node.start is None or not node.origin.name.startswith(self._mark + "."):
                 continue
