@@ -193,3 +193,155 @@ def test_half_precision_is_refused() -> None:
         with pytest.raises(UserError, match=r"not <class 'numpy.float16'>") as error:
             make(2, dtype=np.float16)
         assert error.value.diagnostic.hint == "networks compute in single or in double precision"
+
+
+# ------------------------------------------------------------------------------------------- computations
+
+
+def slopes(function, *at: np.ndarray) -> list[np.ndarray]:
+    """The derivatives of a real function, exact to the last digits: a step of 1e-30 in the imaginary direction."""
+    found = []
+    for place, array in enumerate(at):
+        slope = np.zeros(array.shape)
+        for index in np.ndindex(array.shape):
+            moved = [one.astype(complex) for one in at]
+            moved[place][index] += 1e-30j
+            slope[index] = function(*moved).imag / 1e-30
+        found.append(slope)
+    return found
+
+
+def test_a_classifier_is_exact_to_twelve_digits() -> None:
+    """Batch normalisation in training mode among it."""
+    x, y = C.input_variable(4, dtype=np.float64, needs_gradient=True), C.input_variable(3, dtype=np.float64)
+    w, b = C.parameter((4, 5), init=C.glorot_uniform(), dtype=np.float64), C.parameter(5, init=0.1, dtype=np.float64)
+    scale, bias = C.parameter(5, init=1.5, dtype=np.float64), C.parameter(5, init=-0.2, dtype=np.float64)
+    u = C.parameter((5, 3), init=C.he_normal(), dtype=np.float64)
+    mean, variance = C.constant(np.zeros(5)), C.constant(np.zeros(5))
+    hidden = C.tanh(C.times(x, w) + b)
+    normal = C.batch_normalization(
+        hidden, scale, bias, mean, variance, False, epsilon=1e-5, running_count=C.constant(0)
+    )
+    loss = C.cross_entropy_with_softmax(C.times(normal, u), y)
+    labels = np.eye(3)[[0, 1, 2, 1, 0]]
+
+    def by_hand(x, w, b, scale, bias, u):
+        h = np.tanh(x @ w + b)
+        h = scale * (h - h.mean(axis=0)) / np.sqrt(((h - h.mean(axis=0)) ** 2).mean(axis=0) + 1e-5) + bias
+        z = h @ u
+        return (np.log(np.exp(z).sum(axis=1)) - (z * labels).sum(axis=1)).sum()
+
+    leaves = (x, w, b, scale, bias, u)
+    found, values = loss.grad({x: DATA, y: labels}, wrt=list(leaves), outputs=[loss])
+    at = [DATA, *(one.value for one in leaves[1:])]
+    assert values[loss].dtype == np.float64
+    np.testing.assert_allclose(values[loss].sum(), by_hand(*at), rtol=1e-12)
+    for one, slope in zip(leaves, slopes(by_hand, *at), strict=True):
+        assert found[one].dtype == np.float64
+        np.testing.assert_allclose(found[one], slope, rtol=1e-10, atol=1e-13, err_msg=repr(one))
+
+
+def test_a_recurrence_is_exact_to_twelve_digits() -> None:
+    x = C.sequence.input_variable(4, dtype=np.float64, needs_gradient=True)
+    w, u = (C.parameter(shape, init=C.glorot_uniform(), dtype=np.float64) for shape in ((4, 3), (3, 3)))
+    h = C.layers.Recurrence(lambda before, x: C.sigmoid(C.times(x, w) + C.times(before, u)), initial_state=1 / 3)(x)
+    z = C.reduce_sum(C.sequence.last(h))
+
+    def by_hand(x, w, u):
+        state = np.full(3, 1 / 3)
+        for step in x:
+            state = 1 / (1 + np.exp(-(step @ w + state @ u)))
+        return state.sum()
+
+    found, values = z.grad({x: [DATA]}, wrt=[x, w, u], outputs=[z])
+    at = DATA, w.value, u.value
+    np.testing.assert_allclose(np.ravel(values[z]), [by_hand(*at)], rtol=1e-12)
+    for one, slope in zip((x, w, u), slopes(by_hand, *at), strict=True):
+        np.testing.assert_allclose(np.squeeze(found[one]), slope, rtol=1e-11, atol=1e-14)
+
+
+def test_every_kind_of_function_keeps_double_precision() -> None:
+    x = C.input_variable((3, 4), dtype=np.float64)
+    sequence = C.sequence.input_variable(4, dtype=np.float64)
+    data = np.random.default_rng(5).normal(size=(2, 3, 4))
+    largest = C.argmax(x, axis=1)
+    made = [
+        largest, C.one_hot(largest, 4), C.hardmax(x), C.transpose(x, (1, 0)), C.slice(x, 1, 0, 2),
+        C.splice(x, x, axis=0), C.gather(x, [0, 2]), C.top_k(x, 2).outputs[0], C.greater(x, 0),
+        C.random.normal_like(x), C.reshape(x, 12),
+        C.reduce_mean(x, axis=0), C.layers.Dropout(0.5)(x), C.layers.LayerNormalization()(x), C.layers.Dense(2)(x),
+        C.layers.BatchNormalization()(x), C.layers.Embedding(weights=np.eye(4))(x), C.layers.Stabilizer()(x),
+    ]  # fmt: skip
+    for one, value in C.combine(made).eval({x: data}).items():
+        assert value.dtype == np.float64, one
+    picture = C.input_variable((1, 5, 5), dtype=np.float64)
+    pooled = C.layers.Sequential([C.layers.Convolution2D((3, 3), 2), C.layers.MaxPooling((2, 2))])(picture)
+    assert pooled.eval({picture: np.ones((1, 1, 5, 5))}).dtype == np.float64
+    for one in (
+        C.sequence.last(sequence),
+        C.sequence.past_value(sequence),
+        C.layers.Recurrence(C.layers.GRU(2))(sequence),
+    ):
+        assert [each.dtype for each in one.eval({sequence: [DATA]})] == [np.float64]
+    assert (x * 2).eval({x: data}, as_numpy=False).dtype == np.float64
+
+
+def test_data_of_the_other_precision_are_converted() -> None:
+    single, double = C.input_variable(4), C.input_variable(4, dtype=np.float64)
+    for given in (DATA, DATA.astype(np.float32), C.Value(DATA), C.Value(DATA.astype(np.float32)), DATA.tolist()):
+        assert (2 * single).eval({single: given}).dtype == np.float32
+        found = (2 * double).eval({double: given})
+        assert found.dtype == np.float64
+        exact = given.asarray() if isinstance(given, C.Value) else np.asarray(given)
+        np.testing.assert_array_equal(found, 2 * exact.astype(np.float64))
+
+
+RESUMED = {
+    "fsadagrad": lambda p: C.fsadagrad(p, 0.01, 0.9, unit_gain=False),
+    "noise": lambda p: C.sgd(p, 0.1, gaussian_noise_injection_std_dev=0.01, l1_regularization_weight=1e-3),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", RESUMED)
+def test_a_training_in_double_precision_goes_on_bit_for_bit(name: str, tmp_path: Path) -> None:
+    data, labels = np.random.default_rng(6).normal(size=(24, 4)), np.random.default_rng(7).normal(size=(24, 2))
+
+    def parts():
+        C.cntk_py.set_fixed_random_seed(1)
+        x, y = C.input_variable(4, dtype=np.float64), C.input_variable(2, dtype=np.float64)
+        layers = [C.layers.Dense(5, activation=C.tanh), C.layers.BatchNormalization(), C.layers.Dropout(0.3)]
+        z = C.layers.Sequential([*layers, C.layers.Dense(2)])(x)
+        return C.Trainer(z, C.squared_error(z, y), RESUMED[name](z.parameters)), x, y, z
+
+    def train(trainer, x, y, begin, end):
+        for at in range(begin, end, 4):
+            trainer.train_minibatch({x: data[at : at + 4], y: labels[at : at + 4]})
+
+    whole, x, y, z = parts()
+    train(whole, x, y, 0, 12)
+    whole.save_checkpoint(str(tmp_path / "m"))
+    train(whole, x, y, 12, 24)
+    resumed, x, y, again = parts()
+    resumed.restore_from_checkpoint(str(tmp_path / "m"))
+    train(resumed, x, y, 12, 24)
+    assert resumed.previous_minibatch_loss_average == whole.previous_minibatch_loss_average
+    for one, same in zip((*z.parameters, *z.constants), (*again.parameters, *again.constants), strict=True):
+        np.testing.assert_array_equal(one.value, same.value)
+    rounded = z.parameters[0].value.astype(np.float32)
+    assert (z.parameters[0].value != rounded).any()
+
+
+def test_a_loaded_model_of_double_precision_goes_on_in_it(tmp_path: Path) -> None:
+    x = C.input_variable(4, dtype=np.float64, name="x")
+    C.layers.Dense(2)(x).save(tmp_path / "z")
+    loaded = C.load_model(tmp_path / "z")
+    wider = C.layers.Dense(3)(loaded)
+    assert (wider.dtype, {one.dtype.name for one in wider.parameters}) == (np.float64, {"float64"})
+    assert wider.eval(DATA).dtype == np.float64
+    single = C.input_variable(3, name="single")
+    message = "a network has one precision, the .* is float(32|64) and the .* is float(32|64)"
+    for mixed in (wider + single, C.squared_error(wider, single)):
+        with pytest.raises(UserError, match=message):
+            mixed.eval({one: DATA[:, : one.shape[0]] for one in mixed.arguments})
+    with pytest.raises(UserError, match=message):
+        C.Trainer(wider, C.squared_error(wider, single), C.sgd(wider.parameters, 0.1))

@@ -13,10 +13,10 @@ STEPS = 4
 X = np.random.default_rng(1).normal(size=(STEPS, 3, 4)).astype(np.float32)
 
 
-def train(make, lr=0.1):
+def train(make, lr=0.1, dtype=np.float32):
     """The weight after every minibatch of 3 samples; the gradient of a sample is the sample."""
-    x = input_variable(4, name="x")
-    w = parameter(4, init=np.array([1.0, -2.0, 0.5, 3.0], np.float32))
+    x = input_variable(4, dtype=dtype, name="x")
+    w = parameter(4, init=np.array([1.0, -2.0, 0.5, 3.0], dtype))
     loss = reductions.reduce_sum(operators.element_times(w, x))
     trainer = Trainer(loss, loss, make([w], lr))
     found = [w.value]
@@ -26,9 +26,9 @@ def train(make, lr=0.1):
     return np.array(found)
 
 
-def by_hand(step, start=(1.0, -2.0, 0.5, 3.0)):
-    """`step(weight, mean gradient, state, number)` by numpy, in double precision."""
-    weight, state = np.array(start), {}
+def by_hand(step, start=(1.0, -2.0, 0.5, 3.0), dtype=np.float32):
+    """`step(weight, mean gradient, state, number)` by numpy, in double precision; `dtype` is that of the weight."""
+    weight, state = np.array(start), {"dtype": dtype}
     found = [weight]
     for number, batch in enumerate(X.astype(np.float64), 1):
         weight = step(weight, batch.mean(axis=0), state, number)
@@ -88,7 +88,7 @@ def fsadagrad(w, g, s, t):
     n = 3
     keep = np.exp(-n / 720000)
     s["c"] = keep * s.get("c", 0) + (1 - keep) * n
-    keep = float(np.float32(keep))  # the mean square has that of single precision
+    keep = float(s["dtype"](keep))  # the mean square has that of the element type
     s["a"] = keep * s.get("a", 0) + (1 - keep) * (n * g) ** 2
     scaled = np.minimum(10, np.sqrt(s["c"] / s["a"])) * n * g
     s["p"] = 0.9 * s.get("p", 0) + s.get("gain", 0.1) * scaled
@@ -152,6 +152,9 @@ RULES = {
 def test_formulas(name: str) -> None:
     make, step = RULES[name]
     np.testing.assert_allclose(train(make), by_hand(step), rtol=2e-5, atol=2e-6)
+    found = train(make, dtype=np.float64)
+    assert found.dtype == np.float64
+    np.testing.assert_allclose(found, by_hand(step, dtype=np.float64), rtol=1e-12, atol=1e-13)
 
 
 @pytest.mark.parametrize("rule", [learners.adam, learners.adamax])
