@@ -169,7 +169,7 @@ def infer_axes(order: list[Node], exact: bool = False) -> None:
         UserError: operands are on different axes, or an input names no axis.
     """
     for node in order:
-        node.axis = _of_input(node, order) if node.kind.layout == "always" else None
+        node.axis = _of_input(node, order, exact) if node.kind.layout == "always" else None
     conditions = _Conditions()
     _spread(order, conditions)
     for node in order:  # loops that nothing enters
@@ -220,12 +220,14 @@ def _in_loop(node: Node) -> bool:
     return False
 
 
-def _of_input(node: Node, order: list[Node]) -> str:
+def _of_input(node: Node, order: list[Node], exact: bool) -> str:
     name = node.options.get("dynamicAxis") or DEFAULT
     if name in (DEFAULT, ONE):
         return name
     other = next((one for one in order if one.name.lower() == name.lower()), None)
     if other is not None and not other.kind.makes_axis:
+        if exact:  # names of axes and those of nodes do not meet
+            return name
         raise UserError(
             "NoAxis",
             f"{node.operation} '{node.name}': dynamicAxis names '{other.name}', which is no DynamicAxis but "

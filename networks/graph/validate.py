@@ -65,12 +65,13 @@ def infer_known(nodes: list[Node], strict: bool) -> None:
     _complete_parameters(order)
     unknown = [node for node in order if node.shape is None and node.kind.shape is None]
     waiting = _above(unknown, order) if strict else set[Node]()
-    changed = True
-    while changed:
-        changed = False
-        for node in order:
-            if node not in waiting or all(source.shape is not None for source in node.connected):
-                changed |= _infer_shape(node, guess=False)
+    for guess in (False, True) if strict else (False,):
+        changed = True
+        while changed:
+            changed = False
+            for node in order:
+                if node not in waiting or (not guess and all(source.shape is not None for source in node.connected)):
+                    changed |= _infer_shape(node, guess)
 
 
 def _above(nodes: list[Node], order: list[Node]) -> set[Node]:

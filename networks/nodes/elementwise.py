@@ -146,7 +146,7 @@ def _dropout(call: Call, x: Array) -> Array:
 
 def _columns(call: Call, x: Array) -> Array:
     """Columns of the matrix view in the last axis: whole samples, or the columns of a parameter."""
-    return call.flat(x) if call.node.input(0).has_layout else x.reshape(-1, x.shape[-1])
+    return call.flat(x) if call.node.input(0).has_layout else x.reshape(-1, x.shape[-1] if x.ndim else 1)
 
 
 def _softmax(call: Call, x: Array) -> Array:

@@ -123,6 +123,8 @@ def _transpose_times_shape(node: Node) -> Shape | None:
         return None
     if len(a.shape) > 2:
         raise ShapeProblem("the left operand of TransposeTimes must be a matrix")
+    if not x.shape:
+        raise ShapeProblem("the right operand of TransposeTimes is a number; it must have an axis")
     if 0 in a.shape:
         if len(a.shape) == 2 and a.shape[1] == 0:
             raise ShapeProblem("the number of columns of the left operand of TransposeTimes cannot be inferred")

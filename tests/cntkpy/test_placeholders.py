@@ -167,3 +167,39 @@ def test_zeros_and_ones_do_not_depend_on_the_operand() -> None:
     assert C.zeros_like(x).eval({x: data}).tolist() == [[0, 0, 0]]
     assert C.ones_like(x).eval({x: data}).tolist() == [[1, 1, 1]]
     assert C.ones_like(x).grad({x: data}).tolist() == [[0, 0, 0]]
+
+
+def test_criteria_of_placeholders_have_the_shapes_of_their_operands() -> None:
+    """Found by random expressions: along an axis, of samples of one axis, and of single numbers."""
+    matrix, vector, number = C.input_variable((2, 3)), C.input_variable(3), C.input_variable(())
+    a, b = C.placeholder(), C.placeholder()
+    for criterion in (C.cross_entropy_with_softmax, C.classification_error):
+        later = criterion(a, b)
+        assert [later(x, x).shape for x in (matrix, vector, number)] == [(2, 1), (), ()]
+        assert [criterion(x, x).shape for x in (matrix, vector, number)] == [(2, 1), (), ()]
+        with pytest.raises(UserError, match=r"the output has the shape \(3,\), the target \(2, 3\)"):
+            _ = later(vector, matrix).shape
+    for x in (matrix, vector, number):
+        assert (C.squared_error(x, x) * 2).shape == C.squared_error(a, b)(x, x).shape == ()
+        assert C.reduce_sum(C.squared_error(a, a), keepdims=False)(x).shape == ()
+    assert (C.squared_error(a, a) + 1)(C.constant([1.0, 2])).eval() == 1
+
+
+def test_numbers_are_operands() -> None:
+    """Of the shape (): along an axis that they do not have, and as a sample of each step."""
+    number, steps = C.input_variable(()), C.sequence.input_variable((2, 3))
+    a, b = C.placeholder(), C.placeholder()
+    for made in (C.sequence.broadcast_as(number, steps), C.sequence.broadcast_as(a, b)(number, steps)):
+        assert made.shape == ()
+        found = made.eval({number: [5, 7], steps: [np.ones((3, 2, 3)), np.ones((1, 2, 3))]})
+        assert [one.tolist() for one in found] == [[5, 5, 5], [7]]
+    assert C.flatten(C.sequence.broadcast_as(a, b[0]))(number, steps).shape == (1,)
+    assert C.log_softmax(number).eval({number: [3.0]}).tolist() == [0]
+    assert C.log_softmax(C.reduce_sum(C.constant(3.0)), axis=0).eval() == 0
+    with pytest.raises(UserError, match="the right operand of TransposeTimes is a number"):
+        _ = C.times_transpose(number, C.constant(np.ones((2, 1), np.float32))).shape
+
+
+def test_an_input_may_be_called_like_its_axis() -> None:
+    words = C.sequence.input_variable(2, sequence_axis=C.Axis("words"), name="words")
+    assert C.sequence.last(words * 2).eval({words: STEPS}).tolist() == [[8, 10], [4, 6]]

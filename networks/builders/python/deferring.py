@@ -52,7 +52,7 @@ def deferred(
         return per_sample(made.root)
 
     label = named.get("name") or getattr(build, "__name__", "")
-    node = recipe(make, operands, label if label.isidentifier() else "Recipe", closed)
+    node = recipe(make, map(per_sample, operands), label if label.isidentifier() else "Recipe", closed)
     node.name = named.get("name") or ""
     return Function(node)
 

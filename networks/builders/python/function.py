@@ -196,7 +196,9 @@ class Function:
             return tuple(reversed(root.shape))
         if not settled(root):
             return tuple(reversed(shape_of(root)))
-        return () if self._is_criterion else tuple(reversed(self.node.shape or ()))
+        if self._is_criterion:
+            return Function(per_sample(root)).shape
+        return tuple(reversed(self.node.shape or ()))
 
     def _of_inputs(self) -> Function:
         """This function, of inputs in the place of placeholders whose shape is known."""

@@ -13,11 +13,11 @@ from cntk_config.base.diagnostics import UserError
 from networks.builders.python.axes import Axis, static_axis
 from networks.builders.python.checks import check_number, check_whole, seed_option
 from networks.builders.python.defaults import checked_dtype
-from networks.builders.python.deferring import deferred
+from networks.builders.python.deferring import deferred, needs_shapes
 from networks.builders.python.elements import over_axes
 from networks.builders.python.function import Function, as_node, operator, to_operand
 from networks.builders.python.nodes import CASTS
-from networks.builders.python.recipes import OpenShape, is_open
+from networks.builders.python.recipes import OpenShape
 from networks.builders.python.reshaping import (
     Operand,
     alias,
@@ -107,28 +107,37 @@ hardmax = _unary("Hardmax", "One-hot vector of the first largest element.")
 
 def softmax(x: Operand, axis: Any = None, name: str = "") -> Function:
     """Softmax over all elements of a sample, or along one axis."""
-    x = as_node(x)
-    if _is_whole_sample("softmax", x, axis):
-        return operator("Softmax", x, label=name)
-    return exp(log_softmax(x, axis), name)
+    if axis is None:
+        return operator("Softmax", as_node(x), label=name)
+    return _softmax_along("softmax", as_node(x), axis, name)
 
 
 def log_softmax(x: Operand, axis: Any = None, name: str = "") -> Function:
     """The logarithm of the softmax over all elements of a sample, or along one axis."""
-    x = as_node(x)
-    if _is_whole_sample("log_softmax", x, axis):
-        return operator("LogSoftmax", x, label=name)
-    return minus(x, over_axes("log_softmax", "LogSum", x, [axis], True), name)
+    if axis is None:
+        return operator("LogSoftmax", as_node(x), label=name)
+    return _softmax_along("log_softmax", as_node(x), axis, name)
+
+
+@needs_shapes
+def _softmax_along(call: str, x: Function, axis: Any, name: str) -> Function:
+    is_logarithm = call == "log_softmax"
+    if _is_whole_sample(call, x, axis):
+        return operator("LogSoftmax" if is_logarithm else "Softmax", x, label=name)
+    logarithm = minus(x, over_axes(call, "LogSum", x, [axis], True), name if is_logarithm else "")
+    return logarithm if is_logarithm else exp(logarithm, name)
 
 
 def _is_whole_sample(call: str, x: Function, axis: Any) -> bool:
-    """Whether an axis is all there is of a sample, which has no other."""
+    """Whether an axis is all there is of a sample, which has no other.
+
+    Raises:
+        UserError: there is no such axis.
+        OpenShape: the shape is not known yet.
+    """
     if axis is None or (isinstance(axis, Axis) and axis.kind == "all static"):
         return True
-    try:
-        rank = len(x.shape)
-    except OpenShape:
-        return False
+    rank = len(x.shape)
     static_axis(call, axis, max(1, rank))
     return rank <= 1
 
@@ -217,10 +226,15 @@ def cross_entropy_with_softmax(
         name: names the result.
     """
     z, y = as_node(output_vector), as_node(target_vector)
-    _same_elements("cross_entropy_with_softmax", z, y)
-    if _is_vector("cross_entropy_with_softmax", z, axis):
-        return operator("CrossEntropyWithSoftmax", y, z, label=name)
+    return _cross_entropy_along(z, y, axis, name)
+
+
+@needs_shapes
+def _cross_entropy_along(z: Function, y: Function, axis: Any, name: str) -> Function:
     call, axes = "cross_entropy_with_softmax", [axis]
+    if _is_whole_sample(call, z, axis):
+        _same_elements(call, z, y)
+        return operator("CrossEntropyWithSoftmax", y, z, label=name)
     likelihood = over_axes(call, "Sum", element_times(y, z), axes, True)
     return minus(over_axes(call, "LogSum", z, axes, True), likelihood, name)
 
@@ -238,26 +252,22 @@ def classification_error(
         name: names the result.
     """
     z, y = as_node(output_vector), as_node(target_vector)
-    _same_elements("classification_error", z, y)
-    several = check_whole("classification_error: topN", topN, 1) > 1
-    if _is_vector("classification_error", z, axis):
-        classes = math.prod(z.shape) if several and not is_open(z.root) else topN
-        if topN > classes:
-            raise UserError("BadValue", f"classification_error: topN is {topN}, there are {classes} classes")
-        return operator("ClassificationError", y, z, label=name, topN=topN)
+    check_whole("classification_error: topN", topN, 1)
+    return _error_along(z, y, axis, topN, name)
+
+
+@needs_shapes
+def _error_along(z: Function, y: Function, axis: Any, topN: int, name: str) -> Function:
     call, axes = "classification_error", [axis]
+    if _is_whole_sample(call, z, axis):
+        _same_elements(call, z, y)
+        if topN > max(1, math.prod(z.shape)):
+            raise UserError("BadValue", f"{call}: topN is {topN}, there are {math.prod(z.shape)} classes")
+        return operator("ClassificationError", y, z, label=name, topN=topN)
     is_target = equal(y, over_axes(call, "Max", y, axes, True))
     target = over_axes(call, "Sum", element_times(z, is_target), axes, True)
     above = over_axes(call, "Sum", greater(z, target), axes, True)
     return greater_equal(above, float(topN), name)
-
-
-def _is_vector(call: str, x: Function, axis: Any) -> bool:
-    """Whether samples have one axis, that of the classes; it is assumed of a placeholder of unknown shape."""
-    try:
-        return _is_whole_sample(call, x, axis) if axis is None or not is_open(x.root) else len(x.shape) <= 1
-    except OpenShape:
-        return axis == -1
 
 
 def squared_error(output: Operand, target: Operand, name: str = "") -> Function:
@@ -368,7 +378,17 @@ def scatter(seq: Operand, condition: Operand, name: str = "") -> Function:
 
 def broadcast_as(operand: Operand, broadcast_as_operand: Operand, name: str = "") -> Function:
     """One sample per sequence, in every step of another sequence."""
-    return operator("BS.Sequences.BroadcastSequenceAs", steps_of(broadcast_as_operand), as_node(operand), label=name)
+    x, like = as_node(operand), steps_of(broadcast_as_operand)
+    try:
+        return _in_every_step(x, like, x.shape == (), name)
+    except OpenShape:
+        return deferred(broadcast_as, (x, like, name), {})
+
+
+def _in_every_step(x: Function, like: Function, is_number: bool, name: str) -> Function:
+    if is_number:  # the library chooses by numbers of the shape (1,)
+        return number(_in_every_step(reshape(x, (1,)), like, False, ""), name)
+    return operator("BS.Sequences.BroadcastSequenceAs", like, x, label=name)
 
 
 def sequence_slice(seq: Operand, begin_index: int, end_index: int, name: str = "") -> Function:

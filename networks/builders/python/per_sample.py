@@ -49,7 +49,7 @@ def per_sample(node: Node) -> Node:
         return node
     if node not in _made:
         operands = calls.inputs_of(node)
-        _made[node] = formula(*operands)
+        _made[node] = _("NewReshape", formula(*operands), [])  # a number, with the shape ()
         CRITERIA[_made[node]] = Criterion(node.operation.name, operands)
     return _made[node]
 
