@@ -105,7 +105,8 @@ def atomic_write(
     if through_link:
         target = target_of(target)
     encoding, newline = (None, None) if "b" in mode else ("utf-8", "\n")
-    handle, temporary = tempfile.mkstemp(prefix=f".{_short(target.name)}.", suffix=".tmp", dir=target.parent)
+    with _named(path):
+        handle, temporary = tempfile.mkstemp(prefix=f".{_short(target.name)}.", suffix=".tmp", dir=target.parent)
     _temporaries.add(temporary)
     try:
         with open(handle, mode, encoding=encoding, newline=newline) as file:  # noqa: PTH123 - a descriptor, not a path
@@ -113,8 +114,9 @@ def atomic_write(
             file.flush()
             if durable:
                 os.fsync(file.fileno())
-        Path(temporary).chmod(_usual_mode(target))
-        Path(temporary).replace(target)
+        with _named(path):
+            Path(temporary).chmod(_usual_mode(target))
+            Path(temporary).replace(target)
     except BaseException:
         with contextlib.suppress(OSError):
             Path(temporary).unlink()
@@ -143,8 +145,31 @@ def output_file(path: str | os.PathLike[str]) -> Generator[IO[bytes], None, None
         with atomic_write(path) as file:
             yield file
     except OSError as error:
-        reason = error.strerror or error
-        raise UserError("CannotWrite", f"{os.fspath(path)} cannot be written: {reason}") from None
+        raise UserError("CannotWrite", not_written(error, path)) from None
+
+
+@contextlib.contextmanager
+def _named(path: str | os.PathLike[str]) -> Generator[None, None, None]:
+    """Errors have the name of the file that is written, not that of the temporary one."""
+    try:
+        yield
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, os.fspath(path)) from None
+
+
+def not_written(error: OSError, path: str | os.PathLike[str]) -> str:
+    """What a message says of a file that cannot be written; of several, the error names the one.
+
+    Args:
+        error: what `atomic_write` raised, or a write to its file.
+        path: the file that it is if the error does not tell.
+    """
+    return f"{shown(error.filename or path)} cannot be written: {error.strerror or error}"
+
+
+def shown(path: str | os.PathLike[str]) -> str:
+    """The name of a file in a message: a line break or a NUL in it is written as in Python."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in os.fspath(path))
 
 
 def target_of(path: Path) -> Path:

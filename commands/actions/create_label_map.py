@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from cntk_config import ConfigParameters
 from cntk_config.base.diagnostics import suggestion
 from cntk_config.base.files import exists
+from cntk_config.base.writing import why_not_written
 from cntk_config.declare import INTEGER, SECTION, TEXT, Declared, Parameter, Part
 from cntk_config.entry import Entry
 from commands.context.run_context import RunContext
@@ -77,6 +78,11 @@ def create_label_map(section: ConfigParameters, context: RunContext) -> None:
                 "MissingParameter",
             )  # fmt: skip
         path = str(LabelParameters(inside).mapping)
+        if why := why_not_written(path):
+            raise inside.error(
+                "labelMappingFile", f"the label mapping file {path} cannot be written: {why}", "give another name",
+                "CannotWrite",
+            )  # fmt: skip
         if exists(path):
             log.info("CreateLabelMap: the label mapping file '%s' exists, there is nothing to do", path)
             return

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from cntk_config import ConfigError, ConfigParameters
 from cntk_config.base.files import exists
-from cntk_config.base.writing import why_not_written
+from cntk_config.base.writing import shown, why_not_written
 from cntk_config.declare import PATH, Declared, Parameter
 from cntk_config.entry import Entry
 from commands.actions.networks_and_readers import pad_channels
@@ -101,7 +101,7 @@ def _build(p: EditParameters, context: RunContext) -> None:
     path = str(p.output_path)
     wrong = why_not_written(path)
     if wrong:
-        raise p.error("outputModelPath", f"'{path}' cannot be a model file: {wrong}", "give the name of a file")
+        raise p.error("outputModelPath", f"'{shown(path)}' cannot be a model file: {wrong}", "give the name of a file")
     if p.edit_path is not None:
         log.warning("WARNING: editPath is not read: the %s makes the model.", EditParameters.brain_script.name)
     if p.make_mode and exists(Path(path)):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from cntk_config.base.diagnostics import ConfigError, Diagnostic, Span
 from cntk_config.base.files import exists
-from cntk_config.base.writing import why_no_folder, why_not_written
+from cntk_config.base.writing import shown, why_no_folder, why_not_written
 from cntk_config.declare import BOOLEAN, SECTION, Declared, Parameter, section_of
 from commands.actions.networks_and_readers import load, log_ignored, process_group_of, reader_for
 from commands.context.interrupt import AskingProgress, run_until_stopped
@@ -48,7 +48,7 @@ def only_run(p: TrainingParameters, context: RunContext) -> Generator[None]:
     path = str(p.sgd.model_path)
     wrong = why_not_written(path) or why_no_folder(path)
     if wrong:
-        raise p.sgd.error("modelPath", f"'{path}' cannot be a model file: {wrong}", "give the name of a file")
+        raise p.sgd.error("modelPath", f"'{shown(path)}' cannot be a model file: {wrong}", "give the name of a file")
     if context.link is not None and context.link.rank:
         yield  # the main process holds the lock
         return

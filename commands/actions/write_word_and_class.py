@@ -13,7 +13,7 @@ from pathlib import Path
 from cntk_config import ConfigParameters
 from cntk_config.base.diagnostics import UserError
 from cntk_config.base.files import LIST_LIMIT, read_input
-from cntk_config.base.writing import atomic_write
+from cntk_config.base.writing import atomic_write, shown
 from cntk_config.declare import BOOLEAN, COUNT, PATH, SIZE, TEXT, Declared, Parameter
 from cntk_config.entry import Entry
 from commands.actions.hash_order import most_frequent_first
@@ -168,4 +168,4 @@ def _write(path: str, rows: Iterable[object]) -> None:
             for row in rows:
                 file.write(f"{row}\n".encode("utf-8", "surrogateescape"))
     except OSError as error:
-        raise UserError("CannotWrite", f"cannot write {path}: {error.strerror or error}") from None
+        raise UserError("CannotWrite", f"cannot write {shown(path)}: {error.strerror or error}") from None

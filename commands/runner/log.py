@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TextIO
 
 from cntk_config.base.diagnostics import ConfigError, Span, UserError
-from cntk_config.base.writing import NotOurFile, open_text_in_place, why_no_folder
+from cntk_config.base.writing import NotOurFile, open_text_in_place, shown, why_no_folder
 from commands import __version__
 
 try:
@@ -186,7 +186,7 @@ def _close(stream: TextIO) -> None:
 
 def cannot_write(path: str, error: OSError, span: Span | None) -> ConfigError:
     """The error of a log file that cannot be opened."""
-    message = f"cannot write the log file {path}: {why_no_folder(path) or error.strerror or error}"
+    message = f"cannot write the log file {shown(path)}: {why_no_folder(path) or error.strerror or error}"
     hint = "give the name of a file"
     if isinstance(error, NotOurFile):
         hint += ", or remove what is there: a log is written to a file of yours, never through a link"

@@ -13,7 +13,7 @@ from dataclasses import replace
 from cntk_config import ConfigError, ConfigParameters, UserError, load
 from cntk_config.base.diagnostics import Diagnostic, Span
 from cntk_config.base.stopping import Stopped
-from cntk_config.base.writing import empty, open_text_in_place
+from cntk_config.base.writing import empty, open_text_in_place, shown
 from commands.catalogue.dispatch import find_action, run_action
 from commands.catalogue.settings import Settings
 from commands.checks.findings import SEVERITIES, Finding
@@ -395,7 +395,7 @@ def _write_done_file(path: str, parameters: RootParameters) -> None:
             file.write(f"Successfully finished at {now} on {platform.node()}\n")
     except OSError as error:
         value = parameters.given("doneFile")
-        message = f"cannot write the done file {path}: {error.strerror or error}"
+        message = f"cannot write the done file {shown(path)}: {error.strerror or error}"
         span = value.span if value is not None else None
         raise UserError("CannotWrite", message, span=span) from None
 

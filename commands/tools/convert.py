@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from cntk_config.base.diagnostics import ConfigError, UserError, shorten, suggestion
 from cntk_config.base.files import exists, is_folder
-from cntk_config.base.writing import atomic_write
+from cntk_config.base.writing import atomic_write, not_written
 from commands.words import is_config_word
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def convert(
         print(error.diagnostic.render(), file=sys.stderr)
         return error.exit_code
     except OSError as error:  # of reading, errors are UserErrors that know the file
-        problem = UserError("CannotWrite", f"{output} cannot be written: {error.strerror or error}")
+        problem = UserError("CannotWrite", not_written(error, output))
         print(problem.diagnostic.render(), file=sys.stderr)
         return problem.exit_code
 

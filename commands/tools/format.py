@@ -16,7 +16,7 @@ from typing import Any, cast
 
 from cntk_config import ConfigError, parse
 from cntk_config.base.files import read_input
-from cntk_config.base.writing import atomic_write
+from cntk_config.base.writing import atomic_write, not_written
 from cntk_config.export import Export
 from commands.checks.check import SUFFIXES, expand_folders
 from commands.checks.scripts import SUFFIX, is_script
@@ -58,8 +58,13 @@ def format_files(words: list[str], check: bool = False, show_diff: bool = False)
             if not show_diff:
                 print(f"would change {name}")
         else:
-            with atomic_write(path) as file:
-                file.write(new.encode("utf-8"))
+            try:
+                with atomic_write(path) as file:
+                    file.write(new.encode("utf-8"))
+            except OSError as error:
+                print(f"error: {not_written(error, name)}", file=sys.stderr)
+                status = EXIT_ERROR
+                continue
             print(f"changed {name}")
     return status
 

@@ -17,7 +17,7 @@ import numpy as np
 from cntk_config.base.diagnostics import UserError
 from cntk_config.base.files import open_input
 from cntk_config.base.patience import cure
-from cntk_config.base.writing import why_not_written
+from cntk_config.base.writing import shown, why_not_written
 from networks.files.cntk_binary.recognise import is_cntk
 from networks.files.tensor_file import METADATA, Damaged, TensorFile, write_tensors
 from networks.graph.initialize import dtype_of
@@ -40,7 +40,9 @@ def save_model(path: str | Path, network: ValidatedNetwork, training: Mapping[st
         UserError: a parameter has no value, or the file cannot be written.
     """
     if wrong := why_not_written(path):
-        raise UserError("CannotWrite", f"'{path}' cannot be a model file: {wrong}", hint="give the name of a file")
+        raise UserError(
+            "CannotWrite", f"'{shown(path)}' cannot be a model file: {wrong}", hint="give the name of a file"
+        )
     dtype = dtype_of(network.precision)
     stored: dict[str, np.ndarray] = {}
     for node in network.nodes.values():
@@ -61,7 +63,9 @@ def save_model(path: str | Path, network: ValidatedNetwork, training: Mapping[st
             metadata["training"] = json.dumps(dict(training), ensure_ascii=False)
         write_tensors(path, stored, metadata)
     except OSError as problem:
-        raise UserError("CannotWrite", f"cannot write the model {path}: {problem.strerror or problem}") from problem
+        raise UserError(
+            "CannotWrite", f"cannot write the model {shown(path)}: {problem.strerror or problem}"
+        ) from problem
 
 
 def load_model(path: str | Path, precision: str | None = None, largest: int | None = None) -> ValidatedNetwork:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from cntk_config.base.files import LIST_LIMIT, read_input
-from cntk_config.base.writing import atomic_write
+from cntk_config.base.writing import atomic_write, shown
 from readers.common.sequences import starts_of
 from readers.errors import DataError
 
@@ -82,7 +82,7 @@ class LabelMap:
                 file.writelines(b" " + label + b" \n" for label in self.ids)  # the blanks are CNTK's
         except OSError as error:
             raise DataError(
-                f"The label mapping file {path} cannot be written: {error.strerror or error}", path=path
+                f"The label mapping file {shown(path)} cannot be written: {error.strerror or error}", path=path
             ) from None
 
 

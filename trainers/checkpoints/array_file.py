@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from cntk_config.base.diagnostics import UserError
 from cntk_config.base.patience import cure
+from cntk_config.base.writing import shown
 from networks.files.cntk_binary.recognise import is_cntk
 from networks.files.tensor_file import Damaged, TensorFile, write_tensors
 
@@ -31,7 +32,9 @@ def save_arrays(path: str, what: str, arrays: Mapping[str, NDArray[Any]], values
         given = {name: np.asarray(array) for name, array in arrays.items()}
         write_tensors(path, given, metadata, through_link=False)
     except OSError as error:
-        raise UserError("CannotWrite", f"cannot write the checkpoint {path}: {error.strerror or error}") from None
+        raise UserError(
+            "CannotWrite", f"cannot write the checkpoint {shown(path)}: {error.strerror or error}"
+        ) from None
 
 
 def load_arrays(path: str, what: str, fields: Mapping[str, type | UnionType]) -> tuple[Arrays, dict[str, Any]]:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from cntk_config.base.diagnostics import UserError
-from cntk_config.base.writing import NotOurFile, open_in_place
+from cntk_config.base.writing import NotOurFile, open_in_place, shown
 
 try:
     import fcntl
@@ -47,7 +47,7 @@ def only_run_of(model_path: str) -> Generator[None]:
         descriptor = _hold(lock, model_path)
         _tidy(model)
     except NotOurFile as error:
-        message = f"the lock {lock} of the model {model_path} cannot be held: {error.strerror}"
+        message = f"the lock {shown(lock)} of the model {shown(model_path)} cannot be held: {error.strerror}"
         raise UserError("CannotWrite", message, hint="remove it, or give this run another modelPath") from None
     except (OSError, ValueError) as error:
         log.debug("There is no lock %s: %s", lock, error)

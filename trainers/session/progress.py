@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
-from cntk_config.base.writing import empty, open_text_in_place
+from cntk_config.base.writing import empty, open_text_in_place, shown
 from readers.errors import ArgumentError
 from trainers.session.checks import check_count, is_whole
 
@@ -224,7 +224,7 @@ class ProgressPrinter(ProgressWriter):
                 self._out.file = open_text_in_place(path)
                 empty(self._out.file)
             except OSError as error:
-                raise ArgumentError(f"cannot write the log {path}: {error.strerror}") from None
+                raise ArgumentError(f"cannot write the log {shown(path)}: {error.strerror}") from None
 
     def _metric(self, value: float) -> str:
         return f"{100 * value:.2f}%" if self.metric_is_pct else f"{value:.6f}"

@@ -11,7 +11,7 @@ from typing import IO, Any
 import numpy as np
 
 from cntk_config.base.diagnostics import nearest
-from cntk_config.base.writing import atomic_write
+from cntk_config.base.writing import atomic_write, shown
 from readers.errors import DataError
 
 from . import format as f
@@ -95,7 +95,7 @@ class BinaryFileWriter:
         return replace(self.root.header, magic=f.UNFINISHED)
 
     def _error(self, error: OSError) -> DataError:
-        return DataError(f"The file {self.path} cannot be written: {error.strerror or error}", path=self.path)
+        return DataError(f"The file {shown(self.path)} cannot be written: {error.strerror or error}", path=self.path)
 
     def _put(self, at: int, data: Any) -> None:
         self._file.seek(at)

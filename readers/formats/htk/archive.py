@@ -12,7 +12,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from cntk_config.base.writing import atomic_write
+from cntk_config.base.writing import atomic_write, not_written
 from readers.common.file_bytes import FileBytes
 from readers.errors import DataError
 
@@ -188,4 +188,4 @@ def _new_file(path: str) -> Generator[IO[Any]]:
         with atomic_write(path) as file:
             yield file
     except OSError as error:
-        raise DataError(f"{path} cannot be written: {error.strerror or error}", path=path) from None
+        raise DataError(not_written(error, path), path=path) from None

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from cntk_config.base.writing import atomic_write
+from cntk_config.base.writing import output_file
 from readers.common.sparse import is_dense
 from readers.minibatch import Minibatch, as_dense
 from readers.reader import Reader
@@ -45,7 +45,7 @@ def write_sheet(path: Path, reader: Any, minibatch: Minibatch) -> int:
     width = max(sheet.shape[1] for sheet in sheets)
     padded = [np.pad(s, ((0, 0), (0, width - s.shape[1]), (0, 0)), constant_values=255) for s in sheets]
     _, data = opencv().imencode(".png", np.concatenate(padded))
-    with atomic_write(path) as file:
+    with output_file(path) as file:
         file.write(data.tobytes())
     return shown
 

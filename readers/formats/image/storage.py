@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import numpy as np
 
 from cntk_config.base.files import read_input
-from cntk_config.base.writing import atomic_write
+from cntk_config.base.writing import output_file
 from readers.errors import DataError
 
 from .opencv import opencv
@@ -96,5 +96,5 @@ def write_mean(path: str, mean: np.ndarray) -> None:
         store.write(name, number)
     store.write("MeanImg", mean.reshape(1, -1))
     text = store.releaseAndGetString()
-    with atomic_write(path, "w") as file:
-        file.write(text)
+    with output_file(path) as file:
+        file.write(text.encode())

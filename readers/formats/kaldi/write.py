@@ -11,7 +11,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from cntk_config.base.writing import atomic_write
+from cntk_config.base.writing import atomic_write, not_written
 from readers.errors import DataError
 
 from .specifier import WriteSpecifier
@@ -108,7 +108,7 @@ def open_writer(spec: WriteSpecifier) -> Generator[ArchiveWriter]:
             archive = stack.enter_context(atomic_write(spec.archive))
             yield ArchiveWriter(archive, script, spec.archive, spec.as_text)
     except OSError as error:
-        raise DataError(f"{spec.archive} cannot be written: {error.strerror or error}", path=spec.archive) from None
+        raise DataError(not_written(error, spec.archive), path=error.filename or spec.archive) from None
 
 
 def write_object(path: str, rows: np.ndarray, *, as_text: bool = False) -> None:
@@ -121,7 +121,7 @@ def write_object(path: str, rows: np.ndarray, *, as_text: bool = False) -> None:
         with atomic_write(Path(path)) as file:
             file.write(matrix_bytes(rows, as_text))
     except OSError as error:
-        raise DataError(f"{path} cannot be written: {error.strerror or error}", path=path) from None
+        raise DataError(not_written(error, path), path=path) from None
 
 
 def write_entry(path: str, key: str, rows: np.ndarray) -> None:
@@ -134,4 +134,4 @@ def write_entry(path: str, key: str, rows: np.ndarray) -> None:
         with atomic_write(Path(path)) as file:
             ArchiveWriter(file, None, path).write_matrix(key, rows)
     except OSError as error:
-        raise DataError(f"{path} cannot be written: {error.strerror or error}", path=path) from None
+        raise DataError(not_written(error, path), path=path) from None

@@ -9,7 +9,7 @@ from typing import IO, Any
 import numpy as np
 
 from cntk_config.base.diagnostics import UserError, suggestion
-from cntk_config.base.writing import output_file
+from cntk_config.base.writing import output_file, shown
 from cntk_config.parameters import ConfigParameters
 from readers.common.sparse import is_dense
 from readers.errors import DataError
@@ -33,7 +33,9 @@ class _Output:
         try:
             self._file.write(b"".join(self._words[number] + b" " for number in map(int, chosen)) + b"\n")
         except OSError as error:
-            raise DataError(f"{self._path} cannot be written: {error.strerror or error}", path=self._path) from None
+            raise DataError(
+                f"{shown(self._path)} cannot be written: {error.strerror or error}", path=self._path
+            ) from None
 
 
 class SequenceWriter:
