@@ -16,6 +16,7 @@ import numpy as np
 
 from networks.builders.python.function import Function
 from networks.builders.python.graph import ONE_STEP, Model, looks_along_time
+from networks.builders.python.per_sample import per_sample
 from networks.graph.axes import main_axis, summed_axis
 from networks.graph.network import Node
 from readers import MinibatchData, Value
@@ -25,13 +26,23 @@ from readers.data_api.layouts import laid_out, single_samples
 from readers.data_api.value import axes_of
 from readers.errors import ArgumentError
 from readers.minibatch import Layout, Minibatch
-from trainers.session.pieces import Pieces, split
+from trainers.session.pieces import Pieces, check_beginnings, same_beginnings, split
 from trainers.step.batching import input_nodes
 
 
 def has_one_element(node: Node) -> bool:
     """Whether samples of a node are single numbers; a criterion of several elements counts with their sum."""
     return math.prod(node.shape or ()) == 1
+
+
+def with_samples(criterion: Function) -> Function:
+    """The criterion itself; of an operand without samples, an array, the formula that has a value for each sample.
+
+    A criterion node sums over the minibatch, in which both of its operands have samples.
+    """
+    if all(one.arguments for one in criterion.inputs[:2]):
+        return criterion
+    return Function(per_sample(criterion.root))
 
 
 @dataclass(eq=False)
@@ -57,6 +68,11 @@ class NetworkInput:
     def sequence(self) -> bool:
         """Whether its samples come in sequences."""
         return self.axes.dynamic == 2
+
+    @property
+    def may_have_steps(self) -> bool:
+        """Whether its data may be sequences of more than one step."""
+        return self.axes.dynamic in (2, None)
 
     def __str__(self) -> str:
         return self.axes.name
@@ -114,6 +130,7 @@ class Arguments:
         static = [one for one in inputs if one.axes.dynamic == 0]
         self.repeated = [one.function for one in static] if len(static) < len(inputs) else []
         """Inputs without dynamic axes whose value stands in every sequence of a minibatch."""
+        self._may_have_steps = any(one.may_have_steps for one in inputs)
         self.is_static = bool(inputs) and len(static) == len(inputs)
         """Whether no input has dynamic axes."""
 
@@ -165,10 +182,12 @@ class Arguments:
         streams: dict[str, Any] = {}
         layouts: dict[str, Layout] = {}
         sweep_end = truncated = False
-        given, shared = split(given)
+        given, shared = split(given) if isinstance(given, tuple) else (given, None)
         begins = shared
         for one, data in self.by_input(given).items():
             own = shared
+            if shared is not None and isinstance(data, Value | MinibatchData):
+                split((data, shared))
             if isinstance(data, MinibatchData):
                 sweep_end |= data.end_of_sweep
                 if data.sample_shape is not None:
@@ -185,12 +204,16 @@ class Arguments:
             else:
                 data, given_here = split(data)
                 own = given_here if own is None else own
-                begins = own if begins is None else begins
+                begins = same_beginnings(begins, own)
+                if own is not None and not (one.may_have_steps or (shared is not None and self._may_have_steps)):
+                    message = f"there are truth values for the {one}, which has no sequence axis"
+                    raise ArgumentError(message, "they say where sequences begin: make it a sequence.input_variable")
             streams[one.node.name], layouts[one.node.name] = self._stream(one, data, own is not None)
         self._repeat(streams, layouts)
         _check_counts(layouts)
         if not goes_on and layouts and not next(iter(layouts.values())).num_sequences:
             raise ArgumentError("the data have no sample", "give at least one")
+        check_beginnings(begins, layouts)
         if begins is not None and not truncated:
             truncated = self._goes_on(begins, goes_on)
             layouts = self.pieces.place(layouts, begins) if truncated else layouts

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from readers import Value
+from readers import MinibatchData, Value
 from readers.errors import ArgumentError
 from readers.minibatch import Layout
 
@@ -31,10 +31,38 @@ def split(given: Any) -> tuple[Any, list[bool] | None]:
     flags: Any = pair[1] if len(pair) == 2 else None
     if flags is None and len(pair) in (1, 2):
         return pair[0], None
+    if isinstance(pair[0], Value | MinibatchData):
+        what = type(pair[0]).__name__
+        message = f"truth values go with arrays and lists; a {what} knows itself where its sequences begin"
+        raise ArgumentError(message, "Value.create(input, data, seq_starts=[True, False])")
     several = isinstance(flags, list | tuple | np.ndarray)
     if not several or not all(isinstance(one, bool | np.bool_) for one in flags):
         raise ArgumentError(f"a pair of data has truth values behind the data, not {flags!r}", HINT)
     return pair[0], [bool(one) for one in flags]
+
+
+def same_beginnings(one: list[bool] | None, other: list[bool] | None) -> list[bool] | None:
+    """What is said of the beginnings of sequences, of two inputs of a minibatch.
+
+    Raises:
+        ArgumentError: they differ.
+    """
+    if one is not None and other is not None and one != other:
+        raise ArgumentError(
+            f"one input has the truth values {one}, another {other}: sequences begin in all or none", HINT
+        )
+    return other if one is None else one
+
+
+def check_beginnings(begins: list[bool] | None, layouts: Mapping[str, Layout]) -> None:
+    """Whether there is a truth value for each sequence.
+
+    Raises:
+        ArgumentError: there are more, or fewer.
+    """
+    count = next(iter(layouts.values())).num_sequences
+    if begins is not None and len(begins) != count:
+        raise ArgumentError(f"{len(begins)} truth values for {count} sequences", HINT)
 
 
 class Pieces:
@@ -72,8 +100,6 @@ class Pieces:
             if not np.array_equal(other.sequences, whole.sequences):
                 message = f"the pieces of sequences have other lengths in '{name}' than in '{first}'"
                 raise ArgumentError(message, "all inputs of sequences that go on are cut alike")
-        if len(begins) != whole.num_sequences:
-            raise ArgumentError(f"{len(begins)} truth values for {whole.num_sequences} sequences", HINT)
         before = self._before or []
         if not all(begins) and len(before) != len(begins):
             message = f"{len(begins)} sequences cannot go on from a minibatch of {len(before)}"

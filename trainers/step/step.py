@@ -153,7 +153,7 @@ def random_keys(seed: tuple[Any, Any], k: Any) -> tuple[PRNGKeyArray, PRNGKeyArr
 def carry(
     network: ValidatedNetwork, state: Mapping[str, Any], stack: Stack, put: Callable[[Any], Array] | None = None
 ) -> dict[str, Any]:
-    """The network's state with room for carried activations, if the sequences of a stack are truncated.
+    """The network's state with room for carried activations, if the sequences of a stack are truncated; else without.
 
     Args:
         network: the network.
@@ -165,8 +165,8 @@ def carry(
         UserError: a FutureValue node would have to look into the next minibatch.
     """
     slots = stack.carried_slots
-    if not slots:
-        return dict(state)
+    if not slots:  # whole sequences may come after pieces of others, in another number of slots
+        return {name: value for name, value in state.items() if not name.endswith(CARRIED)}
     whole = (node for node in network.nodes.values() if node.kind.delay > 0 or node.operation == "OptimizedRNNStack")
     node = next(whole, None)
     if node is not None and any((layout.sequences[:, 3] > layout.T).any() for layout in stack.layouts):

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from networks.builders.python import layers, operators
-from networks.builders.python.function import input_variable, sequence_input
+from networks.builders.python import layers, operators, reductions
+from networks.builders.python.function import input_variable, parameter, sequence_input
 from readers import Value
 from readers.errors import ArgumentError
 from trainers.session import learners, values
@@ -93,6 +93,41 @@ def test_what_cannot_go_on() -> None:
         trainer.train_minibatch(({x: X[:2], y: Y[:2]}, [False, False]))
     with pytest.raises(ArgumentError, match="seq_starts are truth values"):
         Value(X, [1, 0, 1])
+
+
+def test_whole_sequences_may_follow_pieces() -> None:
+    """Nothing is carried over into them, whatever their number."""
+    x = sequence_input(3)
+    before = operators.past_value(x)
+    loss = reductions.reduce_sum(operators.element_times(parameter(3, init=1.0), before))
+    trainer = Trainer(None, loss, learners.sgd(loss.parameters, 0.0))
+    one = np.arange(6, dtype=np.float32).reshape(2, 3)
+    for data, sums in (
+        (([one], [True]), 3), ([one], 3), ([one] * 2, 6), (([one] * 3, [True] * 3), 9), (([one] * 3, [False] * 3), 45),
+        ([one], 3),
+    ):  # fmt: skip
+        _, values = trainer.train_minibatch(data, outputs=[before])
+        assert trainer.previous_minibatch_loss_average * trainer.previous_minibatch_sample_count == pytest.approx(sums)
+        assert np.sum(values[before]) == pytest.approx(sums)
+
+
+def test_inputs_agree_on_where_sequences_begin() -> None:
+    x, y = sequence_input(3, name="x"), sequence_input(3, name="y")
+    function, one = operators.past_value(x) + y, np.ones((1, 2, 3), np.float32)
+    with pytest.raises(ArgumentError, match=r"truth values \[(True|False)\], another \["):
+        function.eval({x: (one, [True]), y: (one, [False])})
+    for given in ({x: (one, [True] * 2), y: one}, ({x: one, y: one}, [True] * 2)):
+        with pytest.raises(ArgumentError, match="2 truth values for 1 sequences"):
+            function.eval(given)
+    for flags in (True, False):  # of sequences, and of a value for each of them
+        label = input_variable(3, name="label")
+        both = operators.last(x) + label
+        given = ({x: one, label: one[0, :1]}, [True]) if flags else {x: one, label: (one[0, :1], [True])}
+        if flags:
+            assert both.eval(given).tolist() == [[2, 2, 2]]
+        else:
+            with pytest.raises(ArgumentError, match="truth values for the input 'label', which has no sequence axis"):
+                both.eval(given)
 
 
 def test_whole_sequences_may_say_that_they_begin() -> None:
