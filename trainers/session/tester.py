@@ -14,7 +14,7 @@ from networks.graph.node import Node
 from readers.minibatch import Minibatch
 from trainers.evaluation.evaluator import Evaluator
 from trainers.session.checks import check_type
-from trainers.session.data import Arguments, counted, has_one_element, inputs_of
+from trainers.session.data import Arguments, counted, has_one_element, inputs_of, with_samples
 from trainers.session.progress import ProgressWriter, Totals
 
 
@@ -81,6 +81,6 @@ class Tester:
 
 
 def _network_of(metric: Function) -> tuple[graph.Model, Node]:
-    root = metric.root
+    root = with_samples(metric).root
     made = graph.make([root], {"evaluation": [root]})
     return made, made.nodes[root]

@@ -34,7 +34,7 @@ from trainers.evaluation.evaluator import Evaluator
 from trainers.monitors.not_finite import first_not_finite
 from trainers.rules.update_step import Group
 from trainers.session.checks import check_filename, check_flag, check_json, check_type
-from trainers.session.data import Arguments, counted, has_one_element, inputs_of
+from trainers.session.data import Arguments, counted, has_one_element, inputs_of, with_samples
 from trainers.session.learners import DistributedLearner, Learner
 from trainers.session.progress import ProgressWriter, Totals
 from trainers.session.values import Values
@@ -93,7 +93,7 @@ class Trainer:
         for writer in self.progress_writers:
             check_type("what is told of the progress", writer, ProgressWriter, "ProgressPrinter(tag='Training')")
             writer.attach()
-        criteria = [loss] if metric is None else [loss, metric]
+        criteria = [with_samples(one) for one in ([loss] if metric is None else [loss, metric])]
         if not self.workers.main:
             for writer in self.progress_writers:
                 writer.active = False

@@ -377,11 +377,20 @@ class Function:
             if array.ndim and _filled(array.shape) != _filled(before.shape):
                 raise UserError("BadShape", f"a value of shape {array.shape} for a parameter of shape {before.shape}")
             array = array.reshape(before.shape) if array.ndim else np.broadcast_to(array, before.shape)
+        else:
+            check_axes("a value", array.shape, self.root)
         cell.set_value(array)
 
     def asarray(self) -> NDArray[Any]:
         """`value`."""
         return self.value
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        """`value` for `numpy.asarray(p)`; else NumPy would make an array of one object."""
+        del copy  # the value is a copy
+        if not (len(self.roots) == 1 and _has_value(self.root)):
+            raise UserError("NoValue", f"{self!r} has no value of its own, so it is no array", hint="eval gives values")
+        return self.value if dtype is None else self.value.astype(dtype)
 
     def eval(self, arguments: Any = None, outputs: Sequence[Function] | None = None, **more: Any) -> Any:
         """Its values for some data.
@@ -947,8 +956,9 @@ def _leaf(shape: Shape | None, init: Any, dtype: Any, label: str) -> NodeValue:
         return node
     array = as_array("a start value", init, dtype)
     if shape is not None and 0 in dims(shape):
-        if array.size != 1:
-            raise UserError("BadShape", f"an array of shape {array.shape} for a parameter of shape {shape}")
+        if array.ndim:
+            message = f"an array of shape {array.shape} for a parameter of shape {shape}, which is not known yet"
+            raise UserError("BadShape", message, hint="init=array without a shape, or a number")
         node = NodeValue(operation, calls.origin(label), shape=dims(shape))
         node.start = Start("fixedValue", value=float(array.reshape(())))
         cell_of(node).dtype = dtype
@@ -963,6 +973,18 @@ def _leaf(shape: Shape | None, init: Any, dtype: Any, label: str) -> NodeValue:
     cell_of(node).start_with(array)
     cell_of(node).dtype = dtype
     return node
+
+
+def check_axes(what: str, given: tuple[int, ...], node: NodeValue) -> None:
+    """Whether a value has the axes of a parameter that are known, while others may be to be inferred.
+
+    Raises:
+        UserError: it has others.
+    """
+    own = tuple(reversed(node.shape or ()))
+    if len(own) != len(given) or any(one not in (0, size) for one, size in zip(own, given, strict=True)):
+        shape = tuple(one or UNKNOWN for one in own)
+        raise UserError("BadShape", f"{what} of shape {given} for a parameter of shape {shape}")
 
 
 def composed(value: Any, further: Any) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from cntk_config.base.diagnostics import UserError
-from networks.builders.python.checks import check_whole
+from networks.builders.python.checks import as_array, check_whole
 from networks.builders.python.composed import pow
 from networks.builders.python.deferring import needs_shapes
 from networks.builders.python.function import Function, as_node
@@ -154,7 +154,11 @@ def local_response_normalization(
 def image_scaler(x: Operand, scalar: float, biases: Any, name: str = "") -> Function:
     """Scalar * x, and a bias added for each channel."""
     picture = as_node(x)
-    shift = np.asarray(biases, np.float64).reshape(-1, *[1] * (len(picture.shape) - 1))
+    given = as_array("image_scaler: biases", biases, np.float64)
+    if given.shape != picture.shape[:1]:
+        message = f"image_scaler: biases of shape {given.shape} for an image of shape {picture.shape}"
+        raise UserError("BadShape", message, hint="biases is a list with a number for each channel")
+    shift = given.reshape(-1, *[1] * (len(picture.shape) - 1))
     return plus(element_times(picture, float(scalar)), shift, name=name)
 
 

@@ -39,6 +39,7 @@ from networks.builders.python.function import (
     Initializer,
     Shape,
     as_node,
+    check_axes,
     composed,
     dims,
     is_data,
@@ -238,6 +239,7 @@ def _start(node: NodeValue, init: Any) -> None:
     if array.ndim == 0:
         start.kind, start.value, start.seed = "fixedValue", float(array), None
     elif cell_of(node).value is None:
+        check_axes("a start value", array.shape, node)
         cell_of(node).start_with(array)
 
 
@@ -270,6 +272,7 @@ def _start_bias(node: NodeValue, init: Any) -> None:
         start.kind, start.scale = init.kind, init.scale
         start.seed = calls.UNSEEDED if init.seed is None else init.seed
     elif cell_of(node).value is None:
+        check_axes("a start value", init.shape, node)
         cell_of(node).start_with(init)
 
 
