@@ -4,11 +4,12 @@ The axes of a sample are matched from the right. What is in front of them depend
 
     axes left over   batch and sequence axis        batch axis only         no dynamic axis
     0                one sequence of one step       one sample              the value
-    1                one sequence                   one sample a row        an error
-    2                sequences of equal length      the second has size 1   an error
+    1                one sequence                   one sample a row        of size 1
+    2                sequences of equal length      the second has size 1   both of size 1
 
 A list is a batch. Each of its items is a sequence (one axis left over) or a single step (none left over).
-The axis of samples of shape (1,) may be left out: data that do not end in an axis of size 1 are single numbers.
+No axis of a sample may be left out, also none of size 1: an array (n,) has no samples of shape (1,). One exception, as
+in CNTK: for a sequence of such samples a list may have a vector of k numbers, k steps.
 """
 
 # What programs give is of any type.
@@ -60,7 +61,7 @@ class InputAxes:
         """What data of this input look like."""
         inner = "".join(f", {one}" for one in self.shape)
         if self.dynamic == 0:
-            return f"the input has no dynamic axes: data have its shape {self.shape}"
+            return f"the input has no dynamic axes: data have its shape {self.shape}, or axes of size 1 in front of it"
         rows = f"(n{inner or ','})"
         if self.dynamic == 1:
             return f"data have the shape {rows}, n samples; sequences need a sequence.input_variable"
@@ -71,9 +72,17 @@ class InputAxes:
         steps = f"(steps{inner or ','})"
         return f"data have the shape {steps}, one sequence, or (n, steps{inner}); a list has an array {steps} for each"
 
-    def error(self, what: str) -> ArgumentError:
-        """Data that do not fit this input."""
-        return ArgumentError(f"{what} for the {self.name}, whose samples have the shape {self.shape}", self.expected)
+    def error(self, what: str, given: tuple[int, ...] = ()) -> ArgumentError:
+        """Data that do not fit this input.
+
+        Args:
+            what: the data.
+            given: their shape, if it is the axes of a sample that do not fit.
+        """
+        hint = self.expected
+        if self.shape == (1,) and given and given[-1] != 1:
+            hint = f"{hint}; write data[..., None] for an array of single numbers"
+        return ArgumentError(f"{what} for the {self.name}, whose samples have the shape {self.shape}", hint)
 
 
 class Batch(NamedTuple):
@@ -111,16 +120,15 @@ def batch_of(data: Any, axes: InputAxes) -> Batch:
 
 def of_array(array: NDArray[Any], axes: InputAxes) -> Batch:
     """The sequences of one array."""
-    shape = _sample_shape(array, axes)
-    over = _left_over(array, array.shape, shape, axes)
-    if axes.dynamic == 0 and over:
+    over = _left_over(array, array.shape, axes)
+    if axes.dynamic == 0 and any(size != 1 for size in array.shape[:over]):
         raise axes.error(f"data of shape {array.shape}")
     if over > 2:
         raise axes.error(f"data of shape {array.shape}, with {over} axes in front of those of a sample,")
     if over == 2:
-        return _equal(array, array.shape[0], array.shape[1], axes)
+        return _filled_equal(array, array.shape[0], array.shape[1], axes)
     count = array.shape[0] if over else 1
-    return _equal(array, 1, count, axes) if axes.dynamic == 2 else _equal(array, count, 1, axes)
+    return _filled_equal(array, 1, count, axes) if axes.dynamic == 2 else _equal(array, count, 1, axes)
 
 
 def items_of(items: Any, axes: InputAxes) -> Batch:
@@ -138,11 +146,11 @@ def items_of(items: Any, axes: InputAxes) -> Batch:
         return _of_different(items, axes)
     if whole.dtype.kind not in NUMBERS:
         raise _not_numbers(items, axes)
-    item = whole[0]
-    over = _left_over(whole, item.shape, _sample_shape(item, axes), axes, "an item")
+    shape = whole.shape[1:]
+    over = _left_over_of_item(whole, shape, axes)
     if over > 1:
-        raise axes.error(f"a list with items of shape {item.shape}")
-    return _equal(whole, whole.shape[0], whole.shape[1] if over else 1, axes)
+        raise axes.error(f"a list with items of shape {shape}")
+    return _filled_equal(whole, whole.shape[0], whole.shape[1] if over else 1, axes)
 
 
 def sequences_of(cells: NDArray[Any], lengths: NDArray[np.int64] | None, axes: InputAxes, flat: bool = False) -> Batch:
@@ -159,8 +167,8 @@ def sequences_of(cells: NDArray[Any], lengths: NDArray[np.int64] | None, axes: I
     sample = cells.shape[2:]
     if flat:
         check_sample(sample, axes)
-    elif sample != axes.shape and (sample, axes.shape) != ((), (1,)):
-        raise axes.error(f"samples of shape {sample}")
+    elif sample != axes.shape and not ((sample, axes.shape) == ((), (1,)) and axes.dynamic in (2, None)):
+        raise axes.error(f"samples of shape {sample}", cells.shape)
     count, steps = cells.shape[:2]
     found = _equal(cells, count, steps, axes)
     return found if lengths is None else Batch(found.cells, None, _checked(lengths, axes))
@@ -202,23 +210,21 @@ def _not_numbers(data: Any, axes: InputAxes) -> ArgumentError:
     return ArgumentError(f"{kind} is not data for the {axes.name}", hint)
 
 
-def _sample_shape(array: NDArray[Any], axes: InputAxes) -> tuple[int, ...]:
-    """The shape of a sample; the axis of a sample of one number may be left out."""
-    if axes.shape != (1,) or array.shape[-1:] == (1,) or (axes.dynamic is None and array.ndim > 1):
-        return axes.shape
-    return ()
-
-
-def _left_over(
-    data: NDArray[Any], given: tuple[int, ...], sample: tuple[int, ...], axes: InputAxes, what: str = "data"
-) -> int:
+def _left_over(data: NDArray[Any], given: tuple[int, ...], axes: InputAxes, what: str = "data") -> int:
     """How many axes a shape has in front of those of a sample."""
     if axes.is_sparse:
         raise _dense(data.shape, axes)
-    over = len(given) - len(sample)
-    if over < 0 or given[over:] != sample:
-        raise axes.error(f"{what} of shape {given}")
+    over = len(given) - len(axes.shape)
+    if over < 0 or given[over:] != axes.shape:
+        raise axes.error(f"{what} of shape {given}", data.shape)
     return over
+
+
+def _left_over_of_item(data: NDArray[Any], given: tuple[int, ...], axes: InputAxes) -> int:
+    """The same for an item of a list; a vector is a sequence of samples of one element."""
+    if axes.shape == (1,) and len(given) == 1 and axes.dynamic in (2, None) and not axes.is_sparse:
+        return 1
+    return _left_over(data, given, axes, "an item")
 
 
 def _dense(shape: tuple[int, ...], axes: InputAxes) -> ArgumentError:
@@ -235,16 +241,23 @@ def _equal(array: NDArray[Any], count: int, steps: int, axes: InputAxes) -> Batc
     return Batch(cells, None, np.full(count, steps, np.int64))
 
 
+def _filled_equal(array: NDArray[Any], count: int, steps: int, axes: InputAxes) -> Batch:
+    """Sequences of the same length, which is not 0; those of a reader may have no steps."""
+    if count and not steps:
+        raise axes.error(f"data of shape {array.shape}, a sequence without steps,")
+    return _equal(array, count, steps, axes)
+
+
 def _of_different(items: Any, axes: InputAxes) -> Batch:
     """The sequences of a list whose items have different shapes."""
     sequences: list[NDArray[Any]] = []
     for one in items:
         array = _numbers(one, axes)
-        over = _left_over(array, array.shape, _sample_shape(array, axes), axes, "an item")
+        over = _left_over_of_item(array, array.shape, axes)
         if over > 1:
             raise axes.error(f"a list with items of shape {array.shape}")
         sequences.append(array.reshape(array.shape[0] if over else 1, axes.size))
-    lengths = _checked(np.array([len(one) for one in sequences], np.int64), axes)
+    lengths = _filled(np.array([len(one) for one in sequences], np.int64), axes)
     cells = np.zeros((len(sequences), int(lengths.max()), axes.size), np.result_type(*sequences))
     for target, one in zip(cells, sequences, strict=True):
         target[: len(one)] = one
@@ -258,7 +271,7 @@ def _of_matrix(matrix: Any, axes: InputAxes) -> Batch:
     """The sequences of one matrix: its rows are the axis in front of those of a sample."""
     rows = _of_size(matrix, axes)
     count = rows.shape[0]
-    lengths = np.array([count], np.int64) if axes.dynamic == 2 else np.ones(count, np.int64)
+    lengths = _filled(np.array([count], np.int64), axes) if axes.dynamic == 2 else np.ones(count, np.int64)
     if axes.dynamic == 0 and count != 1:
         raise axes.error(f"a sparse matrix of shape {rows.shape}")
     return Batch(None, rows, lengths)
@@ -269,7 +282,7 @@ def _of_matrices(matrices: list[Any], axes: InputAxes) -> Batch:
 
     found = [_of_size(one, axes) for one in matrices]
     lengths = np.array([one.shape[0] for one in found], np.int64)
-    return Batch(None, scipy.sparse.vstack(found, format="csr"), _checked(lengths, axes))
+    return Batch(None, scipy.sparse.vstack(found, format="csr"), _filled(lengths, axes))
 
 
 def _of_size(matrix: Any, axes: InputAxes) -> Any:
@@ -283,7 +296,16 @@ def _of_size(matrix: Any, axes: InputAxes) -> Any:
 
 def _checked(lengths: NDArray[np.int64], axes: InputAxes) -> NDArray[np.int64]:
     """The lengths of sequences, which an input without a sequence axis has not."""
-    if axes.dynamic in (0, 1) and (lengths != 1).any():
-        at = int(np.argmax(lengths != 1))
+    return _refused(lengths, lengths != 1, axes) if axes.dynamic in (0, 1) else lengths
+
+
+def _filled(lengths: NDArray[np.int64], axes: InputAxes) -> NDArray[np.int64]:
+    """The lengths of the sequences of a list, which have at least one step each; those of a reader may have none."""
+    return _refused(_checked(lengths, axes), lengths == 0, axes)
+
+
+def _refused(lengths: NDArray[np.int64], wrong: NDArray[np.bool_], axes: InputAxes) -> NDArray[np.int64]:
+    if wrong.any():
+        at = int(np.argmax(wrong))
         raise axes.error(f"a sequence of {int(lengths[at])} steps (number {at} of the data)")
     return lengths

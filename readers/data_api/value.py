@@ -40,6 +40,9 @@ class Value:
     `read` and `readers.data_api.batches`.
     """
 
+    _has_steps = True
+    """Whether it is known if there is an axis of steps. Of an array alone it is not."""
+
     ONE_HOT_SKIP = 0xFFFFFFFF
     """Instead of a class in `one_hot`: a sample of zeros."""
 
@@ -70,6 +73,7 @@ class Value:
                 raise ArgumentError(
                     f"a Value is made of arrays of numbers, CSR matrices, or lists of them, not of {_kind_of(batch)}"
                 )
+            self._has_steps = sample_shape is not None
             self.sample_shape = sample_shape or self._array.shape[2:]
         if seq_starts is not None:
             self._set_begins(seq_starts)
@@ -118,10 +122,26 @@ class Value:
         return value
 
     @classmethod
+    def of_result(cls, found: Any, has_batch: bool) -> Value:
+        """The values of a function, which know their axes.
+
+        Args:
+            found: a list of sequences, or an array.
+            has_batch: whether the first axis of an array is the batch.
+        """
+        if is_list(found):
+            return cls(found)
+        value = cls.__new__(cls)
+        value._rows, value._array, value._continued, value.lengths = None, np.asarray(found), None, None
+        value._form, value._has_steps = (ITEMS if has_batch else ARRAY), has_batch
+        value.sample_shape = value._array.shape[1 if has_batch else 0 :]
+        return value
+
+    @classmethod
     def of_rows(cls, rows: Any, sample_shape: tuple[int, ...]) -> Value:
         """A value of an array or a CSR matrix whose rows are a sequence each; data are not copied."""
         value = cls(rows, sample_shape=sample_shape)
-        value._form = ITEMS
+        value._form, value._has_steps = ITEMS, value.is_sparse
         return value
 
     @property
@@ -187,7 +207,17 @@ class Value:
     def one_hot(
         cls, batch: Any, num_classes: int | tuple[int, ...], dtype: Any = np.float32, device: Any = None
     ) -> Value:
-        """Class numbers as sparse vectors. batch: a list of sequences of numbers, or a flat list of numbers."""
+        """Class numbers as sparse vectors.
+
+        Args:
+            batch: a list of sequences of numbers, each a list or an array; or a list or an array of numbers, of which
+                each is a sample, or together they are one sequence: the input says which.
+            num_classes: of a sample, or its shape, whose last axis has the classes. The numbers of a sample of several
+                axes lie one after the other in a sequence, or along the axes of the sample.
+            dtype: of the ones.
+            device: accepted.
+        """
+        batch = list(batch) if is_dense(batch) and batch.ndim else batch
         if not is_list(batch):
             raise ArgumentError("supplied batch has to be a list of sequences, or a list of class numbers")
         shape = tuple(
@@ -202,7 +232,7 @@ class Value:
             raise ArgumentError(f"the sequences given to one_hot() must have {inner} classes per sample") from None
         if not batch or any(one.size and not np.issubdtype(one.dtype, np.integer) for one in sequences):
             raise ArgumentError("supplied data to one_hot() must be of type integer, and there must be some")
-        if any(one.size % inner for one in sequences):
+        if any(one.size % inner or not one.ndim or one.shape[1:] not in ((), shape[:-1]) for one in sequences):
             raise ArgumentError(f"the sequences given to one_hot() must have {inner} classes per sample")
         matrices: list[Any] = []
         for one in sequences:
@@ -280,7 +310,14 @@ class Value:
 
     @property
     def mask(self) -> np.ndarray:
-        """uint8 (N, T): 2 where a sequence begins, 1 at its other samples, 0 at padding."""
+        """uint8 (N, T): 2 where a sequence begins, 1 at its other samples, 0 at padding.
+
+        Raises:
+            ArgumentError: it is made of an array alone, which does not say which of its axes counts steps.
+        """
+        if not self._has_steps:
+            what = f"an array of shape {self.shape} alone does not say which of its axes counts the steps of sequences"
+            raise ArgumentError(what, "Value.create(input, data).mask")
         n, steps = self.shape[0], self.shape[1] if len(self.shape) > 1 else 1
         if self.lengths is None and (self._rows is not None or self._is_samples):
             steps = 1

@@ -2,8 +2,17 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
+import scipy.sparse
+
+from cntk_config import UserError
+from cntkpy.training import input_variable, sequence_input
+from networks.builders.python.function import Function
+from networks.builders.python.operators import times
+from readers import Value
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -18,3 +27,38 @@ def test_the_code_of_a_page_runs(page: str, tmp_path, monkeypatch, capsys) -> No
     for block in blocks:
         exec(compile(block, page, "exec"), names)
     assert "Finished Epoch[1" in capsys.readouterr().out
+
+
+def rows_of_data() -> list[list[str]]:
+    """The cells of the table of data that have code, by row; "an error" where there is no result."""
+    page = (DOCS / "training-from-python.md").read_text()
+    table = page.split("| input `x` | data | what it is | `eval` |\n", 1)[1].split("\n\n", 1)[0].splitlines()[1:]
+    found = [[cell.strip().strip("`") for cell in row.strip("|").split(" | ")] for row in table]
+    assert all(len(cells) == 4 for cells in found)
+    return [[cells[0].strip("` "), cells[1], cells[3].strip("` ")] for cells in found]
+
+
+@pytest.mark.parametrize(("made", "data", "expected"), rows_of_data())
+def test_the_table_of_data_is_true(made: str, data: str, expected: str) -> None:
+    names = {
+        "array": np.array, "csr": scipy.sparse.csr_matrix, "Value": Value, "input_variable": input_variable,
+        "sequence_input": sequence_input,
+    }  # fmt: skip
+    x: Function = eval(made, names)
+    given: Any = eval(data, names)
+    function = times(x, np.eye(x.shape[-1])) if x.is_sparse else x * 1
+    if expected == "an error":
+        with pytest.raises(UserError, match=r"of shape \([\d, ]*\).* for the .*input 'Input'.* shape \([\d, ]*\)"):
+            function.eval(given)
+        return
+    wanted, found = eval(expected, names), function.eval(given)
+    assert isinstance(found, list) == isinstance(wanted, list)
+    for a, b in zip(*((one if isinstance(one, list) else [one]) for one in (found, wanted)), strict=True):
+        assert a.shape == b.shape
+        np.testing.assert_array_equal(a, b)
+
+
+def test_the_table_of_data_is_long() -> None:
+    rows = rows_of_data()
+    assert len(rows) > 25
+    assert {made.partition("(")[0] for made, *_ in rows} == {"input_variable", "sequence_input"}

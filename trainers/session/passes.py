@@ -15,6 +15,7 @@ from networks.arrays.batch import Batch
 from networks.arrays.lazy import jax
 from networks.arrays.sparse import is_sparse
 from networks.builders.python.function import Function
+from networks.builders.python.per_sample import per_sample
 from networks.compile.evaluate import network_parameters, network_state
 from networks.graph.node import Node
 from readers import Value
@@ -116,7 +117,7 @@ def forward(
         return None, found if len(outputs) > 1 else {outputs[0]: found}
     values = values_of([*outputs, *(one for one in kept if one not in outputs)])
     state = TrainingPass.of(values, kept, arguments)
-    return state, {one: _given(state.value(one), as_numpy) for one in outputs}
+    return state, {one: _given(state, one, state.value(one), as_numpy) for one in outputs}
 
 
 def backward(state: Any, roots: Mapping[Function, Any], variables: Iterable[Function], as_numpy: bool) -> Any:
@@ -129,7 +130,7 @@ def backward(state: Any, roots: Mapping[Function, Any], variables: Iterable[Func
             raise ArgumentError(f"{one!r} was not kept for backward", "keep_for_backward takes the outputs it is for")
     wanted = _variables(state.values, variables, "the function")
     found = state.gradients(roots, wanted)
-    return {one: _given(gradient, as_numpy) for one, gradient in found.items()}
+    return {one: _given(state, one, gradient, as_numpy) for one, gradient in found.items()}
 
 
 def gradients(function: Function, at: Any, wrt: Any, outputs: Any, root: Function | None, as_numpy: bool) -> Any:
@@ -143,9 +144,9 @@ def gradients(function: Function, at: Any, wrt: Any, outputs: Any, root: Functio
     wanted = _variables(values, several, repr(root))
     state = TrainingPass.of(values, [root], at)
     found = state.gradients({root: state.ones(root)}, wanted)
-    given = {one: _given(gradient, as_numpy) for one, gradient in found.items()}
+    given = {one: _given(state, one, gradient, as_numpy) for one, gradient in found.items()}
     answer = given[wanted[0]] if len(wanted) == 1 else given
-    return (answer, {one: _given(state.value(one), as_numpy) for one in more}) if more else answer
+    return (answer, {one: _given(state, one, state.value(one), as_numpy) for one in more}) if more else answer
 
 
 def _variables(values: Values, given: Iterable[Function], what: str) -> list[Function]:
@@ -163,5 +164,10 @@ def _variables(values: Values, given: Iterable[Function], what: str) -> list[Fun
     return wanted
 
 
-def _given(found: Any, as_numpy: bool) -> Any:
-    return found if as_numpy else Value(found)
+def _given(state: TrainingPass, function: Function, found: Any, as_numpy: bool) -> Any:
+    """The values or the gradient of a function as they were asked for."""
+    if as_numpy:
+        return found
+    values = state.values
+    is_one = function in values.arguments.repeated  # its gradient is summed over the minibatch
+    return Value.of_result(found, not is_one and values.has_batch(values.nodes[per_sample(function.root)]))

@@ -49,6 +49,10 @@ class Values:
         self._nodes = [self._graph.nodes[root] for root in roots]
         self._scalars = {self._graph.nodes[root] for root in self._criteria}
         self.arguments = Arguments(inputs_of(self._graph, self._nodes), self._graph.network.dtype)
+        static = {one.function for one in self.arguments.inputs if one.axes.dynamic == 0}
+        pairs = zip(self.outputs, self._nodes, strict=True)
+        self._single = {node for one, node in pairs if static and static.issuperset(one.arguments)}
+        """Functions of inputs without dynamic axes only: they have one value for the whole minibatch."""
         self._evaluator: Evaluator | None = None
         self._drawn: dict[str, Any] = {}
         """Of a network without inputs, how often its random nodes have drawn numbers."""
@@ -164,9 +168,7 @@ class Values:
         value = np.asarray(found[node.name])
         cells, numbers = np.zeros(value.size, value.dtype), np.arange(value.size).reshape(value.shape)
         places: Any = self.samples(node, {**found, node.name: numbers}, stack)
-        dynamic = 2 if is_list(places) else int(stack is not None and node.has_layout)
-        if self.arguments.is_static:
-            dynamic = 0
+        dynamic = 2 if is_list(places) else int(self.has_batch(node))
         own: Any = places if dynamic else [places]
         shape = own[0].shape[1:] if dynamic == 2 else own[0].shape
         axes = InputAxes(f"gradient of '{node.name}'", shape, dynamic)
@@ -179,6 +181,11 @@ class Values:
         for one, length, place in zip(batch.cells, lengths, own, strict=True):
             cells[place.reshape(-1)] = one[:length].astype(value.dtype).reshape(-1)
         return cells.reshape(value.shape)
+
+    def has_batch(self, node: Node) -> bool:
+        """Whether a node has values for each sequence of a minibatch, not one for the whole."""
+        several = bool(self.arguments.inputs) and not self.arguments.is_static
+        return several and node.has_layout and node not in self._single
 
     def samples(self, node: Node, found: Mapping[str, Any], stack: Stack | None) -> Any:
         """The samples of a node without padding: an array, or a list of sequences.
@@ -194,7 +201,7 @@ class Values:
         layout = stack.layout(0, node, found)
         lengths, slots = layout.sequences[:, 3], layout.sequences[:, 1]
         several = any(one.sequence for one in self.arguments.inputs)
-        if self.arguments.is_static:
+        if self.arguments.is_static or node in self._single:
             return array[0, 0]
         if node.axis == graph.ONE_STEP or (layout.T == 1 and not several):
             return array[0, slots]
@@ -230,9 +237,12 @@ def values_of(outputs: Sequence[Function]) -> Values:
 
 def evaluate(function: Function, arguments: Any, outputs: Sequence[Function], as_numpy: bool = True) -> Any:
     """The values of outputs for some data; see `Function.eval`."""
-    found = values_of(outputs)(arguments if arguments is not None else {})
+    values = values_of(outputs)
+    found = values(arguments if arguments is not None else {})
     if not as_numpy:
-        found = [Value(one) for one in found]
+        found = [
+            Value.of_result(one, values.has_batch(node)) for one, node in zip(found, values.output_nodes, strict=True)
+        ]
     return found[0] if len(outputs) == 1 else dict(zip(outputs, found, strict=True))
 
 

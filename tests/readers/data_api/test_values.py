@@ -92,7 +92,11 @@ def test_one_hot():
     assert Value.one_hot([2, 0], 3).asarray().toarray().tolist() == [[0, 0, 1], [1, 0, 0]]
     assert Value.one_hot([[Value.ONE_HOT_SKIP, 1]], 2).asarray().tolist() == [[[0, 0], [0, 1]]]
     assert Value.one_hot([[[1, 0]]], (2, 3)).asarray().tolist() == [[[[0, 1, 0], [1, 0, 0]]]]
-    for wrong in ([[0.5]], [], [[3]], np.array([1])):
+    flat, rows = np.array([2, 0]), np.array([[1, 2], [0, 0]])
+    assert Value.one_hot(flat, 3).asarray().toarray().tolist() == [[0, 0, 1], [1, 0, 0]]
+    for several in (rows, [rows[0], rows[1]]):
+        assert [one.shape for one in Value.one_hot(several, 3).as_sequences()] == [(2, 3), (2, 3)]
+    for wrong in ([[0.5]], [], [[3]], np.array(1), [1, [2]], [[[1], [2]]]):
         with pytest.raises(ValueError, match=r"one_hot|batch"):
             Value.one_hot(wrong, 3)
 
@@ -100,7 +104,9 @@ def test_one_hot():
 def test_values_of_lists():
     v = Value([np.ones((2, 3), F), np.ones((1, 3), F)])
     assert (v.shape, v.mask.tolist(), len(v)) == ((2, 2, 3), [[2, 1], [2, 0]], 2)
-    assert Value(np.ones((4, 2, 3), F)).mask.tolist() == [[2, 1]] * 4
+    for unknown in (Value(np.ones((4, 2, 3), F)), Value(np.ones((2, 2), F), seq_starts=[True, True])):
+        with pytest.raises(ValueError, match="alone does not say which of its axes counts the steps"):
+            _ = unknown.mask
     with pytest.raises(ValueError, match="samples of one shape"):
         Value([np.ones((2, 3)), np.ones((1, 4))])
     assert Value(scipy.sparse.coo_matrix(np.eye(3))).is_sparse

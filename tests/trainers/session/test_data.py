@@ -89,9 +89,9 @@ CASES: dict[str, tuple[tuple[int, ...], int, Any, list[int] | str]] = {
     "lists of numbers": ((), SEQUENCE, [[1.0, 2.0], [3.0]], [2, 1]),
     "a column of numbers": ((), SEQUENCE, numbers(4, 1), [1] * 4),
     "a column": ((1,), SEQUENCE, numbers(4, 1), [4]),
-    "a column without its axis": ((1,), SEQUENCE, numbers(4), [4]),
+    "a column without its axis": ((1,), SEQUENCE, numbers(4), r"data of shape (4,) .* shape (1,)"),
     "columns": ((1,), SEQUENCE, numbers(4, 3, 1), [3] * 4),
-    "columns without their axis": ((1,), SEQUENCE, numbers(4, 3), [3] * 4),
+    "columns without their axis": ((1,), SEQUENCE, numbers(4, 3), r"data of shape (4, 3) .* shape (1,)"),
     "a list of columns without their axis": ((1,), SEQUENCE, [numbers(4), numbers(2)], [4, 2]),
     "other elements in sequence": ((2,), SEQUENCE, numbers(2, 3), r"data of shape (2, 3) .* shape (2,)"),
     "three axes": ((2,), SEQUENCE, numbers(5, 4, 3, 2), r"data of shape (5, 4, 3, 2), with 3 axes .* shape (2,)"),
@@ -123,7 +123,7 @@ CASES: dict[str, tuple[tuple[int, ...], int, Any, list[int] | str]] = {
     "a list of single numbers": ((), BATCH, [1, 2, 3], [1] * 3),
     "numbers as steps": ((), BATCH, numbers(4, 1), [1] * 4),
     "columns of samples": ((1,), BATCH, numbers(4, 1), [1] * 4),
-    "samples without their axis": ((1,), BATCH, numbers(4), [1] * 4),
+    "samples without their axis": ((1,), BATCH, numbers(4), r"data of shape (4,) .* shape (1,)"),
     "steps of samples": ((2,), BATCH, numbers(3, 4, 2), r"shape (3, 4, 2), sequences of 4 steps, .* shape (2,)"),
     "a list of sequences of samples": ((2,), BATCH, [numbers(3, 2), numbers(1, 2)], r"of 3 steps.* shape (2,)"),
     "rows of sequences": ((2,), BATCH, [matrix(3, 2)], r"of 3 steps.* shape (2,)"),
@@ -383,7 +383,8 @@ def test_training_and_tests_take_arrays() -> None:
     learner = learners.sgd(loss.parameters, 0.01)
     assert loss.train((numbers(6, 2), numbers(6, 1)), parameter_learners=[learner]).epoch_summaries[0].samples == 6
     assert loss.test((numbers(6, 2), numbers(6, 1))).samples == 6
-    assert loss.test((numbers(6, 2), numbers(6))).samples == 6
+    with pytest.raises(ArgumentError, match=r"item of shape \(\) .* shape \(1,\)"):
+        loss.test((numbers(6, 2), numbers(6)))
 
 
 def test_samples_of_a_reader_have_the_axes_of_the_input(tmp_path: Path) -> None:
