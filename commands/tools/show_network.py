@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ import click
 
 from cntk_config import load
 from cntk_config.base.diagnostics import UserError
-from cntk_config.base.writing import atomic_write
+from cntk_config.base.writing import output_file
 from commands.tools.network_of import Described, describe_network
 from commands.words import sort_words
 
@@ -40,22 +41,30 @@ def show_network(words: list[str], form: str = "flat") -> int:
 
 def plot_network(words: list[str], out: str | None) -> int:
     """Draw the network: a picture, or with the ending .dot its text for Graphviz; return the exit status."""
-    from networks.graph.plot import dot_text, render
+    from networks.graph.plot import dot_text, graphviz, render
 
     try:
         described = _described(words)
         picture = Path(out or f"{described.command}.svg")
         text = dot_text(described.network, described.command).encode()
-        dot_file = picture.with_suffix(".dot")
-        with atomic_write(dot_file) as file:
-            file.write(text)
-        if picture.suffix != ".dot":
-            render(dot_file, picture)
-            dot_file.unlink()
+        if picture.suffix == ".dot":
+            with output_file(picture) as file:
+                file.write(text)
+        elif graphviz() is None:
+            raise UserError(
+                "MissingPackage",
+                f"{picture} cannot be drawn: Graphviz' program 'dot' is not installed",
+                hint=f"install Graphviz; or write the text that it draws: --out {picture.with_suffix('.dot')}",
+            )
+        else:
+            with tempfile.TemporaryDirectory(prefix="cntkpy-") as folder:  # a file NAME.dot of the user stays
+                dot_file = Path(folder) / "network.dot"
+                with output_file(dot_file) as file:
+                    file.write(text)
+                render(dot_file, picture)
         print(picture)
-    except (UserError, OSError) as error:
-        shown = error.diagnostic.render() if isinstance(error, UserError) else f"error: cannot write the plot: {error}"
-        print(shown, file=sys.stderr)
+    except UserError as error:
+        print(error.diagnostic.render(), file=sys.stderr)
         return EXIT_ERROR
     return 0
 

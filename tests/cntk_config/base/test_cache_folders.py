@@ -2,14 +2,16 @@
 
 import os
 import pickle
+import shutil
 import stat
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from cntk_config.base import grammars
-from cntk_config.base.cache_folders import is_private, private_folder
+from cntk_config.base.cache_folders import LONGEST_PATH, is_private, private_folder, socket_folder
 from grammar import _checksum, _sum_file
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="owners and modes of POSIX")
@@ -167,3 +169,26 @@ def test_damaged_tables_of_a_grammar_are_not_read(places: tuple[Path, Path], tmp
     tables.write_bytes(b"x\n" + pickle.dumps(Bomb(tmp_path / "ran")))
     grammars.load("ndl")
     assert not (tmp_path / "ran").exists()
+
+
+def test_sockets_lie_where_only_this_user_comes(places: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the temporary folder; where that one is too long for the name of a socket, or of somebody else, elsewhere."""
+    short = Path(tempfile.mkdtemp(prefix="s", dir="/tmp"))
+    try:
+        monkeypatch.setattr("tempfile.tempdir", str(short))
+        short.chmod(0o1777)
+        found = socket_folder()
+        assert found is not None and found == in_temporary(short) / "run"
+        assert mode(found) == mode(found.parent) == 0o700
+        found.chmod(0o755)
+        assert socket_folder() == found and mode(found) == 0o700
+        found.chmod(0o777)  # somebody else may have made a link there
+        other = socket_folder()
+        assert other is None or (other != found and mode(other) == 0o700)
+        long = short / ("x" * 90)
+        long.mkdir()
+        monkeypatch.setattr("tempfile.tempdir", str(long))
+        other = socket_folder()
+        assert other is None or len(str(other)) <= LONGEST_PATH
+    finally:
+        shutil.rmtree(short)

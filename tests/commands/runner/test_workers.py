@@ -343,6 +343,17 @@ def test_the_launcher_kills_what_does_not_end(monkeypatch: pytest.MonkeyPatch, c
     assert hangs.returncode == -signal.SIGKILL
 
 
+def test_workers_are_told_a_socket_that_is_removed(tmp_path: Path, capfd: pytest.CaptureFixture) -> None:
+    """Its folder is open to this user only; its name is in their environment, which others cannot read."""
+    program = tmp_path / "worker.py"
+    program.write_text("import os, pathlib\nname = os.environ['JAX_COORDINATOR_ADDRESS'].removeprefix('unix:')\n"
+                       "pathlib.Path(name).touch()\nprint(name)\n")  # fmt: skip
+    assert launch.launch([str(program)], 2) == 0
+    (name,) = set(capfd.readouterr().out.split())
+    assert stat.S_IMODE(Path(name).parent.stat().st_mode) == 0o700
+    assert not Path(name).exists()
+
+
 def _listening(process: int) -> list[ipaddress.IPv4Address | ipaddress.IPv6Address]:
     """The addresses on which a process listens."""
     links = []

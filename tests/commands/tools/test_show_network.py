@@ -83,6 +83,20 @@ def test_text_for_graphviz(cntkpy, tmp_path):
     assert "LearnableParameter\\n[3 x 4]" in (tmp_path / "net.dot").read_text()
 
 
+def test_a_picture_leaves_other_files_alone(cntkpy, tmp_path, monkeypatch):
+    """`net.dot` beside `net.svg` is not the text of the picture, but a file of the user."""
+    words = ("plot", "--network", "m.cntk", "more", "--out", "net.svg")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    got = cntkpy(*words, files={"m.cntk": CONFIG, "net.dot": "precious"})
+    assert got.code == 2 and "'dot' is not installed" in got.err and "--out net.dot" in got.err
+    (tmp_path / "dot").write_text('#!/bin/sh\nread first < "$2"; echo "$first"\n')
+    (tmp_path / "dot").chmod(0o755)
+    assert cntkpy(*words).code == 0
+    assert (tmp_path / "net.svg").read_text() == "digraph network {\n"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["dot", "m.cntk", "net.dot", "net.svg"]
+    assert (tmp_path / "net.dot").read_text() == "precious"
+
+
 def test_explaining_a_node(cntkpy):
     got = cntkpy("explain", "m.cntk", "train/BrainScriptNetworkBuilder/z.x", files={"m.cntk": CONFIG})
     assert got.out.splitlines() == [
