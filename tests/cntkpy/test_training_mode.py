@@ -346,6 +346,36 @@ def test_seeds_of_start_values() -> None:
         assert (a != c).any()
 
 
+def test_large_seeds_differ() -> None:
+    seeds = [0, 1, 2**31, 2**32 - 2, 2**32 - 1, 2**32, 2**32 + 1, 2**53 + 1, 2**53 + 2, 2**63, 2**64 - 1, 2**64]
+    found = C.combine([C.random.uniform(4, seed=seed) for seed in seeds]).eval().values()
+    assert len({one.tobytes() for one in found}) == len(seeds)
+
+
+@pytest.mark.parametrize(
+    "make", [C.random.uniform_like, C.random.normal_like, C.random.gumbel_like, C.random.bernoulli_like]
+)
+def test_seeds_of_random_numbers_like_others(make) -> None:
+    x = C.input_variable(100)
+    a, b, c, d = C.combine([make(x, seed=seed) for seed in (5, 5, 6, None)]).eval({x: ONES[:, :100]}).values()
+    np.testing.assert_array_equal(a, b)
+    assert (a != c).any() and (a != d).any() and (a[0] != a[1]).any()
+
+
+def test_seeds_of_masks_in_a_training() -> None:
+    def masks(seed) -> list[np.ndarray]:
+        x, y = C.input_variable(400), C.input_variable(1)
+        dropped = C.layers.Dropout(0.5, seed=seed)(x)
+        z = C.layers.Dense(1, init=0.1)(dropped)
+        trainer = C.Trainer(z, C.squared_error(z, y), C.sgd(z.parameters, 0.0))
+        given = {x: ONES, y: np.ones((2, 1), np.float32)}
+        return [trainer.train_minibatch(given, outputs=[dropped])[1][dropped] for _ in range(2)]
+
+    first, second = masks(3)
+    np.testing.assert_array_equal(masks(3), [first, second])
+    assert (first != second).any() and (masks(4)[0] != first).any()
+
+
 def test_a_wrong_seed() -> None:
     with pytest.raises(UserError, match="a seed is a whole number from 0 on, not 'x'"):
         C.dropout(C.input_variable(2), 0.5, seed="x")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import os
+import zlib
 from typing import Any
 
 import numpy as np
@@ -55,9 +56,12 @@ def check_number(what: str, given: Any, least: float | None = None) -> float:
 def seed_option(given: Any) -> int:
     """The `seed` option of a random node for a seed of a program; None: its place in the network counts.
 
-    Options count from 1, because 0 is no seed there.
+    Options have 32 bits and count from 1, because 0 is no seed there; a checksum stands for a larger seed.
     """
-    return 0 if given is None else check_whole("a seed", given, 0) + 1
+    if given is None:
+        return 0
+    seed = check_whole("a seed", given, 0)
+    return (seed if seed < 2**32 else zlib.crc32(seed.to_bytes(seed.bit_length() // 8 + 1))) + 1
 
 
 def check_callable(what: str, given: Any, hint: str) -> None:
