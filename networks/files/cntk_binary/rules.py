@@ -69,6 +69,10 @@ def _called(name: str) -> Rule:
     return lambda t: t.add(t.needed(name), t.inputs(1))
 
 
+def _element_function(t: Target) -> Node:
+    return t.add(t.needed("ElementFunction"), t.inputs(1), function=t.record.operation.lower())
+
+
 def _alias(t: Target) -> Node:
     """A node of its own, if there is a kind for it; else the operand itself takes the name's place."""
     (x,) = t.inputs(1)
@@ -557,6 +561,7 @@ _RULES: dict[str, Rule] = {
     "RandomSample": _sample,
     "RandomSampleInclusionFrequency": _sample,
     "EnvironmentInput": _environment,
+    **dict.fromkeys(("Tan", "Asin", "Acos", "Atan", "Sinh", "Cosh", "Asinh", "Atanh"), _element_function),
     "ELU": _elu,
     "Pow": _pow,
     "Dropout": _dropout,

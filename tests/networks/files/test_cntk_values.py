@@ -88,6 +88,20 @@ def test_functions_of_one_operand(operation, op, formula):
     assert_all_close(contents, {"x": x}, expected, rtol=1e-12, atol=1e-14)
 
 
+LATER = [
+    ("Sinh", 77, np.sinh), ("Cosh", 78, np.cosh), ("Asin", 81, np.arcsin), ("Acos", 82, np.arccos),
+    ("Atanh", 85, np.arctanh), ("Asinh", 86, np.arcsinh), ("Tan", 95, np.tan), ("Atan", 96, np.arctan),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("operation", "op", "formula"), LATER, ids=[u[0] for u in LATER])
+def test_functions_of_later_models(operation, op, formula):
+    x = np.tanh(data(4))
+    expected = np.stack([formula(cell) for cell in x])
+    contents = later(op, x), *([first(operation, x)] if operation in ("Sinh", "Cosh", "Asin", "Acos") else ())
+    assert_all_close(contents, {"x": x}, expected, rtol=1e-12, atol=1e-14)
+
+
 BINARY = [
     ("Plus", 19, np.add),
     ("Minus", 20, np.subtract),
