@@ -452,19 +452,15 @@ def _elu(t: Target) -> Node:
 
 
 def _pow(t: Target) -> Node:
-    x, _ = t.inputs(2)
+    """Products for a whole constant exponent, else a power."""
+    x, exponents = t.inputs(2)
     exponent = t.constant(1)
-    root = exponent in (0.5, -0.5)
-    count = 1 if root else abs(exponent or 0)
-    if exponent is None or not (root or (float(exponent).is_integer() and 0 < count <= _LARGEST_POWER)):
-        shown = "an exponent that is not constant" if exponent is None else f"the exponent {exponent:g}"
-        raise t.refuse(shown, f"whole exponents from -{_LARGEST_POWER} to {_LARGEST_POWER}, 0.5 and -0.5 are possible")
+    if exponent is None or exponent not in range(1, _LARGEST_POWER + 1):
+        return t.add("ElementPower", [x, exponents])
     t.use_up(1)
-    power = t.add("Sqrt", [x], ".root" if exponent < 0 else "") if root else x
-    for number in range(2, int(count) + 1):
+    power = x
+    for number in range(2, int(exponent) + 1):
         power = t.add("ElementTimes", [power, x], "" if number == exponent else f".power{number}")
-    if exponent < 0:
-        return t.add("Reciprocal", [power])
     return t.add("Pass", [x]) if exponent == 1 else power
 
 
