@@ -244,6 +244,19 @@ def open_in_place(path: str | os.PathLike[str], *, append: bool = False) -> int:
             return _open_existing(file, how)
 
 
+def why_not_in_place(path: str | os.PathLike[str]) -> str:
+    """Why `open_in_place` would refuse what stands under a name; empty if it would not, or there is nothing yet."""
+    try:
+        name = checked_name(path)
+        if not DEVICE.fullmatch(name):
+            _check(Path(name).lstat(), Path(name))
+    except (FileNotFoundError, PermissionError):
+        return ""
+    except OSError as error:
+        return error.strerror or str(error)
+    return ""
+
+
 def _open_existing(file: Path, how: int) -> int:
     """Open a file that may be written in place, see `open_in_place`."""
     _check(file.lstat(), file)  # opening a device or a pipe may already change something

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from cntk_config import ConfigError, ConfigParameters, ConfigValue
 from cntk_config.base.diagnostics import Diagnostic, Span, suggestion
 from cntk_config.base.files import exists, is_folder, open_input
-from cntk_config.base.writing import why_no_folder
+from cntk_config.base.writing import why_no_folder, why_not_in_place
 from cntk_config.declare import Parameter
 from commands.actions.train import TrainParameters
 from commands.catalogue.section_map import Use
@@ -140,10 +140,10 @@ def _unwritable_of_all(root: RootParameters, top: Use) -> Iterator[Diagnostic]:
     except ConfigError:  # told where values are looked at
         return
     if log:
-        yield from _unwritable(log, single=not suffixed)
+        yield from _unwritable(log, single=not suffixed, in_place=not suffixed)
     if not done:
         return
-    wrong = list(_unwritable(done, single=True))
+    wrong = list(_unwritable(done, single=True, in_place=True))
     yield from wrong
     folder = Path(str(done)).parent
     if wrong or exists(folder):
@@ -154,13 +154,15 @@ def _unwritable_of_all(root: RootParameters, top: Use) -> Iterator[Diagnostic]:
         yield Diagnostic("CannotWrite", message, done.span, "make it before the run", severity="warning")
 
 
-def _unwritable(value: ConfigValue, single: bool) -> Iterator[Diagnostic]:
-    """Why a file cannot be written; `single`: the value is its whole name."""
+def _unwritable(value: ConfigValue, single: bool, in_place: bool = False) -> Iterator[Diagnostic]:
+    """Why a file cannot be written; `single`: the value is its whole name; `in_place`: what is there is overwritten."""
     path = str(value)
     folder = single and is_folder(path)
     why = "there is a folder of that name" if folder else why_no_folder(path)
+    hint = "give the name of a file" if folder else None
+    if in_place and not why and (why := why_not_in_place(path)):
+        hint = "remove it, or give another name"
     if path != "-" and why:
-        hint = "give the name of a file" if folder else None
         yield Diagnostic("CannotWrite", f"{value.path}: '{value}' cannot be written: {why}", value.span, hint)
 
 

@@ -88,3 +88,14 @@ def test_a_link_of_mine_to_the_model_stays(folder: Path, cntkpy) -> None:
     (folder / "out" / "m").symlink_to("../large/m")
     assert cntkpy("configFile=m.cntk", files=FILES).code == 0
     assert (folder / "out" / "m").is_symlink() and (folder / "large" / "m").stat().st_size > 100
+
+
+@pytest.mark.parametrize("words", [("doneFile=done",), ("stderr=done",)])
+def test_a_link_is_found_before_the_run(words: tuple[str, ...], folder: Path, cntkpy) -> None:
+    """Also the file that is written last, when everything was trained."""
+    linked(folder, "done")
+    for command in (("configFile=m.cntk",), ("check", "m.cntk")):
+        got = cntkpy(*command, *words, files=FILES)
+        assert got.code == 2 and "it is a link" in got.err + got.out, got.err
+    assert not list((folder / "out").iterdir()) and (folder / "victim").read_text() == "precious\n"
+    assert cntkpy("check", "m.cntk", "doneFile=/dev/null", "stderr=-").code == 0
