@@ -1,361 +1,467 @@
-"""Values and gradients of operators against formulas of NumPy: at random points, at kinks, at the largest numbers."""
+"""Every operator of cntk.ops, cntk.sequence, cntk.losses and cntk.metrics: shape, dynamic axes, values and gradient.
+
+Values are written once more in NumPy; gradients are finite differences of these.
+"""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
-from functools import partial
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pytest
 
 import cntkpy.compat.cntk as C
-from cntk_config import UserError
 
-INF, NAN = np.inf, np.nan
-RANDOM = np.random.default_rng(3)
-POINTS = np.array([
-    0.0, -0.0, 1, -1, 0.5, -0.5, 1.5, -1.5, 2, -2, 2.5, -2.5, 1e-6, -1e-6, 1e-12, 1e-300, 30, -30, 800, -800, 1e4, -1e4,
-    1e30, -1e30, 1e300, INF, -INF, NAN, *RANDOM.normal(0, 2, 12),
-])  # fmt: skip
-MODERATE = (np.abs(POINTS) < 50) & ((POINTS == 0) | (np.abs(POINTS) > 1e-7))
-
-LOG_SMALLEST, LOG_LEAST = 1e-37, float(np.float32(-85.1))
-"""CNTK's logarithm of everything smaller."""
-FAR = 9.2103404
-"""So far apart, CNTK's logarithm of a sum is the larger operand."""
+Arrays = list[np.ndarray]
+"""The data of one input: an array for each sequence, or one for all samples."""
 
 
-def sigmoid(x):
-    return 1 / (1 + np.exp(-x))
+@dataclass(frozen=True)
+class Case:
+    """An operator on one or two inputs.
+
+    Attributes:
+        make: the function of the inputs.
+        expected: its value for arrays with one sample in each row; of sequences for the arrays of one sequence.
+        data: by input, its samples; a list: sequences.
+        gradient: whether it is that of `expected`; False: it is 0; None: it is looked at elsewhere.
+        reduced: of sequences, whether there is one value for each of them.
+        everywhere: whether the value is the same for all samples.
+    """
+
+    make: Callable[..., Any]
+    expected: Callable[..., Any]
+    data: tuple[Any, ...]
+    gradient: bool | None = True
+    reduced: bool = False
+    everywhere: bool = False
 
 
-def one(x):
-    return np.ones_like(x)
+RANDOM = np.random.default_rng(5)
 
 
-def none(x, *others):
-    return np.zeros_like(x)
+def some(*shape: int, low: float = -2.0, high: float = 2.0) -> np.ndarray:
+    """Different numbers, none of which is near a whole number: there functions have kinks."""
+    found = RANDOM.uniform(low, high, shape)
+    near = np.abs(found - np.round(found)) < 0.05
+    return np.where(near, found + 0.11, found)
 
 
-def log_add(x, y):
-    return np.where(abs(x - y) > FAR, np.maximum(x, y), np.logaddexp(x, y))
+X, Y, V = some(2, 2, 3), some(2, 2, 3), some(2, 3)
+P = some(2, 2, 3, low=0.1, high=0.9)
+SEQUENCES = [some(3, 2), some(2, 2)]
+PICTURE = some(2, 4, 4, 4)
+FLAGS = (X > 0).astype(float)
 
 
-def inverse(x):
-    return np.where(x == 0, 0, 1 / x)
+def one(make: Any, expected: Any, data: Any = X, **more: Any) -> Case:
+    return Case(make, expected, (data,), **more)
 
 
-def elu(x, alpha=1.0):
-    return np.where(x < 0, alpha * (np.exp(np.minimum(x, 0)) - 1), x)
+def two(make: Any, expected: Any, a: Any = X, b: Any = Y, **more: Any) -> Case:
+    return Case(make, expected, (a, b), **more)
 
 
-def elu_slope(x, alpha=1.0):
-    return np.where(x < 0, alpha * np.exp(np.minimum(x, 0)), 1)
+def reduced(function: Any) -> list[Case]:
+    """A reduction over one axis and over several, which stay or not, and over the minibatch."""
+    numpy = REDUCTIONS[function]
+
+    def case(axes: Any, keepdims: bool, wanted: Any, everywhere: bool = False) -> Case:
+        return one(lambda x: function(x, axes, keepdims), lambda x: numpy(x, axis=wanted, keepdims=keepdims),
+                   everywhere=everywhere)  # fmt: skip
+
+    batch = C.Axis.default_batch_axis()
+    return [
+        case(0, True, 1), case(-1, False, 2), case(None, True, (1, 2)), case((0, C.Axis(1)), False, (1, 2)),
+        case(C.Axis.all_static_axes(), False, (1, 2)), case(batch, False, 0, True),
+        case([batch, -1], False, (0, 2), True), case(C.Axis.all_axes(), False, None, True),
+    ]  # fmt: skip
 
 
-SCALE, ALPHA = 1.0507009873554805, 1.6732632423543772
-
-UNARY: dict[str, tuple[Callable, Callable, Callable]] = {
-    "abs": (C.abs, abs, np.sign),
-    "acos": (C.acos, np.arccos, lambda x: -1 / np.sqrt(1 - x * x)),
-    "asin": (C.asin, np.arcsin, lambda x: 1 / np.sqrt(1 - x * x)),
-    "asinh": (C.asinh, np.arcsinh, lambda x: 1 / np.sqrt(1 + x * x)),
-    "atan": (C.atan, np.arctan, lambda x: 1 / (1 + x * x)),
-    "atanh": (C.atanh, np.arctanh, lambda x: 1 / (1 - x * x)),
-    "ceil": (C.ceil, np.ceil, none),
-    "clip": (
-        partial(C.clip, min_value=-1.0, max_value=1.5), lambda x: np.clip(x, -1, 1.5), lambda x: (x >= -1) & (x <= 1.5)
-    ),
-    "cos": (C.cos, np.cos, lambda x: -np.sin(x)),
-    "cosh": (C.cosh, np.cosh, np.sinh),
-    "elu": (C.elu, elu, elu_slope),
-    "elu of an alpha": (lambda x: C.elu(x, 0.3), lambda x: elu(x, 0.3), lambda x: elu_slope(x, 0.3)),
-    "element_not": (C.element_not, lambda x: x == 0, none),
-    "exp": (C.exp, np.exp, np.exp),
-    "floor": (C.floor, np.floor, none),
-    "hard_sigmoid": (
-        lambda x: C.hard_sigmoid(x, 0.5, 0.5), lambda x: np.clip(x / 2 + 0.5, 0, 1), lambda x: (abs(x) <= 1) / 2
-    ),
-    "leaky_relu": (C.leaky_relu, lambda x: np.where(x < 0, 0.01 * x, x), lambda x: np.where(x < 0, 0.01, 1)),
-    "log": (
-        C.log, lambda x: np.where(x < LOG_SMALLEST, LOG_LEAST, np.log(x)),
-        lambda x: np.where(x < LOG_SMALLEST, np.exp(-LOG_LEAST), 1 / x),
-    ),
-    "negate": (C.negate, np.negative, lambda x: -one(x)),
-    "ones_like": (C.ones_like, one, none),
-    "pow of 0": (lambda x: C.pow(x, 0), lambda x: x**0, none),
-    "pow of 1": (lambda x: C.pow(x, 1), lambda x: x, one),
-    "pow of 3": (lambda x: C.pow(x, 3), lambda x: x**3, lambda x: 3 * x * x),
-    "pow of -1": (lambda x: C.pow(x, -1), lambda x: x**-1.0, lambda x: -(x**-2.0)),
-    "pow of a root": (lambda x: C.pow(x, 0.5), lambda x: np.where(x == -INF, INF, x**0.5), lambda x: 0.5 * x**-0.5),
-    "pow of a small number": (
-        lambda x: C.pow(x, 0.01), lambda x: np.where(x == -INF, INF, x**0.01), lambda x: 0.01 * x**-0.99
-    ),
-    "pow of an array": (lambda x: C.pow(x, [3.0]), lambda x: x**3, lambda x: 3 * x * x),
-    "power of 2": (lambda x: C.pow(2.0, x), lambda x: 2.0**x, lambda x: 2.0**x * np.log(2)),
-    "reciprocal": (C.reciprocal, inverse, lambda x: -(inverse(x) ** 2)),
-    "relu": (C.relu, lambda x: np.maximum(x, 0), lambda x: x > 0),
-    "round": (C.round, lambda x: np.floor(x + 0.5), none),
-    "selu": (C.selu, lambda x: SCALE * elu(x, ALPHA), lambda x: SCALE * elu_slope(x, ALPHA)),
-    "sigmoid": (C.sigmoid, sigmoid, lambda x: sigmoid(x) * (1 - sigmoid(x))),
-    "sin": (C.sin, np.sin, np.cos),
-    "sinh": (C.sinh, np.sinh, np.cosh),
-    "softplus": (C.softplus, lambda x: log_add(x, 0), sigmoid),
-    "softplus of a steepness": (lambda x: C.softplus(x, 4), lambda x: log_add(4 * x, 0) / 4, lambda x: sigmoid(4 * x)),
-    "softsign": (C.softsign, lambda x: x / (1 + abs(x)), lambda x: 1 / (1 + abs(x)) ** 2),
-    "sqrt": (C.sqrt, lambda x: np.sqrt(np.maximum(x, 0)), lambda x: 0.5 / np.sqrt(np.maximum(x, 0))),
-    "square": (C.square, np.square, lambda x: 2 * x),
-    "stop_gradient": (C.stop_gradient, lambda x: x, none),
-    "tan": (C.tan, np.tan, lambda x: 1 + np.tan(x) ** 2),
-    "tanh": (C.tanh, np.tanh, lambda x: 1 - np.tanh(x) ** 2),
-    "zeros_like": (C.zeros_like, none, none),
+REDUCTIONS: dict[Any, Any] = {
+    C.reduce_sum: np.sum, C.reduce_mean: np.mean, C.reduce_max: np.max, C.reduce_min: np.min, C.reduce_prod: np.prod,
+    C.reduce_log_sum_exp: lambda x, **how: np.log(np.sum(np.exp(x), **how)),
+    C.reduce_l1: lambda x, **how: np.sum(np.abs(x), **how),
+    C.reduce_l2: lambda x, **how: np.sqrt(np.sum(x * x, **how)),
+    C.reduce_sum_square: lambda x, **how: np.sum(x * x, **how),
 }  # fmt: skip
 
-PAIRS = np.array([
-    (0, 0), (-0.0, 0), (1, 1), (-1, -1), (2, 3), (2, -2), (-3, 0), (-2, 2), (-2, 3), (1e4, 1), (-1e4, -1e4), (INF, 1),
-    (-INF, 1), (INF, INF), (1, INF), (NAN, 1), (1, NAN), (0.5, 0.25), (3, 1e-3), (7.25, 20),
-    *RANDOM.normal(0, 2, (8, 2)),
-])  # fmt: skip
 
-BINARY: dict[str, tuple[Callable, Callable, Callable, Callable]] = {
-    "plus": (C.plus, lambda x, y: x + y, lambda x, y: one(x), lambda x, y: one(x)),
-    "minus": (C.minus, lambda x, y: x - y, lambda x, y: one(x), lambda x, y: -one(x)),
-    "element_times": (C.element_times, lambda x, y: x * y, lambda x, y: y, lambda x, y: x),
-    "element_divide": (
-        C.element_divide, lambda x, y: x * inverse(y), lambda x, y: inverse(y), lambda x, y: -x * inverse(y) ** 2
-    ),
-    "the larger one": (
-        C.element_max, lambda x, y: np.where(x > y, x, y), lambda x, y: x > y, lambda x, y: ~(x > y)
-    ),
-    "the smaller one": (
-        C.element_min, lambda x, y: np.where(x < y, x, y), lambda x, y: x < y, lambda x, y: ~(x < y)
-    ),
-    "log_add_exp": (
-        C.log_add_exp, log_add, lambda x, y: np.where(x == y, 0.5, sigmoid(x - y)),
-        lambda x, y: np.where(x == y, 0.5, sigmoid(y - x)),
-    ),
-    "param_relu": (
-        C.param_relu, lambda x, y: np.where(y < 0, x * y, y),
-        lambda x, y: np.where(y < 0, y, np.where(np.isnan(y), NAN, 0)),
-        lambda x, y: np.where(y < 0, x, 1),
-    ),
-    "pow": (
-        C.pow, np.power, lambda x, y: np.where(y == 0, 0, y * np.power(x, y - 1)),
-        lambda x, y: np.power(x, y) * np.log(np.where(x == 0, 1, x)),
-    ),
-    "element_select": (
-        lambda x, y: C.element_select(x, y, 2 * y), lambda x, y: np.where(x != 0, y, 2 * y), none,
-        lambda x, y: np.where(x != 0, 1, 2),
-    ),
-    "mean": (C.mean, lambda x, y: (x + y) / 2, lambda x, y: one(x) / 2, lambda x, y: one(x) / 2),
-    "less": (C.less, lambda x, y: x < y, none, none),
-    "less_equal": (C.less_equal, lambda x, y: x <= y, none, none),
-    "greater": (C.greater, lambda x, y: x > y, none, none),
-    "greater_equal": (C.greater_equal, lambda x, y: x >= y, none, none),
-    "equal": (C.equal, lambda x, y: x == y, none, none),
-    "not_equal": (C.not_equal, lambda x, y: x != y, none, none),
+def softmax(x: np.ndarray, axis: Any) -> np.ndarray:
+    e = np.exp(x - x.max(axis, keepdims=True))
+    return e / e.sum(axis, keepdims=True)
+
+
+def cross_entropy(z: np.ndarray, y: np.ndarray, axis: int) -> np.ndarray:
+    return np.log(np.exp(z).sum(axis, keepdims=True)) - (z * y).sum(axis, keepdims=True)
+
+
+def errors(z: np.ndarray, y: np.ndarray, axis: int) -> np.ndarray:
+    return (z.argmax(axis) != y.argmax(axis)).astype(float)
+
+
+def correlated(x: np.ndarray, kernels: np.ndarray) -> np.ndarray:
+    """Windows of pictures, weighted and summed, without padding."""
+    _, _, height, width = kernels.shape
+    rows, columns = x.shape[2] - height + 1, x.shape[3] - width + 1
+    found = np.zeros((len(x), len(kernels), rows, columns))
+    for i, j in np.ndindex(rows, columns):
+        found[:, :, i, j] = np.einsum("ncij,kcij->nk", x[:, :, i : i + height, j : j + width], kernels)
+    return found
+
+
+def spread(x: np.ndarray, kernels: np.ndarray) -> np.ndarray:
+    """Each element of a picture times a kernel, summed up where kernels overlap."""
+    _, out, height, width = kernels.shape
+    found = np.zeros((len(x), out, x.shape[2] + height - 1, x.shape[3] + width - 1))
+    for i, j in np.ndindex(x.shape[2], x.shape[3]):
+        found[:, :, i : i + height, j : j + width] += np.einsum("nc,ckij->nkij", x[:, :, i, j], kernels)
+    return found
+
+
+def blocks(x: np.ndarray) -> np.ndarray:
+    """Windows of two by two along the last axis."""
+    n, c, h, w = x.shape
+    return x.reshape(n, c, h // 2, 2, w // 2, 2).transpose(0, 1, 2, 4, 3, 5).reshape(n, c, h // 2, w // 2, 4)
+
+
+def unpooled(x: np.ndarray) -> np.ndarray:
+    largest = blocks(x).max(-1).repeat(2, axis=2).repeat(2, axis=3)
+    return np.where(x == largest, x, 0)
+
+
+def cosine(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    return (x * y).sum(-1) / np.sqrt((x * x).sum(-1) * (y * y).sum(-1))
+
+
+def response(x: np.ndarray) -> np.ndarray:
+    wide = np.pad(x**2, [(0, 0), (1, 1), (0, 0), (0, 0)])
+    return x / (1 + 0.5 * (wide[:, :-2] + wide[:, 1:-1] + wide[:, 2:])) ** 0.75
+
+
+def normalised(x: np.ndarray) -> np.ndarray:
+    centred = x - x.mean(axis=(2, 3), keepdims=True)
+    return centred / (np.sqrt((centred**2).mean(axis=(2, 3), keepdims=True)) + 1e-5)
+
+
+def logistic(p: np.ndarray, y: np.ndarray) -> np.ndarray:
+    return -np.log(p * y + (1 - p) * (1 - y)).sum(axis=(1, 2))
+
+
+MATRIX, KERNELS = some(3, 4), some(2, 4, 2, 2)
+TABLE = some(4, 2)
+NUMBERS = np.array([[0.0, 2, 1], [2, 2, 0]])
+CLASSES = np.eye(3)[[[0, 2], [1, 1]]]
+
+OPERATORS: dict[str, Case | list[Case]] = {
+    "abs": one(C.abs, np.abs),
+    "alias": one(C.alias, lambda x: x),
+    "acos": one(C.acos, np.arccos, 2 * P - 1),
+    "asin": one(C.asin, np.arcsin, 2 * P - 1),
+    "atan": one(C.atan, np.arctan),
+    "argmax": [one(lambda x: C.argmax(x, 0), lambda x: x.argmax(1)[:, None].astype(float)),
+               one(C.argmax, lambda x: x.reshape(2, -1).argmax(1).astype(float).reshape(2, 1, 1))],
+    "argmin": one(lambda x: C.argmin(x, -1), lambda x: x.argmin(2)[..., None].astype(float)),
+    "asinh": one(C.asinh, np.arcsinh),
+    "atanh": one(C.atanh, np.arctanh, P),
+    "batch_normalization": one(
+        lambda x: C.batch_normalization(x, [2.0, 1, 3], [1.0, 2, 3], [0.5, 0, 0], [4.0, 1, 1], False, epsilon=0,
+                                        running_count=0),
+        lambda x: (x - [0.5, 0, 0]) / [2, 1, 1] * [2, 1, 3] + [1, 2, 3], V, gradient=None),
+    "cast": one(lambda x: C.cast(x, np.float64), lambda x: x),
+    "ceil": one(C.ceil, np.ceil),
+    "clip": one(lambda x: C.clip(x, -0.55, 0.85), lambda x: np.clip(x, -0.55, 0.85)),
+    "combine": one(lambda x: C.combine([C.tanh(x)]).output, np.tanh),
+    "convolution": one(lambda x: C.convolution(KERNELS, x, auto_padding=[False]),
+                       lambda x: correlated(x, KERNELS), PICTURE),
+    "convolution_transpose": one(
+        lambda x: C.convolution_transpose(KERNELS.transpose(1, 0, 2, 3), x, auto_padding=[False]),
+        lambda x: spread(x, KERNELS.transpose(1, 0, 2, 3)), PICTURE),
+    "cos": one(C.cos, np.cos),
+    "cosh": one(C.cosh, np.cosh),
+    "cosine_distance": two(C.cosine_distance, cosine, V, some(2, 3)),
+    "depth_to_space": one(
+        lambda x: C.depth_to_space(x, 2),
+        lambda x: x.reshape(2, 2, 2, 4, 4).transpose(0, 3, 1, 4, 2).reshape(2, 1, 8, 8), PICTURE),
+    "element_and": two(C.element_and, lambda x, y: x * y, FLAGS, 1 - FLAGS * FLAGS[::-1], gradient=None),
+    "element_divide": two(C.element_divide, lambda x, y: x / y, X, P),
+    "element_max": two(C.element_max, np.maximum),
+    "element_min": two(C.element_min, np.minimum),
+    "element_not": one(C.element_not, lambda x: 1 - x, FLAGS, gradient=False),
+    "element_or": two(C.element_or, np.maximum, FLAGS, FLAGS[::-1], gradient=None),
+    "element_select": two(lambda x, y: C.element_select(C.greater(x, 0), x * 2, y), lambda x, y: np.where(x > 0, 2 * x, y)),
+    "element_times": [two(C.element_times, lambda x, y: x * y), two(lambda x, y: x * y, lambda x, y: x * y[:, None], X, V)],
+    "element_xor": two(C.element_xor, lambda x, y: abs(x - y), FLAGS, FLAGS[::-1], gradient=None),
+    "elu": one(lambda x: C.elu(x, 0.5), lambda x: np.where(x > 0, x, 0.5 * (np.exp(x) - 1))),
+    "equal": two(C.equal, lambda x, y: (x == y).astype(float), NUMBERS, NUMBERS[::-1], gradient=False),
+    "exp": one(C.exp, np.exp),
+    "expand_dims": [one(lambda x: C.expand_dims(x, 0), lambda x: x[:, None]),
+                    one(lambda x: C.expand_dims(x, -1), lambda x: x[..., None])],
+    "flatten": [one(C.flatten, lambda x: x.reshape(2, 6)), one(lambda x: C.flatten(x, 1), lambda x: x),
+                one(lambda x: C.flatten(x, 0), lambda x: x.reshape(2, 1, 6))],
+    "floor": one(C.floor, np.floor),
+    "future_value": one(C.ops.future_value, lambda x: np.vstack([x[1:], 0 * x[:1]]), SEQUENCES),
+    "gather": [one(lambda x: C.gather(TABLE, x), lambda x: TABLE[np.round(x).astype(int)], NUMBERS, gradient=False),
+               one(lambda x: C.gather(x, np.array([2.0, 0]), axis=1), lambda x: x[..., [2, 0]])],
+    "greater": two(C.greater, lambda x, y: (x > y).astype(float)),
+    "greater_equal": two(C.greater_equal, lambda x, y: (x >= y).astype(float)),
+    "hard_sigmoid": one(lambda x: C.hard_sigmoid(x, 0.3, 0.4), lambda x: np.clip(0.3 * x + 0.4, 0, 1)),
+    "hardmax": one(C.hardmax, lambda x: np.eye(3)[x.argmax(-1)], V, gradient=False),
+    "image_scaler": one(lambda x: C.image_scaler(x, 2, [1, 2, 3, 4]),
+                        lambda x: 2 * x + np.arange(1, 5).reshape(1, 4, 1, 1), PICTURE),
+    "leaky_relu": one(lambda x: C.leaky_relu(x, 0.25), lambda x: np.where(x > 0, x, x / 4)),
+    "less": two(C.less, lambda x, y: (x < y).astype(float)),
+    "less_equal": two(C.less_equal, lambda x, y: (x <= y).astype(float)),
+    "local_response_normalization": one(lambda x: C.local_response_normalization(x, 1, 1.0, 0.5, 0.75), response, PICTURE),
+    "log": one(C.log, np.log, P),
+    "log_add_exp": two(C.log_add_exp, np.logaddexp),
+    "log_softmax": [one(lambda x: C.log_softmax(x, 0), lambda x: np.log(softmax(x, 1))),
+                    one(C.log_softmax, lambda x: np.log(softmax(x, (1, 2))))],
+    "mean": two(lambda x, y: C.mean([x, y]), lambda x, y: (x + y) / 2),
+    "mean_variance_normalization": one(C.mean_variance_normalization, normalised, PICTURE),
+    "minus": two(C.minus, lambda x, y: x - y),
+    "negate": one(C.negate, np.negative),
+    "not_equal": two(C.not_equal, lambda x, y: (x != y).astype(float), NUMBERS, NUMBERS[::-1], gradient=False),
+    "one_hot": [one(lambda x: C.one_hot(x, 4), lambda x: np.eye(4)[x.astype(int)], NUMBERS, gradient=False),
+                one(lambda x: C.one_hot(x, 4, axis=0), lambda x: np.eye(4)[x.astype(int)].swapaxes(1, 2), NUMBERS,
+                    gradient=False)],
+    "ones_like": one(C.ones_like, np.ones_like),
+    "pad": [one(lambda x: C.pad(x, [(1, 0), (0, 2)], constant_value=7), lambda x: np.pad(
+                x, [(0, 0), (1, 0), (0, 2)], constant_values=7)),
+            one(lambda x: C.pad(x, [(0, 1), (1, 1)], C.ops.REFLECT_PAD), lambda x: np.pad(
+                x, [(0, 0), (0, 1), (1, 1)], mode="reflect"))],
+    "param_relu": one(lambda x: C.param_relu([0.5, 0.25, 0.75], x), lambda x: np.where(x > 0, x, x * [0.5, 0.25, 0.75])),
+    "past_value": [one(lambda x: C.ops.past_value(x, 3.0), lambda x: np.vstack([0 * x[:1] + 3, x[:-1]]), SEQUENCES)],
+    "per_dim_mean_variance_normalize": one(
+        lambda x: C.per_dim_mean_variance_normalize(x, [1, 2, 3], [2, 2, 4]), lambda x: (x - [1, 2, 3]) * [2, 2, 4]),
+    "plus": [two(C.plus, lambda x, y: x + y), two(lambda x, y: C.plus(x, y, 2.0), lambda x, y: x + y[:, None] + 2, X, V)],
+    "pooling": [one(lambda x: C.pooling(x, C.MAX_POOLING, (2, 2), (2, 2)), lambda x: blocks(x).max(-1), PICTURE),
+                one(lambda x: C.pooling(x, C.AVG_POOLING, (2, 2), (2, 2)), lambda x: blocks(x).mean(-1), PICTURE)],
+    "pow": [one(lambda x: C.pow(x, 3), lambda x: x**3), two(C.pow, lambda x, y: x**y, P, Y)],
+    "reciprocal": one(C.reciprocal, lambda x: 1 / x),
+    "reconcile_dynamic_axes": one(lambda x: C.reconcile_dynamic_axes(x, x), lambda x: x, SEQUENCES),
+    "relu": one(C.relu, lambda x: np.maximum(x, 0)),
+    "reshape": [one(lambda x: C.reshape(x, (3, -1)), lambda x: x.reshape(2, 3, 2)),
+                one(lambda x: C.reshape(x, (3, 1), 1), lambda x: x.reshape(2, 2, 3, 1)),
+                one(lambda x: C.reshape(x, (1,), 0, 0), lambda x: x.reshape(2, 1, 2, 3))],
+    "round": one(C.round, lambda x: np.floor(x + 0.5)),
+    "selu": one(C.selu, lambda x: 1.0507009873554805 * np.where(x > 0, x, 1.6732632423543772 * (np.exp(x) - 1))),
+    "sigmoid": one(C.sigmoid, lambda x: 1 / (1 + np.exp(-x))),
+    "sin": one(C.sin, np.sin),
+    "sinh": one(C.sinh, np.sinh),
+    "slice": [one(lambda x: C.slice(x, 1, 0, -1), lambda x: x[:, :, :-1]),
+              one(lambda x: C.slice(x, [0, 1], [1, 0], [2, 3], [1, 2]), lambda x: x[:, 1:2, ::2]),
+              one(lambda x: C.slice(x, 1, 0, 3, -1), lambda x: x[:, :, ::-1]),
+              one(lambda x: C.slice(x, C.Axis.default_dynamic_axis(), -2, 0), lambda x: x[-2:], SEQUENCES)],
+    "softmax": [one(lambda x: C.softmax(x, 0), lambda x: softmax(x, 1)), one(C.softmax, lambda x: softmax(x, (1, 2)))],
+    "softplus": one(lambda x: C.softplus(x, 2), lambda x: np.log1p(np.exp(2 * x)) / 2),
+    "softsign": one(C.softsign, lambda x: x / (1 + abs(x))),
+    "space_to_depth": one(
+        lambda x: C.space_to_depth(x, 2),
+        lambda x: x.reshape(2, 4, 2, 2, 2, 2).transpose(0, 3, 5, 1, 2, 4).reshape(2, 16, 2, 2), PICTURE),
+    "splice": [two(C.splice, lambda x, y: np.concatenate([x, y], axis=2)),
+               two(lambda x, y: C.splice(x, y, axis=0), lambda x, y: np.concatenate([x, y], axis=1)),
+               two(lambda x, y: C.splice(x, y, axis=C.Axis.new_leading_axis()), lambda x, y: np.stack([x, y], axis=1))],
+    "sqrt": one(C.sqrt, np.sqrt, P),
+    "square": one(C.square, np.square),
+    "squeeze": one(lambda x: C.squeeze(C.expand_dims(x, 1), 1), lambda x: x),
+    "stop_gradient": one(C.stop_gradient, lambda x: x, gradient=False),
+    "sum": two(lambda x, y: C.sum([x, y, x]), lambda x, y: 2 * x + y),
+    "swapaxes": one(C.swapaxes, lambda x: x.swapaxes(1, 2)),
+    "tan": one(C.tan, np.tan, P),
+    "tanh": one(C.tanh, np.tanh),
+    "times": [one(lambda x: C.times(x, MATRIX), lambda x: x @ MATRIX),
+              two(lambda x, y: C.times(x, C.transpose(y, (1, 0))), lambda x, y: x @ y.swapaxes(1, 2)),
+              one(lambda x: C.times(x, MATRIX.reshape(3, 2, 2), output_rank=2), lambda x: (x @ MATRIX).reshape(2, 2, 2), V),
+              ],
+    "times_transpose": one(lambda x: C.times_transpose(x, MATRIX.T), lambda x: x @ MATRIX),
+    "top_k": [one(lambda x: C.top_k(x, 2)[0], lambda x: -np.sort(-x, axis=2)[..., :2]),
+              one(lambda x: C.top_k(x, 2)[1], lambda x: np.argsort(-x, axis=2)[..., :2].astype(float))],
+    "transpose": one(lambda x: C.transpose(x, (2, 0, 1)), lambda x: x.transpose(0, 3, 1, 2), PICTURE),
+    "unpooling": one(
+        lambda x: C.unpooling(C.pooling(x, C.MAX_POOLING, (2, 2), (2, 2)), x, C.MAX_UNPOOLING, (2, 2), (2, 2)),
+        unpooled, PICTURE),
+    "zeros_like": one(C.zeros_like, np.zeros_like),
+} | {name.__name__: reduced(name) for name in REDUCTIONS}  # fmt: skip
+
+SEQUENCE_OPERATORS: dict[str, Case | list[Case]] = {
+    "broadcast_as": one(lambda x: C.sequence.broadcast_as(C.sequence.last(x), x), lambda x: 0 * x + x[-1], SEQUENCES),
+    "delay": one(lambda x: C.sequence.delay(x, time_step=2), lambda x: np.vstack([0 * x[:2], x[:-2]])[: len(x)], SEQUENCES),
+    "first": one(C.sequence.first, lambda x: x[0], SEQUENCES, reduced=True),
+    "future_value": one(
+        lambda x: C.sequence.future_value(x, 1.0, 2), lambda x: np.vstack([x[2:], 0 * x[:2] + 1])[: len(x)], SEQUENCES),
+    "gather": one(lambda x: C.sequence.gather(x, 1.0 - C.sequence.is_first(x)), lambda x: x[1:], SEQUENCES),
+    "is_first": one(C.sequence.is_first, lambda x: np.eye(len(x))[0], SEQUENCES, gradient=False),
+    "is_last": one(C.sequence.is_last, lambda x: np.eye(len(x))[-1], SEQUENCES, gradient=False),
+    "last": one(C.sequence.last, lambda x: x[-1], SEQUENCES, reduced=True),
+    "past_value": one(
+        lambda x: C.sequence.past_value(x, [1.0, 2]), lambda x: np.vstack([[[1, 2]], x[:-1]]), SEQUENCES),
+    "reduce_max": one(C.sequence.reduce_max, lambda x: x.max(0), SEQUENCES, reduced=True),
+    "reduce_sum": one(C.sequence.reduce_sum, lambda x: x.sum(0), SEQUENCES, reduced=True),
+    "scatter": one(
+        lambda x: C.sequence.scatter(C.sequence.first(x), C.sequence.is_last(x)),
+        lambda x: np.vstack([0 * x[1:], x[:1]]), SEQUENCES),
+    "slice": [one(lambda x: C.sequence.slice(x, 1, 0), lambda x: x[1:], SEQUENCES),
+              one(lambda x: C.sequence.slice(x, 0, 1), lambda x: x[0], SEQUENCES, reduced=True)],
+    "softmax": one(C.sequence.softmax, lambda x: softmax(x, 0), SEQUENCES),
+    "where": one(lambda x: C.sequence.where(1.0 - C.sequence.is_first(x)),
+                 lambda x: np.arange(1.0, len(x)), SEQUENCES, gradient=False),
 }  # fmt: skip
 
-ROWS = np.array([
-    [1, 1, 0, -2], [0, 0, 0, 0], [3, -3, 3, -3], [1e3, 1e3, 0, -1e3], [-INF, 1, 2, 3], [5, 4, 3, 2], [INF, 1, 2, 3],
-    [1e-3, 2e-3, 3e-3, -0.5], [NAN, 1, 2, 3], *RANDOM.normal(0, 2, (4, 4)),
-])  # fmt: skip
-
-
-def log_sum(x):
-    top = x.max()
-    return top + np.log(np.exp(x - top).sum())
-
-
-def softmax(x):
-    return np.exp(x - log_sum(x)) if np.isfinite(x.max()) else NAN * x
-
-
-def softmax_slope(x):
-    return softmax(x) * (np.arange(4) - (np.arange(4) * softmax(x)).sum())
-
-
-REDUCTIONS: dict[str, tuple[Callable, Callable, Callable]] = {
-    "sum": (C.reduce_sum, np.sum, one),
-    "mean": (C.reduce_mean, np.mean, lambda x: one(x) / 4),
-    "max": (C.reduce_max, np.max, lambda x: x == x.max()),
-    "min": (C.reduce_min, np.min, lambda x: x == x.min()),
-    "prod": (C.reduce_prod, np.prod, lambda x: np.array([np.delete(x, at).prod() for at in range(4)])),
-    "log_sum_exp": (C.reduce_log_sum_exp, lambda x: x.max() if x.max() == INF else log_sum(x), softmax),
-    "l1": (C.reduce_l1, lambda x: abs(x).sum(), np.sign),
-    "l2": (C.reduce_l2, lambda x: np.sqrt((x * x).sum()), lambda x: x / np.sqrt((x * x).sum())),
-    "sum_square": (C.reduce_sum_square, lambda x: (x * x).sum(), lambda x: 2 * x),
-    "argmax": (C.argmax, np.argmax, none),
-    "argmin": (C.argmin, np.argmin, none),
-    "softmax": (C.softmax, softmax, softmax_slope),
-    "softmax of an axis": (lambda x: C.softmax(x, axis=0), softmax, softmax_slope),
-    "log_softmax": (C.log_softmax, lambda x: x - log_sum(x) if np.isfinite(x.max()) else NAN * x,
-                    lambda x: np.arange(4) - 6 * softmax(x)),
-    "hardmax": (C.hardmax, lambda x: np.eye(4)[np.argmax(x)], none),
+CRITERIA: dict[str, Case | list[Case]] = {
+    "binary_cross_entropy": two(C.binary_cross_entropy, logistic, P, P[::-1]),
+    "classification_error": [
+        two(lambda z, y: C.classification_error(z, y, axis=0), lambda z, y: errors(z, y, 1)[:, None], X,
+            np.eye(2)[[[0, 1, 1], [1, 0, 0]]].swapaxes(1, 2)),
+        two(C.classification_error, lambda z, y: errors(z, y, 1), V, CLASSES[0]),
+        two(lambda z, y: C.classification_error(z, y, topN=2),
+            lambda z, y: (np.argsort(-z)[:, :2] != y.argmax(1)[:, None]).all(1).astype(float), V, CLASSES[0]),
+    ],
+    "cosine_distance": two(C.losses.cosine_distance, cosine, V, some(2, 3)),
+    "cosine_distance_with_negative_samples": two(
+        lambda x, y: C.cosine_distance_with_negative_samples(x, y, 1, 1),
+        lambda x, y: np.stack([cosine(x, y), cosine(x, np.roll(y, -1, axis=0))], axis=1), V, some(2, 3)),
+    "cross_entropy_with_softmax": [
+        two(lambda z, y: C.cross_entropy_with_softmax(z, y, axis=0), lambda z, y: cross_entropy(z, y, 1)),
+        two(C.cross_entropy_with_softmax, lambda z, y: cross_entropy(z, y, 2)),
+        two(C.cross_entropy_with_softmax, lambda z, y: cross_entropy(z, y, 1)[:, 0], V, CLASSES[0], gradient=None),
+    ],
+    "squared_error": two(C.squared_error, lambda x, y: ((x - y) ** 2).sum(axis=(1, 2))),
+    "weighted_binary_cross_entropy": two(
+        lambda p, y: C.weighted_binary_cross_entropy(p, y, 3.0), lambda p, y: 3 * logistic(p, y), P, P[::-1]),
 }  # fmt: skip
-"""The gradients are of the sum of what a reduction gives; of four elements, of their sum weighted by 0, 1, 2, 3."""
+
+NOT_HERE = {
+    "dropout": "masks are drawn at random: test_training_mode",
+    "optimized_rnnstack": "its weights have cuDNN's order: tests/networks/nodes",
+    "random_sample": "it draws at random: test_more_programs",
+    "random_sample_inclusion_frequency": "it simulates draws: test_more_programs",
+    "lambda_rank": "one value for all samples, and a gradient that is not that of the value: tests/networks/nodes",
+    "ndcg_at_1": "one value for all samples: tests/networks/nodes",
+    **dict.fromkeys(
+        ("constant", "input", "input_variable", "parameter", "placeholder", "placeholder_variable"),
+        "leaves, no operators",
+    ),
+    **dict.fromkeys(("BlockFunction", "Function", "functions", "sequence"), "no operators"),
+    **dict.fromkeys(
+        ("AVG_POOLING", "CONSTANT_PAD", "MAX_POOLING", "MAX_UNPOOLING", "REFLECT_PAD", "SYMMETRIC_PAD"), "arguments"
+    ),
+}
+"""Public names that are in no table, and why."""
+
+CASES: dict[str, Case] = {
+    f"{module}.{name} {number}".removesuffix(" 0"): case
+    for module, table in (("ops", OPERATORS), ("sequence", SEQUENCE_OPERATORS), ("criteria", CRITERIA))
+    for name, cases in table.items()
+    for number, case in enumerate(cases if isinstance(cases, list) else [cases])
+}
 
 
-def passed(inputs, data, outputs, weights=None):
-    """Values of functions, and the gradients of their weighted sum."""
-    both = C.combine(outputs)
-    given = dict(zip(inputs, data, strict=True))
-    state, values = both.forward(given, both.outputs, both.outputs)
-    shapes = [values[one].shape for one in both.outputs]
-    roots = {one: np.broadcast_to(1.0 if weights is None else weights(shape), shape)
-             for one, shape in zip(both.outputs, shapes, strict=True)}  # fmt: skip
-    found = both.backward(state, roots, set(inputs))
-    return [values[one] for one in both.outputs], [found[one] for one in inputs]
+def test_every_public_operator_is_in_a_table() -> None:
+    for module, table in ((C.ops, OPERATORS), (C.sequence, SEQUENCE_OPERATORS)):
+        assert set(module.__all__) - set(table) - set(NOT_HERE) == set(), "add a case, or a reason to NOT_HERE"
+    assert {*C.losses.__all__, *C.metrics.__all__} - set(CRITERIA) - set(NOT_HERE) == set()
+    assert {*OPERATORS, *SEQUENCE_OPERATORS, *CRITERIA} & set(NOT_HERE) == set()
 
 
-def compare(found, expected, at, dtype) -> None:
-    tolerance = {"rtol": 1e-12, "atol": 1e-16} if dtype == np.float64 else {"rtol": 2e-5, "atol": 2e-6}
-    np.testing.assert_allclose(found, np.asarray(expected, np.float64), **tolerance, err_msg=f"at {at}")
+@dataclass(frozen=True)
+class Found:
+    """What one computation of all cases gave."""
+
+    inputs: dict[str, tuple[Any, ...]]
+    functions: dict[str, Any]
+    values: dict[Any, Any]
+    gradients: dict[Any, Any]
 
 
-@pytest.fixture(scope="module", params=[np.float64, np.float32])
-def elements(request):
-    """Every function of one operand has a row of the input, so that one program computes all of them."""
-    dtype = request.param
-    points = (POINTS if dtype == np.float64 else POINTS[MODERATE]).astype(dtype)
-    x = C.input_variable((len(UNARY), len(points)), dtype=dtype, needs_gradient=True)
-    made = [function(C.reshape(x[at], (len(points),))) for at, (function, _, _) in enumerate(UNARY.values())]
-    values, (gradients,) = passed([x], [np.tile(points, (1, len(UNARY), 1))], made)
-    found = zip([one[0] for one in values], gradients[0], strict=True)
-    return dtype, points.astype(np.float64), dict(zip(UNARY, found, strict=True))
-
-
-@pytest.mark.parametrize("name", UNARY)
-def test_functions_of_one_operand(name: str, elements) -> None:
-    dtype, points, found = elements
-    _, function, slope = UNARY[name]
-    value, gradient = found[name]
-    with np.errstate(all="ignore"):
-        expected, slopes = function(points), np.asarray(slope(points), np.float64)
-    compare(value, expected, points, dtype)
-    known = ~np.isnan(points)  # a gradient where there is no number is none of CNTK's
-    if name == "softsign":
-        known &= np.abs(points) < 1e3  # of differences there
-    compare(gradient[known], slopes[known], points[known], dtype)
+def weights(shape: tuple[int, ...]) -> np.ndarray:
+    """What the elements of a value are multiplied by before they are summed up."""
+    return np.cos(np.arange(int(np.prod(shape)))).reshape(shape) + 1.5
 
 
 @pytest.fixture(scope="module")
-def pairs():
-    shape = (len(BINARY), len(PAIRS))
-    x, y = (C.input_variable(shape, dtype=np.float64, needs_gradient=True) for _ in range(2))
-    made = []
-    for at, (function, *_) in enumerate(BINARY.values()):
-        made.append(function(*(C.reshape(one[at], (len(PAIRS),)) for one in (x, y))))
-    values, gradients = passed([x, y], [np.broadcast_to(one, (1, *shape)) for one in PAIRS.T], made)
-    found = zip([one[0] for one in values], *(one[0] for one in gradients), strict=True)
-    return dict(zip(BINARY, found, strict=True))
+def found() -> Found:
+    """All functions and their gradients, of inputs of their own, by one program each."""
+    inputs = {name: tuple(map(leaf_of, case.data)) for name, case in CASES.items()}
+    functions = {name: case.make(*inputs[name]) for name, case in CASES.items()}
+    data = {leaf: given for name, case in CASES.items() for leaf, given in zip(inputs[name], case.data, strict=True)}
+    used = [leaf for function in functions.values() for leaf in function.arguments]
+    values = C.combine(list(functions.values())).eval({leaf: data[leaf] for leaf in used})
+    weighted = [functions[name] * weights(functions[name].shape) for name in CASES if CASES[name].gradient is not None]
+    numbers = [
+        C.reduce_sum(C.sequence.reduce_sum(one) if len(one.dynamic_axes) == 2 else one, keepdims=False)
+        for one in weighted
+    ]
+    of_samples = [one for one in numbers if one.dynamic_axes]
+    of_all = [one for one in numbers if not one.dynamic_axes]
+    total = C.reduce_sum(C.sum(of_samples), C.Axis.all_axes()) + C.sum(of_all)
+    wanted = [
+        leaf for name, case in CASES.items() if case.gradient is not None for leaf in inputs[name] if leaf in used
+    ]
+    return Found(inputs, functions, values, total.grad({leaf: data[leaf] for leaf in total.arguments}, wrt=wanted))
 
 
-@pytest.mark.parametrize("name", BINARY)
-def test_functions_of_two_operands(name: str, pairs) -> None:
-    """Of equal operands of a maximum or a minimum the second has the gradient, as in CNTK."""
-    for found, formula in zip(pairs[name], BINARY[name][1:], strict=True):
-        with np.errstate(all="ignore"):
-            expected = np.asarray(formula(*PAIRS.T), np.float64)
-        compare(found, expected, PAIRS, np.float64)
+def leaf_of(data: Any) -> Any:
+    if isinstance(data, list):
+        return C.sequence.input_variable(data[0].shape[1:], dtype=np.float64)
+    return C.input_variable(data.shape[1:], dtype=np.float64)
 
 
-@pytest.fixture(scope="module")
-def reduced():
-    x = C.input_variable((len(REDUCTIONS), 4), dtype=np.float64, needs_gradient=True)
-    made = [function(C.reshape(x[at], (4,))) for at, (function, *_) in enumerate(REDUCTIONS.values())]
-    data = np.broadcast_to(ROWS[:, None], (len(ROWS), len(REDUCTIONS), 4))
-    weights = {4: np.arange(4.0), 1: np.ones(1)}
-    values, (gradients,) = passed([x], [data], made, lambda shape: weights[shape[-1]])
-    return dict(zip(REDUCTIONS, zip(values, gradients.swapaxes(0, 1), strict=True), strict=True))
+def expected_values(case: Case, data: tuple[Any, ...]) -> Arrays:
+    """The values in NumPy, one array for each sequence of sequences."""
+    if isinstance(data[0], list):
+        return [np.asarray(case.expected(*one), float) for one in zip(*data, strict=True)]
+    return [np.asarray(case.expected(*data), float)]
 
 
-@pytest.mark.parametrize("name", REDUCTIONS)
-def test_functions_of_a_sample(name: str, reduced) -> None:
-    """The gradient of a largest element goes to every one that is as large."""
-    values, gradients = reduced[name]
-    _, function, slope = REDUCTIONS[name]
-    for row, value, gradient in zip(ROWS, values, gradients, strict=True):
-        with np.errstate(all="ignore"):
-            compare(np.squeeze(value), function(row), row, np.float64)
-            if not np.isnan(slope(row)).any():
-                compare(gradient, slope(row), row, np.float64)
+@pytest.mark.parametrize("name", CASES)
+def test_shapes_axes_and_values(name: str, found: Found) -> None:
+    case, function = CASES[name], found.functions[name]
+    value = found.values[function]
+    sequences = isinstance(case.data[0], list)
+    expected = expected_values(case, case.data)
+    batch, steps = "defaultBatchAxis", "defaultDynamicAxis"
+    axes = () if case.everywhere else (batch,) if not sequences or case.reduced else (batch, steps)
+    assert function.dynamic_axes == axes or (len(axes) == 2 == len(function.dynamic_axes)), "gathered steps are an axis"
+    if sequences and case.reduced:
+        expected = [np.stack(expected)]
+    for one, wanted in zip(value if isinstance(value, list) else [value], expected, strict=True):
+        assert one.shape == wanted.shape
+        assert function.shape == wanted.shape[0 if case.everywhere else 1 :]
+        np.testing.assert_allclose(one, wanted, rtol=1e-7, atol=1e-9)
 
 
-# ------------------------------------------------------------------------------------------- losses, normalisations
+@pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.gradient is not None])
+def test_gradients(name: str, found: Found) -> None:
+    case, function = CASES[name], found.functions[name]
+
+    def total(data: tuple[Any, ...]) -> float:
+        return sum((one * weights(function.shape)).sum() for one in expected_values(case, data))
+
+    for place, leaf in enumerate(found.inputs[name]):
+        if leaf not in found.gradients:
+            assert leaf not in function.arguments
+            continue
+        arrays = found.gradients[leaf]
+        for number, gradient in enumerate(arrays if isinstance(arrays, list) else [arrays]):
+            expected = differences(total, case.data, place, number) if case.gradient else np.zeros_like(gradient)
+            np.testing.assert_allclose(gradient, expected, rtol=1e-4, atol=1e-6)
 
 
-def test_losses_of_unlikely_numbers() -> None:
-    z, t = (C.input_variable(3, dtype=np.float64, needs_gradient=True) for _ in range(2))
-    scores = np.array([[1, 2, 3], [1e4, -1e4, 0], [0, 0, 0], [0.1, 0.1, 0.1], [800, 800, -800.0]])
-    targets = np.array([[0, 0, 1], [0, 1, 0], [1, 0, 0], [0, 1, 0], [0, 0.5, 0.5]])
-    loss = C.cross_entropy_with_softmax(z, t)
-    likelihoods = np.array([row - log_sum(row) for row in scores])
-    expected = -np.where(targets > 0, targets * likelihoods, 0).sum(axis=1)
-    np.testing.assert_allclose(loss.eval({z: scores, t: targets}), expected, rtol=1e-12)
-    gradient = np.exp(likelihoods) * targets.sum(axis=1, keepdims=True) - targets
-    np.testing.assert_allclose(loss.grad({z: scores, t: targets}, wrt=[z]), gradient, rtol=1e-12, atol=1e-13)
-    errors, two = C.classification_error(z, t), C.classification_error(z, t, topN=2)
-    np.testing.assert_array_equal(errors.eval({z: scores, t: targets}), [0, 1, 0, 1, 1])
-    np.testing.assert_array_equal(two.eval({z: scores[:4], t: targets[:4]}), [0, 1, 0, 0])
-    p = np.array([[0, 1, 0.5], [1, 0, 0.25], [0, 0, 0], [1, 1, 1], [1e-300, 0.3, 0.9]])
-    y = np.array([[0, 1, 1], [0, 1, 0], [0, 0, 0], [1, 1, 1], [1, 1, 0.0]])
-    seen = y * p + (1 - y) * (1 - p)
-    with np.errstate(divide="ignore"):
-        expected = -np.where(seen < LOG_SMALLEST, LOG_LEAST, np.log(seen)).sum(axis=1)
-    found = C.binary_cross_entropy(z, t).eval({z: p, t: y})
-    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-15)
+def differences(
+    total: Callable[[tuple[Any, ...]], float], data: tuple[Any, ...], place: int, number: int
+) -> np.ndarray:
+    """The gradient of a function of data to one array among them."""
 
+    def moved(at: tuple[int, ...], step: float) -> float:
+        given = [[np.array(array) for array in one] if isinstance(one, list) else np.array(one) for one in data]
+        (given[place][number] if isinstance(given[place], list) else given[place])[at] += step
+        return total(tuple(given))
 
-def test_the_cosine_of_vectors_of_zeros() -> None:
-    x, y = (C.input_variable(3, dtype=np.float64, needs_gradient=True) for _ in range(2))
-    left = np.array([[0, 0, 0], [1, 2, 3], [0, 0, 0], [1, 2, 3], [1, 2, 3], [1, 0, 0.0]])
-    right = np.array([[1, 2, 3], [0, 0, 0], [0, 0, 0], [2, 4, 6], [-1, -2, -3], [0, 5, 0.0]])
-    found = C.cosine_distance(x, y).eval({x: left, y: right})
-    np.testing.assert_allclose(found.ravel(), [0, 0, 0, 1, -1, 0], rtol=1e-12, atol=1e-15)
-
-
-def test_normalisations_of_equal_elements() -> None:
-    """The variance of one sample, or of equal elements, is 0."""
-    x = C.input_variable(3, dtype=np.float64, needs_gradient=True)
-    scale, bias = C.parameter(3, init=2.0, dtype=np.float64), C.parameter(3, init=0.5, dtype=np.float64)
-    mean, variance = C.constant(np.zeros(3)), C.constant(np.ones(3))
-    z = C.batch_normalization(x, scale, bias, mean, variance, False, epsilon=1e-5, running_count=C.constant(0))
-    data = np.array([[1.0, -2, 3]])
-    state, values = z.forward({x: data}, None, z.outputs)
-    np.testing.assert_array_equal(values[z.output], [[0.5] * 3])
-    found = z.backward(state, {z.output: np.ones((1, 3))}, {x, scale, bias})
-    assert [found[one].tolist() for one in (x, scale, bias)] == [[[0] * 3], [0] * 3, [1] * 3]
-    np.testing.assert_array_equal(mean.value, data[0])
-    np.testing.assert_array_equal(variance.value, np.zeros(3))
-    y = C.input_variable(4)
-    found = C.layers.LayerNormalization()(y).eval({y: np.array([[7.0] * 4, [1e4] * 4], np.float32)})
-    np.testing.assert_array_equal(found, np.zeros((2, 4)))
-
-
-OTHERS = {
-    "alias", "broadcast_as", "combine", "dropout", "element_max", "element_min", "flatten", "mean",
-    "reconcile_dynamic_axes", "splice", "squeeze", "sum",
-}  # fmt: skip
-"""What computes nothing, or is tried under another name."""
-
-
-def keeps_the_shape(function: Callable, x: C.Function) -> bool:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            return function(x).shape == x.shape
-        except (UserError, TypeError, AttributeError):
-            return False
-
-
-def test_every_function_of_elements_is_in_a_table() -> None:
-    """A new function of one operand that keeps the shape needs a row."""
-    tried = {function for table in (UNARY, REDUCTIONS) for function, *_ in table.values()}
-    tried |= {function.func for function in tried if isinstance(function, partial)}
-    x = C.input_variable(5)
-    names = [name for name in C.ops.__all__ if callable(getattr(C.ops, name)) and name not in OTHERS]
-    left = [name for name in names if keeps_the_shape(getattr(C.ops, name), x)]
-    assert len(left) > 30
-    assert [name for name in left if getattr(C.ops, name) not in tried] == []
+    array = data[place][number] if isinstance(data[place], list) else data[place]
+    found = np.zeros(array.shape)
+    for at in np.ndindex(array.shape):
+        found[at] = (moved(at, 1e-6) - moved(at, -1e-6)) / 2e-6
+    return found

@@ -203,3 +203,10 @@ def test_numbers_are_operands() -> None:
 def test_an_input_may_be_called_like_its_axis() -> None:
     words = C.sequence.input_variable(2, sequence_axis=C.Axis("words"), name="words")
     assert C.sequence.last(words * 2).eval({words: STEPS}).tolist() == [[8, 10], [4, 6]]
+
+
+def test_a_list_is_an_initial_state() -> None:
+    """Found by the table of operators: its elements were taken for further operands."""
+    x = C.sequence.input_variable(2)
+    found = C.sequence.past_value(x, [1.0, 2]).eval({x: STEPS})
+    assert [one.tolist() for one in found] == [[[1, 2], [0, 1], [2, 3]], [[1, 2], [5, -7]]]

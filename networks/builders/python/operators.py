@@ -342,7 +342,8 @@ def _shifted(x: Operand, initial: Operand, steps: int, name: str) -> Function:
         outside = operator(f"BS.Loop.Is{'First' if steps > 0 else 'Last'}N", math.fabs(steps), steps_of(x))
         start = broadcast_as(initial, steps_of(x), "initial_state")
         return element_select(outside, start, _shifted(x, None, steps, ""), name)
-    state = 0.0 if initial is None else to_operand(initial)
+    is_number = isinstance(initial, int | float)
+    state = 0.0 if initial is None else float(initial) if is_number else to_operand(as_node(initial))
     return operator("_Shifted", as_node(x), float(steps), state, label=name)
 
 
