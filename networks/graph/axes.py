@@ -145,7 +145,8 @@ def equal_lengths(nodes: Iterable[Node]) -> list[tuple[Node, Node, Node]]:
 def fallible(node: Node) -> bool:
     """Whether a node may find, when it is computed, that the sequences of a minibatch do not fit."""
     if node.operation == "Where":
-        return _edge(node.input(0)) is None
+        several = node.options.get("single") and kept_steps(node.input(0)) != 1
+        return bool(several) or _edge(node.input(0)) is None
     if node.operation == "PackedIndex":
         source, index = node.input(0), node.input(1)
         return not (index.kind.keeps_steps and index.input(0).axis == source.axis)
@@ -328,7 +329,7 @@ class _Conditions:
         if node.operation == "RepeatSteps":
             key = self._of(("repeated", node.options["factor"])), source.axis
             return self._axes.setdefault(key, node.name + _KEPT)
-        if kept_steps(source) == 1:
+        if node.options.get("single") or kept_steps(source) == 1:
             return ONE
         key = self._number(source), source.axis
         return self._axes.setdefault(key, source.name + _KEPT)

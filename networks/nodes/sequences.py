@@ -47,7 +47,7 @@ def _where(call: Call, condition: Array) -> Array:
     grid = call.context.grid(call.node.input(0).axis)
     steps, slots = grid.mask.shape
     kept = (condition.reshape(steps, slots) != 0) & grid.mask
-    bound = axes.kept_steps(call.node.input(0))
+    bound = 1 if call.options["single"] else axes.kept_steps(call.node.input(0))
     most = steps if bound is None else min(bound, steps)
     count = jnp.sum(kept, axis=0, dtype=jnp.int32)
     if most == 1:
@@ -60,7 +60,8 @@ def _where(call: Call, condition: Array) -> Array:
     inside = step < count
     new = Grid(inside, jnp.where(inside, step, -1), jnp.where(inside, count - 1 - step, -1))
     call.context.add_grid(call.node.axis, new)
-    call.problem(jnp.any(grid.mask, axis=0) & (count == 0))
+    wrong = count != 1 if call.options["single"] else count == 0
+    call.problem(jnp.any(grid.mask, axis=0) & wrong)
     return found.astype(call.context.dtype)[..., None]
 
 
@@ -208,6 +209,7 @@ KINDS = [
         "time axis of its own. A sequence of which nothing is kept is an error.",
         _where_shape,
         _where,
+        options=(Option("single", BOOLEAN, False, "every sequence keeps one step: there is one step per sequence"),),
         keeps_steps=True,
         own_slots=True,
         across=True,

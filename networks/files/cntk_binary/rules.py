@@ -33,7 +33,7 @@ SAME = frozenset((
     "LogPlus", "LogSoftmax", "Logistic", "LookupTable", "MatrixL1Reg", "MatrixL2Reg", "Minus", "NDCG1Eval",
     "Negate", "NotEqual", "PackedIndex", "PerDimMeanVarDeNormalization", "PerDimMeanVarNormalization", "Plus",
     "Reciprocal", "RectifiedLinear", "ScatterPacked", "Sigmoid", "Sin", "Softmax", "Sqrt",
-    "SquareError", "StopGradient", "SumColumnElements", "SumElements", "Tanh", "Where",
+    "SquareError", "StopGradient", "SumColumnElements", "SumElements", "Tanh",
 ))  # fmt: skip
 """Operations whose nodes have the same name and inputs here, and no options that the file would say."""
 
@@ -62,6 +62,10 @@ def _same(t: Target) -> Node:
     kind = t.needed(t.record.operation)
     low, high = kind.arity()
     return t.add(kind, t.inputs(low, len(t.record.inputs) if high is None else high))
+
+
+def _where(t: Target) -> Node:
+    return t.add("Where", t.inputs(1), single=t.attributes.get("single", False))
 
 
 def _called(name: str) -> Rule:
@@ -552,6 +556,7 @@ _RULES: dict[str, Rule] = {
     "StableSigmoid": _called("Sigmoid"),
     "Pass": _alias,
     "ReconcileDynamicAxis": _reconciled,
+    "Where": _where,
     "Trace": _trace,
     "OptimizedRNNStack": _recurrent_stack,
     "RandomSample": _sample,

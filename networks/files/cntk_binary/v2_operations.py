@@ -119,6 +119,14 @@ def _slice(table: Table) -> Attributes:
     return {"slices": tuple(zip(axes, begins, ends, strides, strict=True))}
 
 
+def _where(table: Table) -> Attributes:
+    """The steps of a condition; without a sequence axis there is one step for each sequence."""
+    axes = table.get("newDynamicAxes", list, [])  # an axis that is not known is not the batch
+    if not all(isinstance(value, AxisValue) for value in axes):
+        raise BadFile("'newDynamicAxes' is not a list of axes", table.at)
+    return {"single": bool(axes) and all(value.name == _BATCH for value in axes)}
+
+
 def _reshape(table: Table) -> Attributes:
     shape = table.get("newShape", tuple, ())
     begin = axis(table.get("beginAxis", AxisValue, AxisValue(0, "", False)), table.at)
@@ -220,7 +228,7 @@ def _crop(table: Table) -> Attributes:
 
 _PLAIN = {
     0: "Negate", 1: "Sigmoid", 2: "Tanh", 3: "RectifiedLinear", 4: "Exp", 5: "Log", 6: "Sqrt", 7: "Floor", 8: "Abs",
-    9: "Reciprocal", 10: "Softmax", 11: "Hardmax", 13: "Where", 18: "SumElements", 19: "Plus",
+    9: "Reciprocal", 10: "Softmax", 11: "Hardmax", 18: "SumElements", 19: "Plus",
     20: "Minus", 21: "ElementTimes", 22: "Equal", 23: "NotEqual", 24: "Less", 25: "LessEqual", 26: "Greater",
     27: "GreaterEqual", 28: "PackedIndex", 34: "SquareError", 42: "If", COMBINE: "Combine",
     51: "LogSoftmax", 52: "LogPlus", 53: "CosDistance", 54: "Sin", 55: "Cosine",
@@ -238,6 +246,7 @@ OPERATIONS: dict[int, Operation] = {
     **{number: Operation(name) for number, name in _PLAIN.items()},
     15: Operation("Dropout", lambda t: {"dropoutRate": t.get("dropoutRate", float, 0.0)}),
     12: Operation("TransposeDimensions", _transpose),
+    13: Operation("Where", _where),
     14: Operation("Slice", _slice),
     16: Operation("Reshape", _reshape),
     17: Operation("Pooling", _pooling),

@@ -11,6 +11,7 @@ from networks.arrays.lazy import jax
 from networks.compile.evaluate import LENGTHS, PROBLEM, Batch, compile_network, network_parameters, network_state
 from networks.files.cntk_binary.load import read_cntk
 from networks.graph.axes import DEFAULT, ONE
+from trainers.step.sequence_problems import sequence_problem
 
 RANDOM = np.random.default_rng(5)
 LENGTHS_OF_X = (4, 2, 5)
@@ -406,3 +407,33 @@ def test_what_else_takes_the_steps_as_an_axis_is_refused():
     text = refused("z", lambda f: f.function(0, "z", "Steps_Output_1"))
     assert "output 1 of UnpackSequence 'steps' is not available here" in text
     assert "save a model without it" in text
+
+
+def one_step(f, x, condition, axes):
+    index = f.function(28, "Index2", x, f.function(13, "Where1", condition, newDynamicAxes=axes))
+    return f.function(29, "Gather3", x, index)
+
+
+def test_steps_that_the_file_says_are_one_for_each_sequence():
+    """sequence.gather (x, condition, (0, 1)): any condition that is not 0 in one step."""
+    f = v.Writer(double=True)
+    chosen = one_step(f, f.input("x", 2), f.input("m", 1), [v.BATCH])
+    f.function(20, "Minus4", chosen, f.input("y", 2, axes=[v.BATCH]), name="z")
+    ys = [x[:1] for x in X]
+    flags = [np.eye(len(x))[:, [len(x) // 2]] for x in X]
+    assert_sequences(
+        evaluate(f, "Minus4", x=X, m=flags, y=ys), [x[[len(x) // 2]] - y for x, y in zip(X, ys, strict=True)]
+    )
+    for change in (0, 1):  # no step, all steps
+        assert evaluate(f, "Minus4", x=X, m=[np.full((len(x), 1), change) for x in X], y=ys)[1]
+    error = sequence_problem(next(n for n in read_cntk(f.content("Minus4")).nodes.values() if n.operation == "Where"))
+    assert "keeps no step of a sequence, or several" in str(error)
+    assert "the condition 'm'" in str(error.hint)
+
+
+@pytest.mark.parametrize("axes", [[], [v.Axis(2147483645)], [v.Axis(2147483647, "kept", True), v.BATCH]])
+def test_steps_of_which_the_file_says_less(axes):
+    f = v.Writer(double=True)
+    f.function(0, "Negate4", one_step(f, f.input("x", 2), f.input("m", 1), axes), name="z")
+    flags = [np.array([[1.0]] * (len(x) - 1) + [[0.0]]) for x in X]
+    assert_sequences(evaluate(f, "Negate4", x=X, m=flags), [-x[:-1] for x in X])
