@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from cntk_config import ConfigParameters
 from cntk_config.base.diagnostics import UserError
@@ -37,11 +37,16 @@ class CrossValidateParameters(TestParameters):
     )
     sleep = Parameter("sleepTimeBetweenRuns", COUNT, default="0", help="Seconds to wait after each model.")
 
+    def check_together(self) -> None:
+        """Errors in what does not go together."""
+        super().check_together()
+        _epochs(self)
+
 
 def cross_validate(section: ConfigParameters, context: RunContext) -> None:
     """Run the action on its section."""
     p = CrossValidateParameters(section)
-    epochs = list(_epochs(p))
+    epochs = _epochs(p)
     log_ignored(p, context.action, context)
     choose_device(context)
     reader = reader_for(section, "reader", context, traceLevel=str(p.trace_level))
@@ -68,7 +73,7 @@ def cross_validate(section: ConfigParameters, context: RunContext) -> None:
         log.info("Based on Err[%d]: Best model = %s with min err %.8g", index, best, results[best][index], extra=PLAIN)
 
 
-def _epochs(p: CrossValidateParameters) -> Iterator[int]:
+def _epochs(p: CrossValidateParameters) -> range:
     """The numbers of the models, from the first to the last."""
     given = p.interval or [0]
     first, step, last = [*given, given[-1], given[-1]][:3]
@@ -76,10 +81,10 @@ def _epochs(p: CrossValidateParameters) -> Iterator[int]:
         raise p.error("crossValidationInterval", "the increment is 0; give first:increment:last", hint="use 1:1:10")
     if first > last:
         raise p.error("crossValidationInterval", f"the first epoch {first} lies after the last one {last}")
-    yield from range(first, last + 1, step)
+    return range(first, last + 1, step)
 
 
-def _models(path: str, epochs: list[int]) -> Iterator[str]:
+def _models(path: str, epochs: Sequence[int]) -> Iterator[str]:
     """The models that exist; the final model once, in the place of the first that does not."""
     final_used = False
     for epoch in epochs:

@@ -110,7 +110,7 @@ def section_map(root: ConfigParameters, *, everything: bool = True) -> Use:
     names = [name for name in listed if root.exists_current(name)]
     if everything:
         there = set(names)
-        names += [name for name in root.names() if name not in there and _has_action(root, name)]
+        names += [name for name in root.names() if name not in there and _is_command(root, name)]
     for name in names:
         try:
             top.parts.append(command_use(root.section(name), name))
@@ -119,14 +119,17 @@ def section_map(root: ConfigParameters, *, everything: bool = True) -> Use:
     return top
 
 
-def _has_action(root: ConfigParameters, name: str) -> bool:
+def _is_command(root: ConfigParameters, name: str) -> bool:
+    """Whether a section is a command: it has an action, or it trains and the action stands further out."""
     entry = root.definition(name)
-    if entry is None or not entry.bracket or "action" not in entry.text.lower():
+    inherits = root.exists_current("action")
+    if entry is None or not entry.bracket or not (inherits or "action" in entry.text.lower()):
         return False
     try:
-        return root.section(name).exists_current("action")
+        section = root.section(name)
     except ConfigError:
         return False
+    return section.exists_current("action") or (inherits and section.exists_current("SGD"))
 
 
 def command_use(section: ConfigParameters, name: str) -> Use:
@@ -181,7 +184,7 @@ def _given(section: ConfigParameters, one: Parameter[Any]) -> list[Use]:
     if name is None:
         return []
     try:
-        if (one.value(section) or "[")[0] not in "[({":
+        if one.name.lower() == RootParameters.parallel.name.lower() and (one.value(section) or "[")[0] not in "[({":
             return []  # `parallelTrain = true` of the top level is found as the section ParallelTrain
         if one.name in DESERIALIZER.sections:
             return [deserializer_use(inside) for inside in section.sections(name)]

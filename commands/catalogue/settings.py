@@ -14,6 +14,7 @@ from cntk_config.base.diagnostics import Span, shorten
 from cntk_config.declare import Parameter
 from commands.actions.training import TrainingParameters
 from commands.catalogue.section_map import Use, command_use
+from commands.context.root import RootParameters
 from commands.context.run_context import Change
 from networks.builders.parameters import BUILDERS, BuilderParameters, builder_of
 from networks.builders.registry import ENTRIES
@@ -64,6 +65,7 @@ class Settings:
         for part in use.parts:
             if part.role in ("SGD", "reader", "cvReader"):
                 self._section(part, part.role)
+        self._add(Use(section, "", (RootParameters,)), "", RootParameters.precision)
 
     def _network(self, section: ConfigParameters) -> None:
         """The builder's parameters; a description in a language of its own is one text."""

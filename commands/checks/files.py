@@ -19,6 +19,7 @@ from commands.actions.train import TrainParameters
 from commands.catalogue.section_map import Use
 from commands.checks.scan import TRAINING
 from commands.context.root import RootParameters
+from readers.formats.uci.parameters import LabelParameters
 from readers.parameters import several_paths
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ def missing_inputs(top: Use) -> Iterator[Diagnostic]:
         if _is_finished(command):
             continue
         for use in _reading(command):
-            for path in _needed(use):
+            for path in _needed(use, bool(set(command.actions) & set(MAKERS))):
                 name = os.path.normpath(str(path))
                 if not any(name[:length] in written for length in range(len(name) + 1)):
                     yield from _missing(path, "MissingInput")
@@ -204,13 +205,23 @@ def _reading(use: Use) -> Iterator[Use]:
         yield from _reading(part)
 
 
-def _needed(use: Use) -> Iterator[ConfigValue]:
-    """The files that are opened whatever else the section says."""
+def _needed(use: Use, makes: bool) -> Iterator[ConfigValue]:
+    """The files that are opened whatever else the section says; `makes`: the command makes the names of classes."""
     for one in filter(functools.partial(_is_input, use), use.parameters()):
-        names = one.name == "labelMappingFile" and (use.role == "format" or use.parameter("mlfFile") is not None)
+        names = one.name == "labelMappingFile" and (
+            use.role == "format" or use.parameter("mlfFile") is not None or (not makes and _names_classes(use))
+        )
         opened = one.name.lower() in OPENED or names  # other readers write the names that they find
         if opened and one.type.name.startswith("path") and not one.ignored:
             yield from _paths(use, one)
+
+
+def _names_classes(use: Use) -> bool:
+    """Whether a section of labels has names of classes that a list has to know."""
+    try:
+        return LabelParameters in use.declared and LabelParameters(use.section).label_type == "category"
+    except ConfigError:
+        return False  # found where values are looked at
 
 
 def _is_input(use: Use, one: Parameter[Any]) -> bool:

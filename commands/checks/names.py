@@ -23,6 +23,7 @@ from networks.builders.parameters import BUILDERS
 
 FREE = (*BUILDERS, "truncated")
 """May stand in any section: those inside look for them."""
+_FREE = frozenset(name.lower() for name in FREE)
 COMPARED = 10_000_000
 """Pairs of names that are compared in one section; the names after them are found, but not the nearest to them."""
 NEAR, NEAR_AT_THE_TOP, NEAR_IN_A_WORD = 0.72, 0.8, 0.6
@@ -30,21 +31,45 @@ NEAR, NEAR_AT_THE_TOP, NEAR_IN_A_WORD = 0.72, 0.8, 0.6
 in words of the command line."""
 
 
-CUSTOMARY = frozenset(
+SCRIPTED = frozenset(
     word.lower()
     for word in (
-        "ConfigDir", "DataDir", "DeviceId", "DeviceNumber", "ExpDir", "LogDir", "ModelDir", "NdlDir", "OutputDir",
-        "RootDir", "RunDir", "ScpDir", "WorkDir", "useNesterov",
+        "ConfigDir", "ConfigName", "DataDir", "DeviceNumber", "ExpDir", "LogDir", "ModelDir", "NdlDir", "OutputDir",
+        "RootDir", "RunDir", "ScpDir", "WorkDir",
     )
 )  # fmt: skip
-"""Names, in lower case, that words of CNTK's own scripts set for every configuration, whether it uses them or not."""
+"""Names, in lower case, that scripts of CNTK set for every configuration, whether it uses them or not."""
+FOLDER = re.compile(r"\w*dir(?:ectory)?", re.IGNORECASE)
+"""Names that other scripts set for every configuration."""
+OF_CNTK = {
+    "addprior": "needPrior=true adds the nodes of a prior",
+    "dogradientcheck": "it is called gradientcheck",
+    "dounittest": None,
+    "fulldebug": None,
+    "gpudata": None,
+    "imagelayout": None,
+    "initoncpuonly": None,
+    "logfile": "stderr names the log",
+    "needavemultiplier": "it is called normWithAveMultiplier",
+    "packthresholdsizeinkb": None,
+    "requestdatasize": None,
+    "rounds": None,
+    "usecudnn": None,
+    "usenesterov": "CNTK does not read it either: useNAG=true is the momentum of Nesterov",
+    "writesequencekey": None,
+}
+"""Names, in lower case, that other versions of CNTK read, or that its configurations have though nothing reads them,
+each with what to write instead, if there is anything."""
 
 CUT_OFF = re.compile(r"[-+]?[0-9.]+([eE][-+]?[0-9]+)?|[\w./\\-]+\.[A-Za-z]\w{0,5}")
 """Numbers and names of files."""
-INCLUDE = re.compile(r"include(?:[ \t].*)?", re.IGNORECASE)
+INCLUDE = re.compile(r"include(?:[ \t:].*)?", re.IGNORECASE)
 _INCLUDED = re.compile(r"include[ \t]*(\"[^\"\n]*\")", re.IGNORECASE)
-BEHIND_A_COMMA = re.compile(r"[ \t]*,[ \t]*([\w-]+)[ \t]*(?=[,;:\n]|$)")
+BEHIND_A_COMMA = re.compile(r"[ \t]*([,;])[ \t]*([\w-]+)[ \t]*(?=[,;:\n]|$)")
 """What follows the value of a parameter, a name without a value."""
+COMMENTS = ("//", "/*", "--", "%", "'")
+"""How comments begin elsewhere."""
+LONGEST_NAME = 80
 _OF_NAMES = r"[^ \t\r\n$,/<>?;':\"\[\]{}\\|!@#%^&*()+=~`]"
 _DEFINED = re.compile(rf"(?<!{_OF_NAMES})(?<!\$)([A-Za-z_]{_OF_NAMES}*+)\s*+[=\[({{]")
 """A name that may be that of a variable, where it is defined."""
@@ -74,23 +99,23 @@ def name_problems(everything: Use, top: Use) -> Iterator[Diagnostic]:
 def _commands_behind_a_comma(root: ConfigParameters) -> Iterator[Diagnostic]:
     """`command=train,test`, of which only `train` is run: a section that nothing reads is nothing odd at the top."""
     entry = root.definition("command")
-    found = _behind(entry)
+    found = _behind_commands(root)
     if found and entry is not None:
         part = entry.parts[-1]
-        message = f"command: '{found[1]}' is not run: what stands behind a comma is a parameter of its own"
-        yield _found("CutOff", message, part.text.span(found.start(1)), "separate commands by colons")
+        sign = "a comma" if found[1] == "," else "a semicolon"
+        message = f"command: '{found[2]}' is not run: what stands behind {sign} is a parameter of its own"
+        yield _found("CutOff", message, part.text.span(found.start(2)), "separate commands by colons")
 
 
-def _behind(entry: Definition | None) -> re.Match[str] | None:
-    """The name behind the comma behind a value."""
+def _behind_commands(root: ConfigParameters) -> re.Match[str] | None:
+    """What stands behind the list of commands: any name behind a comma, that of a section behind a semicolon."""
+    entry = root.definition("command")
     part = entry.parts[-1] if entry is not None else None
-    return BEHIND_A_COMMA.match(part.text.string, part.end) if part is not None else None
-
-
-def _behind_the_commands(root: ConfigParameters) -> str | None:
-    """The name, in lower case, behind the comma behind the list of commands, which has an error of its own."""
-    found = _behind(root.definition("command"))
-    return found[1].lower() if found else None
+    found = BEHIND_A_COMMA.match(part.text.string, part.end) if part is not None else None
+    if found is None or found[1] == ",":
+        return found
+    section = root.definition(found[2])
+    return found if section is not None and section.bracket else None
 
 
 def _section(use: Use, variables: set[str], opaque: frozenset[str], is_top: bool) -> Iterator[Diagnostic]:
@@ -99,7 +124,8 @@ def _section(use: Use, variables: set[str], opaque: frozenset[str], is_top: bool
     )
     idle = _without_effect(use)
     unknown = _Unknown(use, known, variables, is_top)
-    cut = _behind_the_commands(use.section) if is_top else None
+    behind = _behind_commands(use.section) if is_top else None
+    cut = behind[2].lower() if behind else None
     for name in use.section.names():
         key = name.lower()
         entry = use.section.definition(name)
@@ -136,7 +162,7 @@ class _Unknown:
         """The names that one of this section may be meant to be."""
         use, own = self.use, self.use.names()
         spelled = {n.lower(): n for part in use.parts for inside in part.walk() for n in inside.names()}
-        spelled |= {n.lower(): n for n in (*own, *BUILDERS)}
+        spelled |= {n.lower(): n for n in (*own, *BUILDERS, "include")}
         if self.is_top:
             spelled |= {n.lower(): n for n in use.section.names() if n.lower() in self.variables}
         return Spellings(spelled.values(), NEAR_AT_THE_TOP if self.is_top else NEAR, prefer=own)
@@ -148,34 +174,67 @@ class _Unknown:
 
     def found(self, name: str, entry: Definition) -> Diagnostic | None:
         """What is wrong with a name."""
-        role = self.use.role
-        if INCLUDE.fullmatch(name) and not _has_equals(entry):
-            return _include(role, name, entry)
-        if CUT_OFF.fullmatch(name) and _is_flag(entry):
-            reason, hint = _cut_off(name, entry.name_span)
-            return _found(
-                "CutOff", f"{role}: '{name}' is read as a parameter of its own{reason}", entry.name_span, hint
-            )
-        begin = name.partition(":")[0].strip()
-        if ":" in name and begin.lower() in self.known | self.listed:
-            message = f"{role}: '{name}' has a colon in place of '='"
-            return _unread("UnknownParameter", message, entry, f"write {begin} = ...")
-        meant = None if self.use.open and name.lower() in homes() else self.spellings.closest(name)
-        if meant:
-            return self._misspelt(name, entry, meant)
+        role, key = self.use.role, name.lower()
+        if (written := self._badly_written(name, entry)) is not None:
+            return written
+        if key in OF_CNTK:
+            message = f"{role}: '{name}' changes nothing here"
+            return _unread("UnusedParameter", message, entry, OF_CNTK[key], "hint")
+        meant = None if self.use.open and key in homes() else self.spellings.closest(name)
+        if meant and (meant.lower() == key or key not in homes()):  # one that belongs elsewhere is not misspelt
+            return self._misspelt(name, entry, meant, self.is_top and key in SCRIPTED)
         if self.is_top and entry.bracket:
             return self._unknown_section(name, entry)
         if self.open_below or (self.is_top and not self.use.parts):
             return None
         message = f"{role}: nothing reads '{name}'" + (" and no $variable$ is called so" if self.is_top else "")
-        customary = name.lower() in CUSTOMARY
+        customary = self.is_top and (key in SCRIPTED or FOLDER.fullmatch(name))
         return _unread("UnusedParameter", message, entry, _what_to_do(name, entry), "hint" if customary else "")
 
-    def _misspelt(self, name: str, entry: Definition, meant: str) -> Diagnostic:
+    def _badly_written(self, name: str, entry: Definition) -> Diagnostic | None:
+        """What is wrong with a name that comes from wrong signs: no equals sign, a comma, a colon, no brackets."""
+        role = self.use.role
+        if INCLUDE.fullmatch(name) and not _has_equals(entry):
+            return _include(role, name, entry)
+        begin = name.partition(":")[0].strip()
+        if ":" in name and begin.lower() in self.known | self.listed:
+            if _word_of(entry) is not None and _has_equals(entry):
+                path = name.replace(":", "/")
+                return _unread("UnknownParameter", f"{role}: nothing reads '{name}'", entry, f"write {path}=...")
+            message = f"{role}: '{name}' has a colon in place of '='"
+            return _unread("UnknownParameter", message, entry, f"write {begin} = ...")
+        if not _is_flag(entry):
+            return None
+        message = f"{role}: '{name}' is read as a parameter of its own"
+        if CUT_OFF.fullmatch(name):
+            reason, hint = _cut_off(name, entry.name_span)
+            return _found("CutOff", f"{message}{reason}", entry.name_span, hint)
+        if several := self._list_before(entry):
+            hint = f"separate the values of {several} by colons"
+            return _found("CutOff", f"{message}: what stands behind a comma is cut off", entry.name_span, hint)
+        if name.lower() not in OF_CNTK and (section := _bare(self.use)):
+            message = f"{role}: '{name}' is no section: parameters stand in brackets, and have names"
+            return _unread("UnknownParameter", message, entry, f"write {section}=[name=value]")
+        return None
+
+    def _list_before(self, entry: Definition) -> str | None:
+        """The parameter with several values that stands before a comma before a name in one line."""
+        place = entry.name_span
+        before = place.before.rstrip(" \t") if place is not None else ""
+        head, equals, values = before.rpartition("=")
+        if not before.endswith(",") or not equals or any(sign in values for sign in ';[](){}"'):
+            return None
+        name = re.split(r"[^\w-]", head.rstrip(" \t")[-LONGEST_NAME:])[-1]
+        one = self.use.parameter(name)
+        return one.name if one is not None and (one.type.per_epoch or one.type.name.startswith("array")) else None
+
+    def _misspelt(self, name: str, entry: Definition, meant: str, scripted: bool) -> Diagnostic:
         message, hint = f"{self.use.role}: '{name}' is not a known parameter", f"did you mean '{meant}'?"
         if meant.lower() == name.lower():
             roles = (inside.role for part in self.use.parts for inside in part.walk() if meant in inside.names())
             message, hint = f"{message} here", f"it is one of '{next(roles, 'the command')}'"
+        if scripted:
+            return _unread("UnusedParameter", message, entry, hint, "hint")
         return _unread("UnknownParameter", message, entry, hint)
 
     def _unknown_section(self, name: str, entry: Definition) -> Diagnostic | None:
@@ -191,9 +250,12 @@ class _Unknown:
 
 def _what_to_do(name: str, entry: Definition) -> str | None:
     """What to do about a name that nothing reads."""
-    if name.startswith("-"):
-        return "options stand behind `cntkpy run`; a parameter is name=value"
     place = entry.name_span
+    in_word = _word_of(entry) is not None
+    if in_word and name.startswith("-"):
+        return "options stand behind `cntkpy run`; a parameter is name=value"
+    if not in_word and (name.startswith(COMMENTS) or (place is not None and place.before.strip() == ";")):
+        return "a comment begins with #"
     if _is_flag(entry) and place is not None and place.before.rstrip(" \t").endswith(","):
         return _home(name.lower()) or "what stands behind a comma is a parameter of its own; lists have colons"
     return _home(name.lower())
@@ -219,7 +281,7 @@ def _unread(kind: str, message: str, entry: Definition, hint: str | None, severi
 def _include(role: str, name: str, entry: Definition) -> Diagnostic:
     """`include "file"`, as BrainScript writes it; elsewhere an include has an equals sign."""
     span = entry.name_span
-    written = name[len("include") :].strip() or _INCLUDED.match(span.rest if span is not None else "")
+    written = name[len("include") :].strip(" \t:") or _INCLUDED.match(span.rest if span is not None else "")
     file = written[1] if isinstance(written, re.Match) else written
     message = f"{role}: '{name}' includes no file: an include has an equals sign"
     return _found("BadInclude", message, span, f"write include={file or 'FILE'}")
@@ -230,7 +292,7 @@ def _shadowed_words(use: Use, variables: set[str]) -> Iterator[Diagnostic]:
     for name in use.section.names():
         key, entry = name.lower(), use.section.definition(name)
         word = _word_of(entry) if entry is not None else None
-        if word is None or key in variables or name in FREE or use.parameter(name) is not None:
+        if word is None or key in variables or key in _FREE or use.parameter(name) is not None:
             continue
         nearer = [_holder(inside, key) for part in use.parts for inside in part.walk() if inside.parameter(name)]
         others = {path for path in nearer if path}
@@ -251,6 +313,13 @@ def _holder(use: Use, key: str) -> str:
             return section.path
         section = section.parent
     return ""
+
+
+def _bare(use: Use) -> str | None:
+    """The name of a section whose text is no set of parameters: `format=category`."""
+    section, name = use.section, use.section.path.rpartition(":")[2]
+    entry = section.parent.definition(name) if section.parent is not None else None
+    return name if entry is not None and not entry.bracket and "=" not in entry.text else None
 
 
 def _listed(root: ConfigParameters) -> set[str]:
@@ -283,7 +352,7 @@ def _without_effect(use: Use) -> dict[str, str]:
 
 def _home(key: str) -> str | None:
     """Where a parameter belongs that is known, but not in this place."""
-    sections = homes().get(key, ())
+    sections = sorted(homes().get(key, ()), key=lambda one: one != "SGD")
     if not sections:
         return None
     some = " or ".join(f"'{one}'" for one in sections[:3])

@@ -66,7 +66,7 @@ def network_problems(
                 yield from swapped_operands(network) if network is not None else ()
                 yield from _idle_settings(use, network) if strict else ()
             yield from outlines.beside(use, network, models)
-        models.pass_command(use, network)
+        models.pass_command(use, network or _outline_to_edit(use, top))
         if network is not None:
             each(network)
     for use in top.parts if strict else ():
@@ -74,10 +74,23 @@ def network_problems(
             yield from _in_idle_command(_problems(use, models, strict, asked))
 
 
+def _outline_to_edit(use: Use, top: Use) -> Network | None:
+    """The network of a SimpleNetworkBuilder that is trained, if a script may edit it; otherwise nobody looks at it."""
+    builder = builder_of(use.section)
+    trains = bool(set(use.actions) & set(TRAINING)) and _initial(use.section) is None
+    if not trains or builder is None or builder.name != "SimpleNetworkBuilder":
+        return None
+    if not any("edit" in one.actions for one in top.parts):
+        return None
+    with suppress(UserError):  # found by the command itself
+        return simple_outline(use.section.section("SimpleNetworkBuilder"))
+    return None
+
+
 def _in_idle_command(problems: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
     """Warnings of what is wrong with a network by itself: `command=NAME` on the command line may come with more."""
     for one in problems:
-        if one.rule.code in OF_NETWORKS and one.kind != "UnknownModel":
+        if (one.rule.code in OF_NETWORKS and one.kind != "UnknownModel") or one.kind == "FileNotFound":
             yield replace(one, severity="warning")
 
 
@@ -129,7 +142,7 @@ def _problems(use: Use, models: Models, strict: bool, asked: set[str]) -> Genera
     """Look at the network of a command; gives the network that its builder makes, if that is known."""
     section = use.section
     if "edit" in use.actions:
-        yield from _editing(section, models, strict)
+        yield from _editing(section, models)
     trains = bool(set(use.actions) & set(TRAINING))
     reader = use.part("reader")
     streams = reader_streams(reader) if reader else None
@@ -461,7 +474,7 @@ def _give_constants_their_values(network: Network) -> None:
             network.initialize(node, seeds)
 
 
-def _editing(section: ConfigParameters, models: Models, strict: bool) -> Iterator[Diagnostic]:
+def _editing(section: ConfigParameters, models: Models) -> Iterator[Diagnostic]:
     """The commands of a MEL script, each beside its declaration; if these are right, the nodes that they name."""
     if not section.exists("editPath"):
         return
@@ -504,7 +517,7 @@ def _editing(section: ConfigParameters, models: Models, strict: bool) -> Iterato
                 wrong = True
     if not wrong:
         yield from _lost(script, path.span)
-    if strict and not wrong:
+    if not wrong:
         yield from _rehearsed(section, path.span, models)
 
 

@@ -27,9 +27,7 @@ WRITE = "write"
 """The action that writes the outputs of a network if no nodes are named."""
 NODES = ("evalNodeNames", "outputNodeNames")
 """Parameters that name nodes of the network, which are computed."""
-ALL_IF_MISSING = "nodeName"
-"""The parameter that stands for all nodes if the network has none of that name."""
-NAMING = (*NODES, ALL_IF_MISSING, "refNodeName")
+NAMING = (*NODES, "nodeName", "refNodeName")
 """Parameters that name nodes."""
 READING = frozenset(
     {WRITE, *TRAINING, *(one for name in ("test", "testUnroll", "cv", "adapt") for one in names_of(name))}
@@ -77,6 +75,8 @@ class Outlines:
                 yield from _unknown_nodes(use, found())
             elif WRITE in use.actions and not trains:
                 built = network if builder is not None else models.built(path)
+                if built is None and loads and found is not None and path not in self._known:
+                    built = found()
                 if built is not None and not built.groups["output"]:
                     yield _nothing_to_write(use, built)
             if loads and found is not None:
@@ -182,8 +182,7 @@ def _unknown_nodes(use: Use, network: Network | ValidatedNetwork) -> Iterator[Di
             except UserError as error:
                 unknown.append(word.error("UnknownNode", error.message, error.hint).diagnostic)
         some = len(unknown) < len(words) and "cv" not in use.actions  # the others are left out, as in CNTK
-        passes = some or one.name == ALL_IF_MISSING
-        yield from (replace(one, severity="warning") if passes else one for one in unknown)
+        yield from (replace(one, severity="warning") if some else one for one in unknown)
 
 
 def simple_outline(section: ConfigParameters) -> ValidatedNetwork:

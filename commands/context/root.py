@@ -93,6 +93,8 @@ class RootParameters(Declared):
     )
     old_precision = Parameter("type", TEXT, default=None, own=True, help="The old name of precision; an error.")
     trace_memory = Parameter("traceGPUMemoryAllocations", INTEGER, default="0", ignored="XLA plans memory.")
+    excluded_devices = Parameter("excludedDevices", array(TEXT), default="()", ignored="deviceId says what to use.")
+    lock_device = Parameter("lockGPU", BOOLEAN, default="true", ignored="GPUs are not locked.")
 
 
 class CommandParameters(Declared):

@@ -86,7 +86,7 @@ class InvalidSequences:
 
     def _tell(self) -> None:
         """Say what was left out in the sweep that ends here."""
-        left_out, self._of_sweep = list(self._of_sweep), {}
+        left_out = list(self._of_sweep)
         if not left_out:
             return
         some = ", ".join(str(key) for key in self._keys(np.array(left_out[:_SHOWN], np.int64)))
@@ -94,7 +94,8 @@ class InvalidSequences:
             raise DataError(
                 f"{len(left_out)} of {self._total} sequences are malformed and were left out, the first: {some}.",
                 hint="mend the data: of a sweep, at most half of the sequences may be left out",
-            )
+            )  # once more where the minibatch is asked for again
+        self._of_sweep = {}
         log.warning(
             "WARNING: %d of %d sequences are malformed and were left out of this sweep, the first: %s.",
             len(left_out), self._total, some,

@@ -126,6 +126,9 @@ def announce(network: Network, p: SGDParameters, device: str | None) -> list[Nod
     log.info("")
     for line in describe_parameters(network, criteria[0], p.trace_level > 0):
         log.info("%s", line)
+    if not any(node.trainable for node in gradient_nodes(network, criteria[0])):
+        message = "WARNING: '%s' depends on no parameter that is trained: the training changes none."
+        log.warning(message, criteria[0].name, extra={"plain": True})
     return [criteria[0], *evaluations]
 
 

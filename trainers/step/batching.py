@@ -170,7 +170,7 @@ class Batcher:
         self._sparse = sorted((node for node in self.nodes if node.kind.sparse), key=lambda node: node.name)
         self._dense = [node for node in self.nodes if not node.kind.sparse]
         self._sizes = {node.name: math.prod(node.shape or ()) for node in self.nodes}
-        self._last = self._own = Shape(0, 0)
+        self._last = self._own = Shape(-1, -1)  # that of no minibatch, not even of an empty one
         self.shapes.keep(len(self._sparse), len(self.axes.others) if self.axes is not None else 0)
 
     @classmethod

@@ -126,6 +126,8 @@ class Shapes:
             slots_stay: no slots may be added, because they go on in the next minibatch.
             exact: neither slots nor steps may be added.
         """
+        if not shape.slots:  # all sequences of the minibatch are malformed, and left out
+            shape = replace(shape, steps=max(1, shape.steps), slots=1)
         if nominal in self.plans and not exact:
             return self._fit_planned(shape, nominal, slots_stay)
         most, self.slots = self.slots, max(self.slots, shape.slots)

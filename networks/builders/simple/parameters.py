@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from cntk_config.base.diagnostics import ConfigError, UserError, suggestion
+from cntk_config.base.diagnostics import ConfigError, UserError, nearest, suggestion
 from cntk_config.declare import (
     BOOLEAN,
     INTEGER,
@@ -226,6 +226,8 @@ def find_criterion(key: str, word: str) -> tuple[str, str]:
         )
     if found is None:
         words = CRITERION_WORDS[key]
-        hint = suggestion(word, words) or "use one of " + ", ".join(words)
+        meant = nearest(word, table, 0.8)
+        known = next((one for one in words if meant and table[one.lower()] == table[meant]), None)
+        hint = suggestion(word, words) or (f"did you mean '{known}'?" if known else "use one of " + ", ".join(words))
         raise UserError("BadChoice", f"unknown {key} '{word}'", hint=hint)
     return found

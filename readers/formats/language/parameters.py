@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from cntk_config.base.diagnostics import ConfigError
 from cntk_config.declare import BOOLEAN, COUNT, INTEGER, PATH, SIZE, TEXT, Declared, Parameter, Part, array, choice
 from cntk_config.parameters import ConfigParameters
 from readers.formats.uci.parameters import Sections
@@ -12,6 +13,7 @@ from readers.parameters import RANDOMIZE, misspelt_mark
 
 FEATURES = "features"
 """What the stream of words is called if no section names it."""
+TRAINING = ("train", "trainrnn", "adapt")
 _NO_CACHE = "this reader keeps no cache."
 
 
@@ -62,6 +64,16 @@ class SequenceReaderParameters(NoCacheParameters):
         """Errors in what does not go together."""
         label_sections(self.config)
 
+    def without_effect(self) -> Iterator[tuple[str, str]]:
+        """The order of the file is not that of a training, as in CNTK; in a validation no order matters."""
+        validates = name_of(self.config).lower() == "cvreader"
+        if self.shuffle is None and not self.randomize and self.trains() and not validates:
+            yield "randomize", "a training shuffles whatever it says; shuffle=false keeps the order of the file"
+
+    def trains(self) -> bool:
+        """Whether the reader belongs to a command that trains."""
+        return is_for(self, *TRAINING)
+
     def named_parts(self) -> Iterator[Part]:
         """The sections of features and labels."""
         return _parts(self.config, SequenceFeatureParameters, SequenceLabelParameters)
@@ -97,6 +109,14 @@ class SequenceLabelParameters(NoCacheParameters):
             return None
         p = SequenceFeatureParameters(feature_section(reader))
         return label_size(p.mode, p.noise)
+
+
+def is_for(p: SequenceReaderParameters | LUSequenceReaderParameters, *names: str) -> bool:
+    """Whether the reader belongs to a command with one of these actions."""
+    try:
+        return any(name.lower() in names for name in p.action)
+    except ConfigError:
+        return False
 
 
 def name_of(section: ConfigParameters) -> str:

@@ -16,7 +16,7 @@ from readers.reader import Reader
 from readers.streams import DTYPES, StreamInformation
 
 from .corpus import Block, LineCorpus
-from .options import is_training, slots_of
+from .options import slots_of
 from .parameters import (
     SequenceFeatureParameters,
     SequenceLabelParameters,
@@ -241,9 +241,4 @@ def _shuffles(p: SequenceReaderParameters) -> bool:
         return p.shuffle
     if p.randomize:
         return True
-    training = is_training(p)
-    if training and p.trace_level > 0:
-        log.info(
-            "SequenceReader shuffles in training whatever randomize says; shuffle=false keeps the order of the file"
-        )
-    return training
+    return p.trains()
