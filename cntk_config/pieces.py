@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 from lark import Token
@@ -114,7 +114,7 @@ class Brackets:
         """
         string = text.string
         for opener, end in sorted(self.closers.items(), key=lambda pair: pair[1]):
-            if string[opener] != '"' and not _line_before(string, end) and _indent(text, end) < _indent(text, opener):
+            if string[opener] != '"' and _begins_line(string, end) and _indent(text, end) < _indent(text, opener):
                 return opener, end
         if self._wrong is None or not self._open:
             return None
@@ -127,14 +127,26 @@ class Brackets:
 def _indent(text: Text, offset: int) -> int:
     """How many blanks the line begins with in which something stands."""
     span = text.span(offset)
-    line = span.source.line(span.line) or ""
-    return len(line) - len(line.lstrip(BLANKS))
+    return _blanks_before(span.source.line(span.line) or "")
+
+
+@lru_cache(1)
+def _blanks_before(line: str) -> int:
+    """How many blanks a line begins with; many brackets in turn may ask for the same line."""
+    return _BLANK.match(line).end()  # type: ignore[union-attr]
 
 
 def _never_closed(text: Text, opener: int, taken: int) -> ConfigError:
     bracket, other = text.string[opener], text.string[taken]
     hint = f"add the missing '{OPENERS[bracket]}'; the '{other}' at {text.span(taken)} closes another bracket"
     return ConfigError("UnclosedBracket", f"this '{bracket}' is never closed", text.span(opener), hint=hint)
+
+
+def _begins_line(string: str, offset: int) -> bool:
+    """Whether nothing but blanks stands in the line before an offset."""
+    while offset > 0 and string[offset - 1] in BLANKS:
+        offset -= 1
+    return offset == 0 or string[offset - 1] == "\n"
 
 
 def _line_before(string: str, offset: int) -> str:

@@ -3,6 +3,7 @@
 import errno
 import os
 import sys
+from collections.abc import Callable
 
 import click
 
@@ -271,8 +272,8 @@ def execute(words: list[str]) -> int:
     except click.ClickException as error:
         error.show()
         return error.exit_code
-    except click.Abort:
-        return EXIT_INTERRUPTED
+    except click.Abort:  # what click makes of Ctrl-C
+        raise KeyboardInterrupt from None
 
 
 def _failure(error: Exception) -> int:
@@ -305,18 +306,30 @@ def _ended_by_signals(words: list[str]) -> int:
     if words[:1] == ["run"]:
         return _status(words)
     with until_signal() as stop:
-        status = _status(words)
-        return stop.status if stop() else status
+        try:
+            status = _status(words, stop)
+        except SystemExit:  # what SIGTERM raises
+            if not stop():
+                raise
+            status = stop.status
+        if not stop():
+            return status
+        print(stop.message, file=sys.stderr)
+        return stop.status
 
 
-def _status(words: list[str]) -> int:
-    """The exit status of a command line; whatever goes wrong is said."""
+def _status(words: list[str], stop: Callable[[], bool] = lambda: False) -> int:
+    """The exit status of a command line; whatever goes wrong is said, except what a signal has caused.
+
+    That an import was interrupted may end it with any exception: Python makes a RuntimeError of one in `__set_name__`.
+    """
     try:
         status = execute(words)
         sys.stdout.flush()
         return status
     except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
+        if not stop():
+            print("interrupted", file=sys.stderr)
         return EXIT_INTERRUPTED
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -328,4 +341,4 @@ def _status(words: list[str]) -> int:
         print(f"error: the output cannot be written: {error.strerror}", file=sys.stderr)
         return EXIT_FAILURE
     except Exception as error:  # runs say it in their logs
-        return _failure(error)
+        return EXIT_FAILURE if stop() else _failure(error)

@@ -7,6 +7,7 @@ exception; everything a user can cause is a `UserError`, so a traceback always m
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, Self
@@ -32,6 +33,10 @@ class SourceLike(Protocol):
         ...
 
 
+BEFORE = 1000
+"""How many characters before a place are looked at: a line may be long, and have something wrong everywhere."""
+
+
 @dataclass(frozen=True, slots=True)
 class Span:
     """A place in a source. Line and column count from 1, columns count characters."""
@@ -44,15 +49,19 @@ class Span:
     def __str__(self) -> str:
         return f"{self.source.name}:{self.line}:{self.column}"
 
-    @property
-    def rest(self) -> str:
-        """The text of the line from here on; empty where there is none."""
-        return (self.source.line(self.line) or "")[self.column - 1 :]
+    def match(self, pattern: re.Pattern[str], skipped: int = 0) -> re.Match[str] | None:
+        """Match a pattern here, or so many characters further on; nothing is copied, for a line may be long."""
+        return pattern.match(self.source.line(self.line) or "", self.column - 1 + skipped)
+
+    def starts_with(self, text: str) -> bool:
+        """Whether the line goes on with this text here."""
+        return (self.source.line(self.line) or "").startswith(text, self.column - 1)
 
     @property
     def before(self) -> str:
-        """The text of the line up to here."""
-        return (self.source.line(self.line) or "")[: self.column - 1]
+        """The text of the line up to here, the last `BEFORE` characters of it."""
+        end = self.column - 1
+        return (self.source.line(self.line) or "")[max(0, end - BEFORE) : end]
 
     @property
     def in_word(self) -> bool:

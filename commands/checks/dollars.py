@@ -21,6 +21,7 @@ PATTERN = re.compile(r"regex[ \t]*=[^;\n]*", re.IGNORECASE)
 """A parameter that is a regular expression, in which a `$` is the end."""
 MEANT = ("CK020", "CK051", "CK052")
 """What is wrong where the name of a variable stands in place of its text."""
+_WORD = re.compile(r"\w+")
 _PARTS = re.compile(r"[^\\/:|]+")
 
 
@@ -86,5 +87,5 @@ def _named_parts(value: ConfigValue, meant: set[str]) -> Iterator[Diagnostic]:
 
 def _name_at(one: Diagnostic) -> str:
     """The name that a finding is about, if its message tells it and it stands at the place."""
-    found = re.match(r"\w+", one.span.rest) if one.span is not None else None
+    found = one.span.match(_WORD) if one.span is not None else None
     return found[0] if found is not None and f"'{found[0]}'" in one.message else ""

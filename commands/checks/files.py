@@ -90,17 +90,19 @@ def missing_inputs(top: Use) -> Iterator[Diagnostic]:
 
     A training that has been finished opens nothing.
     """
-    written: set[str] = set()
+    written, lengths = set[str](), set[int]()
     for command in top.parts:
         if any(use.open for use in command.walk()):
             return
-        written.update(outputs(command))
+        made = list(outputs(command))
+        written.update(made)
+        lengths.update(map(len, made))
         if _is_finished(command):
             continue
         for use in _reading(command):
             for path in _needed(use, bool(set(command.actions) & set(MAKERS))):
                 name = os.path.normpath(str(path))
-                if not any(name[:length] in written for length in range(len(name) + 1)):
+                if not any(name[:length] in written for length in lengths):
                     yield from _missing(path, "MissingInput")
         if makes_anything(command):
             return
@@ -112,9 +114,10 @@ def unwritable_outputs(root: RootParameters, top: Use, listed: Use) -> Iterator[
     Those of commands that are not among the `listed` ones are warnings.
     """
     yield from _unwritable_of_all(root, top)
+    runs = set(map(id, listed.parts))
     for command in top.parts:
         found = _unwritable_of(command)
-        yield from found if command in listed.parts else (replace(one, severity="warning") for one in found)
+        yield from found if id(command) in runs else (replace(one, severity="warning") for one in found)
 
 
 def _unwritable_of(command: Use) -> Iterator[Diagnostic]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from cntk_config.base.diagnostics import ConfigError, Diagnostic, printable
+from cntk_config.base.diagnostics import ConfigError, Diagnostic, SourceLike, printable
 from cntk_config.base.kinds import Rule
 
 GUESSES = 100
@@ -57,24 +58,36 @@ class Finding:
         span = self.diagnostic.span
         if span is None:
             return False
-        if self._matches(span.source.line(span.line) or "", False):
-            return True
-        number = 1
-        while (line := span.source.line(number)) is not None and (not line.strip() or line.lstrip().startswith("#")):
-            if self._matches(line, True):
-                return True
-            number += 1
-        return False
-
-    def _matches(self, line: str, whole_file: bool) -> bool:
-        found = _COMMENT.search(line)
-        if not found or bool(found["file"]) != whole_file:
-            return False
-        return found["codes"] is None or selects(found["codes"], self.rule.code)
+        in_line = _switched_off(span.source.line(span.line) or "")
+        comments = [*_of_file(span.source), *((in_line[1],) if in_line and not in_line[0] else ())]
+        return any(codes is None or selects(codes, self.rule.code) for codes in comments)
 
     def as_error(self) -> Finding:
         """The same with the severity `error`."""
         return replace(self, severity="error")
+
+
+@functools.lru_cache(64)
+def _switched_off(line: str) -> tuple[bool, str | None] | None:
+    """What a comment in a line switches off: whether for the whole file, and the codes (None: all).
+
+    A line may be long and have many findings; it is searched once.
+    """
+    found = _COMMENT.search(line)
+    return (bool(found["file"]), found["codes"]) if found else None
+
+
+@functools.lru_cache(64)
+def _of_file(source: SourceLike) -> tuple[str | None, ...]:
+    """The codes that the comments at the head of a file switch off for all of it."""
+    codes: list[str | None] = []
+    number = 1
+    while (line := source.line(number)) is not None and (not line.strip() or line.lstrip().startswith("#")):
+        found = _COMMENT.search(line)
+        if found is not None and found["file"]:
+            codes.append(found["codes"])
+        number += 1
+    return tuple(codes)
 
 
 def diagnostics_of(errors: Iterable[ConfigError]) -> Iterator[Diagnostic]:

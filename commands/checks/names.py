@@ -65,6 +65,7 @@ CUT_OFF = re.compile(r"[-+]?[0-9.]+([eE][-+]?[0-9]+)?|[\w./\\-]+\.[A-Za-z]\w{0,5
 """Numbers and names of files."""
 INCLUDE = re.compile(r"include(?:[ \t:].*)?", re.IGNORECASE)
 _INCLUDED = re.compile(r"include[ \t]*(\"[^\"\n]*\")", re.IGNORECASE)
+_EQUALS = re.compile(r"(?<![ \t])[ \t]*=")
 BEHIND_A_COMMA = re.compile(r"[ \t]*([,;])[ \t]*([\w-]+)[ \t]*(?=[,;:\n]|$)")
 """What follows the value of a parameter, a name without a value."""
 COMMENTS = ("//", "/*", "--", "%", "'")
@@ -197,7 +198,7 @@ class _Unknown:
         if INCLUDE.fullmatch(name) and not _has_equals(entry):
             return _include(role, name, entry)
         begin = name.partition(":")[0].strip()
-        if ":" in name and begin.lower() in self.known | self.listed:
+        if ":" in name and (begin.lower() in self.known or begin.lower() in self.listed):
             if _word_of(entry) is not None and _has_equals(entry):
                 path = name.replace(":", "/")
                 return _unread("UnknownParameter", f"{role}: nothing reads '{name}'", entry, f"write {path}=...")
@@ -281,7 +282,7 @@ def _unread(kind: str, message: str, entry: Definition, hint: str | None, severi
 def _include(role: str, name: str, entry: Definition) -> Diagnostic:
     """`include "file"`, as BrainScript writes it; elsewhere an include has an equals sign."""
     span = entry.name_span
-    written = name[len("include") :].strip(" \t:") or _INCLUDED.match(span.rest if span is not None else "")
+    written = name[len("include") :].strip(" \t:") or (span.match(_INCLUDED) if span is not None else None)
     file = written[1] if isinstance(written, re.Match) else written
     message = f"{role}: '{name}' includes no file: an include has an equals sign"
     return _found("BadInclude", message, span, f"write include={file or 'FILE'}")
@@ -368,7 +369,7 @@ def _is_flag(entry: Definition) -> bool:
 def _has_equals(entry: Definition) -> bool:
     """Whether an equals sign stands behind a name."""
     span = entry.name_span
-    return span is not None and span.rest[len(entry.name) :].lstrip(" \t").startswith("=")
+    return span is not None and span.match(_EQUALS, len(entry.name)) is not None
 
 
 def _cut_off(name: str, span: Span | None) -> tuple[str, str]:

@@ -59,7 +59,7 @@ def _path_of(section: ConfigParameters) -> str:
 def _is_meant(before: Fragment, after: Fragment) -> bool:
     """Whether one text replaces another of elsewhere, or the same text, or is a section that replaces one (CK034)."""
     source = before.span.source
-    if before.string == "true" and not before.span.rest.startswith("true"):
+    if before.string == "true" and not before.span.starts_with("true"):
         return True  # a name without a value
     of_file = isinstance(source, Source) and source.path is not None
     if not of_file or source is not after.span.source or before.string == after.string:

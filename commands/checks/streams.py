@@ -166,7 +166,7 @@ def beside_model(inputs: Iterable[Input], streams: Streams, reader: Use, owner: 
             yield Diagnostic("MissingStream", message, place, hint)
         elif None not in (stream.dim, one.size) and stream.dim != one.size:
             message = f"the stream '{stream.name}' has {stream.dim} elements"
-            written = stream.span is not None and stream.span.rest.startswith(str(stream.dim))
+            written = stream.span is not None and stream.span.starts_with(str(stream.dim))
             hint = f"write {one.size}, or train with {stream.dim}" if written else f"train with {stream.dim}"
             message += f", but the input '{one.name}' of {owner} has {one.size}"
             yield Diagnostic("DimensionMismatch", message, stream.span, hint)

@@ -77,6 +77,11 @@ class StopRequest:
         """The exit status of a run that a signal has ended."""
         return 128 + (self.signal or signal.SIGINT)
 
+    @property
+    def message(self) -> str:
+        """What is said of it."""
+        return "terminated by signal SIGTERM" if self.signal == signal.SIGTERM else "interrupted"
+
     def __enter__(self) -> "StopRequest":
         if threading.current_thread() is not threading.main_thread():
             return self
@@ -133,7 +138,7 @@ class StopRequest:
             if UNSAVED.is_set():
                 needed = now
             elif now - needed > GRACE_SECONDS:
-                _end(self.status, "interrupted" if self.signal == signal.SIGINT else "terminated by signal SIGTERM")
+                _end(self.status, self.message)
             if passed > END:
                 _end(self.status, f"ended, because the run has not stopped within {END:.0f} s")
             if passed > TELL and not told:
@@ -152,10 +157,18 @@ class StopRequest:
 
 
 class _Raising(StopRequest):
-    """A signal raises in the main thread: KeyboardInterrupt, or SystemExit with the status of SIGTERM."""
+    """The first signal raises in the main thread: KeyboardInterrupt, or SystemExit with the status of SIGTERM.
+
+    Those that follow raise nothing, for the first exception is being handled.
+    """
+
+    _raised = False
 
     def _noticed(self, number: int, frame: FrameType | None) -> None:
         self.signal = self.signal or number
+        if self._raised:
+            return
+        self._raised = True
         if number == signal.SIGINT:
             raise KeyboardInterrupt
         raise SystemExit(128 + number)

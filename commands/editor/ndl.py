@@ -201,4 +201,4 @@ def _end(statement: Statement) -> tuple[int, int]:
 def _span(word: Word) -> Span | None:
     """Where a word stands in the file; None for what a variable has put there."""
     span = word.place.span if word.text else None
-    return span if span is not None and span.rest.startswith(word.text) else None
+    return span if span is not None and span.starts_with(word.text) else None

@@ -54,12 +54,15 @@ def launch(words: list[str], workers: int) -> int:
         environment.setdefault(name, str(max(1, len(own) // workers)))
     command = [sys.executable, *words] if program else processes.cntkpy_command(words)
     started: list[subprocess.Popen[bytes]] = []
-    for rank, share in enumerate(shares(own, workers)):
-        with started_on(share):
-            started.append(subprocess.Popen(command, env=environment | {RANK: str(rank)}))
     stopped: list[int] = []
     before = {number: signal.signal(number, _forward(started, stopped)) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
+        for rank, share in enumerate(shares(own, workers)):
+            with started_on(share):
+                started.append(subprocess.Popen(command, env=environment | {RANK: str(rank)}))
+            if stopped:  # while this one was being started, so that it may not have been told
+                started[-1].terminate()
+                break
         return _watch(started, stopped, silence)
     finally:
         _kill(started)

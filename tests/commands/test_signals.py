@@ -75,6 +75,26 @@ def compiler(*_, **__):
     while True:
         lowered.compile()
 """
+NAMED = """
+def named(*_, **__):
+    class Slow:
+        def __set_name__(self, *_):
+            busy()
+
+    class Holder:
+        slow = Slow()
+"""
+HANDLED = """
+def handled(*_, **__):
+    try:
+        busy()
+    except KeyboardInterrupt:
+        Path("handled").touch()
+        until = time.monotonic() + 0.3
+        while time.monotonic() < until:
+            pass
+        raise
+"""
 WRITER = """
 def writer(*_, **__):
     from cntk_config.base.writing import atomic_write
@@ -88,6 +108,8 @@ PLACES = {
     "compiler": COMPILER + 'import cntk_config.parse\nsys.modules["cntk_config.parse"]._parse = compiler\n',
     "busy": BUSY + 'import cntk_config.parse\nsys.modules["cntk_config.parse"]._parse = busy\n',
     "deaf": DEAF + 'import cntk_config.parse\nsys.modules["cntk_config.parse"]._parse = deaf\n',
+    "named": BUSY + NAMED + 'import cntk_config.parse\nsys.modules["cntk_config.parse"]._parse = named\n',
+    "handled": BUSY + HANDLED + 'import cntk_config.parse\nsys.modules["cntk_config.parse"]._parse = handled\n',
     "writer": DEAF + WRITER + "import readers.convert.formats as formats\nformats.format_of = writer\n",
 }
 CONFIG = """\
@@ -126,6 +148,9 @@ def started(folder: Path, words: list[str], place: str) -> subprocess.Popen[str]
     return process
 
 
+SAID: dict[int, str] = {signal.SIGINT: "interrupted\n", signal.SIGTERM: "terminated by signal SIGTERM\n"}
+
+
 def ended(process: subprocess.Popen[str], number: int, within: float = 1.5) -> str:
     """What a command says that a signal ends; a second and what a busy machine adds."""
     begun = time.monotonic()
@@ -134,6 +159,8 @@ def ended(process: subprocess.Popen[str], number: int, within: float = 1.5) -> s
     assert time.monotonic() - begun < within, log
     assert process.returncode == 128 + number, log
     assert "Traceback" not in log
+    assert log.endswith(SAID[number]), log
+    assert log.count(SAID[number]) == 1
     return output + log
 
 
@@ -152,6 +179,40 @@ def cases() -> list:
 def test_wherever_the_main_thread_is(command: str, place: str, number: int, tmp_path: Path) -> None:
     process = started(folder_of(tmp_path), COMMANDS[command], PLACES[place])
     ended(process, number)
+
+
+def test_an_exception_that_python_makes_of_it_is_no_defect(tmp_path: Path) -> None:
+    """What is raised in `__set_name__`, as while modules are imported, comes out as a RuntimeError."""
+    process = started(folder_of(tmp_path), COMMANDS["check"], PLACES["named"])
+    assert ended(process, signal.SIGINT).lstrip() == SAID[signal.SIGINT]  # click ends the line of ^C
+
+
+def test_a_second_signal_at_once_does_not_disturb_the_end(tmp_path: Path) -> None:
+    process = started(folder_of(tmp_path), COMMANDS["check"], PLACES["handled"])
+    process.send_signal(signal.SIGINT)
+    while not (tmp_path / "handled").exists() and process.poll() is None:
+        time.sleep(0.01)
+    assert ended(process, signal.SIGINT).lstrip() == SAID[signal.SIGINT]  # click ends the line of ^C
+
+
+EARLY = """
+import importlib.abc
+import cntkpy.__main__
+
+class Waiting(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        while name == "commands.cli":
+            here()
+
+sys.meta_path.insert(0, Waiting())
+sys.exit(cntkpy.__main__.main())
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_while_the_command_line_is_being_imported(number: int, tmp_path: Path) -> None:
+    process = started(tmp_path, ["check", "m.cntk"], EARLY)
+    assert ended(process, number) == SAID[number]
 
 
 @pytest.mark.parametrize("number", [pytest.param(signal.SIGINT, marks=pytest.mark.thorough), signal.SIGTERM])

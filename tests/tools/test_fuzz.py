@@ -5,6 +5,7 @@ from __future__ import annotations
 import faulthandler
 import os
 import random
+import re
 import signal
 import time
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 
 from tools.fuzz import __main__ as harness
 from tools.fuzz import worker
-from tools.fuzz.mutate import mutated
+from tools.fuzz.mutate import TIMES, mutated
 from tools.fuzz.targets import TARGETS, Target, find
 from tools.fuzz.worker import cases, run_inputs, tried
 
@@ -101,6 +102,47 @@ def test_what_is_slow_once_may_have_waited_for_a_kernel(
     run.batch("seed", 3, time.monotonic() + 60)
     assert (run.tried, run.failed) == (3, int(always))
     assert len(list((tmp_path / "kept").glob("*"))) == int(always)
+
+
+A2 = re.compile(rb"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?")
+
+
+def read_quadratic(file: str) -> None:
+    """Read a number by the pattern of finding A2, in which two runs share the same digits."""
+    A2.fullmatch(Path(file).read_bytes())
+
+
+def read_linear(file: str) -> None:
+    """The same with one run for the digits."""
+    re.fullmatch(rb"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:e[+-]?[0-9]+)?", Path(file).read_bytes())
+
+
+@pytest.mark.filterwarnings("ignore:.*fork")
+@pytest.mark.parametrize(("read", "failure"), [(read_quadratic, "more time than its size allows"), (read_linear, "")])
+def test_what_takes_quadratic_time_is_found(read, failure: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "TIME", 0.5)
+    monkeypatch.setattr(worker, "TIME_PER_BYTE", 20e-6)
+    target = Target("numbers", "f", lambda: [b"0"], (), call=read)
+    long = [one for one in cases([b"0"], target, "seed", 200, long=True) if one.startswith(b"0" * TIMES + b"x")]
+    assert long, "no mutation repeats the digit of the seed"
+    outcomes = list(run_inputs(target, [b"0", long[0], b"0"]))
+    assert [one.signature for one in outcomes] == ["read", failure or "read", "read"]
+
+
+ONLY_REFUSED = ("check-data",)
+"""Targets whose seeds have something that is to be found."""
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
+def test_a_seed_is_read_to_its_end(target: Target, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is refused at once hides everything behind it from the mutations."""
+    monkeypatch.chdir(tmp_path)
+    seeds = target.seeds()
+    kinds = [tried(target, seed) for seed in seeds]
+    assert not any(failure for failure, _ in kinds)
+    accepted = [kind for _, kind in kinds if kind == "read" or re.fullmatch(r"0[^|]*(?: \| 0[^|]*)*", kind)]
+    assert accepted or target.name in ONLY_REFUSED, kinds
 
 
 def test_every_target_has_a_name_of_its_own() -> None:

@@ -79,8 +79,8 @@ SENTENCES = "the cat sat\na dog ran home\nthe dog sat\n"
 WORDS = "the\ncat\nsat\na\ndog\nran\nhome\n</s>\n<s>\n"
 
 CTF_READER = 'reader = [ readerType=CNTKTextFormatReader ; file="a.ctf" ; {more} ; input = [ x=[dim=3;format=dense] ; s=[dim=6;format=sparse] ] ]\n'
-NETWORK = """command = run
-run = [ action = {action} ; modelPath = m.dnn ; {builder}
+NETWORK = """command = main
+main = [ action = {action} ; modelPath = m.dnn ; {builder}
     SGD = [ maxEpochs=1 ; minibatchSize=2 ; learningRatesPerMB=0.1 ]
     reader = [ readerType=CNTKTextFormatReader ; file=a.ctf ; input=[ x=[dim=3;format=dense] ; y=[dim=2;format=dense] ] ] ]
 """
@@ -119,7 +119,7 @@ loss = g (u, v)
 o = Splice (r.a : r.b : net["L.z"])
 criterionNodes = (loss) ; outputNodes = (o)
 """
-MEL = "m1 = LoadModel(in.dnn, format=cntk)\nSetDefaultModel(m1)\nSetProperty(z, computeGradient, false)\nCopyNode(h, g, copy=all)\nDumpModel(m1, m.txt, includeData=true)\nRenameNode(g, k)\nRemoveNode(k)\nSaveModel(m1, out.dnn)\n"
+MEL = "m1 = LoadModel(in.dnn, format=cntk)\nSetDefaultModel(m1)\nSetProperty(z, computeGradient, false)\nCopyNode(h, g, copy=all)\nDumpModel(m1, m.txt, includeData=true)\nRename(g, k)\nRemoveNode(k)\nSaveModel(m1, out.dnn)\n"
 
 MEAN = """<?xml version="1.0"?>
 <opencv_storage><Channel>1</Channel><Row>2</Row><Col>2</Col>
@@ -153,7 +153,7 @@ TARGETS = (
     Target("ctf", "a.ctf", _texts(CTF), (["convert", "-q", "configFile=main.cntk", "reader", OUTPUT],), text=True,
            files={"main.cntk": "command=c\nc=[action=test]\n" + CTF_READER.format(more="randomize=false")}),
     Target("check-data", "a.ctf", _texts(CTF), (["check", "--data", "main.cntk"],), text=True,
-           files={"main.cntk": "command=c\nc=[action=test]\n" + CTF_READER.format(more="randomize=false")}),
+           files={"main.cntk": "command=c\nc=[action=test;modelPath=m]\n" + CTF_READER.format(more="randomize=false")}),
     Target("ctf-lenient", "a.ctf", _texts(CTF), (["convert", "-q", "configFile=main.cntk", "reader", OUTPUT],), text=True,
            files={"main.cntk": CTF_READER.format(more="randomize=auto;maxErrors=100;skipSequenceIds=true")}),
     Target("uci", "a.uci", _texts(UCI), (["convert", "-q", "a.uci", OUTPUT, "--stream", "y:3:class", "--stream", "x:3"],), text=True),
@@ -174,7 +174,7 @@ TARGETS = (
                   "a.mfc": b"\x00\x00\x00\x03\x00\x01\x86\xa0\x00\x0c\x00\x09" + b"\x3f\x80\x00\x00" * 9}),
     Target("kaldi", "a.ark", _files("tools/fuzz/seeds/kaldi.ark"), (["convert", "-q", "a.ark", OUTPUT],)),
     Target("kaldi-text", "a.txt", _texts("a  [\n  1 2 3 \n  4 5.5 -6e-2 ]\nb [ inf nan 7 ]\n"), (["convert", "-q", "ark:a.txt", OUTPUT],), text=True),
-    Target("kaldi-script", "a.scp", _texts("a f.txt:2\nb f.txt:2[0:0,1:2]\nc gunzip -c f.gz |\n"), (["convert", "-q", "scp:a.scp", OUTPUT],), text=True,
+    Target("kaldi-script", "a.scp", _texts("a f.txt:2\nb f.txt:2[0:0,1:2]\n", "a f.txt:2\nc gunzip -c f.gz |\n"), (["convert", "-q", "scp:a.scp", OUTPUT],), text=True,
            files={"f.txt": "u [ 1 2 3\n 4 5 6 ]\n"}),
     Target("kaldi-labels", "l.ark", _files("tools/fuzz/seeds/kaldi.ali", "tools/fuzz/seeds/kaldi.post"), (["convert", "-q", "ark:f.txt", "l.ark", OUTPUT],),
            {"f.txt": "a [ 1 2\n 4 5 ]\nb [ 1 2\n 3 4 ]\n"}),

@@ -26,7 +26,7 @@ from typing import Any
 from tools.fuzz.mutate import lengthened, mutated
 from tools.fuzz.targets import Target
 
-TIME, TIME_PER_BYTE = 2.0, 20e-6
+TIME, TIME_PER_BYTE = 2.0, 60e-6
 """Seconds of work that one case may take, and for each byte of its input: everything takes linear time."""
 FIRST = 8.0
 """Seconds more for the first case of a process, which loads kernels and libraries."""

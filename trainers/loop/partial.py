@@ -163,7 +163,7 @@ class SavedEpoch:
             self._states.popleft()
         due = self._minutes > 0 and time.monotonic() - self._saved >= 60 * self._minutes
         stop, due = self._parallel.any_of(self._stop(), due)
-        if not (stop or due):
+        if not (stop or due) or not self._states:  # stopped before the first minibatch: the files have everything
             return
         self._saved = time.monotonic()
         self._save(collected())

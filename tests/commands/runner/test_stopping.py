@@ -148,9 +148,20 @@ def test_wherever_a_signal_arrives(moment: str, number: int, tmp_path: Path) -> 
     assert "Exception ignored" not in log
 
 
-def asleep(folder: Path, number: int) -> subprocess.Popen[str]:
+AT_THE_START = """
+    def start_minibatch_loop(self, size, epoch, *more):
+        if epoch == 1:
+            self.number = 1000
+            self.get_minibatch()
+        self.reader.start_minibatch_loop(size, epoch, *more)
+
+    def get_minibatch(self):
+"""
+
+
+def asleep(folder: Path, number: int, source: str = SLOW) -> subprocess.Popen[str]:
     """A run whose reader sleeps."""
-    (folder / "slow.py").write_text(SLOW)
+    (folder / "slow.py").write_text(source)
     process = start(folder, number, reader="readerType = create ; module = slow ;")
     until = time.monotonic() + 100
     while not (folder / "asleep").exists() and process.poll() is None and time.monotonic() < until:
@@ -168,6 +179,21 @@ def test_while_a_reader_sleeps(number: int, tmp_path: Path) -> None:
     assert ".partial; start the same command again" in log
     assert list((tmp_path / "run").glob("m.*.partial"))
     assert "Traceback" not in log
+
+
+def test_before_the_first_minibatch_of_an_epoch(tmp_path: Path) -> None:
+    """Nothing of the epoch is there to be saved: the checkpoint of the epoch before has everything."""
+    source = SLOW.replace("\n    def get_minibatch(self):\n", AT_THE_START).replace(
+        "self.number == 10", "self.number >= 1000"
+    )
+    assert "epoch == 1" in source
+    process = asleep(tmp_path, signal.SIGTERM, source)
+    log = process.communicate(timeout=28)[1]
+    assert process.returncode == 143, log
+    assert "Traceback" not in log
+    assert "defect" not in log
+    assert (tmp_path / "run" / "m.0.ckp").exists() or (tmp_path / "run" / "m.0").exists(), log
+    assert not list((tmp_path / "run").glob("m.*.partial"))
 
 
 STUCK = """

@@ -44,6 +44,8 @@ Step = Generator[Any, Any, Any]
 
 MAX_DEPTH = 60_000
 """How many evaluations may wait for each other."""
+MAX_STEPS = 3_000_000
+"""How many steps an evaluation may take: functions that call themselves twice would go on for years."""
 MAX_ELEMENTS = 1_000_000
 """How many elements an array may have, also after flattening."""
 MAX_TEXT = 10_000_000
@@ -90,6 +92,7 @@ class Evaluator:
         self.prints = True
         """Whether `Print` and `Debug` write into the log."""
         self._waiting: list[Step] = []
+        self._steps = 0
         self._forcing: list[Delayed] = []
         self._meaning = meaning
 
@@ -105,6 +108,9 @@ class Evaluator:
         bottom = len(waiting)
         try:
             while True:
+                self._steps += 1
+                if self._steps > MAX_STEPS:
+                    raise self._too_long()
                 try:
                     inner = step.send(value)
                 except StopIteration as done:
@@ -176,7 +182,7 @@ class Evaluator:
             what: what the elements are, for messages.
         """
         result: list[Any] = []
-        stack = [value]
+        stack, arrays = [value], 0
         while stack:
             value = stack.pop()
             if type(value) is Delayed:
@@ -186,6 +192,9 @@ class Evaluator:
                 if len(result) > MAX_ELEMENTS:
                     raise self.error("TooMany", f"more than {MAX_ELEMENTS} {what}", place, scope)
                 continue
+            arrays += 1
+            if arrays > MAX_ELEMENTS:  # those without elements count, too
+                raise self.error("TooMany", f"more than {MAX_ELEMENTS} arrays of {what}", place, scope)
             if value.first != 0:
                 message = f"an array of {what} must start at index 0, this one starts at {value.first}"
                 raise self.error("BadIndex", message, place, scope)
@@ -235,6 +244,15 @@ class Evaluator:
                 scope,
                 "give the recursion an end: if n == 0 then ... else ...",
             )
+
+    def _too_long(self) -> ConfigError:
+        """The error of an evaluation without an end, at the innermost place of the user's text that is known."""
+        delayed = self._forcing[-1] if self._forcing else None
+        if delayed is None:
+            return ConfigError("TooMany", f"the evaluation takes more than {MAX_STEPS} steps")
+        hint = "a function that calls itself twice takes twice as long for every level; give what it needs twice a name"
+        place, message = delayed.expression.place, f"the evaluation takes more than {MAX_STEPS} steps"
+        return self.error("TooMany", message, place, delayed.scope, hint)
 
     def _circular(self, delayed: Delayed, place: Place) -> ConfigError:
         cycle = self._forcing[self._forcing.index(delayed) :]

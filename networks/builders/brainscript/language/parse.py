@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from functools import cache
 from threading import Lock
@@ -183,7 +184,10 @@ class _TreeMaker:
 
     def number(self, children: Children) -> Literal:
         word = str(children[0])
-        value = float.fromhex(word) if word[:2] in ("0x", "0X") else float(word)
+        try:
+            value = float.fromhex(word) if word[:2] in ("0x", "0X") else float(word)
+        except OverflowError:
+            value = math.inf
         return Literal(self._token(children[0]), value)
 
     def text_(self, children: Children) -> Literal:

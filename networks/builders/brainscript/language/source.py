@@ -8,7 +8,7 @@ from pathlib import Path
 
 from cntk_config.base import grammars
 from cntk_config.base.diagnostics import ConfigError, Span
-from cntk_config.base.files import is_file, read_input
+from cntk_config.base.files import TEXT_LIMIT, is_file, read_input
 from cntk_config.base.source import Fragment, Source, Text, TextBuilder, decode
 from cntk_config.base.source import Place as Origin
 from cntk_config.parameters import ConfigValue
@@ -90,7 +90,7 @@ def with_includes(text: Text, folders: Sequence[Path]) -> Text:
         return text
     builder = TextBuilder()
     pending: list[tuple[Text, int, tuple[Path, ...]]] = [(text, 0, ())]
-    count = 0
+    count = size = 0
     while pending:
         current, start, chain = pending.pop()
         found = _next_include(current, start)
@@ -108,7 +108,12 @@ def with_includes(text: Text, folders: Sequence[Path]) -> Text:
         resolved = path.resolve()
         if resolved in chain:
             raise error("RepeatedInclude", f"'{name}' includes itself", place)
-        pending.append((_read(path, name, place.span), 0, (*chain, resolved)))
+        included = _read(path, name, place.span)
+        size += len(included.string)
+        if size > TEXT_LIMIT:
+            message = f"the included files have more than {TEXT_LIMIT >> 20} MiB together"
+            raise error("TooManyIncludes", message, place, "a file that is included again counts again")
+        pending.append((included, 0, (*chain, resolved)))
     return builder.text()
 
 

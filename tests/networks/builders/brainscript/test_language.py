@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cntk_config.base.diagnostics import ConfigError
+from networks.builders.brainscript.language import evaluate, source
 from networks.builders.brainscript.language.parse import parse_members
 from networks.builders.brainscript.language.source import text_of_string
 from networks.builders.brainscript.language.values import Array
@@ -146,6 +147,29 @@ def test_recursion_is_deeper_than_pythons(plain):
     assert plain("z = " + "1 + " * 3000 + "1") == 3001
 
 
+@pytest.mark.parametrize("body", ["if n == 0 then 1 else f (n-1) + f (n-1)", "f (n) + 1"])
+def test_an_evaluation_without_end_is_refused(plain, body, monkeypatch):
+    """The time of two calls in each of 40 levels grows without end, though nothing is nested deeply."""
+    monkeypatch.setattr(evaluate, "MAX_STEPS", 30_000)
+    monkeypatch.setattr(evaluate, "MAX_DEPTH", 1 << 30)
+    with pytest.raises(ConfigError, match="the evaluation takes more than 30000 steps") as caught:
+        plain(f"z = f (40)\nf (n) = {body}")
+    assert caught.value.kind == "TooMany"
+    assert caught.value.span is not None
+
+
+def test_arrays_without_elements_count_too(plain, monkeypatch):
+    """Each holds the one before twice: 2**40 arrays and no element."""
+    monkeypatch.setattr(evaluate, "MAX_ELEMENTS", 1_000)
+    nested = "".join(f"a{i} = (a{i - 1} : a{i - 1})\n" for i in range(1, 40))
+    with pytest.raises(ConfigError, match="more than 1000 arrays of"):
+        plain(f"a0 = [| |]\n{nested}z = new NumericFunction [ what='Mod' args=a39 ]")
+
+
+def test_a_hexadecimal_number_that_is_too_large(plain):
+    assert plain(f"z = 0x{'F' * 400}") == float("inf")
+
+
 def test_each_value_is_computed_once(plain):
     """Without sharing, this would take 2^60 steps."""
     lines = [f"a{i} = a{i - 1} + a{i - 1}" for i in range(1, 61)]
@@ -177,6 +201,16 @@ def test_an_include_in_a_folder(tmp_path, monkeypatch, name):
     folder = tmp_path if name.startswith("parts") else tmp_path / "parts"
     text = text_of_string(f"include '{name}'", "test.bs", (folder,))
     assert set(parse_members(text).members) == {"unit", "beside"}
+
+
+def test_included_files_have_a_limit_together(tmp_path, monkeypatch):
+    """A file that includes another one many times makes a text that no file has."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(source, "TEXT_LIMIT", 2_000)
+    (tmp_path / "many.bs").write_text("# a comment\n" * 50)
+    with pytest.raises(ConfigError, match="the included files have more than") as caught:
+        text_of_string('include "many.bs"\n' * 9, "t.bs")
+    assert caught.value.span is not None and caught.value.span.line == 4
 
 
 def test_the_language_needs_neither_numpy_nor_jax():
