@@ -455,6 +455,12 @@ own = np.full(3, [1.5, 2.25][link.rank], np.float32)
 print("sum", jax.jit(strategy.summed)(own).tolist())
 rows = np.array([[7, 2], [2, 9]], np.int32)[link.rank]
 print("gathered", [part.tolist() for part in jax.jit(strategy.gathered)((rows, own.reshape(1, 3)))])
+for shape, axis in (((2, 1, 3), 1), ((1, 2), 0), ((2, 0), 1), ((1, 700_000), 0)):
+    part = np.full(shape, link.rank - 0.0)
+    whole = group.gather(group.on_all(part, axis), axis)
+    assert (whole == np.concatenate([np.zeros(shape), np.ones(shape)], axis)).all() and whole.dtype == part.dtype
+    assert (group.part(whole, axis) == part).all()
+print("whole", group.mesh.size, group.first, jax.process_count())
 leave(link)
 """
 
@@ -477,7 +483,8 @@ def test_two_processes(tmp_path: Path) -> None:
     finally:
         for process in started:
             process.kill()
-    for text in told:
+    for rank, text in enumerate(told):
         assert "shares cntkpy_sums_0" in text
+        assert f"whole 1 {rank} 2" in text
         assert "sum [3.75, 3.75, 3.75]" in text
         assert "gathered [[7, 2, 2, 9], [[1.5, 1.5, 1.5], [2.25, 2.25, 2.25]]]" in text
