@@ -157,6 +157,30 @@ def test_a_layer_that_is_applied_twice_has_one_pair_of_statistics() -> None:
     np.testing.assert_allclose(net.mean(), mixed(before, other), rtol=1e-5)
 
 
+def test_the_running_count_counts() -> None:
+    x, y = C.input_variable(2), C.input_variable(2)
+    count, mean, variance = C.constant(0), C.constant([0, 0]), C.constant([0, 0])
+    scale, bias = C.parameter(2, init=1.0), C.parameter(2, init=0.0)
+    options = {"running_count": count, "normalization_time_constant": 10}
+    z = C.batch_normalization(x, scale, bias, mean, variance, False, **options)
+    data = np.array([[1, 2], [3, 6], [2, 7]], np.float32)
+    trainer = C.Trainer(z, C.squared_error(z, y), C.sgd(z.parameters, 0.0))
+    for samples in (3, 6):
+        trainer.train_minibatch({x: data, y: data})
+        assert (count.value.shape, count.value) == ((), samples)
+    z.eval({x: data})
+    trainer.test_minibatch({x: data, y: data})
+    copy, shared = z.clone("clone"), z.clone("share", {x: C.input_variable(2)})
+    copy.forward({x: data}, None, copy.outputs)
+    assert count.value == 6
+    shared.forward({shared.arguments[0]: data}, None, shared.outputs)
+    assert count.value == 9
+    count.value = 0
+    trainer.train_minibatch({x: data + 7, y: data})
+    np.testing.assert_allclose(mean.value, data.mean(axis=0) + 7, rtol=1e-6)
+    assert count.value == 3
+
+
 def test_statistics_of_what_is_not_trained() -> None:
     """A learner without the parameters of a normalisation, and a frozen one: training moves the statistics."""
     net, other = Normalised(), Normalised.data * 2 + 1

@@ -26,9 +26,11 @@ class Counter:
 
     Attributes:
         samples: the number.
+        users: the cells of the batch normalisations.
     """
 
     samples: int = 0
+    users: list[Cell] = field(default_factory=list["Cell"])
 
 
 @dataclass(eq=False)
@@ -38,6 +40,7 @@ class Cell:
     Attributes:
         value: of a parameter, its array (of the reversed shape); None before its first use.
         counter: of batch normalisation, the samples seen in training.
+        shows: of a constant, the counter whose number is its value.
         holder: what is training it.
         frozen: a parameter that is not trained any more.
         is_array: it started with an array that a program gave, so that its `Start` says nothing.
@@ -47,6 +50,7 @@ class Cell:
 
     value: NDArray[Any] | None = None
     counter: Counter = field(default_factory=Counter)
+    shows: Counter | None = None
     holder: Holder | None = None
     frozen: bool = False
     is_array: bool = False
@@ -62,6 +66,11 @@ class Cell:
     def samples(self, number: int) -> None:
         self.counter.samples = number
 
+    def use(self, counter: Counter) -> None:
+        """Count samples together with other batch normalisations of the same running statistics."""
+        self.counter = counter
+        counter.users.append(self)
+
     def start_with(self, array: NDArray[Any]) -> None:
         """Start with an array that a program gave."""
         self.value, self.is_array = array, True
@@ -69,18 +78,25 @@ class Cell:
     def current(self) -> NDArray[Any] | None:
         """The value, that of a training under way as well."""
         self.release()
+        if self.shows is not None and self.value is not None:
+            self.value = np.full_like(self.value, self.shows.samples)
         return self.value
 
     def release(self) -> None:
         """Take back from what is training it."""
-        if self.holder is not None:
-            self.holder.release()
+        for one in (self, *(self.shows.users if self.shows is not None else ())):
+            if one.holder is not None:
+                one.holder.release()
 
     def set_value(self, value: NDArray[Any]) -> None:
         """Give it another value; what is training it goes on from there."""
         self.release()
         self.holder = None
         self.value = np.array(value)
+        if self.shows is not None:
+            self.shows.samples = int(self.value.reshape(()))
+            for one in self.shows.users:
+                one.holder = None
 
 
 _CELL = "_cell"

@@ -266,7 +266,7 @@ def batch_normalization(
         disable_regularization: accepted; changes nothing.
         name: names the result.
         running_count: a constant with the number of samples that the running statistics are of; there is a warning
-            where it is missing, and 0 is assumed. The function counts on from it and leaves the constant as it is.
+            where it is missing, and 0 is assumed. Training changes it.
     """
     del use_cudnn_engine, disable_regularization
     made = operator(
@@ -277,8 +277,13 @@ def batch_normalization(
     if running_count is None:
         message = "batch_normalization without running_count counts samples from 0; running_count=constant(0) says so"
         warnings.warn(message, UserWarning, stacklevel=2)
-    else:
-        cell_of(made.root).samples = _count(running_count)
+        return made
+    own, number = cell_of(made.root), _count(running_count)
+    if isinstance(running_count, Function):
+        constant = cell_of(running_count.root)
+        constant.shows = constant.shows or own.counter
+        own.use(constant.shows)
+    own.samples = number
     return made
 
 

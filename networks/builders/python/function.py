@@ -23,7 +23,7 @@ from networks.builders.brainscript.node_values import NodeValue, Start
 from networks.builders.brainscript.operations import OPERATIONS, Operation
 from networks.builders.python import calls, graph
 from networks.builders.python.axes import DEFAULT_AXIS, axis_name, is_batch
-from networks.builders.python.cells import cell_of
+from networks.builders.python.cells import Counter, cell_of
 from networks.builders.python.checks import (
     as_array,
     check_flag,
@@ -1148,7 +1148,10 @@ def _copied(node: NodeValue, shared: bool = False) -> NodeValue:
     own, cell = cell_of(node), cell_of(found)
     own.release()
     cell.dtype, cell.alone = own.dtype, own.alone
-    cell.counter = own.counter if shared else copy.copy(own.counter)
+    if shared:
+        cell.use(own.counter)
+    else:
+        cell.counter = Counter(own.samples)
     return found
 
 

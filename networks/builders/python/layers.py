@@ -195,7 +195,7 @@ class _Library(Layer):
     def prepare(self, found: Any) -> None:
         """Start the random parameters of this layer as its initializer says."""
         if isinstance(found, NodeValue) and found.operation.name == "BatchNormalization":
-            cell_of(found).counter = self._counter
+            cell_of(found).use(self._counter)
         for node in _nodes(found):
             if node.start is None or not node.origin.name.startswith(self._mark + "."):
                 continue
