@@ -190,11 +190,17 @@ def _node(node: Node) -> dict[str, Any]:
     entry["shape"] = list(node.shape) if node.shape is not None else None
     if node.is_parameter:
         entry["learningRateMultiplier"] = node.learning_rate_multiplier
+    if node.dynamic_axes is not None:
+        entry["dynamicAxes"] = node.dynamic_axes
     if node.kind.precompute:
         entry["computed"] = node.computed
     if node.samples:
         entry["samples"] = node.samples
     return entry
+
+
+def _count(value: Any) -> int | None:
+    return value if type(value) is int and value in (0, 1, 2) else None
 
 
 def _encoded(value: Any) -> Any:
@@ -233,6 +239,7 @@ def _network(
         shape = tuple(entry["shape"]) if entry["shape"] is not None else None
         node = network.add(entry["name"], operation(entry["operation"]), (), options, shape=shape)
         node.learning_rate_multiplier = float(entry.get("learningRateMultiplier", 0.0))
+        node.dynamic_axes = _count(entry.get("dynamicAxes"))
         node.computed = bool(entry.get("computed", False))
         node.samples = int(entry.get("samples", 0))
         node.value = value(node.name, shape or ())

@@ -230,6 +230,8 @@ class Node:
         learning_rate_multiplier: factor of the learning rate; 0 for everything that is not trained.
         axis: the time axis of its samples (see `networks.graph.axes`), set by `Network.validate`; None: it carries no
             minibatch data.
+        dynamic_axes: of an input, how many axes its data have in front of those of a sample: 2 are batch and sequence,
+            1 is the batch; None: nobody has said.
         computed: for pre-compute nodes, whether `value` is final.
         samples: for BatchNormalization, the number of samples seen in training.
         span: where it is defined.
@@ -254,6 +256,7 @@ class Node:
         self.init: Initializer | None = None
         self.learning_rate_multiplier = 0.0
         self.axis: str | None = "*" if kind.layout == "always" else None
+        self.dynamic_axes: int | None = None
         self.computed = False
         self.samples = 0
         self.span = span

@@ -215,6 +215,8 @@ def _left_over(data: NDArray[Any], given: tuple[int, ...], axes: InputAxes, what
     if axes.is_sparse:
         raise _dense(data.shape, axes)
     over = len(given) - len(axes.shape)
+    if axes.dynamic is None and axes.shape == (1,) and len(given) <= 1:
+        return len(given) if given != (1,) else 0  # a file may give numbers an axis of size 1 that they had not
     if over < 0 or given[over:] != axes.shape:
         raise axes.error(f"{what} of shape {given}", data.shape)
     return over

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -376,6 +377,28 @@ def test_values_know_their_axes() -> None:
     _, values = (s * 1).forward({s: [[[1, 2], [3, 4]], [[5, 6]]]}, as_numpy=False)
     (value,) = values.values()
     assert value.mask.tolist() == [[2, 1], [2, 0]]
+
+
+def test_inputs_of_a_model_file_keep_their_axes(tmp_path: Path) -> None:
+    """A network that does not look along steps has sequences because its input says so."""
+    s, p = C.sequence.input_variable(2, name="s"), C.input_variable((), name="p")
+    c = C.input_variable(2, dynamic_axes=[], name="c")
+    steps, plain, both = C.layers.Dense(1)(s), p * 2, C.sequence.last(C.layers.Recurrence(C.layers.RNNStep(2))(s)) + c
+    for function, data in (
+        (steps, {"s": np.ones((3, 2), F)}), (plain, {"p": np.array([1, 2, 3], F)}),
+        (both, {"s": np.ones((3, 2), F), "c": [1, 2]}),
+    ):  # fmt: skip
+        function.save(tmp_path / "model")
+        again = C.load_model(tmp_path / "model")
+        axes = [{one.name: one.dynamic_axes for one in each.arguments} for each in (again, function)]
+        assert axes[0] == axes[1]
+        check(again.eval(data), function.eval(data), "values")
+        copy = again.clone("share")
+        check(copy.eval(data), function.eval(data), "values of a copy")
+    with pytest.raises(
+        ValueError, match=r"data of shape \(2, 2\) for the input 'c', whose samples have the shape \(2,\)"
+    ):
+        C.load_model(tmp_path / "model").eval({"s": np.ones((3, 2), F), "c": np.ones((2, 2))})
 
 
 # ---------------------------------------------------------------------------------------------- arrays that are no data

@@ -1030,6 +1030,9 @@ def as_function(network: Network) -> Function:
         cell_of(value).samples = node.samples
         if not node.inputs:
             cell_of(value).dtype = np.dtype(network.dtype)
+        if node.dynamic_axes is not None:
+            axis = node.options.get("dynamicAxis", "") if node.dynamic_axes == 2 else ""
+            INPUTS[value] = Input(node.dynamic_axes == 2, axis, node.dynamic_axes == 0)
     groups = [node for name in ("output", "criterion", "evaluation") for node in network.groups[name]]
     used = {source for node in network.nodes.values() for source in node.connected}
     roots = groups or [node for node in network.nodes.values() if node not in used]

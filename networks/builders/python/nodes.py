@@ -94,6 +94,8 @@ def add(network: Network, value: NodeValue, name: str, sequences: bool) -> Node:
     if value.operation.name in ("Placeholder", "Recipe"):
         raise UserError("NoNode", "a placeholder is left in the function; give it an input first")
     node = add_node(network, value, name, None)
+    if found is not None:
+        node.dynamic_axes = 0 if found.static else 2 if found.sequence else 1
     if cell.value is not None:
         node.value, node.init = cell.value.astype(network.dtype, copy=False), None
         node.shape = tuple(reversed(cell.value.shape))

@@ -101,7 +101,9 @@ def _input(t: Target) -> Node:
     records = t.builder.records.records.values()
     axes = {r.attributes["dynamicAxis"] for r in records if r.operation in ("InputValue", "SparseInputValue")}
     axis = t.record.attributes["dynamicAxis"] if len(axes) > 1 else ""
-    return t.add(t.record.operation, t.inputs(0), shape=t.record.shape, dynamicAxis=_AXES.get(axis, axis))
+    node = t.add(t.record.operation, t.inputs(0), shape=t.record.shape, dynamicAxis=_AXES.get(axis, axis))
+    node.dynamic_axes = t.record.attributes.get("dynamicAxes")
+    return node
 
 
 _AXES = {BATCH_AXIS: ONE, DEFAULT_AXIS: ""}

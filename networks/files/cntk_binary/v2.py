@@ -385,7 +385,9 @@ class _Model:
             if any(d in (FREE, INFERRED, UNKNOWN) for d in v.shape):
                 raise NotSupported(f"the input '{name}' has a free dimension")
             operation = "SparseInputValue" if v.sparse else "InputValue"
-            attributes = {"dynamicAxis": _axis_name(v, name)}
+            attributes: dict[str, Any] = {"dynamicAxis": _axis_name(v, name)}
+            if v.axes is not None and v.shape:  # of numbers it is not known here whether they have an axis of size 1
+                attributes["dynamicAxes"] = len(v.axes)
             return Record(name, operation, (), attributes, v.shape or (1,), at=v.at, id=v.uid)
         assert v.array is not None
         trained = v.kind == PARAMETER and v.needs_gradient

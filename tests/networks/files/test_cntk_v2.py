@@ -170,6 +170,16 @@ def test_saved_as_ours_they_give_the_same(tmp_path):
     assert one.dtype == np.float32
 
 
+def test_inputs_keep_their_axes(tmp_path):
+    """Data are read by them; of numbers nobody knows whether they have an axis of size 1."""
+    for axes, shape, expected in (([v.BATCH], [3], 1), (None, [3], 2), ([v.BATCH], [], None)):
+        f = v.Writer()
+        f.function(1, "Sigmoid5", f.input("x", *shape) if axes is None else f.input("x", *shape, axes=axes), name="z")
+        network = read_cntk(f.content("Sigmoid5"))
+        save_model(tmp_path / "new.dnn", network)
+        assert [network["x"].dynamic_axes, load_model(tmp_path / "new.dnn")["x"].dynamic_axes] == [expected] * 2
+
+
 def test_constants_and_frozen_parameters():
     f = v.Writer()
     x = f.input("x", 2)

@@ -29,7 +29,7 @@ from readers import (
     UserMinibatchSource,
     Value,
 )
-from readers.data_api.batches import check_sample
+from readers.data_api.batches import InputAxes, batch_of, check_sample
 from readers.data_api.value import axes_of
 from readers.errors import ArgumentError
 from trainers.session import functions, learners, values
@@ -347,6 +347,18 @@ def test_dense_data_of_a_sparse_input_are_refused() -> None:
     for data in (numbers(2, 3), [numbers(3)], Value(numbers(2, 3))):
         with pytest.raises(ArgumentError, match=r"dense data of shape .* for the sparse input 'x'"):
             z.eval({x: data})
+
+
+def test_numbers_of_a_file_may_have_an_axis_or_none() -> None:
+    """It says neither how many dynamic axes they have, nor whether their samples have the shape () or (1,)."""
+    axes = InputAxes("input", (1,), None)
+    for data, lengths in (
+        (numbers(3), [1] * 3), (numbers(3, 1), [1] * 3), (numbers(2, 3, 1), [3] * 2), ([1, 2], [1] * 2), (4, [1]),
+        ([numbers(2), numbers(3)], [2, 3]), (numbers(1), [1]),
+    ):  # fmt: skip
+        assert batch_of(data, axes).lengths.tolist() == lengths
+    with pytest.raises(ArgumentError, match=r"data of shape \(2, 3\)"):
+        batch_of(numbers(2, 3), axes)
 
 
 # ------------------------------------------------------------------------------------------------ sources
