@@ -36,6 +36,7 @@ ENVIRONMENT = "makes an environment, for which it needs the network"
 NOT_RUN = {
     "python3 -m venv": ENVIRONMENT,
     "pip install": ENVIRONMENT,
+    "new/bin/": ENVIRONMENT,
     ".venv/bin/pytest": "runs these tests",
     ".ci/run": "runs these tests",
     "cntkpy configFile=sample_configs/plugin/flowers.cntk": "needs the package; test_plugin_package.py runs it",
