@@ -73,6 +73,8 @@ def _batch_shape(node: Node) -> Shape | None:
             raise ShapeProblem(f"the running statistics '{statistic.name}' must be a parameter")
     if node.options["spatial"] and not is_chw(node.options["imageLayout"]):
         raise ShapeProblem("spatial batch normalisation needs imageLayout=CHW")
+    if node.options["spatial"] and not x:
+        raise ShapeProblem("spatial batch normalisation needs an axis of channels, a number has none")
     count = x[-1] if node.options["spatial"] else shapes.size(x)
     for index in range(1, 5):
         other = node.input(index)

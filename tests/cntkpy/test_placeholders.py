@@ -210,3 +210,28 @@ def test_a_list_is_an_initial_state() -> None:
     x = C.sequence.input_variable(2)
     found = C.sequence.past_value(x, [1.0, 2]).eval({x: STEPS})
     assert [one.tolist() for one in found] == [[[1, 2], [0, 1], [2, 3]], [[1, 2], [5, -7]]]
+
+
+@pytest.mark.parametrize(("begin", "end"), [(-1, -1), (2, 1), (1, 1), (-1, -2)])
+def test_a_slice_of_no_steps_is_an_error(begin: int, end: int) -> None:
+    x = C.sequence.input_variable(2)
+    for made in (C.sequence.slice, lambda x, *bounds: C.slice(x, C.Axis.default_dynamic_axis(), *bounds)):
+        with pytest.raises(UserError, match=rf"slice: there are no steps from {begin} to {end} \(exclusive\)"):
+            made(x, begin, end)
+    with pytest.raises(UserError, match=r"sequence\.slice: an index is a whole number, not 0\.5"):
+        C.sequence.slice(x, 0.5, 1)
+
+
+def test_numbers_have_no_channels() -> None:
+    number, picture = C.input_variable(()), C.input_variable((2, 3, 3))
+    for made in (
+        lambda x: C.local_response_normalization(x, 1, 1, 1, 1), C.mean_variance_normalization,
+        lambda x: C.image_scaler(x, 1, [1]),
+    ):  # fmt: skip
+        with pytest.raises(UserError, match="a number has no channels"):
+            made(number)
+    with pytest.raises(UserError, match="needs an axis of channels, a number has none"):
+        _ = C.layers.BatchNormalization(map_rank=1)(number).shape
+    for perm in (None, "a", 0.5):
+        with pytest.raises(UserError, match="transpose: perm is a list of axes, not"):
+            C.transpose(picture, perm)

@@ -117,6 +117,17 @@ def space_to_depth(operand: Operand, block_size: int, name: str = "") -> Functio
     return reshape(apart, (n * n * channels, height // n, width // n), name=name)
 
 
+def _channels(call: str, x: Function) -> int:
+    """How many channels there are.
+
+    Raises:
+        UserError: it is a number.
+    """
+    if not x.shape:
+        raise UserError("BadShape", f"{call}: a number has no channels; the operand's first axis is that of channels")
+    return x.shape[0]
+
+
 def _picture(what: str, x: Function) -> tuple[int, int, int]:
     if len(x.shape) != 3:
         raise UserError("BadShape", f"{what} takes pictures (channels, height, width), not {x.shape}")
@@ -130,6 +141,7 @@ def mean_variance_normalization(
 ) -> Function:  # fmt: skip
     """Each channel of each picture brought to mean 0 and deviation 1, or all channels of a picture together."""
     x = as_node(operand)
+    _channels("mean_variance_normalization", x)
     axes = None if use_stats_across_channels else list(range(1, len(x.shape)))
     centred = minus(x, reduce_mean(x, axes))
     if not do_variance_scaling:
@@ -144,7 +156,7 @@ def local_response_normalization(
     """X / (bias + alpha * sum of squares of the channels up to `depth_radius` away)^beta."""
     x = as_node(operand)
     check_whole("depth_radius", depth_radius, 0)
-    channels = x.shape[0]
+    channels = _channels("local_response_normalization", x)
     wider = pad(square(x), [(depth_radius, depth_radius)] + [(0, 0)] * (len(x.shape) - 1))
     total = reduce(plus, [slice(wider, 0, at, at + channels) for at in range(2 * depth_radius + 1)])
     return element_divide(x, pow(plus(element_times(float(alpha), total), float(bias)), float(beta)), name=name)
@@ -154,6 +166,7 @@ def local_response_normalization(
 def image_scaler(x: Operand, scalar: float, biases: Any, name: str = "") -> Function:
     """Scalar * x, and a bias added for each channel."""
     picture = as_node(x)
+    _channels("image_scaler", picture)
     given = as_array("image_scaler: biases", biases, np.float64)
     if given.shape != picture.shape[:1]:
         message = f"image_scaler: biases of shape {given.shape} for an image of shape {picture.shape}"

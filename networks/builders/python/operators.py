@@ -26,6 +26,7 @@ from networks.builders.python.reshaping import (
     reshape,
     slice,
     splice,
+    steps_from,
     swapaxes,
     transpose,
 )
@@ -394,7 +395,8 @@ def _in_every_step(x: Function, like: Function, is_number: bool, name: str) -> F
 
 def sequence_slice(seq: Operand, begin_index: int, end_index: int, name: str = "") -> Function:
     """The steps from `begin_index` to `end_index` (exclusive; negative ones and 0 count from the end)."""
-    return operator("Slice", begin_index, end_index, as_node(seq), label=name, axis=-1)
+    begin, end = (check_whole("sequence.slice: an index", one) for one in (begin_index, end_index))
+    return steps_from("sequence.slice", as_node(seq), begin, end, name)
 
 
 def reconcile_dynamic_axes(x: Operand, dynamic_axes_as: Operand, name: str = "") -> Function:

@@ -158,6 +158,9 @@ def transpose(x: Operand, perm: Any = (1, 0), axis2: int | None = None, name: st
     if is_whole(perm) or isinstance(perm, Axis):
         return swapaxes(x, perm, 1 if axis2 is None else axis2, name)
     rank = len(x.shape)
+    if not isinstance(perm, list | tuple | range | np.ndarray):
+        message = f"transpose: perm is a list of axes, not {shorten(repr(perm))}"
+        raise UserError("WrongArguments", message, hint="transpose(x, (1, 0))")
     wanted = [static_axis("transpose", one, rank) for one in perm]
     now = list(range(rank))
     if sorted(wanted) != now:
@@ -202,12 +205,25 @@ def slice(x: Operand, axis: Any, begin_index: Any, end_index: Any, strides: Any 
             if step != 1:
                 message = f"slice: along the sequence axis the stride is 1, not {step}"
                 raise UserError("NotSupported", message, hint="sequence.gather takes any steps")
-            result = operator("Slice", begin, end, result, label=label, axis=-1)
+            result = steps_from("slice", result, begin, end, label)
         elif is_batch(along):
             raise UserError("NotSupported", "slice: the axis of minibatches is not sliced", hint="slice the data")
         else:
             result = _sliced(result, along, begin, end, step, label)
     return result
+
+
+def steps_from(call: str, x: Function, begin: int, end: int, name: str) -> Function:
+    """The steps from `begin` to `end` (exclusive) of each sequence; negative numbers and 0 count from the end.
+
+    Raises:
+        UserError: there are none, whatever the sequence.
+    """
+    on_the_same_side = end > 0 if begin >= 0 else end < 0
+    if on_the_same_side and begin >= end:
+        message = f"{call}: there are no steps from {begin} to {end} (exclusive)"
+        raise UserError("BadIndex", message, hint="an end of 0 is that of the sequence, -1 the last step")
+    return operator("Slice", begin, end, x, label=name, axis=-1)
 
 
 def _for_axes(what: str, given: Any, count: int) -> list[int]:
@@ -261,5 +277,5 @@ def _of_samples(x: Function) -> Function:
 
 __all__ = [
     "Operand", "alias", "expand_dims", "flatten", "named", "number", "place", "reshape", "slice", "splice", "squeeze",
-    "swapaxes", "transpose",
+    "steps_from", "swapaxes", "transpose",
 ]  # fmt: skip
