@@ -54,12 +54,13 @@ class Repeated(NamedTuple):
 
 
 TOP = "x = a\ncommand = a\na = [ action = train ; "
-SGD = NETWORK.format(action="train", builder="").replace("0.1 ]", "")
+SGD = NETWORK.format(action="train", builder="").partition("0.1 ]")[0]
 READER = "0 |x 1 2 "
 NUMBERS = ("0", "1", "00.", "1e", "-")
 QUICK = [
-    Repeated("config", SGD, "0", "x ]\n"),
-    Repeated("config", SGD, "0", "#in ]\n"),
+    Repeated("config", SGD, "0", "x ] ]\n"),
+    Repeated("config", SGD, "0", "#in ] ]\n"),
+    Repeated("config", SGD + "0.1 ; momentumPerMB = 0.9", ":0.8:0.9", "] ]\n", 100),
     Repeated("config", TOP, "["),
     Repeated("config", TOP, "[]", "[\n"),
     Repeated("config", TOP, '"'),
@@ -92,7 +93,7 @@ THOROUGH = [
     *each("config", "include=", ("f+", "+"), "\n", 2_000),
     *each("config", "", ("# x\n", "s%d=[x=1]\n", "include=f\n"), "\n", 2_000),
     *each("config", "a = [ action = edit ; editPath = m.mel ]\ncommand = a", (":a", ":b"), "\n", 300),
-    *each("config", SGD + "0.1", (":0.1", ":0.1*3"), "]\n", 1_000),
+    *each("config", SGD + "0.1", (":0.1", ":0.1*3"), "] ]\n", 1_000),
     *each("format", TOP, ("k%d=1\n", "s=[\nx=1\n]\n", "# x\n", "k=1;", "\n", " "), "]\n", 2_000),
     *each("ndl", IN_NDL + "q = ", ("(", ")", ":", '"', " ", "#", "$", "/"), "x ]\n"),
     *each("ndl", IN_NDL, ("c%d = 1\n", "c = 1\n", "n%d = Tanh(x)\n", "n%d = Tanhh(x)\n", "Nodes = (z)\n"), "]\n", 500),

@@ -7,6 +7,7 @@ because logs print them with eight digits (docs/specification/actions-and-traini
 import math
 from array import array
 from dataclasses import dataclass
+from functools import cached_property
 
 from cntk_config.arrays import PerEpoch
 from trainers.parameters.sgd import SGDParameters
@@ -30,34 +31,36 @@ class Schedules:
 
     def __post_init__(self) -> None:
         p = self.parameters
-        _ = p.minibatch_size[0]
-        if min(p.minibatch_size.distinct()) < 1:
+        _ = self._sizes[0]
+        if min(self._sizes.distinct()) < 1:
             raise p.error("minibatchSize", "a minibatch has at least one sample")
-        if p.rates_per_mb is not None and p.rates_per_sample is not None:
+        per_mb, per_sample = self._rates
+        if per_mb is not None and per_sample is not None:
             raise p.error(
                 "learningRatesPerSample",
                 "learningRatesPerMB and learningRatesPerSample exclude each other",
                 hint="keep one of them; a value of `default` removes the other",
                 kind="Conflict",
             )
-        if not p.rates_per_mb and not p.rates_per_sample and not self.automatic:  # neither given, or without a value
+        if not per_mb and not per_sample and not self.automatic:  # neither given, or without a value
             raise p.error(
                 "learningRatesPerMB",
                 "no learning rate is given",
                 hint="add learningRatesPerMB or learningRatesPerSample, or AutoAdjust=[autoAdjustLR=searchBeforeEpoch]",
             )
-        given = [name for name, value in self._momenta() if value is not None]
+        given = [name for name, value in self._momenta if value is not None]
         if len(given) > 1:
             raise p.error(given[1], f"{given[0]} and {given[1]} exclude each other", "keep one of them", "Conflict")
         for epoch in self._changes():
             if not 0 <= self.momentum_per_sample(epoch) < 1:
                 raise p.error(given[0] if given else "momentumPerMB", "momentum must be at least 0 and below 1")
-        for epoch, rate in zip(p.dropout_rate.starts(), p.dropout_rate.distinct(), strict=True):
+        dropout = p.dropout_rate
+        for epoch, rate in zip(dropout.starts(), dropout.distinct(), strict=True):
             if not 0 <= rate < 1:
                 raise p.error(
                     "dropoutRate", f"dropout rate {rate:g} of epoch {epoch + 1} must be at least 0 and below 1"
                 )
-        largest = max(p.minibatch_size.distinct())
+        largest = max(self._sizes.distinct())
         if 0 < p.epoch_size < largest:
             raise p.error(
                 "epochSize",
@@ -87,17 +90,17 @@ class Schedules:
     @property
     def listed_rates(self) -> int:
         """For how many epochs a rate is listed."""
-        p = self.parameters
-        listed = p.rates_per_mb if p.rates_per_sample is None else p.rates_per_sample
+        per_mb, per_sample = self._rates
+        listed = per_mb if per_sample is None else per_sample
         return 0 if listed is None else len(listed)
 
     def rate_per_sample(self, epoch: int, parallel: int = 1) -> float:
         """The listed rate per sample of an epoch (0-based); the last one repeats."""
-        p = self.parameters
-        if p.rates_per_sample is not None:
-            return single(p.rates_per_sample[epoch])
-        assert p.rates_per_mb is not None
-        return single(single(p.rates_per_mb[epoch]) / single(self._nominal(epoch, parallel)))
+        per_mb, per_sample = self._rates
+        if per_sample is not None:
+            return single(per_sample[epoch])
+        assert per_mb is not None
+        return single(single(per_mb[epoch]) / single(self._nominal(epoch, parallel)))
 
     def listed_ratio(self, epoch: int, parallel: int = 1) -> float:
         """The listed rate per sample of an epoch divided by that of the first; 1 if no rate is listed."""
@@ -111,9 +114,9 @@ class Schedules:
         Under truncation, momentum per minibatch is converted with the number of sequences S of every minibatch: with T
         steps, `m = mu ** (T S)` and `mu = momentumPerMB ** (1 / (minibatchSize S))`, so that S does not matter.
         """
-        p = self.parameters
-        per_mb = p.momentum_per_sample is None and p.momentum_time_constant is None
-        return self.momentum_per_sample(epoch), per_mb and p.truncated and p.minibatch_size[epoch] > 1
+        _, (_, per_sample), (_, time_constant) = self._momenta
+        per_mb = per_sample is None and time_constant is None
+        return self.momentum_per_sample(epoch), per_mb and self.parameters.truncated and self._sizes[epoch] > 1
 
     def effective_momentum(self, epoch: int, size: int, parallel: int) -> float:
         """The momentum of a whole minibatch of the chosen size."""
@@ -121,17 +124,28 @@ class Schedules:
 
     def momentum_per_sample(self, epoch: int, parallel: int = 1) -> float:
         """The momentum per sample of an epoch (0-based)."""
-        p = self.parameters
-        if p.momentum_per_sample is not None:
-            return single(p.momentum_per_sample[epoch])
-        if p.momentum_time_constant is not None:
-            constant = float(p.momentum_time_constant[epoch])
+        (_, per_mb), (_, per_sample), (_, time_constant) = self._momenta
+        if per_sample is not None:
+            return single(per_sample[epoch])
+        if time_constant is not None:
+            constant = float(time_constant[epoch])
             return single(math.exp(-1 / constant)) if constant else 0.0
-        per_mb = single(0.9 if p.momentum_per_mb is None else p.momentum_per_mb[epoch])
-        if not per_mb >= 0:
-            return per_mb
-        return per_mb ** (1.0 / self._nominal(epoch, parallel))
+        momentum = single(0.9 if per_mb is None else per_mb[epoch])
+        if not momentum >= 0:
+            return momentum
+        return momentum ** (1.0 / self._nominal(epoch, parallel))
 
+    @cached_property
+    def _sizes(self) -> PerEpoch[int]:
+        """The listed minibatch sizes. Every list is read once: it may be long, and is looked at for every epoch."""
+        return self.parameters.minibatch_size
+
+    @cached_property
+    def _rates(self) -> tuple[PerEpoch[float] | None, PerEpoch[float] | None]:
+        """The listed rates per minibatch, and those per sample."""
+        return self.parameters.rates_per_mb, self.parameters.rates_per_sample
+
+    @cached_property
     def _momenta(self) -> list[tuple[str, PerEpoch[float] | None]]:
         p = self.parameters
         return [
@@ -142,8 +156,8 @@ class Schedules:
 
     def _changes(self) -> set[int]:
         """The listed epochs at which the momentum per sample may become another one."""
-        lists = [value for _, value in self._momenta() if value is not None]
-        return {0, *(epoch for one in (*lists, self.parameters.minibatch_size) for epoch in one.starts())}
+        lists = [value for _, value in self._momenta if value is not None]
+        return {0, *(epoch for one in (*lists, self._sizes) for epoch in one.starts())}
 
     def _whole(self, size: int, parallel: int) -> int:
         """Samples of a full minibatch of a nominal size."""
@@ -152,9 +166,9 @@ class Schedules:
     def _nominal(self, epoch: int, parallel: int) -> int:
         """Samples of a full minibatch of the listed size."""
         p = self.parameters
-        size = self._whole(p.minibatch_size[epoch], parallel)
+        size = self._whole(self._sizes[epoch], parallel)
         if size < 1:
-            name = "momentumPerMB" if p.rates_per_mb is None else "learningRatesPerMB"
+            name = "momentumPerMB" if self._rates[0] is None else "learningRatesPerMB"
             raise p.error(
                 name,
                 "rates and momentum cannot be given per minibatch: the number of parallel sequences varies",
