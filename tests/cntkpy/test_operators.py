@@ -182,6 +182,14 @@ OPERATORS: dict[str, Case | list[Case]] = {
     "cos": one(C.cos, np.cos),
     "cosh": one(C.cosh, np.cosh),
     "cosine_distance": two(C.cosine_distance, cosine, V, some(2, 3)),
+    "crop_automatic": one(
+        lambda x: C.crop_automatic(x, C.pooling(x, C.AVG_POOLING, (3, 3))),
+        lambda x: x[:, :, 1:3, 1:3], PICTURE),
+    "crop_automatic_with_ancestors": two(
+        lambda x, y: C.crop_automatic_with_ancestors(x, C.pooling(y, C.AVG_POOLING, (3, 3)), x, y),
+        lambda x, y: x[:, :, 1:3, 1:3], PICTURE, PICTURE[::-1]),
+    "crop_manual": two(lambda x, y: C.crop_manual(x, y, 1, 2),
+                       lambda x, y: x[:, :, 2:4, 1:4], PICTURE, some(2, 1, 2, 3)),
     "depth_to_space": one(
         lambda x: C.depth_to_space(x, 2),
         lambda x: x.reshape(2, 2, 2, 4, 4).transpose(0, 3, 1, 4, 2).reshape(2, 1, 8, 8), PICTURE),

@@ -54,8 +54,6 @@ INSTEAD = {
     "forward_declaration": "placeholder() and replace_placeholders",
     "erf": "scipy.special.erf on what eval gives",
     "eye_like": "constant(numpy.eye(n))",
-    "crop_manual": "slice",
-    "crop_automatic": "slice",
     "group_convolution": "convolution of each slice of the channels, and splice",
     "to_sequence_like": "a sequence.input_variable; data may be lists of arrays",
     "output_variable": "the output of a function: z.output",

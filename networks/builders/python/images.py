@@ -15,7 +15,7 @@ from cntk_config.base.diagnostics import UserError
 from networks.builders.python.checks import as_array, check_whole
 from networks.builders.python.composed import pow
 from networks.builders.python.deferring import needs_shapes
-from networks.builders.python.function import Function, as_node
+from networks.builders.python.function import Function, as_node, operator
 from networks.builders.python.operators import (
     Operand,
     alias,
@@ -91,6 +91,33 @@ def _padded(x: Function, axis: int, before: int, after: int, mode: int, value: f
         behind = one[size - after - edge : size - edge][::-1]
         parts = [*front, x, *behind]
     return splice(*parts, axis=axis) if len(parts) > 1 else x
+
+
+def crop_manual(node_input: Operand, node_referent: Operand, offset_x: int, offset_y: int, name: str = "") -> Function:
+    """The window of `node_input` with the height and width of `node_referent`.
+
+    Args:
+        node_input: pictures (channels, height, width).
+        node_referent: pictures of which only the size counts.
+        offset_x: columns in front of the window.
+        offset_y: rows above it.
+        name: names the result.
+    """
+    columns, rows = check_whole("crop_manual: offset_x", offset_x, 0), check_whole("crop_manual: offset_y", offset_y, 0)
+    return operator("_Crop", as_node(node_input), as_node(node_referent), columns, rows, label=name)
+
+
+def crop_automatic(node_input: Operand, node_referent: Operand, name: str = "") -> Function:
+    """The window of `node_input` that belongs to `node_referent`: both depend on the same image."""
+    return operator("_CropAutomatic", as_node(node_input), as_node(node_referent), label=name)
+
+
+def crop_automatic_with_ancestors(
+    node_input: Operand, node_referent: Operand, ancestor_input: Operand, ancestor_referent: Operand, name: str = ""
+) -> Function:
+    """As `crop_automatic`, where the two depend on two images that lie on each other."""
+    given = map(as_node, (node_input, node_referent, ancestor_input, ancestor_referent))
+    return operator("_CropWithAncestors", *given, label=name)
 
 
 @needs_shapes
@@ -176,6 +203,7 @@ def image_scaler(x: Operand, scalar: float, biases: Any, name: str = "") -> Func
 
 
 __all__ = [
-    "CONSTANT_PAD", "REFLECT_PAD", "SYMMETRIC_PAD", "depth_to_space", "image_scaler", "local_response_normalization",
+    "CONSTANT_PAD", "REFLECT_PAD", "SYMMETRIC_PAD", "crop_automatic", "crop_automatic_with_ancestors", "crop_manual",
+    "depth_to_space", "image_scaler", "local_response_normalization",
     "mean_variance_normalization", "pad", "space_to_depth",
 ]  # fmt: skip
