@@ -66,7 +66,7 @@ def network_problems(
                 yield from swapped_operands(network) if network is not None else ()
                 yield from _idle_settings(use, network) if strict else ()
             yield from outlines.beside(use, network, models)
-        models.pass_command(use, network or _outline_to_edit(use, top))
+        models.pass_command(use, network or (_outline_to_edit(use, top) if strict else None))
         if network is not None:
             each(network)
     for use in top.parts if strict else ():
@@ -142,7 +142,7 @@ def _problems(use: Use, models: Models, strict: bool, asked: set[str]) -> Genera
     """Look at the network of a command; gives the network that its builder makes, if that is known."""
     section = use.section
     if "edit" in use.actions:
-        yield from _editing(section, models)
+        yield from _editing(section, models, strict)
     trains = bool(set(use.actions) & set(TRAINING))
     reader = use.part("reader")
     streams = reader_streams(reader) if reader else None
@@ -474,7 +474,7 @@ def _give_constants_their_values(network: Network) -> None:
             network.initialize(node, seeds)
 
 
-def _editing(section: ConfigParameters, models: Models) -> Iterator[Diagnostic]:
+def _editing(section: ConfigParameters, models: Models, strict: bool) -> Iterator[Diagnostic]:
     """The commands of a MEL script, each beside its declaration; if these are right, the nodes that they name."""
     if not section.exists("editPath"):
         return
@@ -517,7 +517,7 @@ def _editing(section: ConfigParameters, models: Models) -> Iterator[Diagnostic]:
                 wrong = True
     if not wrong:
         yield from _lost(script, path.span)
-    if not wrong:
+    if strict and not wrong:  # a run edits when it comes to it, as CNTK does
         yield from _rehearsed(section, path.span, models)
 
 
