@@ -17,6 +17,8 @@ from typing import NamedTuple
 
 import pytest
 
+from cntk_config.base.spelling import LONGEST, nearest
+from commands.checks.names import Spellings
 from tools.fuzz.targets import BRAINSCRIPT, EVENTS, LOG, MEAN, NDL, NETWORK, find
 from tools.fuzz.worker import run_words
 
@@ -62,6 +64,7 @@ QUICK = [
     Repeated("config", SGD, "0", "#in ] ]\n"),
     Repeated("config", SGD + "0.1 ; momentumPerMB = 0.9", ":0.8:0.9", "] ]\n", 100),
     Repeated("config", TOP, "["),
+    Repeated("config", "", "modelPath", "\n", 3_000),
     Repeated("config", TOP, "[]", "[\n"),
     Repeated("config", TOP, '"'),
     Repeated("config", TOP, "$"),
@@ -178,6 +181,14 @@ def test_four_times_the_text_takes_four_times_as_long(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert growth(reading(case), case.times) < GROWTH
+
+
+def test_long_names_are_compared_with_none() -> None:
+    """That takes time in proportion to the product of their lengths: hours for these two."""
+    long, other = "ab" * 100_000, "ba" * 100_000
+    assert nearest(long, [other]) is None
+    assert Spellings([other], 0.7).closest(long) is None
+    assert Spellings([other], 0.7).closest(long[:LONGEST]) is None
 
 
 def test_what_takes_quadratic_time_is_found() -> None:

@@ -10,6 +10,10 @@ SAME = 8
 """So often the same letter has a bit."""
 
 
+LONGEST = 300
+"""Names of more characters are like none: to compare two takes time in proportion to the product of their lengths."""
+
+
 @functools.lru_cache(1 << 16)
 def letters(name: str) -> int:
     """The letters of a name without case and order: the bits of `a & b` are the letters that both have.
@@ -33,7 +37,7 @@ def nearest(name: str, candidates: Iterable[str], cutoff: float = 0.6) -> str | 
         candidates: what may be meant.
         cutoff: how alike they have to be, 0 to 1.
     """
-    return _nearest(name, tuple(candidates), cutoff)
+    return _nearest(name, tuple(candidates), cutoff) if len(name) <= LONGEST else None
 
 
 @functools.lru_cache(32)

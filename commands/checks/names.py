@@ -12,7 +12,7 @@ from cntk_config import ConfigError, ConfigParameters
 from cntk_config.base.diagnostics import Diagnostic, Span, suggestion
 from cntk_config.base.files import read_input
 from cntk_config.base.source import VARIABLE
-from cntk_config.base.spelling import letters
+from cntk_config.base.spelling import LONGEST, letters
 from cntk_config.command_line import CURRENT_DIRECTORY
 from cntk_config.definitions import Definition
 from commands.catalogue.section_map import Use
@@ -406,13 +406,17 @@ class Spellings:
     def __init__(self, known: Iterable[str], cutoff: float, prefer: Iterable[str] = ()) -> None:
         preferred = set(prefer)
         self.cutoff = cutoff
-        self._known = [(letters(one), cutoff / 2 * len(one), one, 0.03 * (one in preferred)) for one in known]
+        self._known = [
+            (letters(one), cutoff / 2 * len(one), one, 0.03 * (one in preferred))
+            for one in known
+            if len(one) <= LONGEST
+        ]
         self._left = COMPARED
 
     def closest(self, name: str) -> str | None:
         """The name that is most like `name`; None where none is like it."""
         self._left -= len(self._known)
-        if self._left < 0:
+        if self._left < 0 or len(name) > LONGEST:
             return None
         bag, cutoff = letters(name), self.cutoff
         without_bit = len(name) - bag.bit_count()

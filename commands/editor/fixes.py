@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from cntk_config.base.diagnostics import Span
+from cntk_config.base.spelling import LONGEST
 from commands.checks.findings import Finding
 from commands.editor.language import Analysis
 from commands.editor.occurrences import occurrences
@@ -46,7 +47,7 @@ def _wrong_word(line: str, span: Span, new: str) -> Span | None:
     Paths end in the word, or are all of it.
     """
     text = line[span.column - 1 : span.column - 1 + span.length]
-    words = [(span.column + at.start(), at[0]) for at in _WORD.finditer(text)]
+    words = [(span.column + at.start(), at[0]) for at in _WORD.finditer(text) if len(at[0]) <= LONGEST]
     name = _NAME.search(line[: span.column - 1])
     if name is not None:
         words.append((name.start(1) + 1, name[1]))
