@@ -53,6 +53,11 @@ def dump_node(section: ConfigParameters, context: RunContext) -> None:
     log.info("%d nodes written to %s", len(chosen), output)
 
 
+def names_one_node(p: DumpNodeParameters) -> bool:
+    """Whether `nodeName` names a node: all nodes have a word of their own, and a pattern wins."""
+    return not p.node_regex and p.node_name != ALL_NODES
+
+
 def _choose(network: "ValidatedNetwork", p: DumpNodeParameters) -> "list[Node]":
     if p.node_regex:
         try:
@@ -64,6 +69,6 @@ def _choose(network: "ValidatedNetwork", p: DumpNodeParameters) -> "list[Node]":
         if not found:
             raise p.error("nodeNameRegex", "no name of a node matches", "`cntkpy show MODEL` lists them", "UnknownNode")
         return found
-    if p.node_name == ALL_NODES:
+    if not names_one_node(p):
         return list(network.nodes.values())
     return find_nodes(network, [p.node_name])

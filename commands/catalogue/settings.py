@@ -65,7 +65,10 @@ class Settings:
         for part in use.parts:
             if part.role in ("SGD", "reader", "cvReader"):
                 self._section(part, part.role)
-        self._add(Use(section, "", (RootParameters,)), "", RootParameters.precision)
+        root = section
+        while root.parent is not None:
+            root = root.parent
+        self._add(Use(root, "", (RootParameters,)), "", RootParameters.precision)
 
     def _network(self, section: ConfigParameters) -> None:
         """The builder's parameters; a description in a language of its own is one text."""

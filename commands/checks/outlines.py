@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 from cntk_config import ConfigParameters, ConfigValue
 from cntk_config.base.diagnostics import Diagnostic, UserError
+from commands.actions.dump_node import DumpNodeParameters, names_one_node
 from commands.actions.networks_and_readers import NOTHING_TO_WRITE, what_to_write
 from commands.actions.train import TrainParameters
 from commands.catalogue.dispatch import names_of
@@ -173,6 +174,8 @@ def _nothing_to_write(use: Use, network: Network | ValidatedNetwork) -> Diagnost
 
 def _unknown_nodes(use: Use, network: Network | ValidatedNetwork) -> Iterator[Diagnostic]:
     """The nodes that a command asks for, and that the network does not have."""
+    if DumpNodeParameters in use.declared and not names_one_node(DumpNodeParameters(use.section)):
+        return
     for one in _naming(use):
         words = _words(use, one)
         unknown: list[Diagnostic] = []
