@@ -19,11 +19,11 @@ PACKAGES = ("grammar", "cntk_config", "readers", "networks", "trainers", "comman
 ANYWHERE = {"search", "sub", "subn", "split", "findall", "finditer"}
 METHODS = {"match", "fullmatch", *ANYWHERE}
 
-SCREEN = 1_200
+SCREEN = 700
 """Repetitions of the first look: a quadratic pattern takes a few milliseconds for them, a linear one microseconds."""
 SLOW = 4e-4
 """Seconds from which on the growth is measured."""
-MUCH = 0.5
+MUCH = 0.1
 """Seconds from which on larger texts are not tried any more."""
 GROWTH = 3.4
 """A pattern fails if twice the text takes more than so many times as long, three times in a row; linear is 2."""
@@ -248,7 +248,7 @@ def slow_text(used: Used) -> str:
 
 
 def _is_slow(pattern: re.Pattern[Any], method: str, made: Callable[[int], Any]) -> bool:
-    for count in (20, 32, 150, SCREEN):  # few of them first: an exponential pattern would not end
+    for count in (16, 32, 150, SCREEN):  # few of them first: an exponential pattern would not end
         text = made(count)
         if run(pattern, method, text) > SLOW and min(run(pattern, method, text) for _ in range(3)) > SLOW:
             return _grows(pattern, method, made, count)

@@ -94,6 +94,7 @@ def test_what_is_slow_once_may_have_waited_for_a_kernel(
 
     monkeypatch.setattr(worker, "run_words", run_words)
     monkeypatch.setattr(worker, "TIME", 0.2)
+    monkeypatch.setattr(worker, "FIRST", 0.2)
     monkeypatch.setattr(worker, "IDLE", 2)
     monkeypatch.setattr(harness, "cases", lambda *given: [b"good", b"bad", b"good"])
     monkeypatch.setattr(harness, "_smaller", lambda target, data, signature: data)
