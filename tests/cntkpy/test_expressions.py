@@ -40,7 +40,7 @@ DATA = {one: _data(one, np.random.default_rng(at)) for at, one in enumerate(LEAV
 
 
 class Arguments(NamedTuple):
-    """What operators take beside their operands; each takes some of it."""
+    """Arguments of operators, apart from their operands; each takes some of it."""
 
     axis: Any
     axes: Any

@@ -120,7 +120,7 @@ def test_what_is_no_output() -> None:
     both = C.combine([x + 1, x * 2])
     assert (both[-1], both[0:1]) == (both.outputs[1], both.outputs[:1])
     for key in (2, -3, "a"):
-        with pytest.raises(UserError, match="is no output of a function with 2 of them"):
+        with pytest.raises(UserError, match="is not an output of this function, which has 2"):
             both[key]
 
 

@@ -266,7 +266,7 @@ def _hand_out(listening: socket.socket, secret: bytes, size: int) -> SharedSums:
                     rank = _who(to, secret, missing)
                 except (_Stranger, OSError) as error:
                     log.warning(
-                        "WARNING: a process that is no worker of this run has connected to it and was turned away: "
+                        "WARNING: a process that is not a worker of this run has connected to it and was turned away: "
                         "%s. The run goes on.",
                         error,
                     )
@@ -282,7 +282,7 @@ def _hand_out(listening: socket.socket, secret: bytes, size: int) -> SharedSums:
 
 
 class _Stranger(Exception):
-    """A process that has connected is no worker that is waited for."""
+    """A process that has connected is not one of the missing workers."""
 
 
 def _who(to: socket.socket, secret: bytes, missing: set[int]) -> int:

@@ -169,7 +169,7 @@ def _script(value: ConfigValue, path: str, asked: Span | None) -> Document:
     return value_document(value)
 
 
-NAMES_ONLY = "load and run name sections: write run = net, and net = [ ... ] beside it; load = macros likewise"
+NAMES_ONLY = "load and run name sections: write run = net, and net = [ ... ] next to it; load = macros likewise"
 """The hint where `load` or `run` is the description itself, as a page of CNTK's manual has it."""
 
 

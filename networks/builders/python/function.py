@@ -698,7 +698,7 @@ class Function:
         """
         if len(self.roots) > 1:
             if not isinstance(key, slice) and not (is_whole(key) and -len(self.roots) <= key < len(self.roots)):
-                message = f"{shorten(repr(key))} is no output of a function with {len(self.roots)} of them"
+                message = f"{shorten(repr(key))} is not an output of this function, which has {len(self.roots)}"
                 raise UserError("BadIndex", message)
             return self.outputs[key]
         keys = key if isinstance(key, tuple) else (key,)

@@ -24,7 +24,7 @@ ONE_STEP = "#"
 
 @dataclass
 class Input:
-    """What an input is beside its shape.
+    """What an input is, apart from its shape.
 
     Args:
         sequence: whether its samples come in sequences.

@@ -164,7 +164,7 @@ def transpose(x: Operand, perm: Any = (1, 0), axis2: int | None = None, name: st
     wanted = [static_axis("transpose", one, rank) for one in perm]
     now = list(range(rank))
     if sorted(wanted) != now:
-        raise UserError("BadIndex", f"transpose: {tuple(perm)} is no order of the {rank} axes of the shape {x.shape}")
+        raise UserError("BadIndex", f"transpose: {tuple(perm)} is not a permutation of the {rank} axes of {x.shape}")
     result = x
     for at, axis in enumerate(wanted):
         found = now.index(axis)

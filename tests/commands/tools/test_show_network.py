@@ -84,7 +84,7 @@ def test_text_for_graphviz(cntkpy, tmp_path):
 
 
 def test_a_picture_leaves_other_files_alone(cntkpy, tmp_path, monkeypatch):
-    """`net.dot` beside `net.svg` is not the text of the picture, but a file of the user."""
+    """`net.dot` next to `net.svg` is not the text of the picture, but a file of the user."""
     words = ("plot", "--network", "m.cntk", "more", "--out", "net.svg")
     monkeypatch.setenv("PATH", str(tmp_path))
     got = cntkpy(*words, files={"m.cntk": CONFIG, "net.dot": "precious"})

@@ -293,7 +293,7 @@ def test_a_stranger_is_turned_away(
     assert (
         told
         == [
-            "WARNING: a process that is no worker of this run has connected to it and was turned away: "
+            "WARNING: a process that is not a worker of this run has connected to it and was turned away: "
             f"{why}. The run goes on."
         ]
         * 2

@@ -71,7 +71,7 @@ OPERATORS = {
     "reshape: a shape is made of whole numbers from 1 on": lambda: reshaping.reshape(x, "a"),
     r"one axis of \(-1, -1\) can be inferred, not 2": lambda: reshaping.reshape(image, (-1, -1)),
     r"transpose: there is no axis 5; the operand has the axes -3 to 2": lambda: reshaping.transpose(image, (0, 1, 5)),
-    r"\(0, 1, 1\) is no order of the 3 axes": lambda: reshaping.transpose(image, (0, 1, 1)),
+    r"\(0, 1, 1\) is not a permutation of the 3 axes": lambda: reshaping.transpose(image, (0, 1, 1)),
     "slice: a number of begin_index is a whole number, not 0.5": lambda: reshaping.slice(x, 0, 0.5, 2),
     "1.5 is no index": lambda: x[1.5],
     "None is no index": lambda: x[None],
