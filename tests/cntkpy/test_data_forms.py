@@ -294,6 +294,9 @@ ENTRIES: dict[str, Callable[[Kind, Any, Sequences | None], None]] = {
 }
 """Whatever takes data."""
 
+QUICK = ("eval", "forward", "Value.create", "grad", "train_minibatch", "test_minibatch")
+"""The entries that are tried by default; the others are `thorough`."""
+
 SPARSE_HAS_NONE = ("grad", "backward", "values for another function")
 """What sparse inputs do not have: gradients; and their values are dense."""
 
@@ -301,7 +304,9 @@ VALUES = ("Value.create", "asvalue", "MinibatchData", "training_session")
 """What makes a value of data; flags are another argument there."""
 
 
-@pytest.mark.parametrize("entry", ENTRIES)
+@pytest.mark.parametrize(
+    "entry", [one if one in QUICK else pytest.param(one, marks=pytest.mark.thorough) for one in ENTRIES]
+)
 def test_every_entry_reads_data_alike(entry: str) -> None:
     for name, (axes, shape, *sparse), data, expected in CASES:
         k, what = kind(axes, shape, *sparse), f"{entry}: {name}"

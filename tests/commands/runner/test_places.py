@@ -199,7 +199,14 @@ def test_commands_write_where_they_should(row: str, folder: Path, cntkpy) -> Non
     assert ((folder / "lines.cntk").read_text() != before) == (row == "format")
 
 
-CASES = [(row, place, one) for row in ROWS for place in ROWS[row].places for one in OBSTACLES]
+QUICK = (link, pipe)
+"""The obstacles that are tried by default; the others are `thorough`."""
+CASES = [
+    pytest.param(row, place, one, marks=[] if one in QUICK else pytest.mark.thorough)
+    for row in ROWS
+    for place in ROWS[row].places
+    for one in OBSTACLES
+]
 
 
 @pytest.mark.parametrize("row, place, obstacle", CASES, ids=lambda one: getattr(one, "__name__", one))
