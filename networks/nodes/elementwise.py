@@ -273,6 +273,7 @@ KINDS = [
         _broadcast_then(_power),
         "x^y; gradients y * x^(y-1), 0 where y = 0, and x^y * ln x, 0 where x = 0",
         example="h = ElementPower(Abs(x), Constant(1.5))",
+        gaps=1.0,
     ),
     _unary(
         "ElementFunction",
@@ -281,6 +282,7 @@ KINDS = [
         "",
         options=(Option("function", TEXT, "tan", "which one", tuple(FUNCTIONS)),),
         example="h = ElementFunction(x, function=sinh)",
+        gaps=0.0,
     ),
     _nary(
         "LogPlus",

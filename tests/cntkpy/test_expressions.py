@@ -225,6 +225,11 @@ def check_declared(function: Any, value: Any) -> None:
         assert value.shape == ((2,) if dynamic else ()) + function.shape
 
 
+def own_axes(function: C.Function) -> list[str]:
+    """The names of the dynamic axes; of those that an operator makes only what it calls them."""
+    return [axis.name.rpartition("/")[2] for axis in function.dynamic_axes]
+
+
 def check_expression(names: list[str], steps: Steps) -> None:
     leaves = [LEAVES[one] for one in names]
     known, good, refused = built(leaves, steps)
@@ -235,7 +240,7 @@ def check_expression(names: list[str], steps: Steps) -> None:
     replaced = C.combine([later[-1]]).clone("share", _given(later[-1], placeholders, leaves)).output
     data = {one: DATA[one] for one in known[-1].arguments}
     try:
-        assert (replaced.shape, replaced.dynamic_axes) == (known[-1].shape, known[-1].dynamic_axes)
+        assert (replaced.shape, own_axes(replaced)) == (known[-1].shape, own_axes(known[-1]))
         found = C.combine([known[-1], replaced]).eval(data)
     except UserError:  # sequences of which nothing is left, ...
         found = {}

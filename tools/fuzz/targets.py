@@ -174,7 +174,7 @@ TARGETS = (
                   "a.mfc": b"\x00\x00\x00\x03\x00\x01\x86\xa0\x00\x0c\x00\x09" + b"\x3f\x80\x00\x00" * 9}),
     Target("kaldi", "a.ark", _files("tools/fuzz/seeds/kaldi.ark"), (["convert", "-q", "a.ark", OUTPUT],)),
     Target("kaldi-text", "a.txt", _texts("a  [\n  1 2 3 \n  4 5.5 -6e-2 ]\nb [ inf nan 7 ]\n"), (["convert", "-q", "ark:a.txt", OUTPUT],), text=True),
-    Target("kaldi-script", "a.scp", _texts("a f.txt:2\nb f.txt:2[0:0,1:2]\n", "a f.txt:2\nc gunzip -c f.gz |\n"), (["convert", "-q", "scp:a.scp", OUTPUT],), text=True,
+    Target("kaldi-script", "a.scp", _texts("a f.txt:2\nb f.txt:2[0:0,0:2]\n", "a f.txt:2\nc gunzip -c f.gz |\n"), (["convert", "-q", "scp:a.scp", OUTPUT],), text=True,
            files={"f.txt": "u [ 1 2 3\n 4 5 6 ]\n"}),
     Target("kaldi-labels", "l.ark", _files("tools/fuzz/seeds/kaldi.ali", "tools/fuzz/seeds/kaldi.post"), (["convert", "-q", "ark:f.txt", "l.ark", OUTPUT],),
            {"f.txt": "a [ 1 2\n 4 5 ]\nb [ 1 2\n 3 4 ]\n"}),

@@ -268,7 +268,7 @@ def _hand_out(listening: socket.socket, secret: bytes, size: int) -> SharedSums:
                     log.warning(
                         "WARNING: a process that is not a worker of this run has connected to it and was turned away: "
                         "%s. The run goes on.",
-                        error,
+                        str(error),  # a record that is kept would keep the sockets of this call open
                     )
                     continue
                 own = [one for one in (*signals[rank], *more[rank]) if one is not None]

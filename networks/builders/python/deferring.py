@@ -69,7 +69,7 @@ def _has_shape(one: Function) -> bool:
 
 def _functions(given: Any) -> Iterator[Function]:
     """The functions among arguments."""
-    if isinstance(given, Applies) and not isinstance(given, Function):
+    if not isinstance(given, Function) and isinstance(given, Applies):  # a function is asked for no attribute
         given = given.of_placeholder()
     if isinstance(given, Function):
         yield from given.outputs
@@ -82,7 +82,7 @@ def _functions(given: Any) -> Iterator[Function]:
 
 def _replaced(given: Any, new: Mapping[NodeValue, NodeValue]) -> Any:
     """Arguments with other functions in the place of those that they name."""
-    if isinstance(given, Applies) and not isinstance(given, Function):
+    if not isinstance(given, Function) and isinstance(given, Applies):  # a function is asked for no attribute
         given = given.of_placeholder()
     if isinstance(given, Function):
         return Function(new.get(one, one) for one in given.roots)
