@@ -129,12 +129,16 @@ def _unwritable_of(command: Use) -> Iterator[Diagnostic]:
             written = name in OUTPUTS or (trains and name == "modelpath")
             if not written or not one.type.name.startswith("path"):
                 continue
-            try:
-                value = one.value(use.section)
-            except ConfigError:
-                continue
-            if value:
+            if value := _value(use, one):
                 yield from _unwritable(value, single=name != BEGINNING)
+
+
+def _value(use: Use, one: Parameter[Any]) -> Any:
+    """The value of a parameter; None where it is wrong, which is found where values are looked at."""
+    try:
+        return one.value(use.section)
+    except ConfigError:
+        return None
 
 
 def _unwritable_of_all(root: RootParameters, top: Use) -> Iterator[Diagnostic]:
@@ -255,11 +259,7 @@ def outputs(command: Use) -> Iterator[str]:
         for one in use.parameters():
             if _is_input(use, one) or one.type.is_section or not one.type.name.startswith(("path", "text")):
                 continue
-            try:
-                value = one.value(use.section)
-            except ConfigError:
-                continue
-            if value:
+            if value := _value(use, one):
                 yield os.path.normpath(str(value))
 
 
