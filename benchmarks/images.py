@@ -136,6 +136,7 @@ def main(argv: list[str] | None = None) -> None:
                     pictures += batch.size // (3 * TO * TO)
                 seconds[key].append(time.perf_counter() - begin)
                 assert pictures == len(paths)
+        print("## Images")
         print(
             f"{len(paths)} JPEG files of {SIDE} x {SIDE}, {os.cpu_count()} cores: Crop, Scale to {TO} x {TO}, "
             f"Transpose to float32, minibatches of {SIZE}, shuffled\n"

@@ -1,20 +1,8 @@
-"""Matrices of Kaldi archives of every kind, read one after the other, beside the package `kaldi_native_io`.
-
-    pip install kaldi_native_io
-    python benchmarks/kaldi.py [--utterances N] [--repeat N]
-    python benchmarks/kaldi.py --minibatches
-
-Prints a table in Markdown. Both are measured in the same run, in turns; medians, of processor time and of the ratios of
-each turn. With --minibatches, frames per second
-of a sweep of Kaldi2Reader in frame mode, beside HTKMLFReader on the same frames.
-"""
+"""Matrices of Kaldi tables of every kind, next to the package `kaldi_native_io` (rows of benchmarks/speech.py)."""
 
 from __future__ import annotations
 
-import argparse
-import os
 import statistics
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -79,68 +67,18 @@ def ratio(ours: list[tuple[float, float]], theirs: list[tuple[float, float]], wh
     return statistics.median(b[which] / a[which] for a, b in zip(ours, theirs, strict=True))
 
 
-def matrices(count: int, repeat: int) -> None:
-    """The table of archives."""
-    print("| table | MB | cntkpy, ms | kaldi_native_io, ms | ratio | ratio by the clock |\n|---|---|---|---|---|---|")
+def rows(count: int, repeat: int) -> list[str]:
+    """Rows of a table: MB of file per second of processor time, with the peer's and the median ratio of each round.
+
+    Raises:
+        ValueError: if the two read different values.
+    """
+    found = []
     for specifier in make_archives(count):
         if ours(specifier) != theirs(specifier):
-            raise SystemExit(f"{specifier}: the two read different values")
+            raise ValueError(f"{specifier}: the two read different values")
         a, b = in_turns(repeat, lambda one=specifier: ours(one), lambda one=specifier: theirs(one))
-        size = Path(specifier[4:]).with_suffix(".ark").stat().st_size / 1e6
-        times = [1e3 * statistics.median(cpu for cpu, _ in found) for found in (a, b)]
-        ratios = f"{ratio(a, b, 0):.2f} | {ratio(a, b, 1):.2f}"
-        print(f"| {specifier} | {size:.0f} | {times[0]:.0f} | {times[1]:.0f} | {ratios} |")
-
-
-def minibatches(count: int, repeat: int) -> None:
-    """Sweeps in frame mode, in random order, with a context window."""
-    from readers import create_reader
-    from readers.formats.htk.archive import write_archive
-    from readers.formats.kaldi.specifier import parse_write_specifier
-    from readers.formats.kaldi.write import open_writer
-
-    rng = np.random.default_rng(0)
-    rows = {f"u{i}": rng.standard_normal((rng.integers(200, 1000), DIM), np.float32) for i in range(count)}
-    write_archive("h.ark", ((f"{key}.fea", one) for key, one in rows.items()), "h.scp")
-    with open_writer(parse_write_specifier("ark,scp:k.ark,k.scp")) as file:
-        for key, one in rows.items():
-            file.write_matrix(key, one)
-    with open_writer(parse_write_specifier("ark:labels.ark")) as file:
-        for key, one in rows.items():
-            file.write_integers(key, np.zeros(len(one), np.int32))
-    Path("counts").write_text("".join(f"{key} {len(one)}\n" for key, one in rows.items()))
-    entries = (f'"*/{key}.lab"\n0 {len(one) * 100000} s 0\n.\n' for key, one in rows.items())
-    Path("l.mlf").write_text(f"#!MLF!#\n{''.join(entries)}")
-    window = f"dim={DIM};contextWindow=11"
-    texts = (
-        f"readerType=HTKMLFReader;x=[{window};scpFile=h.scp];y=[mlfFile=l.mlf;labelDim=2]",
-        f'readerType=Kaldi2Reader;x=[{window};scpFile=counts;rx="scp:k.scp"];y=[mlfFile="ark:labels.ark";labelDim=2]',
-    )
-
-    def sweep(text: str) -> None:
-        reader = create_reader(text)
-        reader.start_minibatch_loop(256, 0)
-        while reader.get_minibatch() is not None:
-            pass
-        reader.close()
-
-    htk, kaldi = in_turns(repeat, *(lambda text=text: sweep(text) for text in texts))
-    frames = sum(map(len, rows.values()))
-    htk, kaldi = (statistics.median(wall for _, wall in found) for found in (htk, kaldi))
-    print(f"HTKMLFReader {frames / htk:,.0f} frames/s, Kaldi2Reader {frames / kaldi:,.0f}, ratio {htk / kaldi:.2f}")
-
-
-def main() -> None:
-    """Parse the command line, and measure."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--utterances", type=int, default=1000)
-    parser.add_argument("--repeat", type=int, default=7)
-    parser.add_argument("--minibatches", action="store_true")
-    given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        os.chdir(folder)
-        (minibatches if given.minibatches else matrices)(given.utterances, given.repeat)
-
-
-if __name__ == "__main__":
-    main()
+        megabytes = Path(specifier[4:]).with_suffix(".ark").stat().st_size / 1e6
+        speeds = [megabytes / statistics.median(cpu for cpu, _ in times) for times in (a, b)]
+        found.append(f"| Kaldi, {specifier} | MB/s | {speeds[0]:,.0f} | {speeds[1]:,.0f} | {ratio(a, b, 0):.2f} |")
+    return found

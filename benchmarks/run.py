@@ -1,10 +1,11 @@
-"""Runs every benchmark of this folder and writes docs/benchmarks.md.
+"""Runs benchmarks and writes their tables into docs/benchmarks.md.
 
-    .venv/bin/python benchmarks/run.py [NAME...]
+    .venv/bin/python benchmarks/run.py             measure everything
+    .venv/bin/python benchmarks/run.py steps text  measure two; replace their sections of the page
 
-Every other file here that has a function `main()` measures and prints a piece of Markdown. Each runs in its own
-process, with the packages beside this folder, one after the other, so that none disturbs another. With names only those
-run, and nothing is written.
+Every other file of this folder that defines `main()` prints one section of Markdown: a heading, a line that says what
+the numbers are, a table. Each runs in its own process, one after the other. A section keeps its place on the page and
+gets the date of its measurement.
 """
 
 import argparse
@@ -19,15 +20,9 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 PAGE = HERE.parent / "docs" / "benchmarks.md"
 
-HEADER = """\
-# Benchmarks
-Measured by `python benchmarks/run.py` on {date}: {machine}.
-Peers run on the same machine, in the same process or one after the other.
-"""
-
 
 def machine() -> str:
-    """The machine in words."""
+    """The processor, number of cores, system and Python."""
     model = platform.processor() or platform.machine()
     info = Path("/proc/cpuinfo")
     if info.is_file() and (found := re.search(r"^model name\s*:\s*(.*)$", info.read_text(), re.MULTILINE)):
@@ -36,7 +31,7 @@ def machine() -> str:
 
 
 def names() -> list[str]:
-    """The benchmarks: files of this folder which define `main`."""
+    """The benchmarks: files of this folder that define `main`."""
     return sorted(
         path.stem
         for path in HERE.glob("*.py")
@@ -45,29 +40,38 @@ def names() -> list[str]:
 
 
 def run(name: str) -> str:
-    """Run one benchmark in its own process; return its Markdown."""
+    """Run one benchmark in its own process; return its section.
+
+    Raises:
+        SystemExit: if the benchmark fails; its error is printed before.
+    """
     command = [sys.executable, str(HERE / f"{name}.py")]
     environment = os.environ | {"PYTHONPATH": str(HERE.parent)}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    text = done.stdout.strip()
     if done.returncode:
         sys.stderr.write(done.stderr)
-        text += f"\n\nfailed with exit status {done.returncode}"
-    return text if text.startswith("#") else f"## {name}\n{text}"
+        raise SystemExit(f"benchmarks/{name}.py failed with exit status {done.returncode}")
+    heading, _, table = done.stdout.strip().partition("\n")
+    return f"{heading}\n`python benchmarks/{name}.py`, {time.strftime('%Y-%m-%d')}, {machine()}.\n{table.strip()}\n"
+
+
+def replaced(page: str, section: str) -> str:
+    """Return the page with the section of the same heading replaced, or with the section at its end."""
+    heading = re.escape(section.partition("\n")[0])
+    old = re.compile(rf"^{heading}\n.*?(?=^## |\Z)", re.MULTILINE | re.DOTALL)
+    if old.search(page):
+        return old.sub(lambda _: section + "\n", page, count=1).rstrip("\n") + "\n"
+    return f"{page.rstrip()}\n\n{section}"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", metavar="NAME", help="benchmarks to run; all, if none is named")
-    chosen = parser.parse_args().names
-    parts = []
-    for name in chosen or names():
+    parser.add_argument("names", nargs="*", metavar="NAME", help="benchmarks to run (default: all)")
+    for name in parser.parse_args().names or names():
         print(f"running {name} ...", file=sys.stderr, flush=True)
-        parts.append(run(name))
-        print(parts[-1], end="\n\n", flush=True)
-    if not chosen:
-        header = HEADER.format(date=time.strftime("%Y-%m-%d"), machine=machine())
-        PAGE.write_text(header + "\n" + "\n\n".join(parts) + "\n", encoding="utf-8")
+        section = run(name)
+        print(section, flush=True)
+        PAGE.write_text(replaced(PAGE.read_text(encoding="utf-8"), section), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,18 +1,18 @@
-"""Frames per second of HTK features to minibatches of 256 with a context window of 11 frames, beside plain NumPy.
+"""Speech data: HTK features with labels to minibatches of 256 windows of 11 frames, and matrices of Kaldi tables.
 
-    python benchmarks/speech.py [--frames N] [--repeat N]
+    python benchmarks/speech.py [--frames N] [--utterances N] [--repeat N]
     python benchmarks/speech.py --memory GIGABYTES
 
-Prints a table in Markdown. The plain loop reads the archive with numpy.fromfile, repeats the edges of utterances, and
-takes 256 shuffled windows at a time out of a strided view, with their labels as one-hot vectors. Both are measured in
-the same run, in turns; medians. With --memory, the memory of the process while it reads a large archive in shuffled
-order, once through.
+The peer of the first is a loop in NumPy: it reads the archive with numpy.fromfile, repeats the edges of utterances, and
+takes 256 shuffled windows at a time out of a strided view, with their labels as one-hot vectors. With --memory: the
+memory of the process during one shuffled sweep over a large archive.
 """
 
 from __future__ import annotations
 
 import argparse
 import itertools
+import os
 import statistics
 import tempfile
 import time
@@ -20,9 +20,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import kaldi
 import numpy as np
 
 DIM, SIDE, STATES, SIZE = 33, 5, 132, 256
+PEER = "numpy.fromfile and strides, shuffled"
 
 
 def make_data(folder: Path, frames: int) -> np.ndarray:
@@ -122,21 +124,23 @@ def main(argv: list[str] | None = None) -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--frames", type=int, default=1_000_000, help="frames of the archive")
+    parser.add_argument("--utterances", type=int, default=1000, help="utterances of each Kaldi table")
     parser.add_argument("--repeat", type=int, default=5, help="measurements, of which the median is taken")
     parser.add_argument("--memory", type=float, default=0, metavar="GIGABYTES", help="see above")
     arguments = parser.parse_args(argv)
     if arguments.memory:
         memory(int(arguments.memory * 2**30 / DIM / 4))
         return
+    table: list[str] = []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         lengths = make_data(folder, arguments.frames)
         calls: dict[str, tuple[Callable[..., None], tuple[object, ...]]] = {
-            "numpy.fromfile and strides, shuffled": (plain, (lengths,)),
-            "composite reader, shuffled": (ours, ("composite", True)),
-            "composite reader, in order": (ours, ("composite", False)),
-            "HTKMLFReader, shuffled": (ours, ("old", True)),
-            "HTKMLFReader, in order": (ours, ("old", False)),
+            PEER: (plain, (lengths,)),
+            "HTK, composite reader, shuffled": (ours, ("composite", True)),
+            "HTK, composite reader, in order": (ours, ("composite", False)),
+            "HTK, HTKMLFReader, shuffled": (ours, ("old", True)),
+            "HTK, HTKMLFReader, in order": (ours, ("old", False)),
         }
         whole: dict[str, list[float]] = {key: [] for key in calls}
         loop: dict[str, list[float]] = {key: [] for key in calls}
@@ -146,18 +150,24 @@ def main(argv: list[str] | None = None) -> None:
                 call(folder, *given, loop[key])
                 whole[key].append(time.perf_counter() - begin)
         total = int(lengths.sum())
-        print(
-            f"{total} frames of {DIM} values, {2 * SIDE} neighbours, labels of {STATES} states, minibatches of {SIZE}\n"
-        )
-        print("| | frames/s, reading | / NumPy | frames/s, with opening | / NumPy |")
-        print("|---|---:|---:|---:|---:|")
-        base = [statistics.median(next(iter(times.values()))[1:]) for times in (loop, whole)]
+        base = statistics.median(whole[PEER][1:])
         for key in calls:
-            cells = []
-            for times, first in ((loop, base[0]), (whole, base[1])):
-                seconds = statistics.median(times[key][1:])
-                cells.append(f"{total / seconds:,.0f} | {first / seconds:.2f}")
-            print(f"| {key} | {' | '.join(cells)} |")
+            seconds = statistics.median(whole[key][1:])
+            if key != PEER:
+                table.append(
+                    f"| {key} | frames/s | {total / seconds:,.0f} | {total / base:,.0f} | {base / seconds:.2f} |"
+                )
+        os.chdir(folder)
+        table += kaldi.rows(arguments.utterances, arguments.repeat)
+        os.chdir("/")
+    print("## Speech")
+    print(
+        f"{total:,} frames of {DIM} values, {2 * SIDE} neighbours, labels of {STATES} states, minibatches of {SIZE}, "
+        f"from opening the files on, next to a loop in NumPy; matrices of {arguments.utterances:,} utterances next to "
+        "`kaldi_native_io`.\n"
+    )
+    print("| data | | cntkpy | peer | / peer |\n|---|---|---:|---:|---:|")
+    print("\n".join(table))
 
 
 if __name__ == "__main__":

@@ -1,25 +1,25 @@
-"""Reading speed of text format, from file to minibatches of 256, beside numpy.fromstring and pandas.read_csv.
+"""Reading speed of text formats, from file to minibatches of 256, next to numpy.fromstring.
 
     python benchmarks/text.py [--size MB] [--repeat N] [--memory MB]
 
-Prints tables in Markdown. All columns of a row are measured in the same run, in turns, and are medians. "Two threads"
-is multiThreadedDeserialization on a machine of two cores; the peers read the same numbers without names, on one thread.
+All columns of a row are measured in the same run, in turns, and are medians. "Two threads" is
+multiThreadedDeserialization on a machine of two cores; the peer reads the same numbers without names, on one thread.
 """
 
 from __future__ import annotations
 
 import argparse
-import statistics
+import functools
 import subprocess
 import sys
 import tempfile
-import time
 import warnings
 from collections.abc import Callable
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
+import uci
+from uci import timed
 
 
 def dense_integers(rng: np.random.Generator, size: int) -> str:
@@ -65,19 +65,6 @@ def short_sequences(rng: np.random.Generator, size: int) -> str:
     return "".join(lines)
 
 
-COLUMNS = (
-    "index",
-    "order",
-    "order cpu",
-    "two",
-    "two cpu",
-    "ratio",
-    "shuffled",
-    "shuffled cpu",
-    "numpy",
-    "of numpy",
-    "pandas",
-)
 DENSE = "[dim={};format=dense]"
 SPARSE = "[dim={};format=sparse]"
 DATA: list[tuple[str, Callable[[np.random.Generator, int], str], str, tuple[str, ...]]] = [
@@ -111,13 +98,6 @@ def read(path: Path, inputs: str, *, randomize: bool = False, prefetch: bool = F
     while reader.get_minibatch() is not None:
         pass
     reader.close()
-
-
-def by_pandas(path: Path) -> None:
-    """The same numbers as columns."""
-    import pandas  # type: ignore[import-not-found]
-
-    pandas.read_csv(path, sep=" ", header=None, dtype=np.float32).to_numpy()
 
 
 PEAK = """
@@ -159,22 +139,6 @@ def memory(path: Path, megabytes: int) -> None:
         print(f"| {name} | {seconds} | {cpu} | {megabytes / float(seconds):.0f} | {', '.join(peaks)} |", flush=True)
 
 
-def timed(calls: dict[str, Callable[[], object]], repeat: int) -> dict[str, float]:
-    """Median seconds of each call, the calls taking turns; the first round is not counted.
-
-    "NAME cpu" is processor time, which other programs on the machine disturb less.
-    """
-    times: dict[str, list[float]] = {name: [] for name in calls}
-    for turn in range(repeat + 1):
-        for name, call in calls.items():
-            begin, cpu = time.perf_counter(), time.process_time()
-            call()
-            if turn:
-                times[name].append(time.perf_counter() - begin)
-                times.setdefault(f"{name} cpu", []).append(time.process_time() - cpu)
-    return {name: statistics.median(found) for name, found in times.items()}
-
-
 def main(argv: list[str] | None = None) -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -183,23 +147,9 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--repeat", type=int, default=9, help="measurements, of which the median is taken")
     arguments = parser.parse_args(argv)
     rng = np.random.default_rng(1)
-    print("## Text format\nMB of file per second, minibatches of 256, float\n")
-    head = [
-        "data",
-        "index",
-        "file order",
-        "per CPU second",
-        "two threads",
-        "per CPU second",
-        "ratio",
-        "shuffled",
-        "per CPU second",
-        "numpy",
-        "of numpy",
-        "pandas",
-    ]
-    print("| " + " | ".join(head) + " |")
-    print("|---|" + "---:|" * (len(head) - 1))
+    print("## Text formats\nMB of file per second, minibatches of 256, float; of UCI also from the binary cache.\n")
+    print("| data | file order | shuffled | two threads | / one | numpy.fromstring | / numpy |")
+    print("|---|---:|---:|---:|---:|---:|---:|")
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for name, make, inputs, tags in DATA:
@@ -207,29 +157,20 @@ def main(argv: list[str] | None = None) -> None:
             path = Path(folder) / "data.ctf"
             path.write_text(text)
             calls: dict[str, Callable[[], object]] = {
-                "index": lambda path=path: index(path),
                 "order": lambda path=path, inputs=inputs: read(path, inputs),
-                "two": lambda path=path, inputs=inputs: read(path, inputs, prefetch=True, threads=True),
                 "shuffled": lambda path=path, inputs=inputs: read(path, inputs, randomize=True),
+                "two threads": lambda path=path, inputs=inputs: read(path, inputs, prefetch=True, threads=True),
             }
-            bare = text
-            for tag in tags:
-                bare = bare.replace(tag, "")
             if tags:
+                bare = functools.reduce(lambda left, tag: left.replace(tag, ""), tags, text)
                 calls["numpy"] = lambda bare=bare: np.fromstring(bare, sep=" ", dtype=np.float32)
-                plain = path.with_suffix(".csv")
-                plain.write_text("".join(" ".join(line.split()) + "\n" for line in bare.splitlines()))
-                if find_spec("pandas"):
-                    calls["pandas"] = lambda plain=plain: by_pandas(plain)
             seconds = timed(calls, arguments.repeat)
-            speed = {key: len(text) / 1e6 / value for key, value in seconds.items()}
-            ratio = {"ratio": seconds["order"] / seconds["two"]}
+            cells = [f"{len(text) / 1e6 / seconds[key]:,.0f}" for key in ("order", "shuffled", "two threads")]
+            cells.append(f"{seconds['order'] / seconds['two threads']:.1f}")
             if tags:
-                ratio["of numpy"] = seconds["numpy"] / seconds["order"]
-            cells = [
-                f"{speed[key]:.0f}" if key in speed else f"{ratio[key]:.1f}" if key in ratio else "" for key in COLUMNS
-            ]
-            print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
+                cells += [f"{len(text) / 1e6 / seconds['numpy']:,.0f}", f"{seconds['numpy'] / seconds['order']:.1f}"]
+            print(f"| CTF, {name} | {' | '.join(cells + [''] * (6 - len(cells)))} |", flush=True)
+        print("\n".join(uci.rows(arguments.size, arguments.repeat)))
         if arguments.memory:
             memory(Path(folder) / "large.ctf", arguments.memory)
 

@@ -11,14 +11,11 @@ ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "benchmarks"
 SMALLEST = {
     "images": "--pictures 64 --repeat 1",
-    "kaldi": "--utterances 5 --repeat 1",
     "language": "--words 2000",
-    "python_training": "--epochs 1 --rounds 1",
-    "speech": "--frames 5000 --repeat 1",
+    "speech": "--frames 5000 --utterances 5 --repeat 1",
     "startup": "",
     "text": "--size 1 --repeat 1",
-    "training": "--rounds 1",
-    "uci": "--size 1 --repeat 1 --large 1",
+    "training": "--epochs 1 --rounds 1",
 }
 """What is not here takes minutes, has limits for a quiet machine, or needs PyTorch or an accelerator."""
 
@@ -33,8 +30,8 @@ def test_no_benchmark_has_the_name_of_a_package() -> None:
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", SMALLEST)
 def test_a_benchmark_runs(name: str, tmp_path: Path) -> None:
-    if name == "kaldi":
-        pytest.importorskip("kaldi_native_io")
+    if name == "speech" and sys.version_info >= (3, 14):
+        pytest.skip("kaldi_native_io has no wheel for this Python")
     words = [sys.executable, str(FOLDER / f"{name}.py"), *SMALLEST[name].split()]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)

@@ -86,3 +86,9 @@ def test_the_command_names_what_is_old() -> None:
         [sys.executable, "-m", "tools.docs", "--help"], cwd=ROOT, capture_output=True, text=True, check=True
     )
     assert "--check" in done.stdout
+
+
+def test_every_decision_is_listed() -> None:
+    folder = ROOT / "docs" / "decisions"
+    listed = re.findall(r"\]\((\S+\.md)\)", (folder / "README.md").read_text(encoding="utf-8"))
+    assert listed == sorted(path.name for path in folder.glob("2*.md"))
