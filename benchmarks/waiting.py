@@ -114,7 +114,7 @@ def main() -> str:
             "## Waiting",
             'Whole processes; processor time as a multiple of `python -c "import jax, jax.numpy as n; n.zeros(1)+1"`'
             f" (which has {alone:.0f} MB), measured in turns. First: with empty caches. "
-            f"Training {DIM:,} x {HIDDEN} weights on sparse data has a peak memory of {sparse:.2f} times the parameters.",
+            f"Training {DIM:,} x {HIDDEN} weights on sparse data peaks at {sparse:.2f} times the parameters.",
             "",
             "| run | first | again | first, peak MB | again, peak MB |",
             "|---|---:|---:|---:|---:|",
