@@ -293,10 +293,7 @@ def _failure(error: Exception) -> int:
 
 def main(words: list[str] | None = None) -> int:
     """Entry point of the console command: `sys.exit(main())`."""
-    status = _ended_by_signals(sys.argv[1:]) if words is None else _status(words)
-    if words is None and (beside := sys.modules.get("networks.compile.beside")) is not None:
-        beside.leave(status)
-    return status
+    return _ended_by_signals(sys.argv[1:]) if words is None else _status(words)
 
 
 def _ended_by_signals(words: list[str]) -> int:

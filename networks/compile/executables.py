@@ -5,8 +5,6 @@ its machine code is kept in a folder of caches. The key is a digest of the netwo
 shapes and types of the arguments, the sources of this package, the versions of JAX, its settings, and the processor.
 What cannot be described is not kept, and compiled as always.
 
-Where cores are free, programs that are needed soon are read back or compiled in threads of their own.
-
 A program of several processes is kept by each of them: JAX itself keeps only those of the first. A function of the
 process that it calls (`jax.ffi`) it has by name, and XLA looks for it when the program is read back: where nothing is
 registered by that name, the program cannot be used.
@@ -27,7 +25,6 @@ import platform
 import sys
 import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
-from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from itertools import takewhile
@@ -40,8 +37,6 @@ import numpy as np
 from cntk_config.base.cache_folders import is_private
 from cntk_config.base.writing import atomic_write
 from networks.arrays.lazy import cache_folder, jax
-from networks.compile import beside
-from networks.compile.give_back import give_back
 from networks.graph.network import Network, Node
 
 log = logging.getLogger("cntkpy.networks")
@@ -58,14 +53,15 @@ FOLDER, SUFFIX = "programs", ".program"
 KEPT, JITTED = "kept_program", "program"
 """Names of programs; JAX's own cache, where the names count, must never have one of the first."""
 
-PATIENCE = 5.0
-"""Seconds of compiling after which the log says so."""
+SLOW_COMPILE_SECONDS = 5.0
+"""Compiling is logged if it takes longer."""
 
-NEVER = 1e9
-"""Seconds; JAX keeps programs which took longer to compile."""
+NEVER_SECONDS = 1e9
+"""JAX's own cache keeps only programs that took longer to compile."""
 
-_tracing = threading.Lock()
-"""Programs are traced and lowered one at a time: all in Python."""
+
+_setting_lock = threading.Lock()
+"""Held while JAX's settings are changed: they are those of the whole process."""
 
 
 class Unknown(Exception):
@@ -82,7 +78,6 @@ class Program:
         static: the last so many arguments are no arrays, but hashable values that the program is compiled for.
         devices: all on which its arrays lie, those of other processes included; none: the first of this process.
         describe: says of arguments, in a few words, what is computed with them.
-        stop: whether the run should end, asked while a program is waited for.
     """
 
     def __init__(
@@ -93,12 +88,10 @@ class Program:
         static: int = 0,
         devices: Sequence[Any] = (),
         describe: Callable[..., str] = lambda *arguments: "",
-        stop: Callable[[], bool] = lambda: False,
     ) -> None:
         self._function, self._identity, self._donate, self._static = function, identity, donate, static
-        self._devices, self._describe, self._stop = tuple(devices), describe, stop
+        self._devices, self._describe = tuple(devices), describe
         self._compiled: dict[Any, Callable[..., Any]] = {}
-        self._begun: dict[Any, Future[Callable[..., Any]]] = {}
         self._digest = ""
 
     @property
@@ -106,28 +99,13 @@ class Program:
         """How many shapes of arguments there were so far."""
         return len(self._compiled)
 
-    @property
-    def expects(self) -> bool:
-        """Whether a core is free to find beside what is needed soon; on the processor and in one process only."""
-        if self._devices or not beside.is_worth():
-            return False
-        return jax.process_count() == 1 and _device().platform == "cpu"
-
     def __call__(self, *arguments: Any) -> Any:
-        """The results for these arguments.
-
-        Raises:
-            Stopped: the run should end, and another thread is still compiling what is needed.
-        """
+        """The results for these arguments."""
         leaves, tree, static = self._flat(arguments)
         return self._found(arguments, leaves, tree, static)(leaves)
 
     def find(self, *arguments: Any) -> None:
-        """Have what computes with such arguments before they take memory: their shapes do, too.
-
-        Raises:
-            Stopped: as a call.
-        """
+        """Compile for arguments of these shapes before the arguments themselves take memory."""
         self._found(arguments, *self._flat(arguments))
 
     def _found(
@@ -137,31 +115,10 @@ class Program:
         key = (tree, static, tuple(_kind(leaf) for leaf in leaves))
         compiled = self._compiled.get(key)
         if compiled is None:
-            begun = self._begun.get(key)
-            compiled = None if begun is None else beside.awaited(begun, self._stop)
-            if compiled is None:
-                path = self._path(leaves, tree, static)
-                compiled = self._find(
-                    path, self._told_of(arguments, key), self._donated(arguments), leaves, tree, static
-                )
+            path, reason = self._path(leaves, tree, static), self._reason(arguments)
+            compiled = self._find(path, reason, self._donated(arguments), leaves, tree, static)
             self._compiled[key] = compiled
         return compiled
-
-    def expect(self, *arguments: Any) -> None:
-        """Have a thread find what computes with such arguments, which are needed soon; these are not used up.
-
-        Nothing is done where not `expects`, and of what is not kept.
-        """
-        if not self.expects:
-            return
-        leaves, tree, static = self._flat(arguments)
-        key = (tree, static, tuple(_kind(leaf) for leaf in leaves))
-        path = self._path(leaves, tree, static)
-        if path is None or key in self._compiled or key in self._begun:
-            return
-        like = [_like(leaf) for leaf in leaves]
-        told, donated = self._told_of(arguments, key), self._donated(arguments)
-        self._begun[key] = beside.begin(lambda: self._find(path, told, donated, like, tree, static))
 
     def lower(self, *arguments: Any) -> Any:
         """As the method of `jax.jit`."""
@@ -177,10 +134,9 @@ class Program:
         """How many arrays are taken over."""
         return len(jax.tree.leaves(arguments[: self._donate]))
 
-    def _told_of(self, arguments: tuple[Any, ...], key: Any) -> str:
-        """What the log says if compiling for these arguments takes long."""
-        count = len(self._compiled.keys() | self._begun.keys() | {key})
-        text = f"for a new shape of minibatches ({count} so far)"
+    def _reason(self, arguments: tuple[Any, ...]) -> str:
+        """Why a program is compiled, for the log."""
+        text = f"for a new shape of minibatches ({len(self._compiled) + 1} so far)"
         return ": ".join(filter(None, (text, self._describe(*arguments))))
 
     def _jit(self, donated: int, tree: Any, static: tuple[Any, ...], name: str) -> tuple[Any, list[Any]]:
@@ -196,7 +152,7 @@ class Program:
         return jax.jit(program, donate_argnums=tuple(range(donated))), trees
 
     def _find(
-        self, path: Path | None, told: str, donated: int, leaves: list[Any], tree: Any, static: tuple[Any, ...]
+        self, path: Path | None, reason: str, donated: int, leaves: list[Any], tree: Any, static: tuple[Any, ...]
     ) -> Callable[[list[Any]], Any]:
         """What computes these shapes: read back, or compiled and kept."""
         if path is None:
@@ -204,19 +160,18 @@ class Program:
             return lambda leaves: _in_form(compiled(*leaves), trees[0])
         found = _read(path, len(leaves), self._devices or (_device(),))
         if found is None:
-            found = self._made(told, donated, leaves, tree, static)
+            found = self._made(reason, donated, leaves, tree, static)
             _write(path, *found)
-        give_back(sum(_bytes(leaf) for leaf in leaves))
         program, result = found
         return lambda leaves: _in_form(program(*leaves), result)
 
-    def _made(self, told: str, donated: int, leaves: list[Any], tree: Any, static: tuple[Any, ...]) -> tuple[Any, Any]:
-        """A program and the tree of its results; nothing else of what compiling needs is left."""
+    def _made(
+        self, reason: str, donated: int, leaves: list[Any], tree: Any, static: tuple[Any, ...]
+    ) -> tuple[Any, Any]:
+        """A compiled program and the tree of its results."""
         jitted, trees = self._jit(donated, tree, static, KEPT)
-        with _told(told), _not_kept_by_jax:
-            with _tracing:
-                lowered = jitted.lower(*leaves)
-            return lowered.compile(), trees[0]
+        with _logged_if_slow(reason), _not_kept_by_jax():
+            return jitted.lower(*leaves).compile(), trees[0]
 
     def _path(self, leaves: list[Any], tree: Any, static: tuple[Any, ...]) -> Path | None:
         """Where the program is kept; None: it is not."""
@@ -249,20 +204,6 @@ def _kind(leaf: Any) -> Any:
         # Not the type that JAX gives it: what a program gives that was read back has another since JAX 0.12.
         return leaf.shape, leaf.dtype, leaf.weak_type
     return leaf.__class__
-
-
-def _like(leaf: Any) -> Any:
-    """What is compiled for in place of an argument, whose memory it does not hold."""
-    if _of_numpy(leaf):
-        return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype)
-    if isinstance(leaf, jax.Array):
-        return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, weak_type=leaf.weak_type)
-    return leaf
-
-
-def _bytes(leaf: Any) -> int:
-    """Memory of an argument; of a number, none."""
-    return leaf.size * leaf.dtype.itemsize if hasattr(leaf, "dtype") else 0
 
 
 def _of_numpy(leaf: Any) -> bool:
@@ -406,9 +347,9 @@ def _processor() -> list[Any]:
 
 
 @contextmanager
-def _told(what: str) -> Generator[None]:
-    """Say what is compiled, if it takes long."""
-    timer = threading.Timer(PATIENCE, log.info, ("INFO: Compiling the network %s.", what))
+def _logged_if_slow(reason: str) -> Generator[None]:
+    """Log that the network is compiled if that takes longer than `SLOW_COMPILE_SECONDS`."""
+    timer = threading.Timer(SLOW_COMPILE_SECONDS, log.info, ("INFO: Compiling the network %s.", reason))
     timer.daemon = True
     timer.start()
     try:
@@ -420,32 +361,17 @@ def _told(what: str) -> Generator[None]:
 # ---- files
 
 
-class _NotKeptByJax:
-    """JAX itself does not keep what is compiled here: what it has read back it cannot write again.
-
-    The setting is one of the whole process, so that the last thread that compiles puts it back.
-    """
-
+@contextmanager
+def _not_kept_by_jax() -> Generator[None]:
+    """Keep JAX from writing the program to its own cache: what JAX has read back it cannot serialise again."""
     name = "jax_persistent_cache_min_compile_time_secs"
-
-    def __init__(self) -> None:
-        self._lock, self._inside, self._before = threading.Lock(), 0, 0.0
-
-    def __enter__(self) -> None:
-        with self._lock:
-            if not self._inside:
-                self._before = jax.config.values[self.name]
-                jax.config.update(self.name, NEVER)
-            self._inside += 1
-
-    def __exit__(self, *_: object) -> None:
-        with self._lock:
-            self._inside -= 1
-            if not self._inside:
-                jax.config.update(self.name, self._before)
-
-
-_not_kept_by_jax = _NotKeptByJax()
+    with _setting_lock:
+        before = jax.config.values[name]
+        jax.config.update(name, NEVER_SECONDS)
+        try:
+            yield
+        finally:
+            jax.config.update(name, before)
 
 
 def _write(path: Path, compiled: Any, result: Any) -> None:

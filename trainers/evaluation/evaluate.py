@@ -114,7 +114,6 @@ def evaluate(
         evaluator = Evaluator(network, nodes, callbacks=callbacks, trace_level=trace_level)
     else:
         evaluator.load()
-    evaluator.stop = stop
     batcher = evaluator.batcher(minibatch_size, 1 if evaluator.callbacks else CAPACITY)
     if group is not None:
         batcher = SharedBatcher.like(batcher, group)

@@ -1,6 +1,6 @@
 """The compiled part of evaluation: many minibatches per call, one compilation per padded shape."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -38,7 +38,6 @@ class Evaluator:
         summed: give the sum of every node over a minibatch; otherwise the values of every minibatch.
         callbacks: told of every stack before it is evaluated; stacks must then be of one minibatch.
         trace_level: from 2 on, every compilation is logged.
-        stop: whether the run should end, asked while a program is waited for.
     """
 
     network: ValidatedNetwork
@@ -46,7 +45,6 @@ class Evaluator:
     summed: bool = True
     callbacks: Sequence[Callback] = ()
     trace_level: int = 0
-    stop: Callable[[], bool] = lambda: False
 
     def __post_init__(self) -> None:
         self._function = compile_network(self.network, [node.name for node in self.nodes])
@@ -56,7 +54,6 @@ class Evaluator:
             self._run,
             (self.network, names, self.summed),
             describe=_in_words,
-            stop=lambda: self.stop(),
         )
         self.shapes = Shapes()
         self.load()
@@ -89,7 +86,6 @@ class Evaluator:
         }
         # Its data are the same each time, so that what was looked at needs no other shape; nothing waits for its start.
         more |= {"ahead": FARTHEST, "hurries": False}
-        more["expect"] = self._expect if self._compiled.expects else None
         return Batcher.of(self.network, self.nodes, minibatch_size, **more)
 
     def run(self, stack: Stack) -> Any:
@@ -104,10 +100,6 @@ class Evaluator:
         self._state, result = self._compiled(self._parameters, self._state, lend(stack.batch), len(stack.minibatches))
         check_sequences(self.network, self._state)
         return result
-
-    def _expect(self, stack: Stack) -> None:
-        """A stack of this shape comes soon."""
-        self._compiled.expect(self._parameters, self._state, lend(stack.batch), 0)
 
     def _run(self, parameters: dict[str, Array], state: dict[str, Array], batches: Any, count: Array) -> Any:
         def evaluate(state: dict[str, Array], k: Array) -> Any:

@@ -179,7 +179,7 @@ def train_epoch(
         trainer.forget()
     at = position or Position.start(trainer.nodes)
     one_by_one = view.perf or bool(trainer.callbacks)
-    batcher = trainer.batcher(size, 1 if one_by_one else CAPACITY, epoch=settings)
+    batcher = trainer.batcher(size, 1 if one_by_one else CAPACITY)
     waiting: list[Callable[[], None]] = []
 
     def collected() -> Position:

@@ -168,7 +168,6 @@ class Training:
             p.trace_level,
             self.parallel.alone,
             frames=max(size for start, size in sizes if start < max(1, self.epochs)),
-            stop=lambda: self.stop(),
         )
         if self.start:
             self._resume()

@@ -153,7 +153,6 @@ class SharedBatcher(Batcher):
         values: dict[str, Any] = {one.name: getattr(batcher, one.name) for one in fields(Batcher)}
         values["minibatch_size"] = -(-batcher.minibatch_size // group.communicator.size)
         values["hurries"] = False  # all workers plan for the same minibatches, whatever their clocks say
-        values["expect"] = None
         return cls(**values, group=group, ends=ends, levels=levels)
 
     def stacks(self, source: Iterator[Minibatch], is_due: Callable[[int], bool]) -> Iterator[Stack]:

@@ -146,8 +146,6 @@ class Batcher:
         weights: elements of the network's parameters.
         frames: the most samples of a minibatch in any epoch. Those of single frames are padded to as many where the
             network is so small that this takes less time than it saves, a program for each size of minibatches.
-        expect: told of shapes that are planned, by stacks without minibatches, in the order in which they come; not
-            where sequences are cut into pieces.
     """
 
     nodes: Sequence[Node]
@@ -163,7 +161,6 @@ class Batcher:
     hurries: bool = True
     weights: float = math.inf
     frames: int = 0
-    expect: Callable[[Stack], None] | None = None
 
     def __post_init__(self) -> None:
         self._dtype = np.dtype(np.float64 if self.precision == "double" else np.float32)
@@ -281,20 +278,10 @@ class Batcher:
             worth = self._worth(seen.shapes) if ended else WORTH
             stay = truncated(one)
             self.shapes.plan(seen.shapes, self.minibatch_size, slots_stay=stay, count=self.planned, worth=worth)
-            if not stay:
-                self._expect(seen.shapes)
             while held:
                 yield held.popleft()
             if failure is not None:
                 raise failure
-
-    def _expect(self, own: Sequence[Shape]) -> None:
-        """Tell what minibatches of these shapes are padded to; a single shape is needed at once."""
-        if self.expect is None:
-            return
-        shapes = dict.fromkeys(self.shapes.fit(one, self.minibatch_size) for one in dict.fromkeys(own))
-        for shape in shapes if len(shapes) > 1 else ():
-            self.expect(self._stack([], shape, self._capacity(shape)))
 
     def _worth(self, shapes: Sequence[Shape]) -> float:
         """What a program less is worth where these are the shapes of all minibatches, see `plan`."""

@@ -200,7 +200,6 @@ class Trainer:
         strategy: how the devices train together.
         groups: of parameters with an update rule of their own, that rule.
         frames: the most samples of a minibatch in any epoch, see `Batcher`.
-        stop: whether the run should end, asked while a program is waited for.
     """
 
     network: ValidatedNetwork
@@ -213,7 +212,6 @@ class Trainer:
     strategy: Strategy = field(default_factory=SingleDevice)
     groups: dict[str, Group] = field(default_factory=dict[str, Group])
     frames: int = 0
-    stop: Callable[[], bool] = lambda: False
 
     def __post_init__(self) -> None:
         names = [node.name for node in self.nodes]
@@ -249,7 +247,6 @@ class Trainer:
                 static=1,
                 devices=strategy.devices,
                 describe=_in_words,
-                stop=lambda: self.stop(),
             )
         self._compiled = self._programs[strategy]
         self.load(update_state)
@@ -326,13 +323,10 @@ class Trainer:
         minibatch_size: int,
         capacity: int = CAPACITY,
         planned: int = PLANNED,
-        epoch: EpochSettings | None = None,
     ) -> Batcher:
-        """What pads and stacks the minibatches for this trainer, see `Batcher`; `epoch`: all are trained on in it."""
+        """What pads and stacks the minibatches for this trainer, see `Batcher`."""
         like = self._batcher
         more: dict[str, Any] = {"shapes": self.shapes, "capacity": capacity, "planned": min(planned, like.planned)}
-        if epoch is not None and self.targets is None and self._compiled.expects:
-            more["expect"] = partial(self._expect, epoch)
         return self.strategy.batcher(replace(like, minibatch_size=minibatch_size, trace_level=self.trace_level, **more))
 
     @cached_property
@@ -438,10 +432,6 @@ class Trainer:
         self._state = TrainState(*state)
         self._state = strategy.after_stack(self._state, stack, self.rule)
         return totals
-
-    def _expect(self, epoch: EpochSettings, stack: Stack) -> None:
-        """A stack of this shape comes soon."""
-        self._compiled.expect(*self._arguments(stack, epoch, 0))
 
     def _arguments(self, stack: Stack, epoch: EpochSettings, first: int) -> tuple[TrainState, StepInput, StepOptions]:
         """What the compiled step is given."""

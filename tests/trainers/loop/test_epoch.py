@@ -27,7 +27,7 @@ class Stacks:
     def forget(self) -> None:
         self.forgotten += 1
 
-    def batcher(self, size: int, capacity: int, epoch: Any) -> "Stacks":
+    def batcher(self, size: int, capacity: int) -> "Stacks":
         return self
 
     def stacks(self, data: Any, is_due: Any) -> Any:

@@ -28,7 +28,7 @@ use, texts = Trainer.use, {}
 def lowering(self, *rest):
     use(self, *rest)
     class Lowering:
-        program, expects = self._compiled, False
+        program = self._compiled
         def find(self, *arguments):
             pass
         def __call__(self, *arguments):
