@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from readers.common.selection import Selection
     from readers.common.sequences import SequenceTable
 
+    from .epochs import EpochRequest
     from .minibatch import Minibatch
     from .streams import StreamInformation
 
@@ -86,8 +87,8 @@ class EpochSource(Protocol):
         """Samples of the whole data set."""
         ...
 
-    def start(self, minibatch_size: int, epoch: int, epoch_size: int | None, workers: int = 1, rank: int = 0) -> None:
-        """Go to the start of an epoch (from 0); epoch_size None means one sweep."""
+    def start(self, request: EpochRequest) -> None:
+        """Go to the start of an epoch."""
         ...
 
     def next(self) -> Minibatch | None:

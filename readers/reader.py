@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from readers.common.arguments import check_loop
-
 from .contracts import EpochSource, Joins, NamesClasses, ReadsFiles, SharesData, Wraps
+from .epochs import EpochReader, EpochRequest
 from .errors import ArgumentError, DataError
 from .minibatch import Minibatch
 from .streams import StreamInformation
 
 
-class Reader:
+class Reader(EpochReader):
     """CNTK's reader interface over a pipeline.
 
     reader.start_minibatch_loop(256, epoch=0)
@@ -50,19 +49,11 @@ class Reader:
         """Whether these shares make up the minibatches of one worker; see `SharesData`."""
         return isinstance(self.source, SharesData) and self.source.shares_keep_minibatches()
 
-    def start_minibatch_loop(
-        self,
-        minibatch_size: int,
-        epoch: int,
-        requested_epoch_samples: int | None = None,
-        worker_rank: int = 0,
-        number_of_workers: int = 1,
-    ) -> None:
-        """Go to the start of an epoch, counted from 0; without a number of samples it is one sweep of the data."""
-        check_loop(minibatch_size, epoch, requested_epoch_samples, worker_rank, number_of_workers)
+    def start(self, request: EpochRequest) -> None:
+        """Go to the start of an epoch."""
         self.data_end = False
         self._started = True
-        self.source.start(minibatch_size, epoch, requested_epoch_samples, number_of_workers, worker_rank)
+        self.source.start(request)
 
     def get_minibatch(self) -> Minibatch | None:
         """The next minibatch, None after the last of the epoch."""

@@ -38,17 +38,6 @@ def check_share(rank: Any, workers: Any, what: str = "worker") -> None:
         raise ArgumentError(f"{what} {rank} of {workers}", f"{what}s are numbered from 0")
 
 
-def check_loop(
-    minibatch_size: Any, epoch: Any, requested_epoch_samples: Any, worker_rank: Any, number_of_workers: Any
-) -> None:
-    """The arguments of `start_minibatch_loop`."""
-    check_size(minibatch_size)
-    whole_number(epoch, "The number of an epoch")
-    if requested_epoch_samples is not None:
-        whole_number(requested_epoch_samples, "The number of samples of an epoch (None: one sweep)", 1)
-    check_share(worker_rank, number_of_workers)
-
-
 def state_field(state: Any, field: str) -> int:
     """A number of a checkpoint state."""
     if not isinstance(state, Mapping) or field not in state:

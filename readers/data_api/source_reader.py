@@ -10,9 +10,9 @@ import numpy as np
 
 from cntk_config.base.narrowing import is_dict
 from cntk_config.parameters import ConfigParameters
-from readers.common.arguments import check_loop
 from readers.common.user_code import calling
 from readers.contracts import Closes
+from readers.epochs import EpochReader, EpochRequest
 from readers.errors import ArgumentError, DataError
 from readers.minibatch import Layout, Minibatch
 from readers.parameters import UserReaderParameters
@@ -28,7 +28,7 @@ from .user_source import UserMinibatchSource
 from .value import MinibatchData
 
 
-class SourceReader:
+class SourceReader(EpochReader):
     """The reader interface over a minibatch source.
 
     An epoch without a number of samples ends with the sweep of the source. The position at the start of every epoch is
@@ -62,21 +62,18 @@ class SourceReader:
         """Nobody knows how a user's source divides its data."""
         return False
 
-    def start_minibatch_loop(
-        self, minibatch_size: int, epoch: int, requested_epoch_samples: int | None = None, worker_rank: int = 0,
-        number_of_workers: int = 1,
-    ) -> None:  # fmt: skip
-        """Go on with an epoch (from 0), or back to its start if it was begun before."""
-        check_loop(minibatch_size, epoch, requested_epoch_samples, worker_rank, number_of_workers)
-        if requested_epoch_samples is None and isinstance(self.source, UserMinibatchSource):
+    def start(self, request: EpochRequest) -> None:
+        """Go to the next epoch, or back to the start of one that was begun before."""
+        if request.samples is None and isinstance(self.source, UserMinibatchSource):
             with calling(f"{self._name}.is_infinite()"):
                 endless = self.source.is_infinite()
             if endless:
                 raise DataError(
                     f"{self._name} is infinite, so an epoch needs a number of samples", hint="write epochSize=..."
                 )
-        self._size, self._workers, self._rank = minibatch_size, number_of_workers, worker_rank
-        self._epoch, self._limit, self._done = epoch, requested_epoch_samples, 0
+        epoch = request.epoch
+        self._size, self._workers, self._rank = request.minibatch_size, request.workers, request.worker
+        self._epoch, self._limit, self._done = epoch, request.samples, 0
         self.data_end = False
         if epoch in self._starts:
             if not self._fresh or epoch != max(self._starts):

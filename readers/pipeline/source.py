@@ -10,6 +10,7 @@ import numpy as np
 
 from cntk_config.arrays import PerEpoch
 from readers.contracts import Chunked, Data, FrameData, FreesData, Order, Store, WaitsForData
+from readers.epochs import EpochRequest
 from readers.minibatch import Minibatch
 from readers.streams import StreamInformation
 
@@ -142,12 +143,12 @@ class Source:
         """
         return isinstance(self._assembler, WholeSequences)
 
-    def start(self, minibatch_size: int, epoch: int, epoch_size: int | None, workers: int = 1, rank: int = 0) -> None:
-        """Go to the start of an epoch (from 0); epoch_size None means one sweep."""
+    def start(self, request: EpochRequest) -> None:
+        """Go to the start of an epoch."""
         self._forget()
-        self._set_limits(minibatch_size, workers, rank)
-        self._set_slots(epoch)
-        self.timeline.start_epoch(epoch, epoch_size, workers, rank)
+        self._set_limits(request.minibatch_size, request.workers, request.worker)
+        self._set_slots(request.epoch)
+        self.timeline.start_epoch(request.epoch, request.samples, request.workers, request.worker)
         self._delivered = self._position()
 
     def _forget(self) -> None:

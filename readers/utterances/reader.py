@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from cntk_config.arrays import PerEpoch
 from readers.contracts import Deserializer
+from readers.epochs import EpochRequest
 from readers.pipeline.frame_batches import Frames
 from readers.pipeline.source import Source
 from readers.reader import Reader
@@ -27,18 +29,15 @@ class UtteranceReader(Reader):
         super().__init__(source)
         self._slots, self._full, self._single = slots, full, single
 
-    def start_minibatch_loop(
-        self, minibatch_size: int, epoch: int, requested_epoch_samples: int | None = None, worker_rank: int = 0,
-        number_of_workers: int = 1,
-    ) -> None:  # fmt: skip
-        """Go to the start of an epoch, counted from 0; without a number of samples it is one sweep of the data."""
+    def start(self, request: EpochRequest) -> None:
+        """Go to the start of an epoch."""
         if self._slots is not None:
-            minibatch_size *= self._slots[epoch]
-        if self._full and requested_epoch_samples is not None:
-            requested_epoch_samples = self._whole_minibatches(minibatch_size, requested_epoch_samples)
+            request = replace(request, minibatch_size=request.minibatch_size * self._slots[request.epoch])
+        if self._full and request.samples is not None:
+            request = replace(request, samples=self._whole_minibatches(request.minibatch_size, request.samples))
         if self._single:
-            minibatch_size, requested_epoch_samples = 1, None
-        super().start_minibatch_loop(minibatch_size, epoch, requested_epoch_samples, worker_rank, number_of_workers)
+            request = replace(request, minibatch_size=1, samples=None)
+        super().start(request)
 
     def _whole_minibatches(self, size: int, samples: int) -> int:
         """The size of an epoch that makes up for what is passed over at the end of each sweep."""

@@ -10,6 +10,7 @@ from cntk_config.base.stopping import Stopped
 from networks.graph.network import Node
 from networks.graph.network import ValidatedNetwork as Network
 from readers.contracts import MinibatchReader
+from readers.epochs import EpochRequest
 from readers.minibatch import Minibatch
 from trainers.evaluation.evaluator import Evaluator
 from trainers.log import text
@@ -20,7 +21,7 @@ from trainers.log.sums import Sums
 from trainers.parallel.batching import SharedBatcher
 from trainers.parallel.process_group import ProcessGroup
 from trainers.step.batching import CAPACITY
-from trainers.step.reading import SOME, following
+from trainers.step.reading import SOME, following, start_epoch
 from trainers.step.step import Callback
 
 log = logging.getLogger("cntkpy.trainers")
@@ -57,7 +58,7 @@ def minibatches(
     Raises:
         Stopped: `stop` says so.
     """
-    reader.start_minibatch_loop(size, epoch, epoch_samples)
+    start_epoch(reader, EpochRequest(size, epoch, epoch_samples))
     for number, (minibatch, _) in enumerate(following(reader, at_once=at_once), 1):
         if stop():
             raise Stopped

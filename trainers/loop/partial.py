@@ -16,11 +16,12 @@ from typing import Any, NoReturn
 from cntk_config.base.diagnostics import UserError
 from cntk_config.base.stopping import UNSAVED, Stopped
 from readers.contracts import MinibatchReader
+from readers.epochs import EpochRequest
 from readers.minibatch import Minibatch
 from trainers.checkpoints.array_file import Arrays, load_arrays, save_arrays
 from trainers.loop.epoch import Position
 from trainers.parallel.training import ParallelTraining
-from trainers.step.reading import following
+from trainers.step.reading import following, start_epoch
 from trainers.step.shapes import Shapes
 from trainers.step.step import Trainer
 
@@ -135,7 +136,7 @@ class SavedEpoch:
 
     def data(self, size: int, epoch: int, samples: int | None) -> Iterator[Minibatch]:
         """The minibatches that are left; the reader's states after those that are read ahead are kept."""
-        self._reader.start_minibatch_loop(size, epoch, samples)
+        start_epoch(self._reader, EpochRequest(size, epoch, samples))
         if self._partial is not None:
             self._reader.restore(self._parallel.own(self._partial.reader))
         number = self.position.done if self.position is not None else 0

@@ -6,11 +6,13 @@ and takes consecutive slots of each minibatch.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from readers.contracts import MinibatchReader, SharesData
+from readers.epochs import EpochRequest
 from readers.minibatch import Layout, Minibatch
 from trainers.step.axes import rows_at
 from trainers.step.reading import WrappedReader, innermost
@@ -41,17 +43,10 @@ class SharedReader(WrappedReader):
         self.active = False
         """Whether minibatches are this process's part."""
 
-    def start_minibatch_loop(
-        self,
-        minibatch_size: int,
-        epoch: int,
-        requested_epoch_samples: int | None = None,
-        worker_rank: int = 0,
-        number_of_workers: int = 1,
-    ) -> None:
-        """Go to the start of an epoch. The workers are those of this reader, whatever the arguments say."""
-        workers = (self._rank, self._size) if self.active and self.reads_share else (0, 1)
-        self.inner.start_minibatch_loop(minibatch_size, epoch, requested_epoch_samples, *workers)
+    def start(self, request: EpochRequest) -> None:
+        """Go to the start of an epoch. The workers are those of this reader, whatever the request says."""
+        worker, workers = (self._rank, self._size) if self.active and self.reads_share else (0, 1)
+        super().start(replace(request, worker=worker, workers=workers))
 
     def get_minibatch(self) -> Minibatch | None:
         """This process's part of the next minibatch, which may be empty; None after the last."""

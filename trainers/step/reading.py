@@ -14,6 +14,7 @@ from cntk_config.base.diagnostics import UserError
 from cntk_config.base.stopping import Stopped
 from readers.common.sparse import nbytes_of
 from readers.contracts import MinibatchReader, RemembersEpochs
+from readers.epochs import EpochReader, EpochRequest
 from readers.minibatch import Minibatch
 
 if TYPE_CHECKING:
@@ -29,7 +30,16 @@ SOME, BRIEFLY, FEW_BYTES = 64, 0.002, 4 << 20
 One = TypeVar("One")
 
 
-class WrappedReader:
+def start_epoch(reader: MinibatchReader, request: EpochRequest) -> None:
+    """Go to the start of an epoch, with any reader: one that people write takes CNTK's arguments."""
+    if isinstance(reader, EpochReader):
+        reader.start(request)
+        return
+    r = request
+    reader.start_minibatch_loop(r.minibatch_size, r.epoch, r.samples, r.worker, r.workers)
+
+
+class WrappedReader(EpochReader):
     """Everything that a reader does, done by another one.
 
     Args:
@@ -50,16 +60,9 @@ class WrappedReader:
         """Samples of the whole data set; 0 if that is not known."""
         return self.inner.samples_per_sweep
 
-    def start_minibatch_loop(
-        self,
-        minibatch_size: int,
-        epoch: int,
-        requested_epoch_samples: int | None = None,
-        worker_rank: int = 0,
-        number_of_workers: int = 1,
-    ) -> None:
-        """Go to the start of an epoch; see `MinibatchReader.start_minibatch_loop`."""
-        self.inner.start_minibatch_loop(minibatch_size, epoch, requested_epoch_samples, worker_rank, number_of_workers)
+    def start(self, request: EpochRequest) -> None:
+        """Go to the start of an epoch."""
+        start_epoch(self.inner, request)
 
     def get_minibatch(self) -> Minibatch | None:
         """The next minibatch, None after the last of the epoch."""
@@ -245,17 +248,9 @@ class InterruptibleReader(WrappedReader):
         self._end = weakref.finalize(self, self._calls.put, None)
         super().__init__(self._ask(make))
 
-    def start_minibatch_loop(
-        self,
-        minibatch_size: int,
-        epoch: int,
-        requested_epoch_samples: int | None = None,
-        worker_rank: int = 0,
-        number_of_workers: int = 1,
-    ) -> None:
-        """Go to the start of an epoch; see `MinibatchReader.start_minibatch_loop`."""
-        given = minibatch_size, epoch, requested_epoch_samples, worker_rank, number_of_workers
-        self._ask(lambda: self.inner.start_minibatch_loop(*given))
+    def start(self, request: EpochRequest) -> None:
+        """Go to the start of an epoch."""
+        self._ask(lambda: start_epoch(self.inner, request))
 
     def get_minibatch(self) -> Minibatch | None:
         """The next minibatch, None after the last of the epoch."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from readers.epochs import EpochRequest
 from readers.errors import DataError
 from readers.minibatch import Minibatch
 from readers.streams import StreamInformation
@@ -52,10 +53,10 @@ class SideBySide:
         """Samples of the first source."""
         return self._sources[0].samples_per_sweep
 
-    def start(self, minibatch_size: int, epoch: int, epoch_size: int | None, workers: int = 1, rank: int = 0) -> None:
+    def start(self, request: EpochRequest) -> None:
         """Go to the start of an epoch."""
         for source in self._sources:
-            source.start(minibatch_size, epoch, epoch_size, workers, rank)
+            source.start(request)
 
     def next(self) -> Minibatch | None:
         """The next minibatch of all, None at the end of the epoch."""

@@ -17,6 +17,7 @@ import numpy as np
 
 from cntk_config.base.diagnostics import UserError
 from cntk_config.base.narrowing import is_dict
+from readers.epochs import EpochRequest
 from readers.errors import ArgumentError
 from readers.minibatch import Minibatch
 from readers.pipeline.assembly import is_end
@@ -166,13 +167,14 @@ class SentenceSource(ABC):
         """Samples of the whole corpus."""
         return self.measures.tokens
 
-    def start(self, minibatch_size: int, epoch: int, epoch_size: int | None, workers: int = 1, rank: int = 0) -> None:
+    def start(self, request: EpochRequest) -> None:
         """Go to the start of an epoch."""
-        self._only_one(workers)
+        self._only_one(request.workers)
         self._forget()
-        calls = self._delivered_position().calls or self.calls_before(epoch, epoch_size, minibatch_size)
-        self._go_to(Position(epoch, epoch_size, minibatch_size, calls=calls))
-        self.prepare(minibatch_size)
+        epoch, samples, size = request.epoch, request.samples, request.minibatch_size
+        calls = self._delivered_position().calls or self.calls_before(epoch, samples, size)
+        self._go_to(Position(epoch, samples, size, calls=calls))
+        self.prepare(size)
 
     def _forget(self) -> None:
         """Drop what was made ahead."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 
 from cntk_config.base.files import exists
 from cntk_config.parameters import ConfigParameters
 from readers.contracts import Data
+from readers.epochs import EpochRequest
 from readers.errors import DataError
 from readers.pipeline.records import RecordOrder, RecordSource
 from readers.reader import Reader
@@ -44,7 +46,7 @@ class UCIReader(Reader):
                         f"made, is not there: {problem}", path=self._cache.paths[0],
                         hint="restore the text; readerType=BinaryReader reads the records of files that are whole",
                     ) from None  # fmt: skip
-                log.warning("The cache of %s is made anew: %s", s.path, problem)
+                log.warning("Rebuilding the cache of %s: %s", s.path, problem)
         self._text = s.text()
         self._labels = self._text.labels.mapping()
         return self._source(self._text)
@@ -56,20 +58,13 @@ class UCIReader(Reader):
         )
         return RecordSource(data, order, prefetch=s.reader.prefetch)
 
-    def start_minibatch_loop(
-        self,
-        minibatch_size: int,
-        epoch: int,
-        requested_epoch_samples: int | None = None,
-        worker_rank: int = 0,
-        number_of_workers: int = 1,
-    ) -> None:
-        """Go to the start of an epoch, counted from 0; without a number of samples it is one sweep of the data."""
-        if self._cache is not None and self._text is not None and worker_rank == 0:
+    def start(self, request: EpochRequest) -> None:
+        """Go to the start of an epoch."""
+        if self._cache is not None and self._text is not None and request.worker == 0:
             self._write_cache(self._cache, self._text)
         if self.settings.reader.one_line:
-            minibatch_size = self.settings.reader.slices
-        super().start_minibatch_loop(minibatch_size, epoch, requested_epoch_samples, worker_rank, number_of_workers)
+            request = replace(request, minibatch_size=self.settings.reader.slices)
+        super().start(request)
 
     def _write_cache(self, cache: Cache, text: UCIText) -> None:
         try:

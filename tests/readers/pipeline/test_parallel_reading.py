@@ -15,6 +15,7 @@ import pytest
 from readers import DataError
 from readers.common.chunk import Chunk, dense_stream
 from readers.common.sequences import SequenceTable
+from readers.epochs import EpochRequest
 from readers.pipeline.loads import Load, Loads
 from readers.pipeline.prefetch import ParallelPrefetcher
 from readers.pipeline.randomize import BlockRandomizer, NoRandomizer
@@ -251,7 +252,7 @@ def test_invalid_sequences_are_counted_in_order(randomizer):
     def read(threads):
         data = Faulty([3, 77, 78, 250, 251, 252, 590])
         source = Source(data, randomizer(data.table), threads=threads, max_errors=5)
-        source.start(7, 0, None)
+        source.start(EpochRequest(7))
         found = []
         try:
             while (m := source.next()) is not None:

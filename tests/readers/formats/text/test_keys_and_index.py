@@ -17,6 +17,7 @@ from readers import DataError, create_reader
 from readers.common.chunk import Chunk, dense_stream
 from readers.common.corpus import Corpus, hash_of
 from readers.common.sequences import SequenceTable
+from readers.epochs import EpochRequest
 from readers.formats.text import index as index_module
 from readers.formats.text.index import build_index
 from readers.pipeline.randomize import NoRandomizer
@@ -262,7 +263,7 @@ class Faulty:
 def faulty(bad, most, size=4, **options):
     data = Faulty(bad)
     source = Source(data, NoRandomizer(data.table), max_errors=most, **options)
-    source.start(size, 0, 30)
+    source.start(EpochRequest(size, 0, 30))
     found = []
     while (m := source.next()) is not None:
         found.append(m)

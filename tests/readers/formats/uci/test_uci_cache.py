@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from readers import create_reader
+from readers.epochs import EpochRequest
 from readers.errors import DataError
 from readers.formats.binary.file import BinaryFile
 from readers.formats.binary.stamp import PLACE, STAMP
@@ -168,7 +169,7 @@ def test_a_stale_cache_is_made_anew(case: Case, caplog: pytest.LogCaptureFixture
     assert not caplog.records
     found = case.read(**options)
     assert [r.levelname for r in caplog.records] == ["WARNING"]
-    assert "is made anew" in caplog.text
+    assert "Rebuilding the cache" in caplog.text
     caplog.clear()
     assert case.read(**options) == found == case.read(writerType=None, **options)
     assert not caplog.records
@@ -269,7 +270,7 @@ def test_a_large_cache_takes_little_memory(tmp_path: Path) -> None:
     records = BinaryRecords(np.float32, streams_of(sections, np.dtype(np.float32)), count, 1000)
     source = RecordSource(records, RecordOrder(records.table), prefetch=False)
     source.store = store.ChunkStore(records, memory=100_000, threads=0)
-    source.start(100, 0, None)
+    source.start(EpochRequest(100))
     most, seen = 0, []
     while (m := source.next()) is not None:
         most = max(most, len(source.store._chunks))
