@@ -122,6 +122,15 @@ class SharesData(Protocol):
 
 
 @runtime_checkable
+class ReadsAhead(Protocol):
+    """Capability of a reader or a source: a thread of its own makes minibatches before they are asked for."""
+
+    def leave_reading_ahead(self) -> None:
+        """Make minibatches where they are asked for, from now on: the caller reads ahead."""
+        ...
+
+
+@runtime_checkable
 class RemembersEpochs(Protocol):
     """Capability of a reader: it cannot find an epoch by its number, and remembers where epochs begin."""
 

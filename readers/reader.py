@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .contracts import EpochSource, Joins, NamesClasses, ReadsFiles, SharesData, Wraps
+from .contracts import EpochSource, Joins, NamesClasses, ReadsAhead, ReadsFiles, SharesData, Wraps
 from .epochs import EpochReader, EpochRequest
 from .errors import ArgumentError, DataError
 from .minibatch import Minibatch
@@ -54,6 +54,11 @@ class Reader(EpochReader):
         self.data_end = False
         self._started = True
         self.source.start(request)
+
+    def leave_reading_ahead(self) -> None:
+        """Make minibatches where they are asked for, from now on; see `ReadsAhead`."""
+        if isinstance(self.source, ReadsAhead):
+            self.source.leave_reading_ahead()
 
     def get_minibatch(self) -> Minibatch | None:
         """The next minibatch, None after the last of the epoch."""

@@ -78,11 +78,6 @@ def given(minibatch: Minibatch | None, order: dict[str, Any], held: Any = None) 
     return _popped([(minibatch, order, held)]) if minibatch is not None else [(None, order, held)]
 
 
-def is_end(made: Iterable[tuple[Minibatch | None, Any, Any]]) -> bool:
-    """Whether an epoch is over: the list ends with None."""
-    return isinstance(made, list) and made[-1][0] is None
-
-
 def _popped(made: list[Made]) -> Iterator[Made]:
     while made:
         yield made.pop()

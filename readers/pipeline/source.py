@@ -9,18 +9,19 @@ from typing import Any, Protocol, cast
 import numpy as np
 
 from cntk_config.arrays import PerEpoch
+from readers.common.sparse import nbytes_of
 from readers.contracts import Chunked, Data, FrameData, FreesData, Order, Store, WaitsForData
 from readers.epochs import EpochRequest
 from readers.minibatch import Minibatch
 from readers.streams import StreamInformation
 
-from .assembly import Inputs, Made, Position, is_end
+from .assembly import Inputs, Made, Position
 from .frame_batches import Frames
 from .invalid import InvalidSequences
-from .one_by_one import OneByOne
 from .pack import FramePacker, SequencePacker
-from .prefetch import ParallelPrefetcher, Prefetcher
+from .parallel import ParallelPrefetcher
 from .randomize import Timeline
+from .read_ahead import GroupedProducer
 from .store import ChunkStore
 from .truncated import TruncatedPacker
 from .whole import Group, WholeSequences
@@ -97,16 +98,18 @@ class Source:
             inputs.waits = lambda: waits(min(inputs.limits))
         self._slots = slots
         self._set_slots(0)
-        self._prefetcher: Prefetcher[Iterable[Made]] | ParallelPrefetcher[Group, Group]
+        self._parallel: ParallelPrefetcher[Group, Group] | None = None
+        more = partial(assembler.assemble, inputs)
         if many and isinstance(assembler, WholeSequences):
-            ahead = ParallelPrefetcher(partial(assembler.plan, inputs), partial(assembler.make, inputs), threads)
-            self._prefetcher = ahead
-            more = partial(assembler.take, inputs, ahead.next)
-        else:
-            self._prefetcher = Prefetcher(partial(assembler.assemble, inputs), int(prefetch), is_end, inputs.waits)
-            more = self._prefetcher.next
-        self._made: OneByOne[Made] = OneByOne(more)
+            plan, make = partial(assembler.plan, inputs), partial(assembler.make, inputs)
+            self._parallel = ParallelPrefetcher(plan, make, threads)
+            more = partial(assembler.take, inputs, self._parallel.next)
+        self._made: GroupedProducer[Made] = GroupedProducer(more, _is_end, _nbytes, prefetch and not many)
         self._delivered: Position | None = None
+
+    def leave_reading_ahead(self) -> None:
+        """Make minibatches where they are asked for: the caller reads ahead."""
+        self._made.ahead = False
 
     @property
     def minibatch_size(self) -> int:
@@ -153,8 +156,9 @@ class Source:
 
     def _forget(self) -> None:
         """Drop what was made ahead."""
-        self._prefetcher.reset()
-        self._made.clear()
+        self._made.reset()
+        if self._parallel is not None:
+            self._parallel.reset()
         self._assembler.clear()
 
     def _set_limits(self, minibatch_size: int, workers: int, rank: int) -> None:
@@ -208,8 +212,20 @@ class Source:
 
     def close(self) -> None:
         """Stop the threads and let go of the data."""
-        self._prefetcher.close()
+        self._made.close()
+        if self._parallel is not None:
+            self._parallel.close()
         self._inputs.store.close()
+
+
+def _is_end(made: Made) -> bool:
+    """Whether an epoch is over."""
+    return made[0] is None
+
+
+def _nbytes(made: Made) -> int:
+    """Memory of a minibatch."""
+    return 0 if made[0] is None else sum(map(nbytes_of, made[0].streams.values()))
 
 
 def _assembler_for(data: Data, frame_mode: bool, truncation_length: int) -> Assembler:

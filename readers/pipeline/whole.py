@@ -19,8 +19,8 @@ from readers.minibatch import Layout, Minibatch
 from readers.pipeline.pack import SequencePacker, place
 
 from .assembly import Inputs, Made
-from .prefetch import SLICE_SECONDS
 from .randomize import Timeline
+from .read_ahead import GROUP_SECONDS
 
 MOST_TOGETHER = 256
 """Minibatches made at once: each then costs a tenth of what it costs alone, if it is small."""
@@ -110,7 +110,7 @@ class WholeSequences:
             raise fault
         planned: list[Several] = []
         sequences = 0
-        end = time.perf_counter() + SLICE_SECONDS
+        end = time.perf_counter() + GROUP_SECONDS
         while len(planned) < self._most and sequences <= self._enough:
             if planned and (time.perf_counter() > end or inputs.waits()):
                 break

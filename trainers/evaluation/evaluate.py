@@ -21,7 +21,7 @@ from trainers.log.sums import Sums
 from trainers.parallel.batching import SharedBatcher
 from trainers.parallel.process_group import ProcessGroup
 from trainers.step.batching import CAPACITY
-from trainers.step.reading import SOME, following, start_epoch
+from trainers.step.reading import following, start_epoch
 from trainers.step.step import Callback
 
 log = logging.getLogger("cntkpy.trainers")
@@ -42,7 +42,7 @@ def minibatches(
     epoch_samples: int | None,
     tracing: Tracing | None = None,
     stop: Callable[[], bool] = lambda: False,
-    at_once: int = SOME,
+    ahead: bool = True,
 ) -> Iterator[Minibatch]:
     """The minibatches of one epoch.
 
@@ -53,13 +53,13 @@ def minibatches(
         epoch_samples: Samples of an epoch; None is one pass over the data.
         tracing: Gets the number of minibatches read; training reports by itself.
         stop: Whether the run should end.
-        at_once: See `following`.
+        ahead: See `following`.
 
     Raises:
         Stopped: `stop` says so.
     """
     start_epoch(reader, EpochRequest(size, epoch, epoch_samples))
-    for number, (minibatch, _) in enumerate(following(reader, at_once=at_once), 1):
+    for number, (minibatch, _) in enumerate(following(reader, ahead=ahead), 1):
         if stop():
             raise Stopped
         yield minibatch

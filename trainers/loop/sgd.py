@@ -322,7 +322,7 @@ class Training:
         view = EpochView(
             epoch, self.epochs, self.trace, p.show_every, p.show_first, self.epoch_samples, prefix=f"  {tag}:"
         )
-        data = up_to(minibatches(self.reader, size, epoch, p.epoch_size or None, at_once=1), samples)
+        data = up_to(minibatches(self.reader, size, epoch, p.epoch_size or None, ahead=False), samples)
         with self._stopped_between_epochs(epoch):
             totals = train_epoch(self.trainer, self.parallel.until_stopped(data, self.stop), size, settings, view)
         log.info(

@@ -17,13 +17,12 @@ import numpy as np
 
 from cntk_config.base.diagnostics import UserError
 from cntk_config.base.narrowing import is_dict
+from readers.common.sparse import nbytes_of
 from readers.epochs import EpochRequest
 from readers.errors import ArgumentError
 from readers.minibatch import Minibatch
-from readers.pipeline.assembly import is_end
-from readers.pipeline.one_by_one import OneByOne
 from readers.pipeline.pack import make_csr
-from readers.pipeline.prefetch import Prefetcher
+from readers.pipeline.read_ahead import GroupedProducer
 from readers.streams import StreamInformation
 
 from .corpus import Block, Corpus, Place
@@ -113,8 +112,7 @@ class SentenceSource(ABC):
         self._block: Block | None = None
         self._following: Block | None = None
         self._groups = Groups(np.zeros(0, np.int64), np.zeros(0, np.int64))
-        self._prefetcher: Prefetcher[Iterable[_Made]] = Prefetcher(self._produce, int(prefetch), is_end)
-        self._made: OneByOne[_Made] = OneByOne(self._prefetcher.next)
+        self._made: GroupedProducer[_Made] = GroupedProducer(self._produce, _is_end, _nbytes, prefetch)
         self._most = 1  # minibatches made at once
         corpus.block()  # an empty corpus is an error now
 
@@ -178,8 +176,7 @@ class SentenceSource(ABC):
 
     def _forget(self) -> None:
         """Drop what was made ahead."""
-        self._prefetcher.reset()
-        self._made.clear()
+        self._made.reset()
         self._most = 1
 
     def _go_to(self, position: Position) -> None:
@@ -201,6 +198,10 @@ class SentenceSource(ABC):
                 f"{self.kind} reads for one worker only, there are {workers}",
                 hint="sentences are not shared out among workers; train in one process",
             )
+
+    def leave_reading_ahead(self) -> None:
+        """Make minibatches where they are asked for, from now on; see `ReadsAhead`."""
+        self._made.ahead = False
 
     def next(self) -> Minibatch | None:
         """The next minibatch, None at the end of the epoch."""
@@ -326,7 +327,15 @@ class SentenceSource(ABC):
 
     def close(self) -> None:
         """Stop reading ahead."""
-        self._prefetcher.close()
+        self._made.close()
+
+
+def _is_end(made: _Made) -> bool:
+    return made[0] is None
+
+
+def _nbytes(made: _Made) -> int:
+    return 0 if made[0] is None else sum(map(nbytes_of, made[0].streams.values()))
 
 
 def sparse_rows(columns: np.ndarray, counts: np.ndarray | None, dim: int, dtype: np.dtype) -> Any:

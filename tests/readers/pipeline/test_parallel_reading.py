@@ -17,7 +17,7 @@ from readers.common.chunk import Chunk, dense_stream
 from readers.common.sequences import SequenceTable
 from readers.epochs import EpochRequest
 from readers.pipeline.loads import Load, Loads
-from readers.pipeline.prefetch import ParallelPrefetcher
+from readers.pipeline.parallel import ParallelPrefetcher
 from readers.pipeline.randomize import BlockRandomizer, NoRandomizer
 from readers.pipeline.source import Source
 from readers.pipeline.store import ChunkStore
@@ -175,7 +175,7 @@ def test_three_threads_give_what_one_gives(parallel, tools, options, memory):
     text, found = text_of(700), []
     for threads in (False, True):
         reader = parallel(text, memory, threads, **options)
-        assert isinstance(reader.source._prefetcher, ParallelPrefetcher) == threads
+        assert (reader.source._parallel is not None) == threads
         minibatches = [m for number in (0, 1) for m in tools["epoch"](reader, 9, number, 1000)]
         found.append([(tools["unpack"](m), m.end_of_sweep, m.end_of_epoch) for m in minibatches])
         reader.close()
@@ -278,11 +278,14 @@ def test_ctrl_c_while_a_minibatch_is_waited_for_loses_none(parallel, tools, monk
     reader.start_minibatch_loop(4, 0)
     keys = [m.keys for _ in range(10) if (m := reader.get_minibatch())]
 
-    def interrupted(self, timeout=None):
+    def interrupted(*arguments):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(Future, "exception", interrupted)
+        if threads:
+            patch.setattr(Future, "exception", interrupted)
+        else:
+            patch.setattr(threading.Condition, "wait_for", interrupted)
         while True:
             keys.append(reader.get_minibatch().keys)
     keys += [m.keys for m in tools["rest"](reader)]

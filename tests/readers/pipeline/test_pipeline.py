@@ -12,7 +12,6 @@ import scipy.sparse
 
 from readers import DataError, Layout
 from readers.pipeline.pack import place
-from readers.pipeline.prefetch import Prefetcher
 
 ORDERS = json.loads((Path(__file__).parent / "orders.json").read_text())
 
@@ -242,22 +241,6 @@ def test_every_worker_loads_its_own_chunks_only(files, tools, singles):
         order = reader.source.timeline.sweep(0).chunks
         assert set(loaded) <= set(order[rank::3].tolist())
         reader.close()
-
-
-def test_prefetcher_raises_where_it_is_asked_and_goes_on():
-    results = iter([1, ZeroDivisionError("two"), 3, 4])
-
-    def produce() -> int:
-        found = next(results)
-        if isinstance(found, Exception):
-            raise found
-        return found
-
-    ahead = Prefetcher(produce, 1)
-    assert ahead.next() == 1
-    with pytest.raises(ZeroDivisionError, match="two"):
-        ahead.next()
-    ahead.close()
 
 
 def test_importing_readers_is_light():

@@ -425,7 +425,7 @@ def test_every_word_of_many_sentences(data: Path, slots: int, size: int, options
 
 def test_ctrl_c_loses_no_minibatch(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     many(data)
-    reader = sequence_reader(data, shuffle="false")
+    reader = sequence_reader(data, shuffle="false", prefetch="false")
     expected, made = keys(epoch(reader)), 0
 
     def interrupted(*given: Any) -> Layout:
