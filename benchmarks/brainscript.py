@@ -63,7 +63,7 @@ start = time.process_time()
 from cntk_config import load
 from networks.builders.build import build_network
 from networks.graph.initialize import SeedCounter
-from trainers.step.step import Trainer
+from trainers.step.step import CompiledStep
 from trainers.rules.rules import update_rule
 from trainers.parameters.sgd import SGDParameters
 imported = time.process_time()
@@ -71,7 +71,7 @@ root = load(["configFile=sample_configs/brainscript_resnet.cntk"])
 network = build_network(root.section("cifar"), "float", SeedCounter())
 built = time.process_time()
 nodes = [*network.groups["criterion"], *network.groups["evaluation"]]
-Trainer(network, nodes, update_rule(SGDParameters(root.section("cifar").section("SGD"))))
+CompiledStep(network, nodes, update_rule(SGDParameters(root.section("cifar").section("SGD"))))
 print(json.dumps([time.process_time() - start, imported - start, built - imported, len(network.nodes)]))
 """
 

@@ -93,13 +93,13 @@ class Ours:
         from networks.graph.initialize import SeedCounter
         from readers.minibatch import Layout, Minibatch
         from trainers.rules.updates import momentum
-        from trainers.step.step import EpochSettings, Trainer
+        from trainers.step.step import CompiledStep, EpochSettings
 
         text = SCRIPT
         for word in ("INPUTS", "CELLS", "CLASSES"):
             text = text.replace(word, str(getattr(case, word.lower())))
         network = build_network(parse(f"BrainScriptNetworkBuilder = {{ {text} }}"), "float", SeedCounter())
-        self.trainer = Trainer(network, [network["ce"], network["err"]], momentum())
+        self.trainer = CompiledStep(network, [network["ce"], network["err"]], momentum())
         self.settings = EpochSettings(RATE, MOMENTUM ** (1 / SEQUENCES), Settings(), 1)
         minibatches = []
         for sequences, classes in zip(case.x, case.y, strict=True):

@@ -7,9 +7,6 @@ import tempfile
 import time
 from pathlib import Path
 
-import brainscript
-import config
-
 REPEAT = 5
 
 
@@ -97,6 +94,9 @@ def measure() -> dict[str, float]:
 
 def main() -> str:
     """Measure; return the table."""
+    import brainscript
+    import config
+
     rows = [
         *((f"`{name}`, by the clock", seconds) for name, seconds in measure().items()),
         *config.rows(),

@@ -72,13 +72,13 @@ class Ours:
         from networks.graph.initialize import SeedCounter
         from readers.minibatch import Layout, Minibatch
         from trainers.rules.updates import momentum
-        from trainers.step.step import EpochSettings, Trainer
+        from trainers.step.step import CompiledStep, EpochSettings
 
         folder = Path(tempfile.mkdtemp())
         (folder / "n.ndl").write_text(HEAD + case.ndl + TAIL)
         config = parse(f'NDLNetworkBuilder = [ networkDescription = "{folder}/n.ndl" ]')
         network = build_network(config, "float", SeedCounter())
-        self.trainer = Trainer(network, [network["ce"], network["err"]], momentum())
+        self.trainer = CompiledStep(network, [network["ce"], network["err"]], momentum())
         self.settings = EpochSettings(RATE, MOMENTUM ** (1 / len(case.minibatches[0]["y"])), Settings(), 1)
         minibatches = []
         for k, m in enumerate(case.minibatches):

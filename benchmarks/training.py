@@ -26,7 +26,7 @@ from cntkpy.training import Trainer, TrainingSession, input_variable, layers, le
 from networks.builders.build import build_network
 from networks.graph.initialize import SeedCounter
 from readers import CTFDeserializer, MinibatchSource, StreamDef, StreamDefs, create_reader
-from trainers.loop.sgd import Training
+from trainers.loop.sgd import TrainingLoop
 from trainers.parameters.sgd import SGDParameters
 
 DATA = Path(__file__).parent.parent / "sample_configs" / "data" / "digits_train.ctf"
@@ -79,7 +79,7 @@ class Runner:
     def run(self) -> tuple[float, float]:
         """Time of the second epoch, with its files."""
         times: list[tuple[float, float]] = []
-        training = Training(self.sgd, self.network, self.reader, device=None)
+        training = TrainingLoop(self.sgd, self.network, self.reader, device=None)
         saved = training._save
         training._save = lambda *given: (times.append(Clock.now()), saved(*given))[1]  # type: ignore
         training.run()

@@ -196,4 +196,4 @@ def test_what_takes_quadratic_time_is_found() -> None:
         for _ in range(count):
             sum(range(count))
 
-    assert growth(quadratic, 1_200) > GROWTH
+    assert growth(quadratic, 2_400) > GROWTH

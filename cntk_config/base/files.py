@@ -1,8 +1,8 @@
 """Every input file is opened here.
 
 An input is a regular file, or a pipe where the caller says so: devices and sockets are refused, a pipe to which nobody
-writes does not hold the program, and a text that is read whole has a limit. A read that fails by an error that may
-pass is tried again, see `patience`. Files are written by `writing`.
+writes does not block the program, and a text that is read whole has a limit. Reads that fail with a transient error
+are retried, see `retry`. Files are written by `writing`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from cntk_config.base.patience import PatientFile, patiently
+from cntk_config.base.retry import RetryingFile, with_retries
 
 TEXT_LIMIT = 64 << 20
 """Most bytes of a text that a person writes: a configuration, a network, a script."""
@@ -44,7 +44,7 @@ def open_input(path: str | os.PathLike[str], *, pipe: bool = False, buffering: i
     name = checked_name(path)
     flags = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
     flags |= getattr(os, "O_NONBLOCK", 0)  # opening a pipe does not wait for a writer
-    descriptor = patiently(lambda: os.open(name, flags), f"The file {name} cannot be opened")
+    descriptor = with_retries(lambda: os.open(name, flags), f"The file {name} cannot be opened")
     try:
         mode = os.fstat(descriptor).st_mode
         if stat.S_ISDIR(mode):
@@ -54,7 +54,7 @@ def open_input(path: str | os.PathLike[str], *, pipe: bool = False, buffering: i
             os.set_blocking(descriptor, True)
         elif not stat.S_ISREG(mode) and not _is_null(descriptor):
             raise OSError(errno.EINVAL, f"it is {kind_of(mode)}, not a regular file", name)
-        file = PatientFile(descriptor, name)
+        file = RetryingFile(descriptor, name)
     except BaseException:
         os.close(descriptor)
         raise

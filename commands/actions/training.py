@@ -206,11 +206,11 @@ def run_training(
 
     Args:
         start: see `finished_epochs`.
-        device: see `trainers.loop.sgd.Training`.
+        device: see `trainers.loop.sgd.TrainingLoop`.
         own_trace_level: whether readers may have a `traceLevel` of their own; the command's is theirs otherwise.
-        targets: see `trainers.loop.sgd.Training`.
+        targets: see `trainers.loop.sgd.TrainingLoop`.
     """
-    from trainers.loop.sgd import Training
+    from trainers.loop.sgd import TrainingLoop
     from trainers.parallel.plan import parallel_plan
     from trainers.parallel.training import ParallelTraining
 
@@ -223,7 +223,7 @@ def run_training(
         given = own_trace_level and CommandParameters.trace_level.stands_in(p.config.section(name))
         return reader_for(p.config, name, context, stop, **({} if given else {"traceLevel": str(context.trace_level)}))
 
-    training = Training(
+    training = TrainingLoop(
         p.sgd,
         network,
         make("reader", context.stop and stops_while_reading),

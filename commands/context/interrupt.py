@@ -32,7 +32,7 @@ from cntk_config.base.writing import remove_temporaries
 
 if TYPE_CHECKING:
     from trainers.log.reporting import Progress
-    from trainers.loop.sgd import Training
+    from trainers.loop.sgd import TrainingLoop
 
 log = logging.getLogger("cntkpy.commands")
 
@@ -219,7 +219,7 @@ def _end(status: int, text: str) -> None:
     os._exit(status)
 
 
-def run_until_stopped(training: "Training", stop: StopRequest | None) -> None:
+def run_until_stopped(training: "TrainingLoop", stop: StopRequest | None) -> None:
     """Run a training; a signal saves its state inside the epoch and then ends the run like the signal itself.
 
     Args:

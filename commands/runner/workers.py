@@ -54,7 +54,7 @@ class Workers:
         """After an action: wait for all, however long worker 0 takes."""
         if self.link is not None:
             with self.explained():
-                self.link.barrier(patient=True)
+                self.link.barrier(no_timeout=True)
 
     @contextmanager
     def explained(self) -> Generator[None]:

@@ -16,7 +16,7 @@ import numpy as np
 
 from cntk_config.base.diagnostics import UserError
 from cntk_config.base.files import open_input
-from cntk_config.base.patience import cure
+from cntk_config.base.retry import cure
 from cntk_config.base.writing import shown, why_not_written
 from networks.files.cntk_binary.recognise import is_cntk
 from networks.files.tensor_file import METADATA, Damaged, TensorFile, write_tensors

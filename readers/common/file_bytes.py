@@ -11,7 +11,7 @@ from typing import cast
 import numpy as np
 
 from cntk_config.base.files import open_input
-from cntk_config.base.patience import cure, patiently
+from cntk_config.base.retry import cure, with_retries
 from readers.errors import DataError
 
 
@@ -46,7 +46,7 @@ class FileBytes:
         """Fill a uint8 array from byte `at` on."""
         view, got = into.data, 0
         while got < len(view):
-            count = self._patiently(view[got:], at + got)
+            count = self._with_retries(view[got:], at + got)
             if not count:
                 raise self.cut_short()
             got += count
@@ -71,7 +71,7 @@ class FileBytes:
                 self.read(into[place : place + int(sizes[done])], int(at[done]))
                 done += 1
 
-    def _patiently(self, view: memoryview, at: int) -> int:
+    def _with_retries(self, view: memoryview, at: int) -> int:
         """Read some bytes; a disk or a network that fails gets more attempts.
 
         Raises:
@@ -80,10 +80,10 @@ class FileBytes:
         what = f"The data file {self.path} cannot be read at byte {at}"
         try:
             if hasattr(os, "preadv"):
-                return patiently(lambda: os.preadv(self._file.fileno(), [view], at), what)
+                return with_retries(lambda: os.preadv(self._file.fileno(), [view], at), what)
             with self._lock:
                 self._file.seek(at)
-                return self._file.readinto(view) or 0  # is patient itself
+                return self._file.readinto(view) or 0  # retries by itself
         except OSError as error:
             raise DataError(f"{what}: {error.strerror or error}", path=self.path, hint=cure(error)) from None
 

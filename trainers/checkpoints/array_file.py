@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cntk_config.base.diagnostics import UserError
-from cntk_config.base.patience import cure
+from cntk_config.base.retry import cure
 from cntk_config.base.writing import shown
 from networks.files.cntk_binary.recognise import is_cntk
 from networks.files.tensor_file import Damaged, TensorFile, write_tensors

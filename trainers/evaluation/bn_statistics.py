@@ -16,7 +16,7 @@ from readers.minibatch import Minibatch
 from trainers.evaluation.evaluate import minibatches
 from trainers.log.reporting import NoProgress, Progress
 from trainers.step.batching import Batcher
-from trainers.step.shapes import EVALUATIONS
+from trainers.step.buckets import EVALUATION_BUCKETS
 from trainers.step.step import Callback, StepContext, minibatch_of
 
 log = logging.getLogger("cntkpy.trainers")
@@ -80,7 +80,7 @@ def _estimate(
 ) -> None:
     function = jax.jit(_pass(network, node))
     parameters, state = network_parameters(network), network_state(network)
-    batcher = Batcher.of(network, [node], size, capacity=1, planned=EVALUATIONS)
+    batcher = Batcher.of(network, [node], size, capacity=1, chosen=EVALUATION_BUCKETS)
     done = samples = 0
     for stack in batcher.stacks(itertools.islice(data, iterations), lambda number: True):
         if callbacks:

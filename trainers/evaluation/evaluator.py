@@ -18,11 +18,11 @@ from networks.compile.evaluate import (
 from networks.compile.executables import Program
 from networks.graph.network import Node, ValidatedNetwork
 from networks.nodes.sampling import DRAWN
-from trainers.step.batching import CAPACITY, FARTHEST, Batcher, Stack
+from trainers.step.batching import CAPACITY, Batcher, Stack
+from trainers.step.buckets import EVALUATION_BUCKETS, Buckets
 from trainers.step.class_labels import class_label_check
 from trainers.step.memory import lend
 from trainers.step.sequence_problems import check_sequences
-from trainers.step.shapes import EVALUATIONS, Shapes
 from trainers.step.step import Callback, StepContext, carry, in_words, minibatch_of, with_row
 
 Array = Any
@@ -55,7 +55,7 @@ class Evaluator:
             (self.network, names, self.summed),
             describe=_in_words,
         )
-        self.shapes = Shapes()
+        self.buckets = Buckets()
         self.load()
 
     def load(self) -> None:
@@ -76,20 +76,19 @@ class Evaluator:
         """How often the evaluation was compiled so far."""
         return self._compiled.shapes
 
-    def batcher(self, minibatch_size: int, capacity: int = CAPACITY, planned: int = EVALUATIONS) -> Batcher:
+    def batcher(self, minibatch_size: int, capacity: int = CAPACITY, chosen: int = EVALUATION_BUCKETS) -> Batcher:
         """What pads and stacks the minibatches for this evaluator; see `Batcher`."""
         more: dict[str, Any] = {
-            "shapes": self.shapes,
+            "buckets": self.buckets,
             "capacity": capacity,
             "trace_level": self.trace_level,
-            "planned": planned,
+            "chosen": chosen,
         }
-        # Its data are the same each time, so that what was looked at needs no other shape; nothing waits for its start.
-        more |= {"ahead": FARTHEST, "hurries": False}
+        more["hurries"] = False  # nothing waits for the start of an evaluation
         return Batcher.of(self.network, self.nodes, minibatch_size, **more)
 
     def run(self, stack: Stack) -> Any:
-        """Sums as those of `Trainer.run`, or per node the stacked values (minibatches, T, S, ...), padding included."""
+        """Sums as `CompiledStep.run`, or by node the stacked values (minibatches, T, S, ...), with padding."""
         self._check(stack.batch)
         self._state = carry(self.network, self._state, stack)
         self._done += len(stack.minibatches)

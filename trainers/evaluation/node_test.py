@@ -16,7 +16,7 @@ from trainers.evaluation.output import node_sequences
 from trainers.evaluation.write import Written
 from trainers.log.reporting import NoProgress, Progress
 from trainers.step.batching import Batcher
-from trainers.step.shapes import EVALUATIONS
+from trainers.step.buckets import EVALUATION_BUCKETS
 from trainers.step.step import carry, minibatch_of
 
 
@@ -77,7 +77,7 @@ def node_gradients(
         }
         return jax.grad(total, has_aux=True)((own, inputs), state, batch, key)
 
-    batcher = Batcher.of(network, [root], minibatch_size, capacity=1, planned=EVALUATIONS)
+    batcher = Batcher.of(network, [root], minibatch_size, capacity=1, chosen=EVALUATION_BUCKETS)
     own, state = network_parameters(network) | leaves, network_state(network)
     samples = 0
     progress.start("writing", epoch_samples)

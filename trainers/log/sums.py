@@ -42,7 +42,7 @@ class Sums:
         """Add some minibatches.
 
         Args:
-            values: `(minibatches, nodes)`, and behind them the samples that are counted, see `Trainer.run`.
+            values: `(minibatches, nodes)`, and behind them the samples that are counted, see `CompiledStep.run`.
             samples: how many the minibatches have together.
             counts: `(minibatches, nodes)`, the samples that each value is the sum of; None: all.
         """

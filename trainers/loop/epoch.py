@@ -20,7 +20,7 @@ from trainers.log.sums import Sums
 from trainers.monitors.details import Details
 from trainers.monitors.not_finite import first_not_finite
 from trainers.step.batching import CAPACITY, Stack
-from trainers.step.step import EpochSettings, Trainer
+from trainers.step.step import CompiledStep, EpochSettings
 
 log = logging.getLogger("cntkpy.trainers")
 
@@ -67,7 +67,7 @@ class EpochView:
         """The stacks; the time that they are waited for is a detail."""
         return stacks if self.details is None else self.details.timed(stacks)
 
-    def log_details(self, trainer: Trainer, stack: Stack, number: int) -> None:
+    def log_details(self, trainer: CompiledStep, stack: Stack, number: int) -> None:
         """Log the details, if they are wanted, when `number` minibatches are done, the last of them that of a stack."""
         if self.details is not None:
             last = len(stack.minibatches) - 1
@@ -126,7 +126,7 @@ Between = Callable[[Callable[[], Position], int], None]
 
 
 def _trained(
-    trainer: Trainer, stacks: Iterator[Stack], settings: EpochSettings, at: Position
+    trainer: CompiledStep, stacks: Iterator[Stack], settings: EpochSettings, at: Position
 ) -> Iterator[tuple[Stack, Any, float]]:
     """The stacks, the results of training on them, which may not be ready, and when that began."""
     for stack in stacks:
@@ -154,7 +154,7 @@ def _saved_when_stopped(
 
 
 def train_epoch(
-    trainer: Trainer,
+    trainer: CompiledStep,
     data: Iterator[Minibatch],
     size: int,
     settings: EpochSettings,
@@ -240,7 +240,7 @@ def train_epoch(
     return totals
 
 
-def check_criterion(total: text.Total, epoch: int, broken: Broken | None, trainer: Trainer) -> None:
+def check_criterion(total: text.Total, epoch: int, broken: Broken | None, trainer: CompiledStep) -> None:
     """Stop where a criterion is not finite.
 
     Raises:

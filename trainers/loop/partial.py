@@ -21,14 +21,14 @@ from readers.minibatch import Minibatch
 from trainers.checkpoints.array_file import Arrays, load_arrays, save_arrays
 from trainers.loop.epoch import Position
 from trainers.parallel.training import ParallelTraining
+from trainers.step.buckets import Buckets
 from trainers.step.reading import following, start_epoch
-from trainers.step.shapes import Shapes
-from trainers.step.step import Trainer
+from trainers.step.step import CompiledStep
 
 log = logging.getLogger("cntkpy.trainers")
 
 FORMAT = "cntkpy partial epoch 1"
-_FIELDS: dict[str, Any] = {"position": dict, "reader": (dict, list), "shapes": list, "settings": dict}
+_FIELDS: dict[str, Any] = {"position": dict, "reader": (dict, list), "shapes": (dict, list), "settings": dict}
 
 
 class Interrupted(Exception):
@@ -40,17 +40,17 @@ class Partial:
     """A training inside an epoch.
 
     Attributes:
-        arrays: `Trainer.snapshot()`.
+        arrays: `CompiledStep.snapshot()`.
         position: `Position.to_json()`: minibatches done, and their sums; `finished` if the epoch is trained.
         reader: The reader's state after the last of these minibatches.
-        shapes: The padded shapes in use.
+        shapes: `Buckets.to_json()`: the padded shapes in use.
         settings: Rate, minibatch size and the like with which the epoch was begun; compared when it is resumed.
     """
 
     arrays: Arrays
     position: dict[str, Any]
     reader: dict[str, Any]
-    shapes: list[Any]
+    shapes: Any
     settings: dict[str, Any]
 
     def save(self, path: str) -> None:
@@ -104,7 +104,7 @@ class SavedEpoch:
 
     def __init__(
         self,
-        trainer: Trainer,
+        trainer: CompiledStep,
         reader: MinibatchReader,
         path: str,
         settings: dict[str, Any],
@@ -130,7 +130,7 @@ class SavedEpoch:
         """Whether the epoch was trained to its end when its state was saved."""
         if self._partial is not None:
             trainer.restore(self._partial.arrays)
-            trainer.shapes = Shapes.from_json(self._partial.shapes)
+            trainer.buckets = Buckets.from_json(self._partial.shapes)
             self.position = Position.from_json(trainer.nodes, self._partial.position)
             self.finished = bool(self._partial.position.get("finished", False))
 
@@ -190,14 +190,14 @@ class SavedEpoch:
     def _save(self, position: Position, finished: bool = False) -> None:
         UNSAVED.set()
         state = next(state for number, state in reversed(self._states) if number <= position.done)
-        reader, shapes = self._parallel.gather(state), self._trainer.shapes.to_json()
+        reader, shapes = self._parallel.gather(state), self._trainer.buckets.to_json()
         where = position.to_json() | ({"finished": True} if finished else {})
         whole = Partial(self._trainer.snapshot(), where, reader, shapes, self._settings)
         self._parallel.write(lambda: whole.save(self._path))
         UNSAVED.clear()
 
 
-def _fingerprint(trainer: Trainer) -> str:
+def _fingerprint(trainer: CompiledStep) -> str:
     """The same for networks with the same parameters, whose state counts the same criteria."""
     parameters = sorted(
         (one.name, *map(int, one.shape or ())) for one in trainer.network.nodes.values() if one.is_parameter

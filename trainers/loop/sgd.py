@@ -56,10 +56,10 @@ from trainers.schedules.rate_control import Options, RateControl
 from trainers.schedules.schedules import Schedules, time_constant
 from trainers.schedules.search import adapt_size, adapts_size, search_rate
 from trainers.step.batching import Stack
+from trainers.step.buckets import Buckets
 from trainers.step.pieces import pieces_of
 from trainers.step.reading import CountedReader
-from trainers.step.shapes import Shapes
-from trainers.step.step import EpochSettings, Trainer
+from trainers.step.step import CompiledStep, EpochSettings
 
 log = logging.getLogger("cntkpy.trainers")
 
@@ -71,7 +71,7 @@ UNKNOWN_EPOCH = 2**62 - 1
 
 
 @dataclass
-class Training:
+class TrainingLoop:
     """One run of the trainer.
 
     Args:
@@ -158,7 +158,7 @@ class Training:
             path = self.parameters.model_path
             log.info("maxEpochs = 0: nothing is trained; the network as it was made is saved in %s", path)
         sizes = zip(p.minibatch_size.starts(), p.minibatch_size.distinct(), strict=True)
-        self.trainer = Trainer(
+        self.trainer = CompiledStep(
             self.network,
             self.nodes,
             update_rule(p),
@@ -261,7 +261,7 @@ class Training:
                 self.best = int(best[0]), float(best[1])
             self._best_models.restore(schedule.get("best_models", {}))
             if "shapes" in schedule:  # so that minibatches are padded as before, and sums rounded alike
-                self.trainer.shapes = Shapes.from_json(schedule["shapes"])
+                self.trainer.buckets = Buckets.from_json(schedule["shapes"])
 
     def _take(self, checkpoint: Checkpoint) -> None:
         self.samples_seen = checkpoint.samples_seen
@@ -541,7 +541,7 @@ class Training:
             "last_slots": self._counted.last_slots,
             "best": self.best,
             "best_models": self._best_models.state(),
-            "shapes": self.trainer.shapes.to_json(),
+            "shapes": self.trainer.buckets.to_json(),
         }
         checkpoint = Checkpoint(
             self.samples_seen,

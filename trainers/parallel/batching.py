@@ -17,7 +17,7 @@ from readers.common.sparse import nbytes_of
 from readers.minibatch import Layout, Minibatch
 from trainers.parallel.levelling import level, moves
 from trainers.parallel.process_group import ProcessGroup
-from trainers.step.batching import STACK_BYTES, WAIT, Batcher, Prepared, Stack, stream_of
+from trainers.step.batching import FILL_SECONDS, STACK_BYTES, Batcher, Prepared, Stack, stream_of
 from trainers.step.shape import Shape
 
 WORK, FRAME_BYTES = 1 << 26, 1 << 16
@@ -216,7 +216,7 @@ class SharedBatcher(Batcher):
             else:
                 self._held.append(self._prepare(minibatch))
         own_parts = [self._part(one).to_json() for one in self._held]
-        slow = time.monotonic() - began > WAIT
+        slow = time.monotonic() - began > FILL_SECONDS
         answers = self.group.communicator.exchange([self._stopped, slow, self._ended, own_parts])
         if any(stopped for stopped, _, _, _ in answers):
             raise Stopped
@@ -303,15 +303,15 @@ class SharedBatcher(Batcher):
         """Let a share of frames have a shape of its own where the only ones that hold it are twice the nominal number:
         those of the epochs before the parallel ones, for instance, in which every worker has whole minibatches."""
         frames = own.steps == 1 and not own.others and not self.exact
-        holding = [one.slots for one in self.shapes.known if one.steps == 1 and one.slots >= own.slots]
+        holding = [one.slots for one in self.buckets.known if one.steps == 1 and one.slots >= own.slots]
         if frames and holding and min(holding) >= 2 * self.minibatch_size > own.slots:
-            self.shapes.know([own])
+            self.buckets.know([own])
 
     def _shape_of(self, one: Part) -> Shape:
         """The padded shape for the parts of a minibatch."""
         devices, own = len(self.group.own), self._share(one)
         if own.slots > self.minibatch_size and not own.sparse:
             self._know_share(own)
-        shape = self.shapes.fit(own, self.minibatch_size, slots_stay=one.truncated, exact=self.exact)
-        self.shapes.use(shape)
+        shape = self.buckets.fit(own, self.minibatch_size, slots_stay=one.truncated, exact=self.exact)
+        self.buckets.use(shape)
         return replace(shape, slots=-(-shape.slots // devices) * devices)

@@ -29,7 +29,7 @@ SILENT = 30.0
 SUSPECTED = 5.0
 """The same, after a collective operation has failed."""
 
-PATIENCE = 1800.0
+BARRIER_TIMEOUT_SECONDS = 1800.0
 """Seconds to wait for a worker that gives signs of life but does not come to an exchange."""
 
 BEAT = 1.0
@@ -90,15 +90,15 @@ class Communicator:
         """What messages call a worker."""
         return f"worker {rank} of {self.size} ({self._names.get(rank, 'not heard of yet')})"
 
-    def exchange(self, value: Any, patient: bool = False) -> list[Any]:
-        """The JSON-able values of all processes, in order of their ranks; `patient`: however long they take.
+    def exchange(self, value: Any, no_timeout: bool = False) -> list[Any]:
+        """The JSON-able values of all processes, in order of their ranks; `no_timeout`: however long they take.
 
         Raises:
             WorkerLost: when another worker does not come.
         """
         if self.size == 1:
             return [value]
-        told = self.tell(json.dumps(value).encode(), patient)
+        told = self.tell(json.dumps(value).encode(), no_timeout)
         if told is not None:
             return [value if rank == self.rank else json.loads(one) for rank, one in enumerate(told)]
         self._number += 1
@@ -106,7 +106,7 @@ class Communicator:
             self._try(self._give_sign)
         key = f"cntkpy/exchange/{self._number}"
         self._store(f"{key}/{self.rank}", json.dumps(value))
-        until = math.inf if patient else time.monotonic() + PATIENCE
+        until = math.inf if no_timeout else time.monotonic() + BARRIER_TIMEOUT_SECONDS
         others = [None if rank == self.rank else self._wait(f"{key}/{rank}", rank, until) for rank in range(self.size)]
         values = [value if text is None else json.loads(text) for text in others]
         if self._number > 1:  # everyone has read what was said before, else it would not have come here
@@ -119,7 +119,7 @@ class Communicator:
         """Exchange letters in this way from now on; called by all processes between the same two exchanges."""
         self._letters = letters
 
-    def tell(self, letter: bytes, patient: bool = False) -> list[bytes] | None:
+    def tell(self, letter: bytes, no_timeout: bool = False) -> list[bytes] | None:
         """The letters of all processes, in order of their ranks; None, in all of them, if there is no memory for them.
 
         Raises:
@@ -127,7 +127,7 @@ class Communicator:
         """
         if self._letters is None:
             return None
-        until = math.inf if patient else time.monotonic() + PATIENCE
+        until = math.inf if no_timeout else time.monotonic() + BARRIER_TIMEOUT_SECONDS
         try:
             return self._letters.exchange(letter, lambda rank: self._check(rank, until))
         except Gone as error:
@@ -141,9 +141,9 @@ class Communicator:
         """The sums of the numbers of all processes."""
         return [sum(column) for column in zip(*self.exchange(values), strict=True)]
 
-    def barrier(self, patient: bool = False) -> None:
+    def barrier(self, no_timeout: bool = False) -> None:
         """Wait for all."""
-        self.exchange(None, patient)
+        self.exchange(None, no_timeout)
 
     def failed(self, message: str) -> None:
         """Tell the others that this worker ends; worker 0, whom all need for that, stays until they have heard it."""
@@ -210,7 +210,9 @@ class Communicator:
         if self._lost is not None:
             raise WorkerLost(self._lost)
         if time.monotonic() > until:
-            raise WorkerLost(f"{self.name(rank)} is alive, but has not come to the others for {PATIENCE:.0f} s")
+            raise WorkerLost(
+                f"{self.name(rank)} is alive, but has not come to the others for {BARRIER_TIMEOUT_SECONDS:.0f} s"
+            )
 
     # ---- the thread that talks to worker 0, and hangs with it
 

@@ -14,7 +14,7 @@ from trainers.parallel.plan import Plan, warn_of_quantisation
 from trainers.parallel.process_group import ProcessGroup
 from trainers.parallel.reading import SharedReader
 from trainers.step.reading import WrappedReader
-from trainers.step.step import Trainer
+from trainers.step.step import CompiledStep
 from trainers.step.strategy import SingleDevice, Strategy
 
 log = logging.getLogger("cntkpy.trainers")
@@ -74,7 +74,7 @@ class ParallelTraining:
         shared.active = always
         return shared
 
-    def start_epoch(self, trainer: Trainer, reader: MinibatchReader, epoch: int) -> str:
+    def start_epoch(self, trainer: CompiledStep, reader: MinibatchReader, epoch: int) -> str:
         """Choose the strategy of an epoch and the data of this process; returns what the log adds about them."""
         plan, group = self._plan, self.group
         self._warn()
@@ -109,11 +109,11 @@ class ParallelTraining:
         shares = isinstance(reader, SharedReader) and reader.active and reader.reads_share
         return sum(read) if shares else max(read)
 
-    def train_alone(self, trainer: Trainer, reader: MinibatchReader) -> None:
+    def train_alone(self, trainer: CompiledStep, reader: MinibatchReader) -> None:
         """Let every process train by itself, with all the data."""
         self._use(trainer, reader, self.alone)
 
-    def _use(self, trainer: Trainer, reader: MinibatchReader, strategy: Strategy) -> None:
+    def _use(self, trainer: CompiledStep, reader: MinibatchReader, strategy: Strategy) -> None:
         self._trains_together = strategy is not self.alone
         if isinstance(reader, SharedReader):
             reader.active = self._trains_together

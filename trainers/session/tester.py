@@ -63,7 +63,7 @@ class Tester:
         else:
             self._evaluator.load()
         samples = self._counted(minibatch)
-        batcher = self._evaluator.batcher(max(1, minibatch.num_samples), 1, planned=0)
+        batcher = self._evaluator.batcher(max(1, minibatch.num_samples), 1, chosen=0)
         totals = Totals()
         for stack in batcher.stacks(iter([minibatch]), lambda number: False):
             value = float(np.asarray(self._evaluator.run(stack), np.float64)[0, 0])

@@ -41,11 +41,11 @@ from trainers.session.values import Values
 from trainers.session.workers import Workers
 from trainers.step import step
 from trainers.step.batching import CAPACITY, STACK_BYTES, Batcher, Stack
-from trainers.step.shapes import Shapes
+from trainers.step.buckets import Buckets
 from trainers.step.step import EpochSettings, StepContext
 
 FORMAT = "cntkpy session 1"
-_FIELDS = {"samples": int, "updates": int, "sweeps": int, "totals": list, "shapes": list, "writers": list,
+_FIELDS = {"samples": int, "updates": int, "sweeps": int, "totals": list, "shapes": object, "writers": list,
            "external": list, "workers": int}  # fmt: skip
 
 
@@ -113,7 +113,7 @@ class Trainer:
             raise ArgumentError("the criterion depends on no input, so there are no samples to train on", hint)
         self._counted = counted(self._nodes[0], self._arguments.inputs)
         self._cells = [cell_of(value) for value, node in self._graph.nodes.items() if _changes(node)]
-        self._loop: step.Trainer | None = None
+        self._loop: step.CompiledStep | None = None
         self._batcher: Batcher | None = None
         self._singles: Batcher | None = None
         self._evaluator: Evaluator | None = None
@@ -324,7 +324,7 @@ class Trainer:
         self._settings = self._settings_now()
         loop = self._made()
         if self.workers.choose(loop, self._samples) or self._batcher is None:
-            self._batcher = loop.batcher(self._first_size(minibatch), 1, planned=0)
+            self._batcher = loop.batcher(self._first_size(minibatch), 1, chosen=0)
         source = iter([] if minibatch is None or not minibatch.num_sequences else [minibatch])
         before = self._updates
         sweep_end = self.workers.any(minibatch is not None and minibatch.end_of_sweep)
@@ -364,7 +364,7 @@ class Trainer:
             value, kept, Settings(), self.seed, per_step=not per_sample, mean=bool(mean), more=tuple(more)
         )
 
-    def _made(self) -> step.Trainer:
+    def _made(self) -> step.CompiledStep:
         """The compiled step with its state."""
         if self._loop is None:
             learner = self.learners[0]
@@ -373,7 +373,7 @@ class Trainer:
                 name: Group(one.rule, one.regularisation, places[id(one)])
                 for name, one in self._learner_of.items() if id(one) in places
             }  # fmt: skip
-            self._loop = step.Trainer(
+            self._loop = step.CompiledStep(
                 self._graph.network, self._nodes, learner.rule, learner.regularisation, strategy=self.workers.alone,
                 groups=groups,
             )  # fmt: skip
@@ -395,11 +395,11 @@ class Trainer:
         loop = self._made()
         if len(minibatches) == 1 and not self.together:
             if self._singles is None:
-                self._singles = loop.batcher(self._first_size(minibatches[0]), 1, planned=0)
+                self._singles = loop.batcher(self._first_size(minibatches[0]), 1, chosen=0)
             batcher = self._singles
         else:
             if self._batcher is None:
-                self._batcher = loop.batcher(self._first_size(minibatches[0]), planned=0)
+                self._batcher = loop.batcher(self._first_size(minibatches[0]), chosen=0)
             batcher = self._batcher
         for stack in batcher.stacks(iter(minibatches), _never):
             self._run(stack)
@@ -508,7 +508,7 @@ class Trainer:
         self._load_evaluator()
         assert self._evaluator is not None
         totals = Totals()
-        batcher = self._evaluator.batcher(self._nominal(minibatch), 1, planned=0)
+        batcher = self._evaluator.batcher(self._nominal(minibatch), 1, chosen=0)
         for stack in batcher.stacks(iter([minibatch]), _never):
             values = np.asarray(self._evaluator.run(stack), np.float64)[:1]
             loss, metric = float(values[0, 0]), float(values[0, len(self._nodes) - 1])
@@ -561,7 +561,7 @@ class Trainer:
             "seed": self.seed,
             "size": self._size,
             "pieces": self._arguments.pieces.state,
-            "shapes": loop.shapes.to_json(),
+            "shapes": loop.buckets.to_json(),
             "learners": [[one.samples_seen, one.sweeps, *one.rate_since] for one in self.learners],
             "writers": [writer.state() for writer in self.progress_writers],
             "external": self.workers.exchange(external_state or {}),
@@ -605,7 +605,7 @@ class Trainer:
             raise not_a_checkpoint(path, "it is that of another network, or of another learner")
         self._pending, self._pending_bytes, self._waiting = [], 0, []
         loop.restore(arrays)
-        loop.shapes = Shapes.from_json(values["shapes"])
+        loop.buckets = Buckets.from_json(values["shapes"])
         self._batcher = self._singles = None
         self._samples, self._updates, self._sweeps = values["samples"], values["updates"], values["sweeps"]
         self._done, self.seed = int(values["done"]), int(values["seed"])

@@ -88,7 +88,7 @@ class Values:
         else:
             self._evaluator.load_again()
         minibatch = self.arguments.minibatch(given)
-        batcher = self._evaluator.batcher(max(1, minibatch.num_samples), 1, planned=0)
+        batcher = self._evaluator.batcher(max(1, minibatch.num_samples), 1, chosen=0)
         return next(iter(batcher.stacks(iter([minibatch]), lambda number: True)))
 
     def batch(self, given: Any) -> tuple[Batch, Stack | None]:

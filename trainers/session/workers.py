@@ -15,7 +15,7 @@ from trainers.parallel.communicator import Communicator as Connection
 from trainers.parallel.launchers import find_meeting
 from trainers.parallel.strategies import shared_strategy
 from trainers.session.learners import DistributedLearner, Learner
-from trainers.step.step import Trainer
+from trainers.step.step import CompiledStep
 from trainers.step.strategy import SingleDevice, Strategy
 
 
@@ -95,7 +95,7 @@ class Communicator:
     @staticmethod
     def barrier() -> None:
         """Wait for all workers."""
-        _processes.connect().barrier(patient=True)
+        _processes.connect().barrier(no_timeout=True)
 
     @staticmethod
     def finalize() -> None:
@@ -149,7 +149,7 @@ class Workers:
             return 1, 0
         return self.size, self.rank
 
-    def choose(self, trainer: Trainer, samples: int) -> bool:
+    def choose(self, trainer: CompiledStep, samples: int) -> bool:
         """Use the strategy of this point of training; whether it is another one than before."""
         learner = self._learner
         together = learner is not None and self.size > 1 and samples >= learner.after

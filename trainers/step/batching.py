@@ -25,10 +25,9 @@ from networks.graph.axes import own_axis
 from networks.graph.network import Node, ValidatedNetwork
 from readers.minibatch import Layout, Minibatch, as_dense
 from trainers.step.axes import Axes, Placed, count_of_samples, grids, network_axes, place, put_csr, put_dense
+from trainers.step.buckets import COMPILE_WORK, Buckets
 from trainers.step.memory import empty, zeros
-from trainers.step.planning import WORTH, WORTH_COMPILING
 from trainers.step.shape import Shape
-from trainers.step.shapes import Shapes
 
 log = logging.getLogger("cntkpy.trainers")
 
@@ -38,27 +37,22 @@ STACK_BYTES = 32 << 20
 CAPACITY = 64
 """Minibatches in one stack, at most."""
 
-AHEAD, FARTHEST = 256, 4096
-"""Minibatches read ahead before shapes are planned: so many, and on while they differ from those before."""
+LOOKAHEAD, MOST_LOOKAHEAD = 256, 4096
+"""Minibatches read ahead before buckets are chosen for their shapes; twice as many as there were up to the last whose
+size was new, for data in order of length."""
 
-HASTE, LONGEST = 5.0, 15.0
-"""Seconds after which shapes are planned for fewer minibatches, where the source is slow: as soon as their number is a
-power of two, so that most often another run has as many; after the longer time with any number."""
+LOOKAHEAD_SECONDS = 5.0
+"""After that time buckets are chosen for fewer minibatches of a slow source: for a power of two of them, so that most
+often another run chooses for as many."""
 
-WAIT = 0.5
-"""Seconds after which a stack of minibatches is not filled further."""
+FILL_SECONDS = 0.5
+"""A stack of minibatches is not filled further after that time."""
 
-BRIEF = 1e9
-"""Cells of all minibatches times weights, up to which going over them takes less time than compiling a program."""
-
-MOST_WORTH = 0.5
-"""Part of all work by which one program less may add to it where going over the data takes next to no time."""
-
-SMALL = 1 << 18
+SMALL_STEP_WORK = 1 << 18
 """Weights times samples of a minibatch up to which it is padded, see `Batcher.frames`: some ten microseconds."""
 
-SEVERAL_AXES = 2
-"""Shapes to plan, at most, where there are several time axes."""
+BUCKETS_OF_SEVERAL_AXES = 2
+"""Buckets to choose, at most, where there are several time axes."""
 
 One = TypeVar("One")
 
@@ -135,13 +129,12 @@ class Batcher:
         nodes: the input nodes to feed.
         precision: "float" or "double".
         minibatch_size: nominal number of samples; a frame minibatch is padded to it.
-        shapes: the shapes in use; grows as new ones are met.
+        buckets: the shapes in use; grows as new ones are met.
         capacity: minibatches per stack, an upper bound.
         exact: no padding, because some node depends on the number of columns.
         trace_level: from 2 on, new shapes are logged.
         axes: the time axes, if there are several.
-        planned: shapes to plan for minibatches that are read ahead; 0: take them as they come.
-        ahead: minibatches to read ahead before that, at least.
+        chosen: buckets to choose for minibatches that are read ahead; 0: take them as they come.
         hurries: read ahead fewer where the source is slow.
         weights: elements of the network's parameters.
         frames: the most samples of a minibatch in any epoch. Those of single frames are padded to as many where the
@@ -151,13 +144,12 @@ class Batcher:
     nodes: Sequence[Node]
     precision: str
     minibatch_size: int
-    shapes: Shapes = field(default_factory=Shapes)
+    buckets: Buckets = field(default_factory=Buckets)
     capacity: int = CAPACITY
     exact: bool = False
     trace_level: int = 0
     axes: Axes | None = None
-    planned: int = 0
-    ahead: int = AHEAD
+    chosen: int = 0
     hurries: bool = True
     weights: float = math.inf
     frames: int = 0
@@ -168,7 +160,7 @@ class Batcher:
         self._dense = [node for node in self.nodes if not node.kind.sparse]
         self._sizes = {node.name: math.prod(node.shape or ()) for node in self.nodes}
         self._last = self._own = Shape(-1, -1)  # that of no minibatch, not even of an empty one
-        self.shapes.keep(len(self._sparse), len(self.axes.others) if self.axes is not None else 0)
+        self.buckets.keep(len(self._sparse), len(self.axes.others) if self.axes is not None else 0)
 
     @classmethod
     def of(cls, network: ValidatedNetwork, roots: Sequence[Node], minibatch_size: int, **more: Any) -> "Batcher":
@@ -178,7 +170,7 @@ class Batcher:
         more["weights"] = sum(math.prod(node.shape or ()) for node in below if node.trainable)
         axes = network_axes(network, roots)
         if axes is not None:  # their programs take long to compile
-            more["planned"] = min(more.get("planned", 0), SEVERAL_AXES)
+            more["chosen"] = min(more.get("chosen", 0), BUCKETS_OF_SEVERAL_AXES)
         return cls(input_nodes(network, roots), network.precision, minibatch_size, exact=exact, axes=axes, **more)
 
     def stacks(self, source: Iterator[Minibatch], is_due: Callable[[int], bool]) -> Iterator[Stack]:
@@ -189,7 +181,7 @@ class Batcher:
             is_due: told the number of a minibatch (from 1), says whether a stack has to end with it.
         """
         ahead = self._read_ahead(map(self._prepare, source), self._own_shape, lambda one: one.minibatch.truncated)
-        for group in self._groups(ahead, self._shape, is_due, WAIT):
+        for group in self._groups(ahead, self._shape, is_due, FILL_SECONDS):
             yield self._emptied(*group)
 
     def _emptied(self, pending: list["Prepared"], shape: Shape, capacity: int) -> Stack:
@@ -245,22 +237,24 @@ class Batcher:
         *,
         fails_late: bool = True,
     ) -> Iterator[One]:
-        """The minibatches as they come; when the first come that differ in shape, shapes are planned for them.
+        """The minibatches as they come; before the first whose shapes may differ, buckets are chosen for their shapes.
 
-        How many are looked at depends on nothing but their shapes, so that the next run takes the same, unless the
-        source is slow. What the source raises is raised behind the minibatches before it if it `fails_late`, as if
-        nothing were read ahead.
+        Another run looks at as many, unless the source is slow. What the source raises is raised behind the minibatches
+        before it if it `fails_late`, as if nothing were read ahead.
         """
         for one in source:
-            if self._is_planned(own_shape(one)):
+            if self._has_buckets(own_shape(one)):
                 yield one
                 continue
-            held, seen, size = deque([one]), Seen(own_shape(one)), 0
+            held, shapes, size = deque([one]), [own_shape(one)], 0
             failure: Exception | None = None
             ended = False
             began = time.monotonic()
-            while len(held) < FARTHEST and size < STACK_BYTES and not seen.is_enough(self.ahead):
-                if self.hurries and _is_late(time.monotonic() - began, len(held)):
+            largest = smallest = shapes[0]
+            enough = LOOKAHEAD
+            while len(held) < enough and size < STACK_BYTES:
+                if self.hurries and time.monotonic() - began > LOOKAHEAD_SECONDS:
+                    del shapes[1 << (len(shapes).bit_length() - 1) :]
                     break
                 try:
                     following = next(source, None)
@@ -273,31 +267,34 @@ class Batcher:
                     ended = True
                     break
                 held.append(following)
-                seen.add(own_shape(following))
-                size += self._bytes(seen.shapes[-1])
-            worth = self._worth(seen.shapes) if ended else WORTH
-            stay = truncated(one)
-            self.shapes.plan(seen.shapes, self.minibatch_size, slots_stay=stay, count=self.planned, worth=worth)
+                shapes.append(own_shape(following))
+                size += self._bytes(shapes[-1])
+                extremes = largest.around(shapes[-1]), smallest.inside(shapes[-1])
+                if extremes != (largest, smallest):
+                    largest, smallest = extremes
+                    enough = min(max(enough, 2 * len(held)), MOST_LOOKAHEAD)
+            self.buckets.choose(
+                shapes,
+                self.minibatch_size,
+                slots_stay=truncated(one),
+                most=self.chosen,
+                least_saving=COMPILE_WORK / max(1.0, self.weights) if ended else 0.0,
+            )
             while held:
                 yield held.popleft()
             if failure is not None:
                 raise failure
 
-    def _worth(self, shapes: Sequence[Shape]) -> float:
-        """What a program less is worth where these are the shapes of all minibatches, see `plan`."""
-        work = max(1.0, self.weights * sum(shape.cells for shape in shapes))
-        return WORTH if work > BRIEF else min(MOST_WORTH, WORTH_COMPILING * BRIEF / work)
-
-    def _is_planned(self, own: Shape) -> bool:
-        """Whether it is known which shape a minibatch is to have: frames are all alike."""
+    def _has_buckets(self, own: Shape) -> bool:
+        """Whether buckets are chosen already, or not needed: minibatches of single frames are all alike."""
         frames = own.steps == 1 and not own.others and not own.sparse
-        return frames or self.exact or not self.planned or self.minibatch_size in self.shapes.plans
+        return frames or self.exact or not self.chosen or self.minibatch_size in self.buckets.chosen
 
     def _join_axes(self, axes: Axes) -> None:
         """Go on as with a single axis: sequences come in pieces, and those of all streams are equally long."""
         axes.check_cut()
         self.axes = None
-        self.shapes.keep(len(self._sparse), 0)
+        self.buckets.keep(len(self._sparse), 0)
 
     def _prepare(self, minibatch: Minibatch) -> "Prepared":
         if self.axes is not None and minibatch.truncated:
@@ -351,12 +348,12 @@ class Batcher:
         own, nominal = self._own_shape(prepared), self.minibatch_size
         truncated = prepared.minibatch.truncated
         if plain and own.steps == 1 and own.slots < self.frames and not truncated and not self.exact:
-            small = self.frames * self.weights <= SMALL
+            small = self.frames * self.weights <= SMALL_STEP_WORK
             own, nominal = (Shape(1, self.frames), self.frames) if small else (own, nominal)
-        self._last = self.shapes.fit(own, nominal, slots_stay=truncated, exact=self.exact)
-        if self.shapes.use(self._last) and self.trace_level >= 2:
+        self._last = self.buckets.fit(own, nominal, slots_stay=truncated, exact=self.exact)
+        if self.buckets.use(self._last) and self.trace_level >= 2:
             text = "Compiling for minibatches of up to %d time steps and %d sequences (compilation %d)."
-            log.info(text, self._last.steps, self._last.slots, len(self.shapes.used))
+            log.info(text, self._last.steps, self._last.slots, len(self.buckets.used))
         return self._last
 
     def _capacity(self, shape: Shape) -> int:
@@ -478,31 +475,6 @@ def _parts(values: Any, size: int) -> list[NDArray[Any]]:
 def _cells(minibatch: Minibatch, layout: Layout) -> int:
     """The cells of a minibatch that count, gaps included."""
     return minibatch.columns_together or layout.T * layout.S
-
-
-def _is_late(waited: float, count: int) -> bool:
-    """Whether to go on with so many minibatches, for which so many seconds were waited."""
-    return waited > LONGEST or (waited > HASTE and count.bit_count() == 1)
-
-
-class Seen:
-    """The shapes of minibatches that were read ahead, and whether the later half of them shows anything new."""
-
-    def __init__(self, first: Shape):
-        self.shapes = [first]
-        self._most = self._least = first
-        self._last_new = 1
-
-    def add(self, shape: Shape) -> None:
-        """One more."""
-        self.shapes.append(shape)
-        most, least = self._most.around(shape), self._least.inside(shape)
-        if (most, least) != (self._most, self._least):
-            self._most, self._least, self._last_new = most, least, len(self.shapes)
-
-    def is_enough(self, least: int) -> bool:
-        """Whether there are so many, and what follows is expected to be like them."""
-        return len(self.shapes) >= max(least, 2 * self._last_new)
 
 
 @dataclass

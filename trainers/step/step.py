@@ -33,9 +33,9 @@ from networks.graph.network import Node, ValidatedNetwork
 from trainers.rules.update_step import Group, Regularisation, Update
 from trainers.rules.updates import Rule, StepScalars
 from trainers.step.batching import CAPACITY, Batcher, Stack
+from trainers.step.buckets import TRAINING_BUCKETS, Buckets
 from trainers.step.class_labels import class_label_check
 from trainers.step.pieces import in_pieces
-from trainers.step.shapes import PLANNED, Shapes
 from trainers.step.state import StepInput, StepOptions, TrainState
 from trainers.step.strategy import SingleDevice, Strategy
 
@@ -186,7 +186,7 @@ def carry(
 
 
 @dataclass
-class Trainer:
+class CompiledStep:
     """The parameters under training, on the devices, and the compiled step.
 
     Args:
@@ -217,7 +217,7 @@ class Trainer:
         names = [node.name for node in self.nodes]
         self._gradient = compile_gradient(self.network, names[0], names)
         self._dtype: np.dtype[Any] = np.dtype(self.network.dtype)
-        self.shapes = Shapes()
+        self.buckets = Buckets()
         trained = self.network.parameters([self.nodes[0]])
         self._multipliers = {node.name: node.learning_rate_multiplier for node in trained}
         self._update = Update(self.rule, self.regularisation, self._multipliers, self.groups)
@@ -322,17 +322,17 @@ class Trainer:
         self,
         minibatch_size: int,
         capacity: int = CAPACITY,
-        planned: int = PLANNED,
+        chosen: int = TRAINING_BUCKETS,
     ) -> Batcher:
         """What pads and stacks the minibatches for this trainer, see `Batcher`."""
         like = self._batcher
-        more: dict[str, Any] = {"shapes": self.shapes, "capacity": capacity, "planned": min(planned, like.planned)}
+        more: dict[str, Any] = {"buckets": self.buckets, "capacity": capacity, "chosen": min(chosen, like.chosen)}
         return self.strategy.batcher(replace(like, minibatch_size=minibatch_size, trace_level=self.trace_level, **more))
 
     @cached_property
     def _batcher(self) -> Batcher:
         """What all batchers of this trainer have in common."""
-        return Batcher.of(self.network, self.nodes, 1, planned=sys.maxsize, frames=self.frames)
+        return Batcher.of(self.network, self.nodes, 1, chosen=sys.maxsize, frames=self.frames)
 
     def forget(self) -> None:
         """Drop what concerns one epoch only: activations that truncated sequences carry on, what nodes remember, a

@@ -195,7 +195,9 @@ class FeatureSource:
                 if bad < 0:
                     return
                 done += bad
-                self._copy_patiently(group, int(which[done]), int(begin[done]), int(end[done]), words, int(place[done]))
+                self._copy_with_retries(
+                    group, int(which[done]), int(begin[done]), int(end[done]), words, int(place[done])
+                )
                 done += 1
 
         half = count // 2 if words.nbytes >= _WORTH_A_THREAD else 0
@@ -204,7 +206,7 @@ class FeatureSource:
         if other is not None:
             other.result()
 
-    def _copy_patiently(self, group: _Group, u: int, begin: int, end: int, words: np.ndarray, place: int) -> None:
+    def _copy_with_retries(self, group: _Group, u: int, begin: int, end: int, words: np.ndarray, place: int) -> None:
         """Copy frames of utterance `u` that could not be read in one go; `FileBytes` tries again, or tells why not."""
         from . import feature_kernels as k
 

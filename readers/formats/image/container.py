@@ -9,7 +9,7 @@ import zlib
 from pathlib import Path
 
 from cntk_config.base.files import open_input
-from cntk_config.base.patience import cure, patiently
+from cntk_config.base.retry import cure, with_retries
 
 from .decode import MOST_BYTES, PictureError
 
@@ -93,7 +93,7 @@ class Archives:
                 return file.read(info.file_size)
 
         try:
-            return patiently(read, f"The picture {member} of {archive} cannot be read")
+            return with_retries(read, f"The picture {member} of {archive} cannot be read")
         except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError) as error:
             raise PictureError(f"it cannot be unpacked: {error}") from None
         except OSError as error:
@@ -104,7 +104,7 @@ class Archives:
             if path not in self._open:
                 try:
                     open_input(path).close()
-                    self._open[path] = patiently(lambda: zipfile.ZipFile(path), f"The archive {path} cannot be read")
+                    self._open[path] = with_retries(lambda: zipfile.ZipFile(path), f"The archive {path} cannot be read")
                 except FileNotFoundError:
                     raise PictureError(f"there is no archive {path}", hint=_where(path)) from None
                 except (OSError, ValueError, zipfile.BadZipFile, NotImplementedError) as error:

@@ -207,13 +207,13 @@ class Matrices:
         while (done := m.copy_rows(*rows.arrays, place, before, out, scratch, done, stop)) >= 0:
             one = slice(done, done + 1)
             table = rows.table[one].copy()
-            self._read_patiently(rows, done, table[0], scratch)
+            self._read_with_retries(rows, done, table[0], scratch)
             _, spans, handles, begin, end = (array[one] for array in rows.arrays)
             if m.copy_rows(table, spans, handles, begin, end, place[one], before, out, scratch, 0, 1) >= 0:
                 raise ValueError("rows that do not fit were asked for")
             done += 1
 
-    def _read_patiently(self, rows: _Rows, i: int, line: np.ndarray, scratch: np.ndarray) -> None:
+    def _read_with_retries(self, rows: _Rows, i: int, line: np.ndarray, scratch: np.ndarray) -> None:
         """Read rows that could not be read in one go; `FileBytes` tries again, or tells why not. line: of the table."""
         from . import matrix_kernels as m
 

@@ -20,7 +20,6 @@ from readers.errors import DataError
 from readers.streams import StreamInformation
 
 from . import plain
-from .beside import KernelBeside
 from .events import UNKNOWN, UNREAD
 from .index import BOM, NUMERIC, build_index
 from .parse import PADDING, Parsed, StreamNames, parse
@@ -52,7 +51,6 @@ class TextFormatDeserializer:
         self.defines_mb_size = any(f.defines_mb_size for f in self.formats)
         self.streams = [StreamInformation(f.name, (f.dim,), f.sparse, self.dtype) for f in self.formats]
         self._names = StreamNames(self.formats)
-        self._kernel = KernelBeside(path, self.dtype)
         main = next((f.alias for f in self.formats if f.defines_mb_size), "")
         self.index = build_index(
             path, skip_sequence_ids=skip_sequence_ids, main=main, chunk_size=chunk_size, corpus=corpus,
@@ -132,7 +130,6 @@ class TextFormatDeserializer:
             found = plain.parse(buffer, begins, ends, nominal, self.formats, self.dtype, budget, named, cut)
             if found is not None:
                 return self._loaded(found, buffer, begins, sequences)
-        self._kernel.wait()
         given = (buffer, begins, ends, nominal, self.formats, self._names, self.dtype, budget, named, cut)
         parsed = parse(*given, runs=(self._file.fileno(), *runs)) if hasattr(os, "pread") else None
         if parsed is None or parsed.code == UNREAD:  # on a system without pread, or to tell what is wrong

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cntk_config.base import patience
+from cntk_config.base import retry
 from readers.common.file_bytes import FileBytes
 from readers.errors import DataError
 
@@ -58,10 +58,10 @@ ssize_t preadv64(int file, const struct iovec *to, int count, off_t at) { return
 ssize_t pread64(int file, void *to, size_t count, off_t at) { return pread(file, to, count, at); }
 """
 READ = """
-from cntk_config.base import patience
+from cntk_config.base import retry
 from readers import create_reader
 
-patience.WAITS = (0.01,) * 4
+retry.RETRY_SECONDS = (0.01,) * 4
 reader = create_reader("file=data.ctf;randomize=true;chunkSizeInBytes=1000;input=[x=[dim=2;format=dense]]")
 reader.start_minibatch_loop(64, 0)
 seen = []
@@ -108,13 +108,13 @@ def test_a_kernel_less_read_that_goes_on_failing_is_an_error(tmp_path: Path, mon
     def fail(*_: object) -> int:
         raise OSError(errno.EIO, "Input/output error")
 
-    monkeypatch.setattr(patience, "WAITS", (0.001,) * 4)
+    monkeypatch.setattr(retry, "RETRY_SECONDS", (0.001,) * 4)
     (tmp_path / "data").write_bytes(b"abc")
     file = FileBytes(str(tmp_path / "data"))
     monkeypatch.setattr(os, "preadv", fail)
     with pytest.raises(DataError, match="cannot be read at byte 0: Input/output error, 5 times") as caught:
         file.bytes(0, 3)
-    assert "is the disk or the network all right?" in caught.value.diagnostic.render()
+    assert "check the disk or the network mount" in caught.value.diagnostic.render()
 
 
 @pytest.mark.thorough
@@ -122,7 +122,7 @@ def test_a_read_that_goes_on_failing_is_an_error(shim: Path, tmp_path: Path) -> 
     done = read(tmp_path, shim, 1000)
     assert done.returncode
     assert "Input/output error, 5 times" in done.stderr
-    assert "is the disk or the network all right?" in done.stderr
+    assert "check the disk or the network mount" in done.stderr
 
 
 WHOLE = """
@@ -132,7 +132,7 @@ from pathlib import Path
 
 import numpy as np
 from cntk_config import ConfigParameters
-from cntk_config.base import patience
+from cntk_config.base import retry
 from cntk_config.base.diagnostics import UserError
 from networks.files.tensor_file import TensorFile, write_tensors
 from readers import create_reader
@@ -141,7 +141,7 @@ from readers.formats.kaldi.features import Counts
 from readers.formats.kaldi.parameters import specifier_of
 from readers.utterances.labels import read_states
 
-patience.WAITS = (0.01,) * 4
+retry.RETRY_SECONDS = (0.01,) * 4
 write_archive("f.ark", [(f"u{u}.mfc", np.ones((2, 3), np.float32)) for u in range(2)], "f.scp")
 Path("l.mlf").write_text("#!MLF!#\\n" + "".join(f'"*/u{u}.lab"\\n0 200000 b\\n.\\n' for u in range(2)))
 Path("states").write_text("a\\nb\\n")
@@ -236,10 +236,10 @@ def test_pieces_of_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 FRAMES = """
 import numpy as np
-from cntk_config.base import patience
+from cntk_config.base import retry
 from readers import create_reader
 
-patience.WAITS = (0.01,) * 4
+retry.RETRY_SECONDS = (0.01,) * 4
 reader = create_reader({section!r})
 reader.start_minibatch_loop(64, 0)
 seen = []

@@ -26,7 +26,7 @@ def test_nobody_is_told_to_delete_what_a_disk_does_not_give(tmp_path: Path, monk
     path = tmp_path / "m.ckp"
     save_arrays(str(path), "f", {"a": np.arange(3)}, {})
     assert load_arrays(str(path), "f", {})[0]["a"].tolist() == [0, 1, 2]
-    monkeypatch.setattr("cntk_config.base.patience.WAITS", (0.0,) * 4)
+    monkeypatch.setattr("cntk_config.base.retry.RETRY_SECONDS", (0.0,) * 4)
 
     def fails(*given: object) -> int:
         raise OSError(errno.EIO, os.strerror(errno.EIO))
@@ -35,4 +35,4 @@ def test_nobody_is_told_to_delete_what_a_disk_does_not_give(tmp_path: Path, monk
         disk.setattr(os, "open", fails)
         load_arrays(str(path), "f", {})
     assert f"cannot read the checkpoint {path}: Input/output error, 5 times" in str(caught.value)
-    assert caught.value.diagnostic.hint == "is the disk or the network all right?"
+    assert caught.value.diagnostic.hint == "check the disk or the network mount"

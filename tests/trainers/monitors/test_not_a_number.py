@@ -96,14 +96,14 @@ def test_nothing_is_trained_after_it(rule: str) -> None:
     from readers.minibatch import Layout, Minibatch
     from trainers.parameters.sgd import SGDParameters
     from trainers.rules.rules import update_rule
-    from trainers.step.step import EpochSettings, Regularisation, Trainer
+    from trainers.step.step import CompiledStep, EpochSettings, Regularisation
 
     text = CONFIG.split("OutputNodes")[0].split("NDLNetworkBuilder")[1] + "]"
     network = build_network(parse("NDLNetworkBuilder" + text), "double", SeedCounter())
     network.validate()
     regularisation = Regularisation(l1=0.1, l2=0.1, noise=0.1, clipping=1e9)
     sgd = SGDParameters(parse(f"gradUpdateType={rule};useNAG={'true' if rule == 'none' else 'false'}"))
-    trainer = Trainer(network, [network["miss"]], update_rule(sgd), regularisation)
+    trainer = CompiledStep(network, [network["miss"]], update_rule(sgd), regularisation)
     layout = Layout(1, 1, np.array([[0, 0, 0, 1]]))
 
     def groups(targets: list[float]):

@@ -18,7 +18,7 @@ from trainers.parallel.batching import SharedBatcher
 from trainers.parallel.levelling import MOST, level, moves
 from trainers.parallel.process_group import ProcessGroup
 from trainers.step.batching import Pieces
-from trainers.step.shapes import Shapes
+from trainers.step.buckets import Buckets
 
 
 @given(st.lists(st.integers(0, 40), min_size=1, max_size=6))
@@ -93,7 +93,7 @@ def test_stacks_of_levelled_frames(worth: bool, monkeypatch: pytest.MonkeyPatch)
 
     def work(connection: Any) -> list[Any]:
         group = ProcessGroup(connection, devices=[None] * 2, own=[SimpleNamespace(platform="gpu")])
-        own = SharedBatcher.like(replace(whole, shapes=Shapes()), group, levels=True)
+        own = SharedBatcher.like(replace(whole, buckets=Buckets()), group, levels=True)
         given = [case([1] * n, seed=n + connection.rank).minibatch for n in shares[connection.rank]]
         return list(own.stacks(iter(given), lambda number: False))
 

@@ -19,7 +19,8 @@ from trainers.parallel import batching
 from trainers.parallel.batching import Part, SharedBatcher, SharedStack, whole
 from trainers.parallel.process_group import ProcessGroup
 from trainers.step import batching as step_batching
-from trainers.step.shapes import Shape, Shapes
+from trainers.step.buckets import Buckets
+from trainers.step.shape import Shape
 
 
 def in_step(shares: Sequence[Iterator[Minibatch]], run: Callable[..., Any] = list, **more: Any) -> list[Any]:
@@ -103,8 +104,8 @@ def test_shares_of_frames_after_epochs_with_whole_minibatches(before: int) -> No
         group = ProcessGroup(connection, devices=[None] * 2, own=[None])
         whole = batcher(minibatch_size=256)
         dense = [node for node in whole.nodes if node.name == "x"]
-        own = SharedBatcher.like(replace(whole, nodes=dense, shapes=Shapes()), group)
-        own.shapes.know([Shape(1, before)] if before else [])
+        own = SharedBatcher.like(replace(whole, nodes=dense, buckets=Buckets()), group)
+        own.buckets.know([Shape(1, before)] if before else [])
         given = [case([1] * n).minibatch for n in of_each_worker[connection.rank]]
         return list(own.stacks(iter(given), lambda number: False))
 
@@ -129,7 +130,7 @@ def test_reading_on_while_a_stack_is_computed(
 ) -> None:
     """The stacks are the same; not where one worker's data are slow; what reading raises comes behind what was read."""
     if slow:
-        monkeypatch.setattr(batching, "WAIT", -1.0)
+        monkeypatch.setattr(batching, "FILL_SECONDS", -1.0)
 
     def failing(rank: int) -> Iterator[Minibatch]:
         for number in range(6):

@@ -232,7 +232,7 @@ def test_what_is_read_ahead_before_an_error_is_trained_first() -> None:
 
     seen = 0
     with pytest.raises(OSError, match="sixth"):
-        for stack in batcher(planned=3, capacity=1).stacks(source(), never):
+        for stack in batcher(chosen=3, capacity=1).stacks(source(), never):
             seen += len(stack.minibatches)
     assert seen == 5
 
@@ -241,22 +241,24 @@ def test_few_data_are_worth_fewer_programs(monkeypatch: pytest.MonkeyPatch) -> N
     """Where all minibatches were seen and the network is small, compiling takes longer than padding."""
     cases = [case([length] * 4, seed=n) for n, length in enumerate([10, 13] * 10)]
 
-    def cells(**more: Any) -> list[int]:
-        return [stack.batch.mask.size for stack in stacks(cases, planned=3, capacity=1, **more)]
+    def cells() -> list[int]:
+        return [stack.batch.mask.size for stack in stacks(cases, chosen=3, capacity=1)]
 
-    few, of_several = cells(), cells(ahead=8)
-    cases = [case([length] * 4, seed=n) for n, length in enumerate([10, 22] * 10)]
-    assert len(set(cells())) == 1  # half as much again, in no time
-    monkeypatch.setattr(batching, "MOST_WORTH", 0.3)
+    few = cells()
+    assert len(set(few)) == 1
+    monkeypatch.setattr(batching, "COMPILE_WORK", 0)
     assert len(set(cells())) == 2
-    cases = [case([length] * 4, seed=n) for n, length in enumerate([10, 13] * 10)]
-    monkeypatch.setattr(batching, "BRIEF", 0)
-    assert (len(set(few)), len(set(of_several)), len(set(cells()))) == (1, 2, 2)
     assert sum(few) <= 1.3 * sum(cells())
+    monkeypatch.undo()
+    monkeypatch.setattr(batching, "LOOKAHEAD", 8)  # more may come
+    assert len(set(cells())) == 2
+    monkeypatch.undo()
+    cases = [case([length] * 4, seed=n) for n, length in enumerate([4, 64] * 10)]
+    assert len(set(cells())) == 2  # so much padding is never worth it
 
 
 @pytest.mark.parametrize(
-    ("seconds", "hurries", "read"), [(0.0, True, 256), (0.1, True, 64), (0.1, False, 256), (3.0, True, 4)]
+    ("seconds", "hurries", "read"), [(0.0, True, 256), (0.1, True, 52), (0.1, False, 256), (3.0, True, 3)]
 )
 def test_a_slow_source_delays_the_first_step_by_seconds(
     seconds: float, hurries: bool, read: int, monkeypatch: pytest.MonkeyPatch
@@ -271,7 +273,7 @@ def test_a_slow_source_delays_the_first_step_by_seconds(
             yield case([n % 3 + 2], seed=n).minibatch
 
     monkeypatch.setattr(batching.time, "monotonic", lambda: clock)
-    next(batcher(planned=3, capacity=1, hurries=hurries).stacks(source(), never))
+    next(batcher(chosen=3, capacity=1, hurries=hurries).stacks(source(), never))
     assert given == read
 
 
@@ -286,8 +288,8 @@ def test_a_source_that_stalls_delays_it_no_longer(monkeypatch: pytest.MonkeyPatc
             yield case([n % 3 + 2], seed=n).minibatch
 
     monkeypatch.setattr(batching.time, "monotonic", lambda: clock)
-    next(batcher(planned=3, capacity=1).stacks(source(), never))
-    assert given == 134
+    next(batcher(chosen=3, capacity=1).stacks(source(), never))
+    assert given == 131
 
 
 def test_what_is_there_is_trained_on_while_the_source_is_slow(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from networks.graph.initialize import SeedCounter
 from networks.files.model_file import load_model, save_model
 from readers.minibatch import Layout, Minibatch
 from trainers.checkpoints.checkpoint import Checkpoint
-from trainers.step.step import EpochSettings, Trainer
+from trainers.step.step import EpochSettings, CompiledStep
 from trainers.rules.updates import momentum
 
 folder, width = sys.argv[1], 400_000
@@ -47,7 +47,7 @@ def network(width):
 
 def train(width, folder):
     net = network(width)
-    trainer = Trainer(net, [net["ce"]], momentum())
+    trainer = CompiledStep(net, [net["ce"]], momentum())
     layout = Layout(1, 64, np.array([[i, i, 0, 1] for i in range(64)]))
     random = np.random.default_rng(0)
     x = csr_matrix((np.ones(320, np.float32), random.integers(0, width, 320), np.arange(65) * 5), (64, width))
@@ -68,7 +68,7 @@ open("/proc/self/clear_refs", "w").write("5")
 before = megabytes("VmRSS")
 net = load_model(folder + "/m")
 print((megabytes("VmHWM") - before) / (width * 128 * 4 / 2**20))
-trainer = Trainer(net, [net["ce"]], momentum())  # a resumed run
+trainer = CompiledStep(net, [net["ce"]], momentum())  # a resumed run
 trainer.drop_updates()
 trainer.load(Checkpoint.load(folder + "/m.ckp").update_state)
 print((megabytes("VmHWM") - before) / (width * 128 * 4 / 2**20))
@@ -96,7 +96,7 @@ def test_values_are_shown_by_store_only(tmp_path):
     from networks.graph.network import Network
     from readers.minibatch import Layout, Minibatch
     from trainers.rules.updates import momentum
-    from trainers.step.step import EpochSettings, Trainer
+    from trainers.step.step import CompiledStep, EpochSettings
 
     network = Network("float")
     x = nodes.create(network, "InputValue", "x", (), {"dims": (2,)})
@@ -104,7 +104,7 @@ def test_values_are_shown_by_store_only(tmp_path):
     network.initialize(w, SeedCounter())
     se = nodes.create(network, "SquareError", "se", (x, nodes.create(network, "Times", "z", (w, x))))
     se.inputs = [nodes.create(network, "InputValue", "y", (), {"dims": (1,)}), network["z"]]
-    trainer = Trainer(network.validate(), [se], momentum())
+    trainer = CompiledStep(network.validate(), [se], momentum())
     first = w.value
     start = np.array(first)
     layout = Layout(1, 4, np.array([[i, i, 0, 1] for i in range(4)]))
@@ -130,7 +130,7 @@ def test_parameters_that_the_trainer_has_are_not_copied_again(monkeypatch: pytes
     from networks.graph.initialize import SeedCounter
     from networks.graph.network import Network
     from trainers.rules.updates import momentum
-    from trainers.step.step import Trainer
+    from trainers.step.step import CompiledStep
     from trainers.step.strategy import SingleDevice
 
     network = Network("float")
@@ -140,7 +140,7 @@ def test_parameters_that_the_trainer_has_are_not_copied_again(monkeypatch: pytes
         network.initialize(one, SeedCounter())
     both = [nodes.create(network, "Times", name, (one, x)) for name, one in (("z", w), ("y", v))]
     se = nodes.create(network, "SquareError", "se", both)
-    trainer = Trainer(network.validate(), [se], momentum())
+    trainer = CompiledStep(network.validate(), [se], momentum())
     placed: list[Any] = []
     place = SingleDevice.place
 

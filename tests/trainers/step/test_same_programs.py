@@ -18,12 +18,12 @@ LOWER = """
 import json, sys
 from pathlib import Path
 from commands.cli import main
-from trainers.step.step import Trainer
+from trainers.step.step import CompiledStep
 
 class Done(BaseException):
     pass
 
-use, texts = Trainer.use, {}
+use, texts = CompiledStep.use, {}
 
 def lowering(self, *rest):
     use(self, *rest)
@@ -36,7 +36,7 @@ def lowering(self, *rest):
             raise Done
     self._compiled = Lowering()
 
-Trainer.use = lowering
+CompiledStep.use = lowering
 for configuration in sys.argv[2:]:
     try:
         main(["configFile=" + configuration, "makeMode=false"])

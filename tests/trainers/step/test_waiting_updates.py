@@ -20,7 +20,7 @@ from networks.compile.executables import Program
 from networks.graph.initialize import SeedCounter
 from trainers.rules.updates import Rule, momentum, rmsprop
 from trainers.step.batching import Prepared
-from trainers.step.step import EpochSettings, Trainer
+from trainers.step.step import CompiledStep, EpochSettings
 
 NDL = """NDLNetworkBuilder=[run=n
 n=[
@@ -38,7 +38,7 @@ def test_the_start_of_an_update_rule_takes_no_memory_before_there_is_a_program(
     rule: Rule, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     network = build_network(parse(NDL), "float", SeedCounter())
-    trainer = Trainer(network, [network["cost"]], rule)
+    trainer = CompiledStep(network, [network["cost"]], rule)
     kinds: list[set[bool]] = []
 
     def placed() -> set[bool]:

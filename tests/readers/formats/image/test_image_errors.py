@@ -110,7 +110,7 @@ def test_missing_picture(album):
 @pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize("failures", [4, 5])
 def test_a_picture_on_a_disk_that_fails(album, monkeypatch, caplog, packed, failures):
-    monkeypatch.setattr("cntk_config.base.patience.WAITS", (0.001,) * 4)
+    monkeypatch.setattr("cntk_config.base.retry.RETRY_SECONDS", (0.001,) * 4)
     name = "r.png"
     if packed:
         archive(album, name)
@@ -132,7 +132,7 @@ def test_a_picture_on_a_disk_that_fails(album, monkeypatch, caplog, packed, fail
     else:
         error = failure(lambda: reader)
         assert "Input/output error, 5 times" in str(error) and "line 1" in str(error)
-        assert error.diagnostic.hint == "is the disk or the network all right?"
+        assert error.diagnostic.hint == "check the disk or the network mount"
     assert caplog.text.count("Input/output error; trying again in 0.001 s") == 4
 
 

@@ -369,7 +369,7 @@ def test_an_archive_that_becomes_shorter_is_an_error(tmp_path):
 def test_rows_are_the_same_whichever_way_they_are_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, every: int
 ) -> None:
-    """Held in memory, read by kernels, read patiently; of one file, of many; whole, in part, with the edges repeated."""
+    """Held in memory, read by kernels, read with_retries; of one file, of many; whole, in part, with the edges repeated."""
     rng = np.random.default_rng(0)
     plain = [rng.standard_normal((int(n), 3)).astype(np.float32) for n in rng.integers(1, 40, 30)]
     codes = [rng.integers(0, 256, one.shape).astype(np.uint8) for one in plain]
@@ -407,7 +407,7 @@ def test_rows_are_the_same_whichever_way_they_are_read(
                         np.testing.assert_array_equal(found.copy(which, begin, end)[0], expected)
 
 
-@pytest.mark.parametrize("handle", [True, False], ids=["kernel", "patiently"])
+@pytest.mark.parametrize("handle", [True, False], ids=["kernel", "with_retries"])
 def test_a_few_rows_of_a_long_compressed_matrix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, handle: bool) -> None:
     """Its columns are far apart; a range of rows and columns is used of the second one."""
     rng = np.random.default_rng(2)
