@@ -86,9 +86,7 @@ def loader(paths: list[str]) -> Callable[[], Iterator[np.ndarray]]:
             sample(paths[i], into)
             return torch.from_numpy(into), i % 10
 
-    workers = DataLoader(
-        Pictures(), SIZE, shuffle=True, num_workers=os.cpu_count() or 1, persistent_workers=True
-    )  # fmt: skip
+    workers = DataLoader(Pictures(), SIZE, shuffle=True, num_workers=os.cpu_count() or 1, persistent_workers=True)
 
     def sweep() -> Iterator[np.ndarray]:
         for batch, _ in workers:

@@ -80,9 +80,12 @@ def main() -> str:
             ("SequenceReader, class labels, 20 sentences", "text", sequence + "nbruttsineachrecurrentiter=20"),
             ("LUSequenceReader, 1 sentence", "columns", columns + "nbruttsineachrecurrentiter=1"),
             ("LUSequenceReader, 20 sentences", "columns", columns + "nbruttsineachrecurrentiter=20"),
-            ("LUSequenceReader, 20 sentences, context -1:0:1", "columns",
-             columns + "nbruttsineachrecurrentiter=20;wordContext=-1:0:1"),
-        ]  # fmt: skip
+            (
+                "LUSequenceReader, 20 sentences, context -1:0:1",
+                "columns",
+                columns + "nbruttsineachrecurrentiter=20;wordContext=-1:0:1",
+            ),
+        ]
         for name, file, section in cases:
             ours, theirs = [], []
 

@@ -74,8 +74,10 @@ def open_reader(folder: Path, form: str, randomize: bool) -> Any:
     y = f'mlfFile="{folder}/l.mlf";labelMappingFile="{folder}/states";labelDim={STATES}'
     text = f"frameMode=true;useMersenneTwisterRand=true;randomize={word};"
     if form == "composite":
-        x, y = (f"[type=HTK{kind}Deserializer;input=[{name}=[{one}]]]" for kind, name, one in
-                (("Feature", "x", x), ("MLF", "y", y)))  # fmt: skip
+        x, y = (
+            f"[type=HTK{kind}Deserializer;input=[{name}=[{one}]]]"
+            for kind, name, one in (("Feature", "x", x), ("MLF", "y", y))
+        )
         text += f"deserializers=({x}:{y})"
     else:
         text += f"readerType=HTKMLFReader;x=[{x}];y=[{y}]"

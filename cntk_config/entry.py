@@ -30,9 +30,17 @@ if TYPE_CHECKING:
     from cntk_config.declare import Declared
 
 Kind = Literal[
-    "action", "reader", "deserializer", "transform", "writer", "builder", "node", "command of MEL", "update rule",
+    "action",
+    "reader",
+    "deserializer",
+    "transform",
+    "writer",
+    "builder",
+    "node",
+    "command of MEL",
+    "update rule",
     "section",
-]  # fmt: skip
+]
 """What can be named. A `section` belongs to another entry: `SGD`, the streams of a reader."""
 
 

@@ -55,9 +55,13 @@ def run_command(words: tuple[str, ...], workers: int, strict: bool, again: bool)
 @cntkpy.command("show", help=help_texts.SHOW, short_help="Print the resolved configuration.")
 @click.argument("words", nargs=-1, required=True)
 @click.option(
-    "--format", "form", type=click.Choice(["flat", "json", "yaml", "cntk"]), default="flat", show_default=True,
+    "--format",
+    "form",
+    type=click.Choice(["flat", "json", "yaml", "cntk"]),
+    default="flat",
+    show_default=True,
     help="How to print it.",
-)  # fmt: skip
+)
 @click.option("--origins", is_flag=True, help="For every value: where it comes from, and what it overrode.")
 @click.option("--unresolved", is_flag=True, help="Leave $variables$ as they are written.")
 @click.option("--changed", is_flag=True, help="Leave out values that are equal to their defaults.")
@@ -65,9 +69,15 @@ def run_command(words: tuple[str, ...], workers: int, strict: bool, again: bool)
 @click.option("--open", "open_", is_flag=True, help="Mark values whose variable is not given; they are no errors.")
 @click.option("--network", is_flag=True, help="The network of a command: nodes, shapes, parameters, origins.")
 def show_command(
-    words: tuple[str, ...], form: str, origins: bool, unresolved: bool, changed: bool, defaults: bool, open_: bool,
+    words: tuple[str, ...],
+    form: str,
+    origins: bool,
+    unresolved: bool,
+    changed: bool,
+    defaults: bool,
+    open_: bool,
     network: bool,
-) -> int:  # fmt: skip
+) -> int:
     """Print the resolved configuration."""
     if network:
         from commands.tools.show_network import show_network
@@ -86,9 +96,13 @@ def show_command(
 @click.argument("words", nargs=-1, required=True)
 @click.option("-q", "--quiet", is_flag=True, help="No summary line.")
 @click.option(
-    "--format", "form", type=click.Choice(["text", "json", "github", "sarif"]), default="text", show_default=True,
+    "--format",
+    "form",
+    type=click.Choice(["text", "json", "github", "sarif"]),
+    default="text",
+    show_default=True,
     help="How to print the findings.",
-)  # fmt: skip
+)
 @click.option("--select", default="", metavar="CODES", help="Only these findings: CK012,CK02 (the start of a code).")
 @click.option("--ignore", default="", metavar="CODES", help="Not these findings.")
 @click.option("--strict", is_flag=True, help="Warnings and hints are errors too.")
@@ -96,17 +110,31 @@ def show_command(
 @click.option("--import-modules", is_flag=True, help="Import the modules that readers name, for their parameters.")
 @click.option("--open", "open_", is_flag=True, help="Variables that are not given are no errors.")
 def check_command(
-    words: tuple[str, ...], quiet: bool, form: str, select: str, ignore: str, strict: bool, data: bool,
-    import_modules: bool, open_: bool,
-) -> int:  # fmt: skip
+    words: tuple[str, ...],
+    quiet: bool,
+    form: str,
+    select: str,
+    ignore: str,
+    strict: bool,
+    data: bool,
+    import_modules: bool,
+    open_: bool,
+) -> int:
     """Check configurations."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # NumPy starts a quarter faster when it needs no threads
     from commands.checks.check import check
 
     return check(
-        list(words), quiet, form=form, select=select, ignore=ignore, strict=strict, data=data, modules=import_modules,
+        list(words),
+        quiet,
+        form=form,
+        select=select,
+        ignore=ignore,
+        strict=strict,
+        data=data,
+        modules=import_modules,
         open_=open_,
-    )  # fmt: skip
+    )
 
 
 @cntkpy.command("explain", help=help_texts.EXPLAIN, short_help="Tell all about one value of a configuration.")

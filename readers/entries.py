@@ -39,9 +39,13 @@ class Kind:
 
 
 READER = Kind(
-    "reader", "readerType", ("reader", "cvReader"), "readers.parameters:ReaderParameters", "cntkpy.readers",
+    "reader",
+    "readerType",
+    ("reader", "cvReader"),
+    "readers.parameters:ReaderParameters",
+    "cntkpy.readers",
     default="CNTKTextFormatReader",
-)  # fmt: skip
+)
 DESERIALIZER = Kind(
     "deserializer", "type", ("deserializers",), "readers.parameters:DeserializerParameters", "cntkpy.deserializers"
 )

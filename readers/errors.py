@@ -14,9 +14,14 @@ class DataError(UserError, RuntimeError):
     exit_code = 1
 
     def __init__(
-        self, message: str, *, path: str | None = None, line: int | None = None, hint: Hint = None,
+        self,
+        message: str,
+        *,
+        path: str | None = None,
+        line: int | None = None,
+        hint: Hint = None,
         notes: tuple[str, ...] = (),
-    ):  # fmt: skip
+    ):
         super().__init__("DataError", message, hint=hint, notes=notes)
         self.path, self.line = path, line
 

@@ -144,10 +144,15 @@ class Minibatch:
     columns_together: int = 0
 
     def __init__(
-        self, streams: dict[str, Any], layouts: dict[str, Layout],
-        keys: list[int | str] | Callable[[], list[int | str]] = list, end_of_sweep: bool = False,
-        end_of_epoch: bool = False, truncated: bool = False, columns_together: int = 0,
-    ):  # fmt: skip
+        self,
+        streams: dict[str, Any],
+        layouts: dict[str, Layout],
+        keys: list[int | str] | Callable[[], list[int | str]] = list,
+        end_of_sweep: bool = False,
+        end_of_epoch: bool = False,
+        truncated: bool = False,
+        columns_together: int = 0,
+    ):
         self.streams, self.layouts = streams, layouts
         self._keys = keys  # which `keys` shows; to set that takes as long as all the others
         self.end_of_sweep, self.end_of_epoch, self.truncated = end_of_sweep, end_of_epoch, truncated

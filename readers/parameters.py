@@ -59,9 +59,11 @@ def misspelt_mark(section: ConfigParameters, message: str, names: tuple[str, ...
             meant, entry = nearest(name, names, NEARLY), inside.definition(name)
             if meant and meant.lower() != name.lower() and entry is not None:
                 return ConfigError(
-                    "MissingParameter", f"{section.path}: {message}; '{name}' of '{role}' is not a known parameter",
-                    entry.name_span, f"did you mean '{meant}'?",
-                )  # fmt: skip
+                    "MissingParameter",
+                    f"{section.path}: {message}; '{name}' of '{role}' is not a known parameter",
+                    entry.name_span,
+                    f"did you mean '{meant}'?",
+                )
     return None
 
 
@@ -144,9 +146,10 @@ def _features(value: ConfigValue) -> str:
 def _labels(value: ConfigValue) -> str:
     if value.lower() != "category":
         raise value.error(
-            "BadChoice", f"labels of type '{value}' are not supported",
+            "BadChoice",
+            f"labels of type '{value}' are not supported",
             "write category; real targets are one more section of features",
-        )  # fmt: skip
+        )
     return "category"
 
 
@@ -181,9 +184,11 @@ class OrderParameters(Declared):
         "randomizationWindow", SIZE, default=None, help="Samples among which data are shuffled; everything if absent."
     )
     sample_window = Parameter(
-        "sampleBasedRandomizationWindow", BOOLEAN, default="true",
+        "sampleBasedRandomizationWindow",
+        BOOLEAN,
+        default="true",
         help="Of deserializers in Python: count the window in samples, not in chunks. Of others samples are counted.",
-    )  # fmt: skip
+    )
     seed = Parameter("randomizationSeed", SIZE, default="0", help="Added to the number of the sweep.")
     keep_in_memory = Parameter("keepDataInMemory", BOOLEAN, default="false", help="Parse once, keep everything.")
     frame_mode = Parameter("frameMode", BOOLEAN, default="false", help="Every sequence must be a single sample.")
@@ -206,9 +211,10 @@ def check_keys(p: Any) -> None:
     """`p` has the parameters of sequence keys: `numeric_keys` and `hash_keys`."""
     if p.hash_keys and p.numeric_keys:
         raise p.error(
-            "hashSequenceKeys", "Hashing should not be used with numeric sequence keys.",
+            "hashSequenceKeys",
+            "Hashing should not be used with numeric sequence keys.",
             "add useNumericSequenceKeys=false, or leave hashSequenceKeys out",
-        )  # fmt: skip
+        )
 
 
 class UserReaderParameters(Declared):

@@ -81,9 +81,11 @@ def find_reader(section: ConfigParameters) -> Callable[[], Any]:
     """What loads the factory of the reader that a section asks for; nothing is imported yet."""
     if ReaderParameters.several.find(section):
         raise section.error(
-            "readers", "several readers side by side are not supported",
-            "join their data with deserializers=([type=...]:[type=...])", "NotSupported",
-        )  # fmt: skip
+            "readers",
+            "several readers side by side are not supported",
+            "join their data with deserializers=([type=...]:[type=...])",
+            "NotSupported",
+        )
     entry = entry_of_reader(section)
     if entry and not entry.unsupported:
         return entry.load
@@ -188,7 +190,7 @@ def load_of_module(name: ConfigValue, kind: Kind) -> Any:
         f"Unknown{kind.name.capitalize()}",
         f"the module '{name}' ({module.__file__}) is to have a {kind.name}; it has {what}",
         f"write {kind.selector}={example} ; module={name}",
-    )  # fmt: skip
+    )
 
 
 def _is_of_kind(found: type, kind: Kind) -> bool:

@@ -122,9 +122,11 @@ def check_writer(
 
 
 def _write(
-    writer: Any, minibatches: Sequence[Mapping[str, Any]], paths: Sequence[Path],
+    writer: Any,
+    minibatches: Sequence[Mapping[str, Any]],
+    paths: Sequence[Path],
     whole: Mapping[Path, bytes] | None = None,
-) -> dict[Path, bytes]:  # fmt: skip
+) -> dict[Path, bytes]:
     """Write everything; the files. Before the end there is nothing under their names, or what was there before."""
     sections = writer.sections()
     told = all(isinstance(word, str) for pair in sections.items() for word in pair)

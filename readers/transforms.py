@@ -17,9 +17,13 @@ Config = dict[str, Any]
 
 
 def crop(
-    crop_type: str = "center", crop_size: Any = 0, side_ratio: Any = 0.0, area_ratio: Any = 0.0,
-    aspect_ratio: Any = 1.0, jitter_type: str = "none",
-) -> Config:  # fmt: skip
+    crop_type: str = "center",
+    crop_size: Any = 0,
+    side_ratio: Any = 0.0,
+    area_ratio: Any = 0.0,
+    aspect_ratio: Any = 1.0,
+    jitter_type: str = "none",
+) -> Config:
     """Cut out a part.
 
     Args:
@@ -40,9 +44,13 @@ def crop(
 
 
 def scale(
-    width: int, height: int, channels: int, interpolations: str = "linear", scale_mode: str = "fill",
+    width: int,
+    height: int,
+    channels: int,
+    interpolations: str = "linear",
+    scale_mode: str = "fill",
     pad_value: int = -1,
-) -> Config:  # fmt: skip
+) -> Config:
     """Resize to one size.
 
     Args:

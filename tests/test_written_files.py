@@ -55,10 +55,11 @@ def _mode(call: ast.Call, place: int) -> bool:
     """Whether the mode of a call of `open` is one of writing, or a variable called `mode`."""
     given = [one.value for one in call.keywords if one.arg == "mode"] + call.args[place : place + 1]
     return any(
-        bool(set(str(one.value)) & set("wax+")) if isinstance(one, ast.Constant)
+        bool(set(str(one.value)) & set("wax+"))
+        if isinstance(one, ast.Constant)
         else isinstance(one, ast.Name) and one.id == "mode"
         for one in given
-    )  # fmt: skip
+    )
 
 
 def _is_descriptor(call: ast.Call) -> bool:
@@ -89,11 +90,19 @@ def test_what_writes_is_found(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "open(x)", "open(x, 'rb')", "p.open()", "p.open('rb')", "text.replace('a', 'b')", "np.savez(file, a=a)",
-        "open(open_in_place(x), 'r+b')", "archive.open(name, 'w', force_zip64=True)", 
-        "archive.open(f'{x}.npy')", "writer.save({})", "zipfile.ZipFile(file, 'w')",
+        "open(x)",
+        "open(x, 'rb')",
+        "p.open()",
+        "p.open('rb')",
+        "text.replace('a', 'b')",
+        "np.savez(file, a=a)",
+        "open(open_in_place(x), 'r+b')",
+        "archive.open(name, 'w', force_zip64=True)",
+        "archive.open(f'{x}.npy')",
+        "writer.save({})",
+        "zipfile.ZipFile(file, 'w')",
     ],
-)  # fmt: skip
+)
 def test_what_reads_is_not(text: str) -> None:
     assert list(found_in(text)) == []
 

@@ -25,9 +25,12 @@ PATIENCE = 10.0
 """Seconds to wait for the first bytes of a pipe."""
 _PIECE = 1 << 20
 _KINDS = (
-    (stat.S_ISFIFO, "a pipe"), (stat.S_ISCHR, "a device"), (stat.S_ISBLK, "a device"), (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISFIFO, "a pipe"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+    (stat.S_ISSOCK, "a socket"),
     (stat.S_ISREG, "a file"),
-)  # fmt: skip
+)
 
 
 def open_input(path: str | os.PathLike[str], *, pipe: bool = False, buffering: int = -1) -> BinaryIO:

@@ -63,9 +63,11 @@ def create_label_map(section: ConfigParameters, context: RunContext) -> None:
     labels = classify(reader).labels
     if not labels:
         raise reader.error(
-            "", f"the reader of section '{p.section}' has no section of labels",
-            "add labels=[dim=1 ; start=... ; labelMappingFile=...]", "MissingParameter",
-        )  # fmt: skip
+            "",
+            f"the reader of section '{p.section}' has no section of labels",
+            "add labels=[dim=1 ; start=... ; labelMappingFile=...]",
+            "MissingParameter",
+        )
     mapping = LabelParameters.mapping
     for name in labels:
         inside = reader.section(name)
@@ -74,15 +76,19 @@ def create_label_map(section: ConfigParameters, context: RunContext) -> None:
             raise inside.error("labelType", f"labels of labelType={kind} have no names", "only categories have a map")
         if not mapping.value(inside):
             raise inside.error(
-                "labelMappingFile", "there is no name for the label mapping file", "add labelMappingFile=...",
+                "labelMappingFile",
+                "there is no name for the label mapping file",
+                "add labelMappingFile=...",
                 "MissingParameter",
-            )  # fmt: skip
+            )
         path = str(LabelParameters(inside).mapping)
         if why := why_not_written(path):
             raise inside.error(
-                "labelMappingFile", f"the label mapping file {path} cannot be written: {why}", "give another name",
+                "labelMappingFile",
+                f"the label mapping file {path} cannot be written: {why}",
+                "give another name",
                 "CannotWrite",
-            )  # fmt: skip
+            )
         if exists(path):
             log.info("CreateLabelMap: the label mapping file '%s' exists, there is nothing to do", path)
             return

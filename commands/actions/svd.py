@@ -123,8 +123,14 @@ def factorise(network: "Network", node: "Node", ratio: float, aligned: int) -> N
         network.remove(node.name)
     log.info(
         "SVD: %s [%d x %d] has rank %d now, with %.1f%% of the sum of singular values: %d instead of %d parameters",
-        name, rows, columns, rank, 100 * share[rank - 1], rank * (rows + columns), rows * columns,
-    )  # fmt: skip
+        name,
+        rows,
+        columns,
+        rank,
+        100 * share[rank - 1],
+        rank * (rows + columns),
+        rows * columns,
+    )
 
 
 def _redirect(network: "Network", old: "Node", new: "Node", but: "set[Node]") -> None:

@@ -37,9 +37,17 @@ _FOREIGN_TEXT = re.compile(r"\A\s*<|^\[[^\[\]=\n]+\][ \t]*\r?$", re.MULTILINE)
 
 
 def check(
-    words: list[str], quiet: bool = False, *, form: str = "text", select: str = "", ignore: str = "",
-    strict: bool = False, data: bool = False, modules: bool = False, open_: bool = False,
-) -> int:  # fmt: skip
+    words: list[str],
+    quiet: bool = False,
+    *,
+    form: str = "text",
+    select: str = "",
+    ignore: str = "",
+    strict: bool = False,
+    data: bool = False,
+    modules: bool = False,
+    open_: bool = False,
+) -> int:
     """Check the configurations that `words` name; print the findings; return the exit status.
 
     With `modules`, those that readers name are imported, for their declarations. With `open_`, variables that are not
@@ -57,8 +65,7 @@ def check(
     if given != words and not any("=" not in word or is_config_word(word) for word in words):
         raise click.UsageError(f"In {' '.join(one for one in given if one not in words)} there is no configuration.")
     configurations = sort_words(words).configurations
-    options = {"select": select, "ignore": ignore, "strict": strict, "data": data, "modules": modules,
-               "open_": open_}  # fmt: skip
+    options = {"select": select, "ignore": ignore, "strict": strict, "data": data, "modules": modules, "open_": open_}
     found = list(zip(configurations, _all_findings(configurations, options), strict=True))
     sys.stdout.write(check_output.write(found, form, quiet))
     severities = {one.severity for _, several in found for one in several}
@@ -122,9 +129,15 @@ def looks_like_cntk(path: Path) -> bool:
 
 
 def findings(
-    words: list[str], *, select: str = "", ignore: str = "", strict: bool = False, data: bool = False,
-    modules: bool = False, open_: bool = False,
-) -> list[Finding]:  # fmt: skip
+    words: list[str],
+    *,
+    select: str = "",
+    ignore: str = "",
+    strict: bool = False,
+    data: bool = False,
+    modules: bool = False,
+    open_: bool = False,
+) -> list[Finding]:
     """All findings of one configuration, in the order of the text, each place once; or of a file of BrainScript."""
     name = words[0].partition("=")[2] or words[0]
     if len(words) == 1 and is_script(name):
@@ -136,9 +149,14 @@ def findings(
 
 
 def findings_of(
-    read: Callable[[], ConfigParameters], *, select: str = "", ignore: str = "", strict: bool = False,
-    data: bool = False, modules: bool = False,
-) -> list[Finding]:  # fmt: skip
+    read: Callable[[], ConfigParameters],
+    *,
+    select: str = "",
+    ignore: str = "",
+    strict: bool = False,
+    data: bool = False,
+    modules: bool = False,
+) -> list[Finding]:
     """All findings of the configuration that `read` gives."""
     chosen = [
         finding

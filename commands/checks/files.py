@@ -31,8 +31,7 @@ INPUTS = ("file", "labelmappingfile", "editpath", "inputfile", "svdconfig", "scp
 """Parameters, in lower case, that name files which must be there before a run."""
 WRITING = ("writer", "written", "node")
 """Sections whose files are made by the run."""
-OPENED = ("file", "editpath", "inputfile", "svdconfig", "scpfile", "mlffile", "wordmap", "token",
-          "rx")  # fmt: skip
+OPENED = ("file", "editpath", "inputfile", "svdconfig", "scpfile", "mlffile", "wordmap", "token", "rx")
 """Those that a reader or an action opens in any case."""
 SINGLE = ("path", "path or specifier")
 """Types of a single name."""

@@ -221,9 +221,12 @@ def _symbol(types: Any, at: Places, one: Symbol) -> Any:
     """An entry of the outline with what is in it."""
     kinds = types.SymbolKind
     kind = {
-        "command": kinds.Class, "section": kinds.Namespace, "value": kinds.Property, "function": kinds.Function,
+        "command": kinds.Class,
+        "section": kinds.Namespace,
+        "value": kinds.Property,
+        "function": kinds.Function,
         "member": kinds.Variable,
-    }[one.kind]  # fmt: skip
+    }[one.kind]
     inside = [_symbol(types, at, part) for part in one.inside]
     end = max([one.end, *(part.end for part in one.inside)])
     return types.DocumentSymbol(

@@ -170,9 +170,11 @@ def _hold(stream: TextIO, path: str, span: Span | None) -> None:
         except BlockingIOError:
             stream.close()
             raise UserError(
-                "LogInUse", f"another run writes into the log file {path}", span,
+                "LogInUse",
+                f"another run writes into the log file {path}",
+                span,
                 hint="wait for it, or give this run another stderr=",
-            ) from None  # fmt: skip
+            ) from None
         except OSError:
             pass  # the file system has no locks
         stream.truncate(0)

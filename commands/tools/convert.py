@@ -21,10 +21,17 @@ if TYPE_CHECKING:
 
 
 def convert(
-    words: list[str], output: str, streams: tuple[str, ...] = (), *, source_format: str | None = None,
-    target_format: str | None = None, precision: str = "float", quiet: bool = False, labels: str | None = None,
+    words: list[str],
+    output: str,
+    streams: tuple[str, ...] = (),
+    *,
+    source_format: str | None = None,
+    target_format: str | None = None,
+    precision: str = "float",
+    quiet: bool = False,
+    labels: str | None = None,
     modules: bool = False,
-) -> int:  # fmt: skip
+) -> int:
     """Convert a data file, or what the reader section of a configuration reads; return the exit status.
 
     Args:
@@ -52,9 +59,15 @@ def convert(
 
 
 def _convert(
-    words: list[str], output: str, specs: tuple[str, ...], source_format: str | None, target_format: str | None,
-    precision: str, quiet: bool, labels: str | None,
-) -> int:  # fmt: skip
+    words: list[str],
+    output: str,
+    specs: tuple[str, ...],
+    source_format: str | None,
+    target_format: str | None,
+    precision: str,
+    quiet: bool,
+    labels: str | None,
+) -> int:
     from commands.context.progress import make_progress
     from readers.convert.batches import parse_stream
     from readers.convert.formats import FORMATS, format_of

@@ -90,16 +90,26 @@ Examples:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @MODULES
 def preview_command(
-    words: tuple[str, ...], minibatches: int, size: int, samples: int, picture: str | None, as_json: bool,
+    words: tuple[str, ...],
+    minibatches: int,
+    size: int,
+    samples: int,
+    picture: str | None,
+    as_json: bool,
     import_modules: bool,
-) -> int:  # fmt: skip
+) -> int:
     """Show what a reader section reads."""
     from commands.tools.preview import preview
 
     return preview(
-        list(words), minibatches=minibatches, size=size, samples=samples, as_json=as_json, picture=picture,
+        list(words),
+        minibatches=minibatches,
+        size=size,
+        samples=samples,
+        as_json=as_json,
+        picture=picture,
         modules=import_modules,
-    )  # fmt: skip
+    )
 
 
 @click.command("convert", help=CONVERT, short_help="Convert data to another format.")
@@ -116,15 +126,30 @@ def preview_command(
 @click.option("-q", "--quiet", is_flag=True, help="No progress, no summary.")
 @MODULES
 def convert_command(
-    words: tuple[str, ...], output: str, streams: tuple[str, ...], source_format: str | None, target_format: str | None,
-    precision: str, mean: bool, quiet: bool, labels: str | None, import_modules: bool,
-) -> int:  # fmt: skip
+    words: tuple[str, ...],
+    output: str,
+    streams: tuple[str, ...],
+    source_format: str | None,
+    target_format: str | None,
+    precision: str,
+    mean: bool,
+    quiet: bool,
+    labels: str | None,
+    import_modules: bool,
+) -> int:
     """Convert data to another format."""
     from commands.tools.convert import convert, convert_to_mean
 
     if mean:
         return convert_to_mean(list(words), output, quiet=quiet, modules=import_modules)
     return convert(
-        list(words), output, streams, source_format=source_format, target_format=target_format, precision=precision,
-        quiet=quiet, labels=labels, modules=import_modules,
-    )  # fmt: skip
+        list(words),
+        output,
+        streams,
+        source_format=source_format,
+        target_format=target_format,
+        precision=precision,
+        quiet=quiet,
+        labels=labels,
+        modules=import_modules,
+    )

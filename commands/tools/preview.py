@@ -26,9 +26,15 @@ SECONDS = 1.0
 
 
 def preview(
-    words: list[str], *, minibatches: int = 4, size: int = 256, samples: int = 3, as_json: bool = False,
-    picture: str | None = None, modules: bool = False,
-) -> int:  # fmt: skip
+    words: list[str],
+    *,
+    minibatches: int = 4,
+    size: int = 256,
+    samples: int = 3,
+    as_json: bool = False,
+    picture: str | None = None,
+    modules: bool = False,
+) -> int:
     """Read the first minibatches of a reader section and describe them; return the exit status.
 
     Args:
@@ -83,9 +89,11 @@ def find_reader_section(words: list[str]) -> tuple[ConfigParameters, str]:
         elif not _is_reader(section):
             known = [f"{name}/reader" for name, inside in root.inner() if TestParameters.reader.stands_in(inside)]
             raise ConfigError(
-                "MissingSection", f"{path} is not a reader section and has none", section.span,
+                "MissingSection",
+                f"{path} is not a reader section and has none",
+                section.span,
                 f"name one, such as {' or '.join(known[:3])}" if known else "add reader=[...]",
-            )  # fmt: skip
+            )
         return section, path
     for command in [*RootParameters(root).command, *(ConfigValue(name) for name, _ in root.inner())]:
         try:
@@ -170,7 +178,7 @@ def describe(
             "first": shown,
             "picture": str(picture) if picture and seen else None,
             "not_drawn": left_out,
-        }  # fmt: skip
+        }
     finally:
         reader.close()
 

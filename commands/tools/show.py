@@ -19,9 +19,15 @@ OPEN_NAME = re.compile(r"\$[^$ ]+\$")
 
 
 def show(
-    words: list[str], form: str = "flat", *, origins: bool = False, unresolved: bool = False, changed: bool = False,
-    defaults: bool = False, open_: bool = False,
-) -> int:  # fmt: skip
+    words: list[str],
+    form: str = "flat",
+    *,
+    origins: bool = False,
+    unresolved: bool = False,
+    changed: bool = False,
+    defaults: bool = False,
+    open_: bool = False,
+) -> int:
     """Print the configuration that `words` name, or the part of it at a path; return the exit status.
 
     What cannot be read is marked in the output and explained on standard error; everything else is shown. With `open_`

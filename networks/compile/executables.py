@@ -293,9 +293,17 @@ def _of_node(node: Node) -> Sequence[Any]:
     value = node.value
     inlined = value is not None and (value.size == 1 if node.is_parameter else not node.kind.precompute)
     return [
-        node.name, node.kind.name, node.inputs, node.options, node.shape, node.has_layout, node.computed,
-        node.learning_rate_multiplier, value is None, value if inlined and not node.trainable else None,
-    ]  # fmt: skip
+        node.name,
+        node.kind.name,
+        node.inputs,
+        node.options,
+        node.shape,
+        node.has_layout,
+        node.computed,
+        node.learning_rate_multiplier,
+        value is None,
+        value if inlined and not node.trainable else None,
+    ]
 
 
 _PARTS: list[tuple[Any, Callable[[Any], Sequence[Any]]]] = [

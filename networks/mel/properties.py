@@ -67,8 +67,11 @@ def _warn_of_elements(group: str, node: Node, name: Word) -> None:
     if group == "criterion" and node.shape is not None and math.prod(node.shape) > 1:
         log.warning(
             "%s: %s '%s' has shape %s; it cannot be trained on, a criterion has one element",
-            name.place.short, node.operation, node.name, text(node.shape),
-        )  # fmt: skip
+            name.place.short,
+            node.operation,
+            node.name,
+            text(node.shape),
+        )
 
 
 def set_rate(nodes: list[Node], name: Word, value: Word, names: tuple[str, ...]) -> None:

@@ -138,8 +138,12 @@ def request(command: Command, kind: Kind | None, kinds: Iterable[Kind]) -> Reque
         if declared is None:
             valid = ", ".join(kind.options)
             message = f"{kind.name} has no optional argument '{option.text}'"
-            raise error("UnknownOption", message, option.place, suggestion(option.text, kind.options) or (
-                f"valid: {valid}" if valid else hint))  # fmt: skip
+            raise error(
+                "UnknownOption",
+                message,
+                option.place,
+                suggestion(option.text, kind.options) or (f"valid: {valid}" if valid else hint),
+            )
         permitted = kind.options[declared]
         if permitted and not _permitted(value.text, permitted):
             message = f"'{value.text}' is no value of '{declared}'; valid: {', '.join(permitted)}"

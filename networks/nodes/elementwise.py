@@ -163,9 +163,15 @@ def _hardmax(call: Call, x: Array) -> Array:
 
 
 FUNCTIONS = {
-    "tan": "tan", "asin": "arcsin", "acos": "arccos", "atan": "arctan",
-    "sinh": "sinh", "cosh": "cosh", "asinh": "arcsinh", "atanh": "arctanh",
-}  # fmt: skip
+    "tan": "tan",
+    "asin": "arcsin",
+    "acos": "arccos",
+    "atan": "arctan",
+    "sinh": "sinh",
+    "cosh": "cosh",
+    "asinh": "arcsinh",
+    "atanh": "arctanh",
+}
 """What ElementFunction computes, by JAX's names."""
 
 

@@ -69,8 +69,18 @@ def load(cache: str, path: str) -> tuple[Arrays, dict[str, Any]] | None:
             more = about["more"]
             if more["size"] == about["file"]["size"] and _sound(found, more["size"]):
                 return found, more
-    except (OSError, ValueError, KeyError, TypeError, EOFError, RuntimeError, MemoryError, struct.error,
-            zipfile.BadZipFile, zlib.error):  # fmt: skip
+    except (
+        OSError,
+        ValueError,
+        KeyError,
+        TypeError,
+        EOFError,
+        RuntimeError,
+        MemoryError,
+        struct.error,
+        zipfile.BadZipFile,
+        zlib.error,
+    ):
         pass
     log.warning("The index kept in %s is damaged; it is made anew.", cache)
     return None

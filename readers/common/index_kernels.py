@@ -81,9 +81,17 @@ def _read_name(p: Int, end: Int, last_name: Bytes, state: Int64s):
 
 @kernel
 def find_sequences(
-    buffer: Bytes, begin: Int, end: Int, at: Int, main: Bytes, keys: UInt64s, samples: Int32s, offsets: Int64s,
-    last_name: Bytes, state: Int64s,
-):  # fmt: skip
+    buffer: Bytes,
+    begin: Int,
+    end: Int,
+    at: Int,
+    main: Bytes,
+    keys: UInt64s,
+    samples: Int32s,
+    offsets: Int64s,
+    last_name: Bytes,
+    state: Int64s,
+):
     """Add the lines buffer[begin:end] (whole lines; buffer[0] is byte `at` of the file) to the index.
 
     keys uint64[n] (but in mode LINES), samples int32[n], offsets int64[n] are filled from state[SEQUENCES] on.

@@ -22,7 +22,7 @@ from .text_codes import (
     STRAY_TEXT,
     TEXT_IN_FEATURES,
     UNKNOWN_LABEL,
-)  # fmt: skip
+)
 from .words import byte_at, digits, word_at
 
 # Elements of the state array, int64: offset of the next line, next record, slow numbers; and of the trouble: the offset

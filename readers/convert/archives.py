@@ -48,9 +48,10 @@ class _Member:
             raise UserError("BadArchive", f"array '{name}' is {what}, not an array of numbers with a row per sample")
         if fortran and len(self.shape) > 1:
             raise UserError(
-                "BadArchive", f"array '{name}' is in Fortran order, so it cannot be read row by row",
+                "BadArchive",
+                f"array '{name}' is in Fortran order, so it cannot be read row by row",
                 hint="save it as numpy.ascontiguousarray(...)",
-            )  # fmt: skip
+            )
         self.row = int(np.prod(self.shape[1:], dtype=np.int64))
 
     def read(self, count: int) -> np.ndarray:

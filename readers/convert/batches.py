@@ -36,9 +36,10 @@ def parse_stream(text: str) -> Stream:
     form = rest[1] if len(rest) > 1 else "dense"
     if not name or not rest or len(rest) > 2 or not _DIM.fullmatch(rest[0]) or int(rest[0]) < 1 or form not in FORMS:
         raise ConfigError(
-            "BadStream", f"'{text}' does not describe a stream",
+            "BadStream",
+            f"'{text}' does not describe a stream",
             hint=f"write NAME:DIM or NAME:DIM:FORM, with a form out of {', '.join(FORMS)}",
-        )  # fmt: skip
+        )
     return Stream(name, int(rest[0]), form)
 
 
@@ -121,9 +122,10 @@ def class_numbers(rows: Any, name: str) -> np.ndarray:
     wrong = np.flatnonzero((np.count_nonzero(dense, axis=1) != 1) | (dense[np.arange(len(dense)), numbers] != 1))
     if len(wrong):
         raise UserError(
-            "NotAClass", f"a sample of '{name}' is not a class: it must have a single 1 and zeros else",
+            "NotAClass",
+            f"a sample of '{name}' is not a class: it must have a single 1 and zeros else",
             hint=f"convert it as {name}:{dense.shape[1]} or {name}:{dense.shape[1]}:sparse",
-        )  # fmt: skip
+        )
     return numbers
 
 

@@ -113,9 +113,10 @@ def to_binary(path: str, streams: Sequence[Stream], source: Input) -> Generator[
     """A binary file."""
     if source.samples is None:
         raise UserError(
-            "NoLength", "a binary file begins with the number of its records, which this reader does not tell",
+            "NoLength",
+            "a binary file begins with the number of its records, which this reader does not tell",
             hint="convert to an .npz archive first, and that to a binary file",
-        )  # fmt: skip
+        )
     config: dict[str, Any] = {"wfile": path, "wrecords": source.samples}
     config |= {s.name: _section(s, source.labels.get(s.name, {})) for s in streams}
     plan = plan_files(to_section(config), np.dtype(DTYPES[source.precision]), session=_session_of(source.files))

@@ -30,9 +30,13 @@ def from_lm(paths: Sequence[str], streams: Sequence[Stream], precision: str = "f
     classes = _has_classes(words)
     labels: dict[str, Any] = {"labelMappingFile": "" if classes else words}
     config = {
-        "readerType": "SequenceReader", "file": path, "mode": "softmax", "features": {"dim": 0},
-        "labelIn": {"labelType": "category"} | labels, "labels": {"labelType": "nextWord"} | labels,
-    }  # fmt: skip
+        "readerType": "SequenceReader",
+        "file": path,
+        "mode": "softmax",
+        "features": {"dim": 0},
+        "labelIn": {"labelType": "category"} | labels,
+        "labels": {"labelType": "nextWord"} | labels,
+    }
     corpus = _corpus(config | ({"wordclass": words} if classes else {}), precision)
     dtype, dim = np.dtype(DTYPES[precision]), len(corpus.words)
 
@@ -61,10 +65,12 @@ def from_lu(paths: Sequence[str], streams: Sequence[Stream], precision: str = "f
     """
     path, *lists = _named(paths, 3, "a corpus, its list of words and its list of tags: corpus.txt words.txt tags.txt")
     config = {
-        "readerType": "LUSequenceReader", "file": path, "features": {"dim": 0},
+        "readerType": "LUSequenceReader",
+        "file": path,
+        "features": {"dim": 0},
         "labelIn": {"labelType": "category", "token": lists[0]},
         "labels": {"labelType": "category", "token": lists[1]},
-    }  # fmt: skip
+    }
     corpus = _corpus(config, precision)
     words, tags, dtype = corpus.words, corpus.labels, np.dtype(DTYPES[precision])
 

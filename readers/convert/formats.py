@@ -52,18 +52,27 @@ FORMATS = {
         Format("cbf", (".cbf",), "cbf:from_cbf", "cbf:to_cbf", "FILE"),
         Format("npz", (".npz",), "archives:from_npz", "archives:to_npz", "FILE"),
         Format(
-            "htk", (".scp", ".mfc", ".fea", ".fbank", ".plp", ".htk"), "htk:from_htk", "htk:to_htk",
-            "SCRIPT or FEATURES [LABELS.mlf... [STATES]]", (".ark", ".mlf"), single=True,
+            "htk",
+            (".scp", ".mfc", ".fea", ".fbank", ".plp", ".htk"),
+            "htk:from_htk",
+            "htk:to_htk",
+            "SCRIPT or FEATURES [LABELS.mlf... [STATES]]",
+            (".ark", ".mlf"),
+            single=True,
         ),
         Format(
-            "kaldi", (".ark",), "kaldi:from_kaldi", "kaldi:to_kaldi", "FEATURES [ALIGNMENTS], as ark:FILE, scp:FILE",
+            "kaldi",
+            (".ark",),
+            "kaldi:from_kaldi",
+            "kaldi:to_kaldi",
+            "FEATURES [ALIGNMENTS], as ark:FILE, scp:FILE",
             (".counts", ".labels.ark"),
         ),
         Format("csv", (".csv", ".tsv", ".tab"), "tables:from_csv", None, "TABLE [CLASS NAMES]", named_columns=True),
         Format("lm", (), "corpora:from_lm", None, "CORPUS WORDS"),
         Format("lu", (), "corpora:from_lu", None, "CORPUS WORDS TAGS"),
     )
-}  # fmt: skip
+}
 
 
 def format_of(path: str, given: str | None, option: str) -> Format:

@@ -94,9 +94,13 @@ class HTKTarget:
     """An archive with the frames of all sequences, the script file that lists them, and an MLF with their classes."""
 
     def __init__(
-        self, files: tuple[IO[bytes], IO[bytes], IO[bytes] | None], inside: str, features: Stream,
-        labels: Stream | None, names: dict[int, str],
-    ):  # fmt: skip
+        self,
+        files: tuple[IO[bytes], IO[bytes], IO[bytes] | None],
+        inside: str,
+        features: Stream,
+        labels: Stream | None,
+        names: dict[int, str],
+    ):
         self._archive, self._script, self._mlf = files
         self._inside, self._features, self._labels, self._names = inside, features, labels, names
         self._frames = self._count = 0
@@ -161,9 +165,10 @@ def to_htk(path: str, streams: Sequence[Stream], source: Input) -> Generator[Tar
     with ExitStack() as stack:  # the script file appears last
         script = stack.enter_context(atomic_write(path))
         files = (
-            stack.enter_context(atomic_write(str(archive))), script,
+            stack.enter_context(atomic_write(str(archive))),
+            script,
             stack.enter_context(atomic_write(str(mlf))) if labels else None,
-        )  # fmt: skip
+        )
         names = dict(source.labels.get(labels.name, {})) if labels else {}
         target = HTKTarget(files, f".../{archive.name}", features, labels, names)
         yield target

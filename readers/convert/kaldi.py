@@ -41,9 +41,10 @@ def from_kaldi(paths: Sequence[str], streams: Sequence[Stream], precision: str =
 
     if len(paths) > 2:
         raise ConfigError(
-            "TooManyFiles", f"what is {paths[2]}?",
+            "TooManyFiles",
+            f"what is {paths[2]}?",
             hint="name a table of features, and one of alignments: feats.ark ali.ark",
-        )  # fmt: skip
+        )
     table = open_table(specifier(paths[0]), k.MATRICES)
     columns = Matrices(table, np.arange(len(table))).columns
     if not columns:
@@ -99,9 +100,10 @@ def to_kaldi(path: str, streams: Sequence[Stream], source: Input) -> Generator[T
     _, labels = features_and_classes(streams, "Kaldi archives")
     if Path(path).suffix.lower() != ".ark":
         raise ConfigError(
-            "UnknownFormat", f"{path} is not the name of an archive",
+            "UnknownFormat",
+            f"{path} is not the name of an archive",
             hint="write NAME.ark; NAME.counts and NAME.labels.ark stand beside it",
-        )  # fmt: skip
+        )
     with ExitStack() as stack:  # the archive of features appears last
         archive = stack.enter_context(open_writer(WriteSpecifier(f"ark:{path}", path, None)))
         counts = stack.enter_context(atomic_write(str(Path(path).with_suffix(".counts"))))

@@ -89,9 +89,10 @@ def from_uci(paths: Sequence[str], streams: Sequence[Stream], precision: str = "
     path = single(paths, "text of columns")
     if not streams:
         raise ConfigError(
-            "NoStreams", "text of columns does not say which columns are what",
+            "NoStreams",
+            "text of columns does not say which columns are what",
             hint="name the streams from left to right: --stream labels:10:class --stream features:784",
-        )  # fmt: skip
+        )
     if any(s.form == "sparse" for s in streams):
         raise ConfigError("BadStream", "text of columns has no sparse streams", hint="read them as dense")
     widths = [1 if s.form == "class" else s.dim for s in streams]
@@ -146,8 +147,10 @@ def find_streams(path: str) -> list[Stream]:
                         if bad := next((one for one in indices if not one.isdigit() or len(one) > 9), None):
                             raise DataError(
                                 f"{path}, line {number}: {bad[:40]!r} is not the index of a value.",
-                                path=path, line=number, hint="name the streams with --stream NAME:DIM:FORM",
-                            )  # fmt: skip
+                                path=path,
+                                line=number,
+                                hint="name the streams with --stream NAME:DIM:FORM",
+                            )
                         size = 1 + max(map(int, indices), default=0)
                     else:
                         size = len(fields)

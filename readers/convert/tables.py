@@ -62,16 +62,20 @@ def from_csv(
     for asked, stream in zip(streams, kept, strict=False):
         if asked.dim < stream.dim:
             raise UserError(
-                "BadStream", f"column {table.title(columns[kept.index(stream)].columns[0])} of {paths[0]} has "
+                "BadStream",
+                f"column {table.title(columns[kept.index(stream)].columns[0])} of {paths[0]} has "
                 f"{stream.dim} classes, not {asked.dim}: {shorten(', '.join(names[stream.name]))}",
                 hint=f"write --stream {stream.name}:{stream.dim}:class",
-            )  # fmt: skip
+            )
     kept = [Stream(s.name, max(s.dim, streams[i].dim if streams else 0), s.form) for i, s in enumerate(kept)]
     return Input(
-        kept, _batches(table, columns, kept, names, np.float64 if precision == "double" else np.float32),
-        labels={name: dict(enumerate(several)) for name, several in names.items()}, precision=precision,
-        files=paths, names=names if given is None else {},
-    )  # fmt: skip
+        kept,
+        _batches(table, columns, kept, names, np.float64 if precision == "double" else np.float32),
+        labels={name: dict(enumerate(several)) for name, several in names.items()},
+        precision=precision,
+        files=paths,
+        names=names if given is None else {},
+    )
 
 
 @dataclass(frozen=True)
@@ -111,9 +115,10 @@ class _Table:
             if len(cells) != self.width:
                 raise DataError(
                     f"{self.path}:{line}: the row has {len(cells)} columns, but the first one has {self.width}",
-                    path=self.path, line=line,
+                    path=self.path,
+                    line=line,
                     hint="quote texts with the delimiter in them; with decimal commas, write ';' between columns",
-                )  # fmt: skip
+                )
             yield line, cells
 
     def classes(self, column: int) -> set[str]:
@@ -124,8 +129,10 @@ class _Table:
             if not name:
                 raise DataError(
                     f"{self.path}:{line}: column {self.title(column)} is empty, where the name of a class is expected",
-                    path=self.path, line=line, hint="leave the row out, or give it a class",
-                )  # fmt: skip
+                    path=self.path,
+                    line=line,
+                    hint="leave the row out, or give it a class",
+                )
             found.add(name)
         return found
 
@@ -166,9 +173,10 @@ def _check_header(path: str, header: Sequence[str]) -> None:
     for i, name in enumerate(header):
         if not name:
             raise DataError(
-                f"{path}: column {i + 1} has no name in the header; is it the number of the row?", path=path,
+                f"{path}: column {i + 1} has no name in the header; is it the number of the row?",
+                path=path,
                 hint="leave it out; with pandas: to_csv(index=False)",
-            )  # fmt: skip
+            )
         if name in header[:i]:
             raise DataError(f"{path}: two columns are called '{name}'", path=path, hint="rename one")
 
@@ -196,10 +204,11 @@ def _found(table: _Table, labels: str | None) -> list[_Columns]:
                 f"columns {', '.join(map(table.title, texts))} hold texts" if texts else "all columns hold numbers"
             )
             raise UserError(
-                "NoStreams", f"{table.path}: {several}: which one holds the classes?",
+                "NoStreams",
+                f"{table.path}: {several}: which one holds the classes?",
                 hint=f"name it: --labels {last}; without classes, name the streams from left to right: "
                 f"--stream {FEATURES}:{table.width}",
-            )  # fmt: skip
+            )
         column = texts[0]
     others = tuple(i for i in range(table.width) if i != column)
     if not others:
@@ -214,10 +223,12 @@ def _column(table: _Table, name: str) -> int:
     if _WHOLE.fullmatch(name) and 1 <= int(name) <= table.width:
         return int(name) - 1
     raise UserError(
-        "BadStream", f"{table.path} has no column '{name}'",
+        "BadStream",
+        f"{table.path} has no column '{name}'",
         hint=(suggestion(name, table.header) or f"its columns are {shorten(', '.join(table.header), 200)}")
-        if table.header is not None else f"it has no header: name the column by its number, 1 to {table.width}",
-    )  # fmt: skip
+        if table.header is not None
+        else f"it has no header: name the column by its number, 1 to {table.width}",
+    )
 
 
 def _described(table: _Table, streams: Sequence[Stream]) -> list[_Columns]:
@@ -230,9 +241,10 @@ def _described(table: _Table, streams: Sequence[Stream]) -> list[_Columns]:
         at += width
     if at != table.width:
         raise UserError(
-            "BadStream", f"{table.path} has {table.width} columns, but the streams have {at}",
+            "BadStream",
+            f"{table.path} has {table.width} columns, but the streams have {at}",
             hint="--stream names all columns from left to right; one of form class has one",
-        )  # fmt: skip
+        )
     return columns
 
 
@@ -277,9 +289,10 @@ def _class(table: _Table, line: int, cell: str, of: _Columns, numbers: dict[str,
     if name not in numbers:
         raise DataError(
             f"{table.path}:{line}: the class '{shorten(name)}' in column {table.title(of.columns[0])} is not listed",
-            path=table.path, line=line,
+            path=table.path,
+            line=line,
             hint=suggestion(name, numbers) or f"the names are {shorten(', '.join(numbers))}",
-        )  # fmt: skip
+        )
     return numbers[name]
 
 
@@ -292,13 +305,13 @@ def _values(table: _Table, piece: Sequence[tuple[int, list[str]]], columns: Sequ
             raise ValueError
         return np.array([list(map(float, row)) for row in texts], np.float64).astype(np.dtype(dtype))
     except ValueError:
-        line, cells, i = next(
-            (line, cells, i) for line, cells in piece for i in columns if not is_number(cells[i])
-        )  # fmt: skip
+        line, cells, i = next((line, cells, i) for line, cells in piece for i in columns if not is_number(cells[i]))
         raise DataError(
             f"{table.path}:{line}: column {table.title(i)} is '{shorten(cells[i])}', which is not a number",
-            path=table.path, line=line, hint=_cure(cells[i], table.title(i)),
-        ) from None  # fmt: skip
+            path=table.path,
+            line=line,
+            hint=_cure(cells[i], table.title(i)),
+        ) from None
 
 
 def _cure(cell: str, title: str) -> str:

@@ -43,9 +43,10 @@ def features_and_classes(streams: Sequence[Stream], files: str) -> tuple[Stream,
     if len(features) != 1 or len(labels) > 1:
         names = ", ".join(f"{s.name} ({s.form})" for s in streams)
         raise UserError(
-            "BadStream", f"{files} hold one stream of features, and one of classes at most; there are {names}",
+            "BadStream",
+            f"{files} hold one stream of features, and one of classes at most; there are {names}",
             hint="name them: --stream features:33 --stream labels:132:class",
-        )  # fmt: skip
+        )
     return features[0], labels[0] if labels else None
 
 
@@ -54,9 +55,10 @@ def sequence_lengths(batch: Batch, streams: Sequence[Stream], instead: str) -> n
     parts = [batch.parts[s.name] for s in streams]
     if any(not np.array_equal(part.lengths, parts[0].lengths) for part in parts):
         raise UserError(
-            "DifferentLengths", f"streams of different lengths cannot stand side by side in {instead}",
+            "DifferentLengths",
+            f"streams of different lengths cannot stand side by side in {instead}",
             hint="write CNTK text format or an .npz archive",
-        )  # fmt: skip
+        )
     return parts[0].lengths
 
 
@@ -86,9 +88,10 @@ class CTFTarget:
             if len(empty):
                 key = self._key(batch, int(empty[0]), int(empty[0]))
                 raise UserError(
-                    "EmptySequence", f"sequence {key} has no samples of '{s.name}', which text format cannot hold",
+                    "EmptySequence",
+                    f"sequence {key} has no samples of '{s.name}', which text format cannot hold",
                     hint="write an .npz archive",
-                )  # fmt: skip
+                )
         for i in range(len(batch.parts[self._streams[0].name].lengths)):
             key = self._key(batch, i, 0)
             self._count += 1
@@ -150,9 +153,10 @@ def to_ctf(path: str, streams: Sequence[Stream], source: Input) -> Generator[Tar
     for s in streams:
         if not re.fullmatch(r"[!-{}~]+", s.name) or s.name.startswith("#"):
             raise UserError(
-                "BadStream", f"'{s.name}' cannot be the name of a stream in text format",
+                "BadStream",
+                f"'{s.name}' cannot be the name of a stream in text format",
                 hint="a name is printable ASCII without blanks and '|' and does not begin with '#'",
-            )  # fmt: skip
+            )
     with atomic_write(path) as file:
         yield CTFTarget(file, streams)
 

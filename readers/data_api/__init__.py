@@ -7,7 +7,11 @@ from cntk_config.entry import Entry
 
 ENTRIES = (
     Entry(
-        "reader", ("UserMinibatchSource",), factory="readers.data_api.source_reader:create_user_reader",
-        parameters="readers.parameters:UserReaderParameters", open=True, traits=frozenset({"varying slots"}),
+        "reader",
+        ("UserMinibatchSource",),
+        factory="readers.data_api.source_reader:create_user_reader",
+        parameters="readers.parameters:UserReaderParameters",
+        open=True,
+        traits=frozenset({"varying slots"}),
     ),
-)  # fmt: skip
+)

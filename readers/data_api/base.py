@@ -73,9 +73,13 @@ class MinibatchSourceBase:
         return None
 
     def minibatches(
-        self, minibatch_size: int = 256, input_map: Mapping[Any, StreamInformation] | None = None, *,
-        num_data_partitions: int = 1, partition_index: int = 0,
-    ) -> Minibatches:  # fmt: skip
+        self,
+        minibatch_size: int = 256,
+        input_map: Mapping[Any, StreamInformation] | None = None,
+        *,
+        num_data_partitions: int = 1,
+        partition_index: int = 0,
+    ) -> Minibatches:
         """The minibatches from the current position on, for a `for` loop."""
         check_map(input_map)
         return Minibatches(self, minibatch_size, input_map, num_data_partitions, partition_index)
@@ -92,9 +96,13 @@ class Minibatches:
     """
 
     def __init__(
-        self, source: MinibatchSourceBase, size: int, input_map: Mapping[Any, StreamInformation] | None, workers: int,
+        self,
+        source: MinibatchSourceBase,
+        size: int,
+        input_map: Mapping[Any, StreamInformation] | None,
+        workers: int,
         rank: int,
-    ):  # fmt: skip
+    ):
         self.source, self.size, self.input_map, self.workers, self.rank = source, size, input_map, workers, rank
         self.samples = 0
 

@@ -130,11 +130,13 @@ def _features(kind: str, streams: Mapping[str, Any], source: Callable[[Any], Con
             )
         left, right = context
         inside = {
-            **source(stream.scp), "dim": _dim(kind, key, stream), "contextWindow": f"{left}:{right}",
+            **source(stream.scp),
+            "dim": _dim(kind, key, stream),
+            "contextWindow": f"{left}:{right}",
             "expandToUtterance": bool(stream.get("broadcast", False)),
             "definesMBSize": bool(stream.get("defines_mb_size", False)),
             "maxSequenceSize": whole_number(stream.get("max_sequence_length", 65535), "max_sequence_length", 1),
-        }  # fmt: skip
+        }
         found.append({"type": kind, "input": {key: inside}})
     if not found:
         raise ArgumentError(f"{kind}: no feature streams found")

@@ -35,14 +35,17 @@ from .base import (
     MinibatchSourceBase,
     check_map,
     mapped,
-)  # fmt: skip
+)
 from .factories import Config, to_section
 from .value import MinibatchData
 
 IMAGES = {"ImageDeserializer", "Base64ImageDeserializer"}
 UTTERANCES = {
-    "HTKFeatureDeserializer", "HTKMLFDeserializer", "KaldiFeatureDeserializer", "KaldiLabelDeserializer",
-}  # fmt: skip
+    "HTKFeatureDeserializer",
+    "HTKMLFDeserializer",
+    "KaldiFeatureDeserializer",
+    "KaldiLabelDeserializer",
+}
 log = logging.getLogger("cntkpy.readers")
 
 TOO_BIG = "Too big epoch size can cause bit overflow"
@@ -72,12 +75,20 @@ class MinibatchSource(MinibatchSourceBase):
     """
 
     def __init__(
-        self, deserializers: Any, max_samples: int = INFINITELY_REPEAT, max_sweeps: int = INFINITELY_REPEAT,
+        self,
+        deserializers: Any,
+        max_samples: int = INFINITELY_REPEAT,
+        max_sweeps: int = INFINITELY_REPEAT,
         randomization_window_in_chunks: int = DEFAULT_RANDOMIZATION_WINDOW_IN_CHUNKS,
-        randomization_window_in_samples: int = 0, randomization_seed: int = 0, trace_level: int = TraceLevel.Warning,
-        multithreaded_deserializer: bool | None = None, frame_mode: bool = False, truncation_length: int = 0,
-        randomize: bool = True, max_errors: int = 0,
-    ):  # fmt: skip
+        randomization_window_in_samples: int = 0,
+        randomization_seed: int = 0,
+        trace_level: int = TraceLevel.Warning,
+        multithreaded_deserializer: bool | None = None,
+        frame_mode: bool = False,
+        truncation_length: int = 0,
+        randomize: bool = True,
+        max_errors: int = 0,
+    ):
         parts = _flatten(deserializers)
         kinds = {part["type"] for part in parts if is_dict(part)}
         max_samples, max_sweeps = whole_number(max_samples, "max_samples"), whole_number(max_sweeps, "max_sweeps")
@@ -98,38 +109,57 @@ class MinibatchSource(MinibatchSourceBase):
         if max_samples != INFINITELY_REPEAT and max_samples > 2**63 - 1:
             raise ArgumentError(TOO_BIG)
         window, in_chunks = chunks or samples, bool(chunks)
-        for name, flag in (("randomize", randomize), ("frame_mode", frame_mode),
-                           ("multithreaded_deserializer", multithreaded_deserializer)):  # fmt: skip
+        for name, flag in (
+            ("randomize", randomize),
+            ("frame_mode", frame_mode),
+            ("multithreaded_deserializer", multithreaded_deserializer),
+        ):
             if flag not in (None, False, True):
                 raise ArgumentError(f"{name} is True or False, not {flag!r}")
         randomize = bool(randomize) and window > 0
         if multithreaded_deserializer is None:
             multithreaded_deserializer = any(kind in IMAGES for kind in kinds)
         self.config = _config(
-            parts, randomize, window, in_chunks, seed, trace_level, bool(multithreaded_deserializer),
-            frame_mode, truncation_length,
-        )  # fmt: skip
+            parts,
+            randomize,
+            window,
+            in_chunks,
+            seed,
+            trace_level,
+            bool(multithreaded_deserializer),
+            frame_mode,
+            truncation_length,
+        )
         self._max_samples = None if max_samples == INFINITELY_REPEAT else max_samples
         self._max_sweeps = None if max_sweeps == INFINITELY_REPEAT else max_sweeps
         options: dict[str, Any] = {
-            "frame_mode": frame_mode, "truncation_length": truncation_length, "local_timeline": True,
+            "frame_mode": frame_mode,
+            "truncation_length": truncation_length,
+            "local_timeline": True,
             "max_errors": max_errors,
-        }  # fmt: skip
+        }
         self._sweep: int | None = None  # samples of a sweep, where they are known beforehand
         if len(parts) == 1 and isinstance(parts[0], UserDeserializer):
             data = UserData(parts[0])
             store = WindowStore(data)
             order = LocalTimeline(
-                store, randomize=randomize, window=window, in_samples=not in_chunks, seed=seed,
-                max_samples=self._max_samples, max_sweeps=self._max_sweeps,
-            )  # fmt: skip
+                store,
+                randomize=randomize,
+                window=window,
+                in_samples=not in_chunks,
+                seed=seed,
+                max_samples=self._max_samples,
+                max_sweeps=self._max_sweeps,
+            )
             self._source = Source(data, order, store=store, **options)
         else:
             threads = threads_for(multithreaded_deserializer)
             setting = Setting(
-                frame_mode=frame_mode, trace_level=str(int(trace_level)), corpus=Corpus(not kinds & UTTERANCES),
+                frame_mode=frame_mode,
+                trace_level=str(int(trace_level)),
+                corpus=Corpus(not kinds & UTTERANCES),
                 threads=threads,
-            )  # fmt: skip
+            )
             joined = _joined(parts, {"maxErrors": max_errors}, setting)
             timeline = (
                 BlockRandomizer(joined.table, window, in_chunks=in_chunks, seed=seed, cross_sweeps=True)
@@ -165,9 +195,13 @@ class MinibatchSource(MinibatchSourceBase):
         return self._max_samples is None and self._max_sweeps is None
 
     def next_minibatch(
-        self, minibatch_size_in_samples: int, input_map: Mapping[Any, StreamInformation] | None = None,
-        device: Any = None, num_data_partitions: int | None = None, partition_index: int | None = None,
-    ) -> MinibatchMap:  # fmt: skip
+        self,
+        minibatch_size_in_samples: int,
+        input_map: Mapping[Any, StreamInformation] | None = None,
+        device: Any = None,
+        num_data_partitions: int | None = None,
+        partition_index: int | None = None,
+    ) -> MinibatchMap:
         """The data of the next minibatch by stream, or by the keys of input_map; empty at the end of the data.
 
         Args:
@@ -209,8 +243,12 @@ class MinibatchSource(MinibatchSourceBase):
             log.warning(
                 "WARNING: %d of %d partitions get no data, and minibatches are that much smaller: shuffled data are "
                 "shared by chunks, there %s %d. Let the deserializer make more, with a smaller chunkSizeInBytes, or "
-                "read with randomize=False.", partitions - chunks, partitions, "is" if chunks == 1 else "are", chunks,
-            )  # fmt: skip
+                "read with randomize=False.",
+                partitions - chunks,
+                partitions,
+                "is" if chunks == 1 else "are",
+                chunks,
+            )
 
     @property
     def samples_left(self) -> int | None:
@@ -277,18 +315,30 @@ def _joined(parts: Sequence[Any], defaults: Config, setting: Setting) -> Deseria
 
 
 def _config(
-    parts: list[Any], randomize: bool, window: int, in_chunks: bool, seed: int, trace_level: int, threads: bool,
-    frame_mode: bool, truncation_length: int,
-) -> Config:  # fmt: skip
+    parts: list[Any],
+    randomize: bool,
+    window: int,
+    in_chunks: bool,
+    seed: int,
+    trace_level: int,
+    threads: bool,
+    frame_mode: bool,
+    truncation_length: int,
+) -> Config:
     """The source as CNTK's dictionary."""
     config: Config = {
-        "frameMode": frame_mode, "multiThreadedDeserialization": threads, "traceLevel": int(trace_level),
-        "randomize": randomize, "deserializers": parts,
-    }  # fmt: skip
+        "frameMode": frame_mode,
+        "multiThreadedDeserialization": threads,
+        "traceLevel": int(trace_level),
+        "randomize": randomize,
+        "deserializers": parts,
+    }
     if randomize:
         config |= {
-            "randomizationWindow": window, "sampleBasedRandomizationWindow": not in_chunks, "randomizationSeed": seed,
-        }  # fmt: skip
+            "randomizationWindow": window,
+            "sampleBasedRandomizationWindow": not in_chunks,
+            "randomizationSeed": seed,
+        }
     if truncation_length:
         config |= {"truncated": True, "truncationLength": truncation_length}
     return config

@@ -140,9 +140,15 @@ class SourceReader(EpochReader):
     def state(self) -> dict[str, Any]:
         """The position of the source and of the epoch, JSON-able."""
         return {
-            "source": self._position(), "epoch": self._epoch, "samples": self._done, "epochSize": self._limit,
-            "minibatchSize": self._size, "workers": self._workers, "rank": self._rank, "ended": self.data_end,
-        }  # fmt: skip
+            "source": self._position(),
+            "epoch": self._epoch,
+            "samples": self._done,
+            "epochSize": self._limit,
+            "minibatchSize": self._size,
+            "workers": self._workers,
+            "rank": self._rank,
+            "ended": self.data_end,
+        }
 
     def epoch_state(self, epoch: int) -> dict[str, Any]:
         """The position at the start of an epoch, the next one or one that was begun before.

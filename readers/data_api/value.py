@@ -47,9 +47,13 @@ class Value:
     """Instead of a class in `one_hot`: a sample of zeros."""
 
     def __init__(
-        self, batch: Any, seq_starts: Any = None, device: Any = None, dtype: Any = None,
+        self,
+        batch: Any,
+        seq_starts: Any = None,
+        device: Any = None,
+        dtype: Any = None,
         sample_shape: tuple[int, ...] | None = None,
-    ):  # fmt: skip
+    ):
         del device
         self.lengths: np.ndarray | None = None
         """Samples of each sequence, int64[N]; None without an axis for them, or when all are T long."""
@@ -394,9 +398,11 @@ class Value:
             if axes.dynamic == 2:
                 return Value._of(self.read(axes), axes.shape).as_sequences()
         if self._array is not None:
-            return list(self._array) if self.lengths is None else [
-                one[:n] for one, n in zip(self._array, self.lengths.tolist(), strict=True)
-            ]  # fmt: skip
+            return (
+                list(self._array)
+                if self.lengths is None
+                else [one[:n] for one, n in zip(self._array, self.lengths.tolist(), strict=True)]
+            )
         lengths = np.ones(self._rows.shape[0], np.int64) if self.lengths is None else self.lengths
         ends = np.cumsum(lengths)
         return [self._rows[end - n : end] for n, end in zip(lengths.tolist(), ends.tolist(), strict=True)]

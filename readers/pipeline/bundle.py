@@ -31,9 +31,13 @@ class Bundle:
     """
 
     def __init__(
-        self, parts: Sequence[Deserializer], *, lengths_from: int | None = None, check_data: bool = True,
+        self,
+        parts: Sequence[Deserializer],
+        *,
+        lengths_from: int | None = None,
+        check_data: bool = True,
         allow_loss: bool = False,
-    ):  # fmt: skip
+    ):
         self.parts = list(parts)
         self.streams: Sequence[StreamInformation] = [s for part in parts for s in part.streams]
         names = [s.name for s in self.streams]
@@ -104,8 +108,12 @@ def _tell_loss(parts: Sequence[Deserializer], found: Sequence[np.ndarray], kept:
         where = ", ".join(part.files) if isinstance(part, ReadsFiles) else f"deserializer {number}"
         log.warning(
             "WARNING: %d of %d sequences of the first deserializer are left out of every sweep: %s has no data for "
-            "them, the first: %s.", len(missing), count, where, some,
-        )  # fmt: skip
+            "them, the first: %s.",
+            len(missing),
+            count,
+            where,
+            some,
+        )
     if 2 * kept < count and not allowed:
         raise DataError(
             f"Only {kept} of {count} sequences of the first deserializer have data in all deserializers.",

@@ -33,9 +33,13 @@ class InvalidSequences:
         return bool(self._seen or self._of_sweep) or any(flag is not None for flag in flags)
 
     def without(
-        self, sequences: np.ndarray, parts: Sequence[Part], failed: np.ndarray | None = None, *,
+        self,
+        sequences: np.ndarray,
+        parts: Sequence[Part],
+        failed: np.ndarray | None = None,
+        *,
         end_of_sweep: bool = False,
-    ) -> tuple[np.ndarray, Sequence[Part]]:  # fmt: skip
+    ) -> tuple[np.ndarray, Sequence[Part]]:
         """The valid sequences of a minibatch.
 
         Args:
@@ -98,5 +102,7 @@ class InvalidSequences:
         self._of_sweep = {}
         log.warning(
             "WARNING: %d of %d sequences are malformed and were left out of this sweep, the first: %s.",
-            len(left_out), self._total, some,
-        )  # fmt: skip
+            len(left_out),
+            self._total,
+            some,
+        )

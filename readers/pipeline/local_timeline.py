@@ -140,9 +140,12 @@ class WindowStore:
                 self._chunks.pop(chunk).cancel()
 
     def begin(
-        self, sequences: np.ndarray, keep: np.ndarray | None = None, ahead: np.ndarray | None = None,
+        self,
+        sequences: np.ndarray,
+        keep: np.ndarray | None = None,
+        ahead: np.ndarray | None = None,
         following: object = None,
-    ) -> Callable[[], list[Part]]:  # fmt: skip
+    ) -> Callable[[], list[Part]]:
         """The parts that hold these sequences, in minibatch order.
 
         The timeline has loaded them already, so they are there before the function is called; it says which chunks are
@@ -196,9 +199,16 @@ class LocalTimeline:
     """
 
     def __init__(
-        self, store: WindowStore, *, randomize: bool, window: int = 128, in_samples: bool = False, seed: int = 0,
-        max_samples: int | None = None, max_sweeps: int | None = None,
-    ):  # fmt: skip
+        self,
+        store: WindowStore,
+        *,
+        randomize: bool,
+        window: int = 128,
+        in_samples: bool = False,
+        seed: int = 0,
+        max_samples: int | None = None,
+        max_sweeps: int | None = None,
+    ):
         self.store, self.randomize, self.seed = store, randomize, seed
         self.in_samples = in_samples and randomize
         self.window = max(1, window) if randomize else 1

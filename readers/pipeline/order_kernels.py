@@ -101,9 +101,18 @@ def number_ranks(first: Int64s, places: Int64s, home: Int32s, rank: Ints):
 
 @kernel
 def take(
-    lengths: Int32s, begin: Int, count: Int, owner: Int32s, workers: Int, rank: Int, global_limit: Int,
-    local_limit: Int, epoch_left: Int, at_least_one: bool, together: bool,
-):  # fmt: skip
+    lengths: Int32s,
+    begin: Int,
+    count: Int,
+    owner: Int32s,
+    workers: Int,
+    rank: Int,
+    global_limit: Int,
+    local_limit: Int,
+    epoch_left: Int,
+    at_least_one: bool,
+    together: bool,
+):
     """Sequences begin..end-1 of `count` that go into one minibatch. Returns end, samples taken, samples of this worker.
 
     lengths int32[count], or [1] when all have the same length; sequence t belongs to this worker iff
@@ -136,9 +145,17 @@ def take(
 
 @brief
 def take_several(
-    lengths: Int32s, begin: Int, count: Int, limit: Int, epoch_left: Int, cuts_at_epoch_end: bool, fills_up: bool,
-    cross_sweeps: bool, most: Int, samples: Int,
-):  # fmt: skip
+    lengths: Int32s,
+    begin: Int,
+    count: Int,
+    limit: Int,
+    epoch_left: Int,
+    cuts_at_epoch_end: bool,
+    fills_up: bool,
+    cross_sweeps: bool,
+    most: Int,
+    samples: Int,
+):
     """The sequences begin.. of `count` in minibatches of at most `limit` samples, at least one sequence each.
 
     lengths as for `take`. Stops after `most` minibatches, at the end of the epoch (after epoch_left samples) or of the

@@ -45,9 +45,18 @@ def number_places(first: np.ndarray, places: np.ndarray, values: np.ndarray) -> 
 
 
 def take(
-    lengths: np.ndarray, begin: int, count: int, owner: np.ndarray, workers: int, rank: int, global_limit: int,
-    local_limit: int, epoch_left: int, at_least_one: bool, together: bool,
-) -> tuple[int, int, int]:  # fmt: skip
+    lengths: np.ndarray,
+    begin: int,
+    count: int,
+    owner: np.ndarray,
+    workers: int,
+    rank: int,
+    global_limit: int,
+    local_limit: int,
+    epoch_left: int,
+    at_least_one: bool,
+    together: bool,
+) -> tuple[int, int, int]:
     """Sequences begin..end-1 of `count` that go into one minibatch: end, samples, samples of this worker."""
     same = len(lengths) == 1
     length = int(lengths[0])
@@ -67,9 +76,17 @@ def take(
 
 
 def take_several(
-    lengths: np.ndarray, begin: int, count: int, limit: int, epoch_left: int, cuts_at_epoch_end: bool, fills_up: bool,
-    cross_sweeps: bool, most: int, samples: int,
-) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+    lengths: np.ndarray,
+    begin: int,
+    count: int,
+    limit: int,
+    epoch_left: int,
+    cuts_at_epoch_end: bool,
+    fills_up: bool,
+    cross_sweeps: bool,
+    most: int,
+    samples: int,
+) -> tuple[np.ndarray, np.ndarray]:
     """The sequences begin.. of `count` in minibatches of at most `limit` samples, at least one sequence each."""
     one = int(lengths[0]) if len(lengths) == 1 else 0
     count -= begin

@@ -160,9 +160,15 @@ def add_up(indptr: Int32s):
 
 @kernel
 def copy_entries(
-    values: Reals, indices: Int32s, starts: Int64s, samples: Int64s, rows: Int64s, indptr: Int32s, data: Reals,
+    values: Reals,
+    indices: Int32s,
+    starts: Int64s,
+    samples: Int64s,
+    rows: Int64s,
+    indptr: Int32s,
+    data: Reals,
     columns: Int32s,
-):  # fmt: skip
+):
     """Copy the entries of samples into CSR arrays whose indptr is ready.
 
     In range: as in `gather_dense`; data and columns are as long as indptr says, and a row has room for the entries of
@@ -183,9 +189,17 @@ def copy_entries(
 
 @kernel
 def copy_even_entries(
-    values: Reals, indices: Int32s, begin: Int, apart: Int, entries: Int, samples: Int64s, rows: Int64s,
-    indptr: Int32s, data: Reals, columns: Int32s,
-):  # fmt: skip
+    values: Reals,
+    indices: Int32s,
+    begin: Int,
+    apart: Int,
+    entries: Int,
+    samples: Int64s,
+    rows: Int64s,
+    indptr: Int32s,
+    data: Reals,
+    columns: Int32s,
+):
     """As `copy_entries`, of samples with so many entries each: those of sample j begin at begin + j * apart.
 
     In range: as there; the places of the samples have been compared with these (`StreamData.even`).
@@ -221,8 +235,14 @@ def split_rows(indptr: Int32s, rows: Int64s):
 
 @kernel
 def spread_sparse(
-    values: Reals, indices: Int32s, starts: Int64s, counts: Int32s, samples: Int64s, rows: Int64s, out: Reals,
-):  # fmt: skip
+    values: Reals,
+    indices: Int32s,
+    starts: Int64s,
+    counts: Int32s,
+    samples: Int64s,
+    rows: Int64s,
+    out: Reals,
+):
     """Copy the entries of samples into rows of a dense matrix; of an index given twice the last value stays.
 
     In range: as in `gather_dense`; indices are below the dimension of the stream, each deserializer checks its own.

@@ -125,9 +125,15 @@ def add_up(indptr: np.ndarray) -> None:
 
 
 def copy_entries(
-    values: np.ndarray, indices: np.ndarray, starts: np.ndarray, samples: np.ndarray, rows: np.ndarray,
-    indptr: np.ndarray, data: np.ndarray, columns: np.ndarray,
-) -> None:  # fmt: skip
+    values: np.ndarray,
+    indices: np.ndarray,
+    starts: np.ndarray,
+    samples: np.ndarray,
+    rows: np.ndarray,
+    indptr: np.ndarray,
+    data: np.ndarray,
+    columns: np.ndarray,
+) -> None:
     """Copy the entries of samples into CSR arrays whose indptr is ready."""
     put = indptr[rows]
     several = indptr[rows + 1] - put
@@ -137,9 +143,17 @@ def copy_entries(
 
 
 def copy_even_entries(
-    values: np.ndarray, indices: np.ndarray, begin: int, apart: int, entries: int, samples: np.ndarray,
-    rows: np.ndarray, indptr: np.ndarray, data: np.ndarray, columns: np.ndarray,
-) -> None:  # fmt: skip
+    values: np.ndarray,
+    indices: np.ndarray,
+    begin: int,
+    apart: int,
+    entries: int,
+    samples: np.ndarray,
+    rows: np.ndarray,
+    indptr: np.ndarray,
+    data: np.ndarray,
+    columns: np.ndarray,
+) -> None:
     """As `copy_entries`, of samples with so many entries each: those of sample j begin at begin + j * apart."""
     put, at = indptr[rows][:, None] + np.arange(entries), (begin + samples * apart)[:, None] + np.arange(entries)
     data[put], columns[put] = values[at], indices[at]
@@ -155,9 +169,14 @@ def split_rows(indptr: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.nda
 
 
 def spread_sparse(
-    values: np.ndarray, indices: np.ndarray, starts: np.ndarray, counts: np.ndarray, samples: np.ndarray,
-    rows: np.ndarray, out: np.ndarray,
-) -> None:  # fmt: skip
+    values: np.ndarray,
+    indices: np.ndarray,
+    starts: np.ndarray,
+    counts: np.ndarray,
+    samples: np.ndarray,
+    rows: np.ndarray,
+    out: np.ndarray,
+) -> None:
     """Copy the entries of samples into rows of a dense matrix; of an index given twice the last value stays."""
     several = counts[samples]
     at = np.repeat(starts[samples], several) + _within(several)

@@ -246,9 +246,17 @@ class Timeline:
         begin = self._index_of(sweep, base - sweep.number * total)
         ends = 0 if len(sweep.lengths) == 1 else len(sweep.lengths) - begin
         cuts, taken = order_functions(most + ends // 32).take_several(
-            sweep.lengths, begin, self.table.num_sequences, limit, self.epoch_end - base, self.cuts_at_epoch_end,
-            self.fills_up_to_epoch_end, self.cross_sweeps, most, samples,
-        )  # fmt: skip
+            sweep.lengths,
+            begin,
+            self.table.num_sequences,
+            limit,
+            self.epoch_end - base,
+            self.cuts_at_epoch_end,
+            self.fills_up_to_epoch_end,
+            self.cross_sweeps,
+            most,
+            samples,
+        )
         if len(taken) == 0:
             return None
         end = begin + int(cuts[-1])
@@ -270,9 +278,18 @@ class Timeline:
             global_limit = min(global_limit, left)
         k = order_functions(_DRAW * min(global_limit, self.table.num_sequences - begin))
         end, taken, local_taken = k.take(
-            sweep.lengths, begin, self.table.num_sequences, sweep.owner, self.workers, self.rank,
-            min(global_limit, total - offset), min(local_limit, _FOR_EVER), left, at_least_one, together,
-        )  # fmt: skip
+            sweep.lengths,
+            begin,
+            self.table.num_sequences,
+            sweep.owner,
+            self.workers,
+            self.rank,
+            min(global_limit, total - offset),
+            min(local_limit, _FOR_EVER),
+            left,
+            at_least_one,
+            together,
+        )
         if end == begin:
             return None, 0, 0, False
         self.position += taken
@@ -287,9 +304,14 @@ class Timeline:
         sequences = self._at(sweep, begin, end)
         keep, ahead = self._needed(sweep, begin, end)
         return Selection(
-            sequences, ended, self.position >= self.epoch_end, keep, ahead, sweeps=((sweep.number, len(sequences)),),
+            sequences,
+            ended,
+            self.position >= self.epoch_end,
+            keep,
+            ahead,
+            sweeps=((sweep.number, len(sequences)),),
             following=lambda count: self._at(sweep, end, end + count * self.workers),
-        )  # fmt: skip
+        )
 
     def _at(self, sweep: Sweep, begin: int, end: int) -> np.ndarray:
         """This worker's sequences at these places of a sweep, int64[n]."""
@@ -313,9 +335,14 @@ class BlockRandomizer(Timeline):
     """
 
     def __init__(
-        self, table: SequenceTable, window: int = EVERYTHING, *, in_chunks: bool = False, seed: int = 0,
+        self,
+        table: SequenceTable,
+        window: int = EVERYTHING,
+        *,
+        in_chunks: bool = False,
+        seed: int = 0,
         cross_sweeps: bool = False,
-    ):  # fmt: skip
+    ):
         super().__init__(table, cross_sweeps=cross_sweeps)
         self.fills_up_to_epoch_end = not cross_sweeps
         self._chunks = ChunkRandomizer(table, window, in_chunks=in_chunks, seed=seed)

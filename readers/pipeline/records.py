@@ -29,9 +29,14 @@ class RecordOrder:
     """
 
     def __init__(
-        self, table: SequenceTable, block: int = 0, *, full: bool = False, wraps: bool = False,
+        self,
+        table: SequenceTable,
+        block: int = 0,
+        *,
+        full: bool = False,
+        wraps: bool = False,
         complain: Callable[[str], UserError] = _misfit,
-    ):  # fmt: skip
+    ):
         self.table = table
         self.position = self.epoch_end = 0
         self.workers, self.rank = 1, 0

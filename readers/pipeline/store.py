@@ -69,9 +69,12 @@ class ChunkStore:
         return lambda: [Part(self._loads.result(load), which, where) for load, which, where in pieces]
 
     def _pieces(
-        self, sequences: np.ndarray, keep: np.ndarray | None, ahead: np.ndarray,
+        self,
+        sequences: np.ndarray,
+        keep: np.ndarray | None,
+        ahead: np.ndarray,
         following: Callable[[int], np.ndarray] | None,
-    ) -> list[Piece]:  # fmt: skip
+    ) -> list[Piece]:
         k = order_functions(len(sequences) // 4)
         wanted, bounds, within, where = k.by_chunk(self.deserializer.table.first, sequences)
         if not len(wanted):

@@ -202,9 +202,14 @@ class WholeSequences:
 
 
 def _made(
-    data: dict[str, Any], layouts: dict[str, Layout], keys: Callable[[], list[int | str]], selection: Selection,
-    end_of_sweep: bool, end_of_epoch: bool, state: dict[str, Any],
-) -> Made:  # fmt: skip
+    data: dict[str, Any],
+    layouts: dict[str, Layout],
+    keys: Callable[[], list[int | str]],
+    selection: Selection,
+    end_of_sweep: bool,
+    end_of_epoch: bool,
+    state: dict[str, Any],
+) -> Made:
     minibatch = Minibatch(data, layouts, keys, end_of_sweep, end_of_epoch)
     if selection.together is not None:
         whole = place(selection.together)

@@ -11,8 +11,11 @@ from cntk_config.parameters import ConfigParameters, ConfigValue
 from readers.common.user_code import place_of
 
 CONVERSIONS: dict[str, Callable[[ConfigValue], Any]] = {
-    "int": ConfigValue.as_int, "float": ConfigValue.as_double, "bool": ConfigValue.as_bool, "str": str,
-}  # fmt: skip
+    "int": ConfigValue.as_int,
+    "float": ConfigValue.as_double,
+    "bool": ConfigValue.as_bool,
+    "str": str,
+}
 
 
 def construct(found: Any, section: ConfigParameters) -> Any:
@@ -41,9 +44,11 @@ def construct(found: Any, section: ConfigParameters) -> Any:
         raise
     except Exception as error:
         raise UserError(
-            "UserCode", f"{found.__name__} cannot be made: {type(error).__name__}: {error}", span=section.span,
+            "UserCode",
+            f"{found.__name__} cannot be made: {type(error).__name__}: {error}",
+            span=section.span,
             notes=place_of(error),
-        ) from error  # fmt: skip
+        ) from error
 
 
 def _convert(value: ConfigValue, parameter: inspect.Parameter) -> Any:

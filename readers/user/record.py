@@ -47,14 +47,26 @@ StreamDefs = Record
 
 
 def StreamDef(
-    field: str | None = None, shape: Any = None, is_sparse: bool = False, transforms: Any = None, context: Any = None,
-    scp: Any = None, mlf: Any = None, broadcast: bool | None = None, defines_mb_size: bool = False,
+    field: str | None = None,
+    shape: Any = None,
+    is_sparse: bool = False,
+    transforms: Any = None,
+    context: Any = None,
+    scp: Any = None,
+    mlf: Any = None,
+    broadcast: bool | None = None,
+    defines_mb_size: bool = False,
     max_sequence_length: int = 65535,
-) -> Record:  # fmt: skip
+) -> Record:
     """How one stream is read from a file. field: its name there; shape: values per sample."""
     given = {
-        "dim": shape, "transforms": transforms, "context": context, "scp": scp, "mlf": mlf, "broadcast": broadcast,
-    }  # fmt: skip
+        "dim": shape,
+        "transforms": transforms,
+        "context": context,
+        "scp": scp,
+        "mlf": mlf,
+        "broadcast": broadcast,
+    }
     return Record(
         stream_alias=field,
         is_sparse=is_sparse or mlf is not None,

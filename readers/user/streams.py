@@ -29,9 +29,14 @@ class StreamInformation(streams.StreamInformation):
     m_defines_mb_size: bool
 
     def __init__(
-        self, name: str, stream_id: int, storage_format: str, dtype: Any, shape: Sequence[int],
+        self,
+        name: str,
+        stream_id: int,
+        storage_format: str,
+        dtype: Any,
+        shape: Sequence[int],
         defines_mb_size: bool = False,
-    ):  # fmt: skip
+    ):
         if not isinstance(name, str) or not name:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ArgumentError(f"the name of a stream is a text, not {name!r}")
         sizes = (shape,) if isinstance(shape, int | np.integer) else shape
@@ -102,7 +107,8 @@ def _other(found: Sequence[Any]) -> Any:
 def numbered(found: Sequence[streams.StreamInformation]) -> list[StreamInformation]:
     """Streams of the pipeline, numbered in order."""
     return [
-        s if isinstance(s, StreamInformation)
+        s
+        if isinstance(s, StreamInformation)
         else StreamInformation(s.name, i, "sparse" if s.sparse else "dense", s.dtype, s.sample_shape)
         for i, s in enumerate(found)
-    ]  # fmt: skip
+    ]

@@ -71,9 +71,16 @@ class UtteranceFeatures(Utterances):
     """One stream of features. repeated: int64[U], utterances have a single frame each, which is repeated so often."""
 
     def __init__(
-        self, name: str, source: FrameSource, first: np.ndarray, corpus: Corpus, *,
-        dtype: np.dtype | type = np.float32, frame_mode: bool = False, repeated: np.ndarray | None = None,
-    ):  # fmt: skip
+        self,
+        name: str,
+        source: FrameSource,
+        first: np.ndarray,
+        corpus: Corpus,
+        *,
+        dtype: np.dtype | type = np.float32,
+        frame_mode: bool = False,
+        repeated: np.ndarray | None = None,
+    ):
         self.source, self.repeated = source, repeated is not None
         dtype = np.dtype(dtype)
         lengths = source.lengths if repeated is None else repeated

@@ -123,9 +123,15 @@ class Utterances:
     defines_mb_size = False
 
     def __init__(
-        self, stream: StreamInformation, numbers: np.ndarray, lengths: np.ndarray, first: np.ndarray, corpus: Corpus,
-        frame_mode: bool, frame_bytes: int,
-    ):  # fmt: skip
+        self,
+        stream: StreamInformation,
+        numbers: np.ndarray,
+        lengths: np.ndarray,
+        first: np.ndarray,
+        corpus: Corpus,
+        frame_mode: bool,
+        frame_bytes: int,
+    ):
         self.streams, self.numbers, self.lengths, self.first, self.corpus = [stream], numbers, lengths, first, corpus
         self.frame_mode = frame_mode
         self.utterances = UtteranceTable(first, lengths.astype(np.int32), numbers, corpus)

@@ -74,8 +74,9 @@ def all_that_fit(features: Sequence[Features]) -> np.ndarray:
     if not good.all():
         raise DataError(
             f"{first.place(int(np.argmin(good)))}: the utterance does not have the same number of frames in "
-            "every stream.", path=first.list_path,
-        )  # fmt: skip
+            "every stream.",
+            path=first.list_path,
+        )
     return np.arange(len(good))
 
 
@@ -103,8 +104,9 @@ def leave_out(
         limit = "at most half of the utterances may be left out" if 2 * len(bad) > count else "no utterance is left"
         raise DataError(
             f"{len(bad)} of {count} utterances of {first.list_path} are unusable: {why} (the first: {names}).",
-            path=first.list_path, hint=hint or limit,
-        )  # fmt: skip
+            path=first.list_path,
+            hint=hint or limit,
+        )
     log.warning("%d of %d utterances are left out: %s: %s", len(bad), count, why, printable(names))
     return kept[good]
 
@@ -120,8 +122,9 @@ class LabelStream:
             where = int(gaps[0])
             raise DataError(
                 f"The labels of {labels.keys[where]} ({labels.place(where)}) leave a gap between ranges.",
-                path=labels.places[where][0], hint="a range begins where the one before it ends, the first at 0",
-            )  # fmt: skip
+                path=labels.places[where][0],
+                hint="a range begins where the one before it ends, the first at 0",
+            )
         self.where = {key: i for i, key in enumerate(labels.keys)}
 
     def fitting(self, first: FrameSource, kept: np.ndarray, count: int) -> np.ndarray:

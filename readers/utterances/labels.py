@@ -60,8 +60,9 @@ def read_states(path: str) -> LabelMap:
         if name in seen:
             raise DataError(
                 f"The state '{line}' stands twice in the state list {path} (line {seen[name]} and line {at}).",
-                path=path, line=at,
-            )  # fmt: skip
+                path=path,
+                line=at,
+            )
         seen[name] = at
         states.add(name)
     if not len(states):
@@ -77,10 +78,20 @@ class UtteranceLabels(Utterances):
     """
 
     def __init__(
-        self, name: str, labels: Labels, chosen: np.ndarray, dim: int, first: np.ndarray, corpus: Corpus, *,
-        dtype: np.dtype | type = np.float32, frame_mode: bool = False, targets: np.ndarray | None = None,
-        boundaries: bool = False, states: LabelMap | None = None,
-    ):  # fmt: skip
+        self,
+        name: str,
+        labels: Labels,
+        chosen: np.ndarray,
+        dim: int,
+        first: np.ndarray,
+        corpus: Corpus,
+        *,
+        dtype: np.dtype | type = np.float32,
+        frame_mode: bool = False,
+        targets: np.ndarray | None = None,
+        boundaries: bool = False,
+        states: LabelMap | None = None,
+    ):
         self.labels, self.chosen, self.boundaries = labels, chosen, boundaries
         dtype = np.dtype(dtype)
         self.class_names = {name: states.mapping} if states is not None else {}
@@ -151,8 +162,9 @@ def check_classes(labels: Labels, dim: int, name: str) -> None:
         raise DataError(
             f"Class {labels.classes[at]} in the labels of {labels.keys[utterance]} ({labels.place(utterance)}) exceeds "
             f"the label dimension of '{name}', which is {dim}.",
-            path=labels.places[utterance][0], hint="labelDim is the number of classes, which are counted from 0",
-        )  # fmt: skip
+            path=labels.places[utterance][0],
+            hint="labelDim is the number of classes, which are counted from 0",
+        )
 
 
 def read_targets(path: str, states: LabelMap, dim: int) -> np.ndarray:
@@ -177,10 +189,12 @@ def read_targets(path: str, states: LabelMap, dim: int) -> np.ndarray:
             continue
         state = names[min(i, len(names) - 1)].decode("utf-8", "surrogateescape") if names else "state"
         raise DataError(
-            f"{path}, line {at}: {message}.", path=path, line=at,
+            f"{path}, line {at}: {message}.",
+            path=path,
+            line=at,
             hint="a line is the name of a state, in the order of labelMappingFile, a blank, targetDim zeros and ones: "
             f"{state} {'1' + '0' * (dim - 1)}",
-        )  # fmt: skip
+        )
     if len(rows) != len(names):
         raise DataError(f"{path} has {len(rows)} lines, the state list {len(names)}.", path=path)
     return np.array(rows, np.float32)

@@ -28,9 +28,10 @@ def _window(value: ConfigValue) -> tuple[int, int]:
     sizes = list(value.as_array().convert(ConfigValue.as_size))
     if len(sizes) == 1 and sizes[0] % 2 == 0:
         raise value.error(
-            "BadValue", f"a context window of {sizes[0]} frames is not symmetrical",
+            "BadValue",
+            f"a context window of {sizes[0]} frames is not symmetrical",
             "write an odd number, or left:right, the numbers of frames before and after",
-        )  # fmt: skip
+        )
     if len(sizes) not in (1, 2) or sum(sizes) > 10000:
         raise value.error("BadValue", f"'{value}' is not a context window", "write an odd number, or left:right")
     return (sizes[0] // 2, sizes[0] // 2) if len(sizes) == 1 else (sizes[0], sizes[1])
@@ -68,9 +69,11 @@ class UtteranceReaderParameters(Declared):
     """Readers of utterances: in which order they come, and what a minibatch is made of."""
 
     randomize = Parameter(
-        "randomize", FRAMES, default="auto",
+        "randomize",
+        FRAMES,
+        default="auto",
         help="Frames that are shuffled among each other: auto, all; none; or a number.",
-    )  # fmt: skip
+    )
     frame_mode = Parameter("frameMode", BOOLEAN, default="true", help="Single frames instead of whole utterances.")
     truncated = Parameter("truncated", BOOLEAN, default="false", help="Truncated BPTT, minibatchSize steps at a time.")
     parallel = Parameter(

@@ -41,11 +41,17 @@ def labels_of_right_length(labels: Labels, corpus: Corpus, path: str, hint: str)
             names = ", ".join(picked(labels.keys, wrong[:SHOWN]))
             log.warning(
                 "%d utterances have labels for another number of frames and are left out: %s (the first has %d frames, "
-                "and labels for %d)", len(wrong), printable(names), lengths[wrong[0]], labels.lengths[wrong[0]],
-            )  # fmt: skip
+                "and labels for %d)",
+                len(wrong),
+                printable(names),
+                lengths[wrong[0]],
+                labels.lengths[wrong[0]],
+            )
         chosen = np.setdiff1d(chosen, wrong)
     if not len(chosen):
         raise DataError(
-            f"{path} has labels for none of the utterances of the features.", path=path, hint=hint,
-        )  # fmt: skip
+            f"{path} has labels for none of the utterances of the features.",
+            path=path,
+            hint=hint,
+        )
     return chosen

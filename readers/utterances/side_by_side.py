@@ -68,7 +68,7 @@ class JoinedFrames(Bundle):
                     f"'{part.lengths[found[bad]]}' frame(s), whereas the primary sequence expects at least "
                     f"'{lengths[bad]}' frames.",
                     hint="a stream with one frame per utterance needs expandToUtterance=true",
-                )  # fmt: skip
+                )
 
     def frame_batches(self, sequences: np.ndarray, bounds: Sequence[int]) -> list[dict[str, Any]]:
         """Frames bounds[k] .. bounds[k+1]-1 of these for every k, by stream."""

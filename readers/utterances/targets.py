@@ -43,8 +43,9 @@ class Targets:
         if same in self._taken:
             raise DataError(
                 f"The values of the node '{node}' would be written to {path}, which was written before.",
-                path=path, hint="give each node files of its own, and each utterance another name",
-            )  # fmt: skip
+                path=path,
+                hint="give each node files of its own, and each utterance another name",
+            )
         with suppress(OSError):
             found = os.stat(path)  # noqa: PTH116
             if (found.st_dev, found.st_ino) in self._read:

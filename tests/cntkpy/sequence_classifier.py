@@ -85,9 +85,13 @@ def main(output, words=1000):
     printer = C.logging.ProgressPrinter(tag="Training", num_epochs=10)
     trainer = C.Trainer(z, (loss, errs), [learner], [printer])
     session = C.training_session(
-        trainer=trainer, mb_source=source, model_inputs_to_streams={x: source.fsi, y: source.lsi},
-        mb_size=7, max_samples=80, progress_frequency=20,
-    )  # fmt: skip
+        trainer=trainer,
+        mb_source=source,
+        model_inputs_to_streams={x: source.fsi, y: source.lsi},
+        mb_size=7,
+        max_samples=80,
+        progress_frequency=20,
+    )
     session.train()
     if C.distributed.Communicator.rank() == 0:
         np.savez(output, *[one.value for one in z.parameters])

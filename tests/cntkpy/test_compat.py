@@ -53,13 +53,11 @@ def test_what_schedules_do_not_say_follows_the_learner() -> None:
         (8, 1): C.momentum_sgd(w, 0.5, time, minibatch_size=8),
         (2, None): C.momentum_sgd(w, C.learning_parameter_schedule(0.5, 2), 0.9, minibatch_size=C.learners.IGNORE),
         (None, 4): C.momentum_sgd(w, C.learning_rate_schedule(0.5, C.UnitType.minibatch), 0.9, minibatch_size=4),
-        (None, 1): C.momentum_sgd(
-            w, C.learning_rate_schedule(0.5, C.UnitType.sample), time, use_mean_gradient=True
-        ),
+        (None, 1): C.momentum_sgd(w, C.learning_rate_schedule(0.5, C.UnitType.sample), time, use_mean_gradient=True),
         (2, 3): C.momentum_sgd(
             w, C.learning_parameter_schedule(0.5, 2), C.momentum_schedule(0.9, minibatch_size=3), use_mean_gradient=True
         ),
-    }  # fmt: skip
+    }
     assert [(one.rate.minibatch_size, one.momentum.minibatch_size) for one in sizes.values()] == list(sizes)
     learner = C.data_parallel_distributed_learner(C.sgd(w, C.learning_parameter_schedule(0.5, 16)))
     learner.reset_learning_rate(C.learning_parameter_schedule([0.2, 0.1]))

@@ -17,9 +17,10 @@ LAYERS = {
     "convolution": (lambda: layers.Convolution2D((3, 3), 2), PICTURE),
     "what looks at shapes": (lambda: layers.ConvolutionTranspose2D((3, 3), 2), PICTURE),
     "a function that looks at shapes": (
-        lambda: layers.Sequential([layers.Dense(3), lambda y: C.reshape(y, (*y.shape, 1)), layers.Dense(2)]), FLAT
+        lambda: layers.Sequential([layers.Dense(3), lambda y: C.reshape(y, (*y.shape, 1)), layers.Dense(2)]),
+        FLAT,
     ),
-}  # fmt: skip
+}
 
 
 def applied(function, kind):

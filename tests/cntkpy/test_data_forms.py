@@ -390,9 +390,10 @@ def test_inputs_of_a_model_file_keep_their_axes(tmp_path: Path) -> None:
     c = C.input_variable(2, dynamic_axes=[], name="c")
     steps, plain, both = C.layers.Dense(1)(s), p * 2, C.sequence.last(C.layers.Recurrence(C.layers.RNNStep(2))(s)) + c
     for function, data in (
-        (steps, {"s": np.ones((3, 2), F)}), (plain, {"p": np.array([1, 2, 3], F)}),
+        (steps, {"s": np.ones((3, 2), F)}),
+        (plain, {"p": np.array([1, 2, 3], F)}),
         (both, {"s": np.ones((3, 2), F), "c": [1, 2]}),
-    ):  # fmt: skip
+    ):
         function.save(tmp_path / "model")
         again = C.load_model(tmp_path / "model")
         axes = [{one.name: one.dynamic_axes for one in each.arguments} for each in (again, function)]
@@ -464,7 +465,7 @@ def scaled(shape: tuple[int, ...], biases: Any) -> None:
         (lambda: scaled((1, 2, 2), [1, 2, 3]), "(3,)", "an image of shape (1, 2, 2)"),
         (lambda: scaled((4, 2, 2), [[1, 2], [3, 4]]), "(2, 2)", "an image of shape (4, 2, 2)"),
     ],
-)  # fmt: skip
+)
 def test_arrays_of_another_shape_are_refused(make: Callable[[], Any], given: str, own: str) -> None:
     with pytest.raises(UserError, match=re.escape(f"of shape {given} for {own}")):
         make()

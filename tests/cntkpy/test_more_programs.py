@@ -206,19 +206,18 @@ OF_PICTURES = {
     "depth": (lambda x: C.space_to_depth(C.depth_to_space(x, 2), 2), lambda d: d),
     "space": (
         lambda x: C.depth_to_space(x, 2),
-        lambda d: np.stack([[d[:, 2 * (i % 2) + j % 2, i // 2, j // 2] for j in range(4)] for i in range(6)])
-        .transpose(2, 0, 1)[:, None],
+        lambda d: np.stack([[d[:, 2 * (i % 2) + j % 2, i // 2, j // 2] for j in range(4)] for i in range(6)]).transpose(
+            2, 0, 1
+        )[:, None],
     ),
     "response": (lambda x: C.local_response_normalization(x, 1, 1.0, 0.5, 0.75), response),
     "each channel": (lambda x: C.mean_variance_normalization(x, 0.01), lambda d: normalised(d, (2, 3))),
     "all channels": (lambda x: C.mean_variance_normalization(x, 0.01, True), lambda d: normalised(d, (1, 2, 3))),
-    "scaler": (
-        lambda x: C.image_scaler(x, 2, [1, 2, 3, 4]), lambda d: 2 * d + np.arange(1, 5).reshape(1, 4, 1, 1)
-    ),
+    "scaler": (lambda x: C.image_scaler(x, 2, [1, 2, 3, 4]), lambda d: 2 * d + np.arange(1, 5).reshape(1, 4, 1, 1)),
     "strides": (lambda x: C.slice(x, [0, 1], [0, 0], [4, 0], [2, -1]), lambda d: d[:, ::2, ::-1]),
     "dots": (lambda x: x[..., -1], lambda d: d[..., -1:]),
     "dots between": (lambda x: x[1, ..., 0], lambda d: d[:, 1:2, :, :1]),
-}  # fmt: skip
+}
 
 
 def test_pictures() -> None:
@@ -267,8 +266,9 @@ def test_parameters_of_layers_have_names() -> None:
     x = C.sequence.input_variable(2)
     z = C.layers.Sequential([C.layers.Recurrence(C.layers.LSTM(3)), C.layers.Dense(2, name="out")])(x)
     assert {(one.name, one.shape) for one in z.out.parameters if one.shape in ((2,), (3, 2))} == {
-        ("b", (2,)), ("W", (3, 2))
-    }  # fmt: skip
+        ("b", (2,)),
+        ("W", (3, 2)),
+    }
     assert [C.Parameter(2).name, C.Parameter(2, name="p").name, C.constant(1).name] == ["", "p", ""]
     h, c = step = C.layers.LSTM(3)(C.placeholder(3), C.placeholder(3), x)
     assert step.outputs == (h, c)
@@ -320,9 +320,7 @@ def test_a_writer_of_ones_own() -> None:
 def test_a_network_looks_at_sequences_in_both_directions() -> None:
     step = C.layers.GRU(3)
     x = C.sequence.input_variable(2)
-    both = C.layers.Sequential([
-        (C.layers.Recurrence(step), C.layers.Recurrence(step, go_backwards=True)), C.splice
-    ])(x)  # fmt: skip
+    both = C.layers.Sequential([(C.layers.Recurrence(step), C.layers.Recurrence(step, go_backwards=True)), C.splice])(x)
     assert (both.shape, len(both.parameters)) == ((6,), 4)
     found, mirrored = both.eval({x: A}), both.eval({x: [a[::-1] for a in A]})
     for one, other in zip(found, mirrored, strict=True):
@@ -343,16 +341,19 @@ def test_words_are_weighted_before_they_are_summed_up() -> None:
 
 def test_residual_blocks_of_a_for() -> None:
     def normal(count):
-        return C.layers.Sequential([
-            C.layers.Convolution2D(3, count, pad=True, bias=False), C.layers.BatchNormalization(map_rank=1)
-        ])  # fmt: skip
+        return C.layers.Sequential(
+            [C.layers.Convolution2D(3, count, pad=True, bias=False), C.layers.BatchNormalization(map_rank=1)]
+        )
 
-    model = C.layers.Sequential([
-        C.layers.For(range(2), lambda i: [
-            C.layers.ResNetBlock(C.layers.Sequential([normal(4), C.relu, normal(4)])), C.relu
-        ]),
-        C.layers.GlobalAveragePooling(), C.layers.Dense(3),
-    ])  # fmt: skip
+    model = C.layers.Sequential(
+        [
+            C.layers.For(
+                range(2), lambda i: [C.layers.ResNetBlock(C.layers.Sequential([normal(4), C.relu, normal(4)])), C.relu]
+            ),
+            C.layers.GlobalAveragePooling(),
+            C.layers.Dense(3),
+        ]
+    )
     x = C.input_variable((4, 6, 6))
     z = model(x)
     assert (z.shape, len(z.parameters), z.eval({x: np.ones((2, 4, 6, 6))}).shape) == ((3,), 4 * 3 + 2, (2, 3))

@@ -69,24 +69,36 @@ def reduced(function: Any) -> list[Case]:
     numpy = REDUCTIONS[function]
 
     def case(axes: Any, keepdims: bool, wanted: Any, everywhere: bool = False) -> Case:
-        return one(lambda x: function(x, axes, keepdims), lambda x: numpy(x, axis=wanted, keepdims=keepdims),
-                   everywhere=everywhere)  # fmt: skip
+        return one(
+            lambda x: function(x, axes, keepdims),
+            lambda x: numpy(x, axis=wanted, keepdims=keepdims),
+            everywhere=everywhere,
+        )
 
     batch = C.Axis.default_batch_axis()
     return [
-        case(0, True, 1), case(-1, False, 2), case(None, True, (1, 2)), case((0, C.Axis(1)), False, (1, 2)),
-        case(C.Axis.all_static_axes(), False, (1, 2)), case(batch, False, 0, True),
-        case([batch, -1], False, (0, 2), True), case(C.Axis.all_axes(), False, None, True),
-    ]  # fmt: skip
+        case(0, True, 1),
+        case(-1, False, 2),
+        case(None, True, (1, 2)),
+        case((0, C.Axis(1)), False, (1, 2)),
+        case(C.Axis.all_static_axes(), False, (1, 2)),
+        case(batch, False, 0, True),
+        case([batch, -1], False, (0, 2), True),
+        case(C.Axis.all_axes(), False, None, True),
+    ]
 
 
 REDUCTIONS: dict[Any, Any] = {
-    C.reduce_sum: np.sum, C.reduce_mean: np.mean, C.reduce_max: np.max, C.reduce_min: np.min, C.reduce_prod: np.prod,
+    C.reduce_sum: np.sum,
+    C.reduce_mean: np.mean,
+    C.reduce_max: np.max,
+    C.reduce_min: np.min,
+    C.reduce_prod: np.prod,
     C.reduce_log_sum_exp: lambda x, **how: np.log(np.sum(np.exp(x), **how)),
     C.reduce_l1: lambda x, **how: np.sum(np.abs(x), **how),
     C.reduce_l2: lambda x, **how: np.sqrt(np.sum(x * x, **how)),
     C.reduce_sum_square: lambda x, **how: np.sum(x * x, **how),
-}  # fmt: skip
+}
 
 
 def softmax(x: np.ndarray, axis: Any) -> np.ndarray:
@@ -301,28 +313,37 @@ OPERATORS: dict[str, Case | list[Case]] = {
 
 SEQUENCE_OPERATORS: dict[str, Case | list[Case]] = {
     "broadcast_as": one(lambda x: C.sequence.broadcast_as(C.sequence.last(x), x), lambda x: 0 * x + x[-1], SEQUENCES),
-    "delay": one(lambda x: C.sequence.delay(x, time_step=2),
-                 lambda x: np.vstack([0 * x[:2], x[:-2]])[: len(x)], SEQUENCES),
+    "delay": one(
+        lambda x: C.sequence.delay(x, time_step=2), lambda x: np.vstack([0 * x[:2], x[:-2]])[: len(x)], SEQUENCES
+    ),
     "first": one(C.sequence.first, lambda x: x[0], SEQUENCES, reduced=True),
     "future_value": one(
-        lambda x: C.sequence.future_value(x, 1.0, 2), lambda x: np.vstack([x[2:], 0 * x[:2] + 1])[: len(x)], SEQUENCES),
+        lambda x: C.sequence.future_value(x, 1.0, 2), lambda x: np.vstack([x[2:], 0 * x[:2] + 1])[: len(x)], SEQUENCES
+    ),
     "gather": one(lambda x: C.sequence.gather(x, 1.0 - C.sequence.is_first(x)), lambda x: x[1:], SEQUENCES),
     "is_first": one(C.sequence.is_first, lambda x: np.eye(len(x))[0], SEQUENCES, gradient=False),
     "is_last": one(C.sequence.is_last, lambda x: np.eye(len(x))[-1], SEQUENCES, gradient=False),
     "last": one(C.sequence.last, lambda x: x[-1], SEQUENCES, reduced=True),
-    "past_value": one(
-        lambda x: C.sequence.past_value(x, [1.0, 2]), lambda x: np.vstack([[[1, 2]], x[:-1]]), SEQUENCES),
+    "past_value": one(lambda x: C.sequence.past_value(x, [1.0, 2]), lambda x: np.vstack([[[1, 2]], x[:-1]]), SEQUENCES),
     "reduce_max": one(C.sequence.reduce_max, lambda x: x.max(0), SEQUENCES, reduced=True),
     "reduce_sum": one(C.sequence.reduce_sum, lambda x: x.sum(0), SEQUENCES, reduced=True),
     "scatter": one(
         lambda x: C.sequence.scatter(C.sequence.first(x), C.sequence.is_last(x)),
-        lambda x: np.vstack([0 * x[1:], x[:1]]), SEQUENCES),
-    "slice": [one(lambda x: C.sequence.slice(x, 1, 0), lambda x: x[1:], SEQUENCES),
-              one(lambda x: C.sequence.slice(x, 0, 1), lambda x: x[0], SEQUENCES, reduced=True)],
+        lambda x: np.vstack([0 * x[1:], x[:1]]),
+        SEQUENCES,
+    ),
+    "slice": [
+        one(lambda x: C.sequence.slice(x, 1, 0), lambda x: x[1:], SEQUENCES),
+        one(lambda x: C.sequence.slice(x, 0, 1), lambda x: x[0], SEQUENCES, reduced=True),
+    ],
     "softmax": one(C.sequence.softmax, lambda x: softmax(x, 0), SEQUENCES),
-    "where": one(lambda x: C.sequence.where(1.0 - C.sequence.is_first(x)),
-                 lambda x: np.arange(1.0, len(x)), SEQUENCES, gradient=False),
-}  # fmt: skip
+    "where": one(
+        lambda x: C.sequence.where(1.0 - C.sequence.is_first(x)),
+        lambda x: np.arange(1.0, len(x)),
+        SEQUENCES,
+        gradient=False,
+    ),
+}
 
 CRITERIA: dict[str, Case | list[Case]] = {
     "binary_cross_entropy": two(C.binary_cross_entropy, logistic, P, P[::-1]),

@@ -41,9 +41,12 @@ def rows_of_data() -> list[list[str]]:
 @pytest.mark.parametrize(("made", "data", "expected"), rows_of_data())
 def test_the_table_of_data_is_true(made: str, data: str, expected: str) -> None:
     names = {
-        "array": np.array, "csr": scipy.sparse.csr_matrix, "Value": Value, "input_variable": input_variable,
+        "array": np.array,
+        "csr": scipy.sparse.csr_matrix,
+        "Value": Value,
+        "input_variable": input_variable,
         "sequence_input": sequence_input,
-    }  # fmt: skip
+    }
     x: Function = eval(made, names)
     given: Any = eval(data, names)
     function = times(x, np.eye(x.shape[-1])) if x.is_sparse else x * 1

@@ -140,11 +140,19 @@ def test_dynamic_axes_are_those_of_the_value() -> None:
     batch, named = ("defaultBatchAxis",), C.sequence.input_variable(2, sequence_axis=C.Axis("other"))
     every, of_batch, steps = C.Axis.all_axes(), C.Axis.default_batch_axis(), C.Axis.default_dynamic_axis()
     expected = {
-        x * 2: batch, s * 2: s.dynamic_axes, named * 2: named.dynamic_axes, C.sequence.last(s): batch,
-        C.reduce_sum(x, of_batch): (), C.reduce_max(s, every): (), C.reduce_sum(s, steps): batch,
-        x - C.reduce_mean(x, of_batch): batch, C.squared_error(s, s): s.dynamic_axes, C.constant(1.0) + 2: (),
-        C.squared_error(x, x): batch, C.squared_error(x, x) * 2: batch,
-    }  # fmt: skip
+        x * 2: batch,
+        s * 2: s.dynamic_axes,
+        named * 2: named.dynamic_axes,
+        C.sequence.last(s): batch,
+        C.reduce_sum(x, of_batch): (),
+        C.reduce_max(s, every): (),
+        C.reduce_sum(s, steps): batch,
+        x - C.reduce_mean(x, of_batch): batch,
+        C.squared_error(s, s): s.dynamic_axes,
+        C.constant(1.0) + 2: (),
+        C.squared_error(x, x): batch,
+        C.squared_error(x, x) * 2: batch,
+    }
     for function, axes in expected.items():
         assert function.dynamic_axes == axes, function
     assert C.reduce_sum(C.input_variable(1), of_batch).shape == (1,), "an axis of the sample, no criterion"
@@ -225,9 +233,10 @@ def test_a_slice_of_no_steps_is_an_error(begin: int, end: int) -> None:
 def test_numbers_have_no_channels() -> None:
     number, picture = C.input_variable(()), C.input_variable((2, 3, 3))
     for made in (
-        lambda x: C.local_response_normalization(x, 1, 1, 1, 1), C.mean_variance_normalization,
+        lambda x: C.local_response_normalization(x, 1, 1, 1, 1),
+        C.mean_variance_normalization,
         lambda x: C.image_scaler(x, 1, [1]),
-    ):  # fmt: skip
+    ):
         with pytest.raises(UserError, match="a number has no channels"):
             made(number)
     with pytest.raises(UserError, match="needs an axis of channels, a number has none"):

@@ -13,18 +13,30 @@ DATA = np.random.default_rng(3).normal(size=(5, 4))
 
 def test_leaves_keep_their_precision() -> None:
     double = [
-        C.parameter((2,), init=0.0, dtype=np.float64), C.parameter(init=np.zeros(2)), C.constant(np.zeros(2)),
-        C.parameter((2, 3), init=C.glorot_uniform(), dtype=np.float64), C.constant(1, dtype=np.float64),
-        C.input_variable(2, dtype=np.float64), C.sequence.input_variable(2, np.float64),
-        C.Constant(1, dtype=np.float64), C.Parameter((2,), init=1, dtype=np.float64),
-        C.parameter((0, 2), init=1.0, dtype=np.float64), C.random.uniform((2,), dtype=np.float64),
-    ]  # fmt: skip
+        C.parameter((2,), init=0.0, dtype=np.float64),
+        C.parameter(init=np.zeros(2)),
+        C.constant(np.zeros(2)),
+        C.parameter((2, 3), init=C.glorot_uniform(), dtype=np.float64),
+        C.constant(1, dtype=np.float64),
+        C.input_variable(2, dtype=np.float64),
+        C.sequence.input_variable(2, np.float64),
+        C.Constant(1, dtype=np.float64),
+        C.Parameter((2,), init=1, dtype=np.float64),
+        C.parameter((0, 2), init=1.0, dtype=np.float64),
+        C.random.uniform((2,), dtype=np.float64),
+    ]
     assert [one.dtype.name for one in double] == ["float64"] * len(double)
     single = [
-        C.parameter((2,), init=0.0), C.constant(1), C.constant(np.zeros(2, np.float32)), C.constant([1, 2]),
-        C.constant(np.arange(2)), C.input_variable(2), C.Constant(np.zeros(2)), C.Parameter(init=np.zeros(2)),
+        C.parameter((2,), init=0.0),
+        C.constant(1),
+        C.constant(np.zeros(2, np.float32)),
+        C.constant([1, 2]),
+        C.constant(np.arange(2)),
+        C.input_variable(2),
+        C.Constant(np.zeros(2)),
+        C.Parameter(init=np.zeros(2)),
         C.constant(np.zeros(2), dtype=np.float32),
-    ]  # fmt: skip
+    ]
     assert [one.dtype.name for one in single] == ["float32"] * len(single)
     for one in (*double, *single):
         if (one.is_constant or one.is_parameter) and -1 not in one.shape:
@@ -91,9 +103,12 @@ def test_default_options() -> None:
     with C.default_options(dtype=np.float64):
         x = C.input_variable(4)
         layers = [
-            C.layers.Dense(3, activation=C.relu), C.layers.LayerNormalization(), C.layers.BatchNormalization(),
-            C.layers.Dropout(0.5), C.layers.Dense(2),
-        ]  # fmt: skip
+            C.layers.Dense(3, activation=C.relu),
+            C.layers.LayerNormalization(),
+            C.layers.BatchNormalization(),
+            C.layers.Dropout(0.5),
+            C.layers.Dense(2),
+        ]
         z = C.layers.Sequential(layers)(x)
         assert (C.parameter(2).dtype, C.constant(1).dtype, C.random.normal(2).dtype) == (np.float64,) * 3
     assert (x.dtype, z.dtype) == (np.float64, np.float64)
@@ -299,7 +314,7 @@ def test_data_of_the_other_precision_are_converted() -> None:
 RESUMED = {
     "fsadagrad": lambda p: C.fsadagrad(p, 0.01, 0.9, unit_gain=False),
     "noise": lambda p: C.sgd(p, 0.1, gaussian_noise_injection_std_dev=0.01, l1_regularization_weight=1e-3),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", RESUMED)

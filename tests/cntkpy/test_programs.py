@@ -74,12 +74,16 @@ def test_a_session_with_its_configurations(tmp_path) -> None:
     trainer = C.Trainer(z, (loss, error), data_parallel_distributed_learner(learner, num_quantization_bits=32), log)
     seen = []
     training_session(
-        trainer=trainer, mb_source=source, mb_size=C.minibatch_size_schedule([10, 20], 60),
-        model_inputs_to_streams={x: source.streams.x, y: source.streams.y}, progress_frequency=60,
+        trainer=trainer,
+        mb_source=source,
+        mb_size=C.minibatch_size_schedule([10, 20], 60),
+        model_inputs_to_streams={x: source.streams.x, y: source.streams.y},
+        progress_frequency=60,
         checkpoint_config=CheckpointConfig(str(tmp_path / "net"), frequency=60, preserve_all=True),
-        cv_config=CrossValidationConfig(other, frequency=60, minibatch_size=30, criterion=error,
-                                        callback=lambda *given: seen.append(given)),
-    ).train()  # fmt: skip
+        cv_config=CrossValidationConfig(
+            other, frequency=60, minibatch_size=30, criterion=error, callback=lambda *given: seen.append(given)
+        ),
+    ).train()
     assert [one[0] for one in seen] == [0, 1]
     assert {"net60", "net60.ckp", "net120.ckp", "net"} <= {one.name for one in tmp_path.iterdir()}
     assert (tmp_path / "log").read_text().count("Finished Epoch") == 2
@@ -120,12 +124,15 @@ def test_arrays_are_validated_and_tested_with_the_inputs_of_a_criterion() -> Non
         return number < 1
 
     done = criterion.train(
-        (X, Y), minibatch_size=20, max_epochs=9, parameter_learners=[learner],
+        (X, Y),
+        minibatch_size=20,
+        max_epochs=9,
+        parameter_learners=[learner],
         callbacks=[
             C.CrossValidationConfig((X[:30], Y[:30]), 120, minibatch_size=20, callback=halve, criterion=criterion),
             C.TestConfig((X, Y), criterion=criterion),
         ],
-    )  # fmt: skip
+    )
     assert [(number, samples, parts) for number, _, samples, parts in seen] == [(0, 30, 2), (1, 30, 2)]
     assert (len(done.epoch_summaries), learner.learning_rate()) == (4, 0.025)
     assert [one.metric for one in done.cross_validation_summaries] == [metric for _, metric, _, _ in seen]
@@ -178,12 +185,15 @@ def test_evaluations_take_older_names() -> None:
     source, other = (C.io.MinibatchSourceFromData({"x": X, "y": Y}, max_samples=60) for _ in range(2))
     seen = []
     training_session(
-        C.Trainer(z, (loss, error), C.sgd(z.parameters, 0.1)), source, 20, {x: source.streams.x, y: source.streams.y},
+        C.Trainer(z, (loss, error), C.sgd(z.parameters, 0.1)),
+        source,
+        20,
+        {x: source.streams.x, y: source.streams.y},
         cv_config=C.CrossValidationConfig(
             source=other, mb_size=20, frequency=60, callback=lambda *given: seen.append(given[2:])
         ),
         test_config=C.TestConfig(source=C.io.MinibatchSourceFromData({"x": X, "y": Y}, max_samples=60), mb_size=30),
-    ).train()  # fmt: skip
+    ).train()
     assert seen == [(60, 3)]
 
 
@@ -208,8 +218,11 @@ def test_a_printer_is_told_by_the_program(capsys) -> None:
         f" Minibatch[   1-   2]: loss = {np.mean(expected[:2]):.6f} * 40,"
     ] * 2
     assert [line.partition(" loss")[0] for line in lines if "Finished" in line] == [
-        "Finished Epoch[1]: [hand]", "Finished Epoch[1]: [own]", "Finished Epoch[2]: [hand]", "Finished Epoch[2]: [own]"
-    ]  # fmt: skip
+        "Finished Epoch[1]: [hand]",
+        "Finished Epoch[1]: [own]",
+        "Finished Epoch[2]: [hand]",
+        "Finished Epoch[2]: [own]",
+    ]
 
 
 def test_a_layer_is_logged_as_a_function_is(capsys) -> None:
@@ -433,10 +446,14 @@ def translator():
     start = C.Constant(np.eye(WORDS, dtype=np.float32)[0])
     embed = C.layers.Embedding(4)
     with C.layers.default_options(enable_self_stabilization=True, go_backwards=True):
-        encode = C.layers.Sequential([
-            embed, C.layers.Stabilizer(), C.layers.Fold(C.layers.LSTM(6), return_full_state=True),
-            (C.layers.Label("h"), C.layers.Label("c")),
-        ])  # fmt: skip
+        encode = C.layers.Sequential(
+            [
+                embed,
+                C.layers.Stabilizer(),
+                C.layers.Fold(C.layers.LSTM(6), return_full_state=True),
+                (C.layers.Label("h"), C.layers.Label("c")),
+            ]
+        )
     cells, scores = C.layers.LSTM(6), C.layers.Dense(WORDS)
 
     @C.Function
@@ -502,8 +519,10 @@ def test_two_learners_train_as_they_do_alone() -> None:
         return trainer, z, [one.value for one in z.parameters]
 
     rate, momentum = C.learning_parameter_schedule(0.1), C.momentum_schedule(0.9)
-    make = {"sgd": lambda p: C.sgd(p, C.learning_parameter_schedule_per_sample(0.01)),
-            "momentum": lambda p: C.momentum_sgd(p, rate, momentum, l2_regularization_weight=0.1)}  # fmt: skip
+    make = {
+        "sgd": lambda p: C.sgd(p, C.learning_parameter_schedule_per_sample(0.01)),
+        "momentum": lambda p: C.momentum_sgd(p, rate, momentum, l2_regularization_weight=0.1),
+    }
     _, _, one = after(lambda lower, upper: [make["momentum"](lower + upper)])
     _, z, two = after(lambda lower, upper: [make["momentum"](upper), make["momentum"](lower)])
     for a, b in zip(one, two, strict=True):
@@ -564,7 +583,7 @@ OF_SEQUENCES = {
     "backwards": (C.layers.Recurrence(C.plus, go_backwards=True), lambda a: a[::-1].cumsum(axis=0)[::-1]),
     "from": (lambda x: C.layers.RecurrenceFrom(C.plus)(C.sequence.last(x), x), lambda a: a[-1] + a.cumsum(axis=0)),
     "times": (lambda x: x * 2 + [1, 2], lambda a: a * 2 + [1, 2]),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", OF_SEQUENCES)

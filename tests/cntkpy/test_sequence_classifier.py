@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 
 PROGRAM = Path(__file__).parent / "sequence_classifier.py"
-LINE = r"Finished Epoch\[{} of 10\]: \[Training\] loss = \d\.\d{{6}} \* 20, metric = (\d+\.\d\d)% \* 20 " \
-    r"\d+\.\d{{3}}s \( *\d+\.\d samples/s\);"  # fmt: skip
+LINE = (
+    r"Finished Epoch\[{} of 10\]: \[Training\] loss = \d\.\d{{6}} \* 20, metric = (\d+\.\d\d)% \* 20 "
+    r"\d+\.\d{{3}}s \( *\d+\.\d samples/s\);"
+)
 
 
 def program():

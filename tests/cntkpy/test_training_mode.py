@@ -91,10 +91,13 @@ def test_what_changes_running_statistics() -> None:
     trainer, given = net.trainer(), {net.x: other, net.y: net.labels}
     expected = other.mean(axis=0)
     leave = [
-        lambda: net.z.eval({net.x: other}), lambda: net.z.forward({net.x: other}),
-        lambda: net.z.forward({net.x: other}, None, set()), lambda: trainer.test_minibatch(given),
-        lambda: net.loss.test((other, net.labels)), lambda: C.eval.Evaluator(net.loss).test_minibatch(given),
-    ]  # fmt: skip
+        lambda: net.z.eval({net.x: other}),
+        lambda: net.z.forward({net.x: other}),
+        lambda: net.z.forward({net.x: other}, None, set()),
+        lambda: trainer.test_minibatch(given),
+        lambda: net.loss.test((other, net.labels)),
+        lambda: C.eval.Evaluator(net.loss).test_minibatch(given),
+    ]
     for use in leave:
         use()
         assert not net.mean().any()
@@ -103,10 +106,11 @@ def test_what_changes_running_statistics() -> None:
     net.z.backward(state, {net.z.output: net.labels}, set(net.z.parameters))
     np.testing.assert_allclose(net.mean(), expected, rtol=1e-5)
     change = [
-        lambda: trainer.train_minibatch(net.given), lambda: trainer.train_minibatch(net.given, outputs=[net.normal]),
+        lambda: trainer.train_minibatch(net.given),
+        lambda: trainer.train_minibatch(net.given, outputs=[net.normal]),
         lambda: net.loss.grad(net.given, wrt=net.z.parameters),
         lambda: net.loss.train((net.data, net.labels), parameter_learners=[C.sgd(net.z.parameters, 0.0)]),
-    ]  # fmt: skip
+    ]
     for use in change:
         use()
         expected = mixed(expected, net.data)

@@ -60,10 +60,14 @@ def main(folder, which, killed_at=0, killed=1):
     source = Source(killed_at, killed)
     trainer = C.Trainer(z, (loss, error), learner, C.logging.ProgressPrinter(tag=which))
     C.training_session(
-        trainer=trainer, mb_source=source, mb_size=20, max_samples=960, progress_frequency=240,
+        trainer=trainer,
+        mb_source=source,
+        mb_size=20,
+        max_samples=960,
+        progress_frequency=240,
         model_inputs_to_streams={x: source.x, y: source.y},
         checkpoint_config=C.CheckpointConfig(str(folder / "net"), frequency=120),
-    ).train()  # fmt: skip
+    ).train()
     if C.Communicator.rank() == 0:
         np.savez(folder / "end.npz", *[one.value for one in z.parameters])
     C.Communicator.finalize()

@@ -229,8 +229,12 @@ def test_a_half_written_file_is_removed(number: int, tmp_path: Path) -> None:
 def test_the_language_server(number: int, tmp_path: Path) -> None:
     process = subprocess.Popen(
         [sys.executable, "-c", PROGRAM.format(place="", words=["lsp"])],
-        cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        cwd=tmp_path,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     time.sleep(4)
     ended(process, number)
 
@@ -245,8 +249,11 @@ def test_a_long_text_is_being_read(number: int, size: int, tmp_path: Path) -> No
     )
     process = subprocess.Popen(
         [sys.executable, "-c", PROGRAM.format(place="here()", words=["check", "m.cntk"])],
-        cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     time.sleep(2.5)
     assert process.poll() is None
     ended(process, number)

@@ -46,10 +46,12 @@ def test_what_is_too_much_at_once_is_not_begun() -> None:
 # ------------------------------------------------------------------------------------------------ text
 
 numbers = st.one_of(
-    st.integers(-99, 99).map(str), st.floats(allow_nan=False).map(repr), st.floats(width=32).map(lambda x: f"{x:.3f}"),
+    st.integers(-99, 99).map(str),
+    st.floats(allow_nan=False).map(repr),
+    st.floats(width=32).map(lambda x: f"{x:.3f}"),
     st.sampled_from(["5.", "+1", "1e-3", "-0", "1E5", "123456789012345678901234567890", "0.1e400"]),
     st.sampled_from([".5", "1-2", "x", "1.e5", "1_0", "inf", "", "\v"]),
-)  # fmt: skip
+)
 finite = st.floats(allow_nan=False, allow_infinity=False)
 good = st.one_of(st.integers(-99, 99).map(str), finite.map(lambda x: f"{x:.4g}"))
 blanks = st.sampled_from([" ", "  ", "\t", " \t"])
@@ -135,8 +137,14 @@ def _read(path: Path, options: str) -> list[Any]:
     return found
 
 
-OPTIONS = ["randomize=false", "randomize=true", "frameMode=true", "maxErrors=100; randomize=false",
-           "useNumericSequenceKeys=false; randomize=true", "skipSequenceIds=true"]  # fmt: skip
+OPTIONS = [
+    "randomize=false",
+    "randomize=true",
+    "frameMode=true",
+    "maxErrors=100; randomize=false",
+    "useNumericSequenceKeys=false; randomize=true",
+    "skipSequenceIds=true",
+]
 
 
 def read_both_ways(path: Path, options: str) -> None:
@@ -204,9 +212,12 @@ UCI = b"1 2.5 a\n-3 4e1 b\r\n\n.5\t6. a\n7 8 b extra\n9 10 a 11\n"
 LOOKS = [bytes([one]) for one in b" \n\t\v\f\r\0\xffx-+.,;eca"]
 LOOKS += [b"", b"nan", b"1_0", b"1e", b"1.e5", b"--1", b"1x", b"9" * 30]
 COLUMNS = [
-    Columns("x", 0, 2), Columns("x", 0, 2, "y", "category", 2, 1), Columns("x", 1, 1, "y", "regression", 0, 1),
-    Columns("x", 1, 1, "y", "category", 0, 1, ";"), Columns("x", 1, 1, "y", "regression", 0, 1, ";", ","),
-]  # fmt: skip
+    Columns("x", 0, 2),
+    Columns("x", 0, 2, "y", "category", 2, 1),
+    Columns("x", 1, 1, "y", "regression", 0, 1),
+    Columns("x", 1, 1, "y", "category", 0, 1, ";"),
+    Columns("x", 1, 1, "y", "regression", 0, 1, ";", ","),
+]
 
 
 def read_uci(path: Path, columns: Columns, may_add: bool, work: int) -> Any:
@@ -411,9 +422,14 @@ def test_layouts_and_samples(given_lengths: list[int], size: int, seed: int) -> 
 
 
 def _csr(
-    k: Any, values: np.ndarray, indices: np.ndarray, starts: np.ndarray, counts: np.ndarray,
-    samples: tuple[np.ndarray, np.ndarray], rows: int,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
+    k: Any,
+    values: np.ndarray,
+    indices: np.ndarray,
+    starts: np.ndarray,
+    counts: np.ndarray,
+    samples: tuple[np.ndarray, np.ndarray],
+    rows: int,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The CSR arrays that the functions of `k` make of these samples."""
     indptr = np.zeros(rows + 1, np.int32)
     k.note_entries(counts, *samples, indptr)

@@ -48,9 +48,12 @@ def no_digit(_: Path) -> None:
 
 
 CASES: dict[Callable[[Path], None], str] = {
-    sparse: "line 1", counts: "line 1: malformed", streams: "line 2: b'9.*' is not the index", dimension: "x:999",
+    sparse: "line 1",
+    counts: "line 1: malformed",
+    streams: "line 2: b'9.*' is not the index",
+    dimension: "x:999",
     no_digit: "x:²",
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)

@@ -219,9 +219,16 @@ X = [StreamFormat("x", "x", 2, False), StreamFormat("s", "s", 4, True)]
 def parse_text(buffer: np.ndarray, begins: list[int], ends: list[int], cut: int = -1) -> object:
     nominal = np.ones(len(begins), np.int32)
     return parse(
-        buffer, np.array(begins), np.array(ends), nominal, X, StreamNames(X), np.dtype(np.float32), 10**6,
+        buffer,
+        np.array(begins),
+        np.array(ends),
+        nominal,
+        X,
+        StreamNames(X),
+        np.dtype(np.float32),
+        10**6,
         end_of_file=cut,
-    )  # fmt: skip
+    )
 
 
 def test_sequences_outside_of_the_text() -> None:
@@ -274,11 +281,18 @@ def at_the_edge() -> Callable[[bytes], np.ndarray]:
 
 
 NASTY = [
-    b"0 |x 1 2 |s 3:1 0:5\n", b"0 |x 1.5e3 -.5 |s 1:99999999999999999999\n", b"0|x 0 0 0 0 0 0 0 0\n",
-    b"12345678 |x 12345678 1234567.123456789012345 |s 12345678:12345678.12345678\n", b"1|x +|s 1:|x -|s 3:-\n",
-    b"|x 1.|s 1:1.\n|x .1|s 1:.1\n", b"|x 1e|s 0:1e+\n", b"||| |xx |x| |s| |#|\n", b"\xff\x00\xfe|x \xff 1|s \x80:1\n",
-    b"1 |x 0.0000000000000000000000000001 123456789012345678901234567890 |s 2:1.2.3.4\n", b"99999999999999999999|x",
-]  # fmt: skip
+    b"0 |x 1 2 |s 3:1 0:5\n",
+    b"0 |x 1.5e3 -.5 |s 1:99999999999999999999\n",
+    b"0|x 0 0 0 0 0 0 0 0\n",
+    b"12345678 |x 12345678 1234567.123456789012345 |s 12345678:12345678.12345678\n",
+    b"1|x +|s 1:|x -|s 3:-\n",
+    b"|x 1.|s 1:1.\n|x .1|s 1:.1\n",
+    b"|x 1e|s 0:1e+\n",
+    b"||| |xx |x| |s| |#|\n",
+    b"\xff\x00\xfe|x \xff 1|s \x80:1\n",
+    b"1 |x 0.0000000000000000000000000001 123456789012345678901234567890 |s 2:1.2.3.4\n",
+    b"99999999999999999999|x",
+]
 
 
 @pytest.mark.parametrize("text", NASTY)
@@ -300,9 +314,15 @@ def test_nothing_behind_the_lines_is_looked_at(
             state[index_kernels.MODE] = mode
             arrays = np.zeros(9, np.uint64), np.zeros(9, np.int32), np.zeros(9, np.int64)
             index_kernels.find_sequences(
-                at_the_edge(text[:end] + b"\xff" * 8), 0, end, 0, np.frombuffer(main, np.uint8), *arrays,
-                np.zeros(5 if mode == index_kernels.NAMES else 1, np.uint8), state,
-            )  # fmt: skip
+                at_the_edge(text[:end] + b"\xff" * 8),
+                0,
+                end,
+                0,
+                np.frombuffer(main, np.uint8),
+                *arrays,
+                np.zeros(5 if mode == index_kernels.NAMES else 1, np.uint8),
+                state,
+            )
             assert state[index_kernels.POSITION] <= end
 
 
@@ -350,11 +370,18 @@ class Given(UserDeserializer):
 @pytest.mark.parametrize(
     ("part", "array"),
     [
-        ("indptr", [0, 10**6, 3]), ("indptr", [0, -5, 3]), ("indptr", [-9, 1, 3]), ("indptr", [0, 1, 10**6]),
-        ("indptr", [0, 3]), ("indptr", [0, 1, 2, 3]), ("data", [1.0]), ("indices", [0, 1, 2, 3]),
-        ("indices", [0, 1, 4]), ("indices", [0, -1, 2]),
+        ("indptr", [0, 10**6, 3]),
+        ("indptr", [0, -5, 3]),
+        ("indptr", [-9, 1, 3]),
+        ("indptr", [0, 1, 10**6]),
+        ("indptr", [0, 3]),
+        ("indptr", [0, 1, 2, 3]),
+        ("data", [1.0]),
+        ("indices", [0, 1, 2, 3]),
+        ("indices", [0, 1, 4]),
+        ("indices", [0, -1, 2]),
     ],
-)  # fmt: skip
+)
 @pytest.mark.parametrize("as_list", [False, True])
 def test_a_matrix_whose_arrays_do_not_fit(part: str, array: list[float], as_list: bool) -> None:
     matrix = scipy.sparse.csr_matrix(np.array([[1, 0, 0, 0], [0, 2, 3, 0]], np.float32))

@@ -77,8 +77,13 @@ def first_format(version):
     if 10 <= version < 26:
         f.input("regions", 4, 3)
         f.node("ROIPooling", "rois", w.shape(2, 2), "i regions")
-    f.groups = {"FeatureNodes": ["x", "i"], "LabelNodes": ["l"], "CriterionNodes": ["ce"], "EvalNodes": ["err"],
-                "OutputNodes": ["n"]}  # fmt: skip
+    f.groups = {
+        "FeatureNodes": ["x", "i"],
+        "LabelNodes": ["l"],
+        "CriterionNodes": ["ce"],
+        "EvalNodes": ["err"],
+        "OutputNodes": ["n"],
+    }
     return f.content
 
 
@@ -96,14 +101,32 @@ def later_format(encoder=None):
     past = f.function(37, "Past3", f.placeholder("Tanh5_Output_0", 3), start, offset=1)
     total = f.function(19, "Plus4", layer, past)
     hidden = f.function(2, "Tanh5", total, name="h")
-    part = f.function(14, "Slice6", hidden, axis=v.static(0), beginIndex=v.Int(0), endIndex=v.Int(-1),
-                      sliceStrides=v.Int(1))  # fmt: skip
+    part = f.function(
+        14, "Slice6", hidden, axis=v.static(0), beginIndex=v.Int(0), endIndex=v.Int(-1), sliceStrides=v.Int(1)
+    )
     stack = f.function(43, "Splice7", part, hidden, axis=v.static(-1))
     f.function(35, "Loss8", hidden, "Input_l", name="ce")
-    image = f.function(33, "Conv9", k, "Input_i", strides=v.Shape((2, 2)), autoPadding=[True, True, False],
-                       sharing=[True], lowerPad=v.Shape((0,)), upperPad=v.Shape((0,)), transpose=False)  # fmt: skip
-    pool = f.function(17, "Pool10", image, poolingType=1, poolingWindowShape=v.Shape((2, 2)),
-                      strides=v.Shape((1, 1)), autoPadding=[False])  # fmt: skip
+    image = f.function(
+        33,
+        "Conv9",
+        k,
+        "Input_i",
+        strides=v.Shape((2, 2)),
+        autoPadding=[True, True, False],
+        sharing=[True],
+        lowerPad=v.Shape((0,)),
+        upperPad=v.Shape((0,)),
+        transpose=False,
+    )
+    pool = f.function(
+        17,
+        "Pool10",
+        image,
+        poolingType=1,
+        poolingWindowShape=v.Shape((2, 2)),
+        strides=v.Shape((1, 1)),
+        autoPadding=[False],
+    )
     flat = f.function(16, "Reshape11", pool, newShape=v.Shape((v.INFERRED,)), beginAxis=v.static(0), endAxis=v.END)
     turned = f.function(12, "Turn12", image, axis1=v.static(0), axis2=v.static(1))
     squeezed = f.function(88, "Squeeze13", turned)

@@ -7,9 +7,16 @@ import cntk_v1_writer as w
 
 NEWEST = 30
 SINCE = {
-    "LambdaRank": 15, "NDCG1Eval": 15, "Where": 11, "StopGradient": 29, "LatticeSequenceWithSoftmax": 30,
-    "BatchNormalization": 1, "ROIPooling": 10, "Pooling": 5, "MaxUnpooling": 9,
-}  # fmt: skip
+    "LambdaRank": 15,
+    "NDCG1Eval": 15,
+    "Where": 11,
+    "StopGradient": 29,
+    "LatticeSequenceWithSoftmax": 30,
+    "BatchNormalization": 1,
+    "ROIPooling": 10,
+    "Pooling": 5,
+    "MaxUnpooling": 9,
+}
 """Versions in which an operation appeared, as far as that matters."""
 
 EMPTY = [

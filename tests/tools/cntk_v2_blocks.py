@@ -37,11 +37,16 @@ def lstm(f, uid, x, width, steps=1, op=37):
     total = function(19, "p2", total, function(31, "t2", r, formal["h"], outputRank=1))
     gates = [
         function(
-            14, f"s{i}", total, axis=v.static(0), beginIndex=v.Int(i * width), endIndex=v.Int((i + 1) * width),
+            14,
+            f"s{i}",
+            total,
+            axis=v.static(0),
+            beginIndex=v.Int(i * width),
+            endIndex=v.Int((i + 1) * width),
             sliceStrides=v.Int(1),
         )
         for i in range(4)
-    ]  # fmt: skip
+    ]
     i = function(1, "i", gates[0])
     candidate = function(2, "g", gates[1])
     forget = function(1, "f", gates[2])

@@ -16,7 +16,7 @@ PAGES = {
         "Readers, deserializers and writers",
         ("every reader", "reader", "every deserializer", "deserializer", "section", "every writer", "writer"),
     ),
-}  # fmt: skip
+}
 
 
 def pages() -> dict[str, str]:

@@ -40,9 +40,14 @@ BATCH, LONG_BATCH = 200, 10
     "--corpus", type=click.Path(file_okay=False, path_type=Path), help="A folder that keeps inputs with new outcomes."
 )
 def main(
-    names: tuple[str, ...], seconds: float | None, count: int, seed: str, long: bool, repeat: Path | None,
+    names: tuple[str, ...],
+    seconds: float | None,
+    count: int,
+    seed: str,
+    long: bool,
+    repeat: Path | None,
     corpus: Path | None,
-) -> None:  # fmt: skip
+) -> None:
     """Run the targets."""
     import commands.cli  # noqa: F401  imported before the processes are forked
 

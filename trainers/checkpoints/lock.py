@@ -72,8 +72,10 @@ def _hold(lock: Path, model_path: str) -> int:
                 if holder.get("host") not in (None, platform.node()):
                     log.warning(
                         "The lock %s was left behind by process %s on %s; it is taken over.",
-                        lock, holder.get("process"), holder["host"],
-                    )  # fmt: skip
+                        lock,
+                        holder.get("process"),
+                        holder["host"],
+                    )
                 os.ftruncate(descriptor, 0)
                 os.pwrite(descriptor, json.dumps(_own()).encode(), 0)
                 return descriptor
@@ -144,9 +146,10 @@ def _in_use(model_path: str, lock: Path, holder: dict[str, Any]) -> UserError:
     if holder:
         who = f": process {holder.get('process')} on {holder.get('host')}, since {holder.get('since')}"
     return UserError(
-        "ModelInUse", f"another run is training {model_path}{who}",
+        "ModelInUse",
+        f"another run is training {model_path}{who}",
         hint=f"wait for it, stop it, or give this run another modelPath; the lock is {lock}",
-    )  # fmt: skip
+    )
 
 
 def _tidy(model: Path) -> None:

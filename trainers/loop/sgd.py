@@ -570,8 +570,11 @@ class TrainingLoop:
         else:
             log.warning(
                 "WARNING: %s is not written: training ended before epoch %d of %d. The last model is %s.",
-                self.parameters.model_path, epoch + 1, self.epochs, self._model(epoch),
-            )  # fmt: skip
+                self.parameters.model_path,
+                epoch + 1,
+                self.epochs,
+                self._model(epoch),
+            )
 
     def _model(self, done: int) -> str:
         return model_name(str(self.parameters.model_path), done, self.epochs)

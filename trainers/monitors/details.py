@@ -73,8 +73,13 @@ class Details:
             log.info("  %s: norm of the gradient %.6g, of the values %.6g", name, gradient, weight)
         if self._trace_level >= SHAPES:
             for name, layout in context.stack.minibatches[index].layouts.items():
-                log.info("  %s: %d steps of %d sequences side by side, %d samples",
-                         name, layout.T, layout.S, layout.num_samples)  # fmt: skip
+                log.info(
+                    "  %s: %d steps of %d sequences side by side, %d samples",
+                    name,
+                    layout.T,
+                    layout.S,
+                    layout.num_samples,
+                )
         self._waited = 0.0
 
     def _measured(self, context: StepContext) -> Iterator[tuple[str, float, float]]:

@@ -99,8 +99,12 @@ class GradientCheck:
             if self.report:
                 log.info(
                     "Gradient check, minibatch %d: %s: %d of %d elements, largest difference %.3g",
-                    w.number, name, len(indices), flat.size, np.abs(analytic - numeric).max(initial=0),
-                )  # fmt: skip
+                    w.number,
+                    name,
+                    len(indices),
+                    flat.size,
+                    np.abs(analytic - numeric).max(initial=0),
+                )
 
     def _subscript(self, name: str, flat: int) -> str:
         shape = self.network.nodes[name].shape or (1,)

@@ -93,8 +93,9 @@ class TraceNodes:
             cut_rows = ""
             if self._formats[node].kind == "real":
                 shown, cut_rows = _cut(shown, 1, rows)
-            writer = NodeWriter(node.name, shape if shown.shape[1] == sequence.shape[1] else (shown.shape[1],),
-                                self._formats[node])  # fmt: skip
+            writer = NodeWriter(
+                node.name, shape if shown.shape[1] == sequence.shape[1] else (shown.shape[1],), self._formats[node]
+            )
             lines = writer.minibatch([shown]).removesuffix("\n").split("\n")
             yield from (line + cut_rows for line in lines)
             if cut_steps:

@@ -145,8 +145,9 @@ class Arguments:
                 names = ", ".join(map(str, self.inputs)) or "none"
                 raise ArgumentError(
                     f"the arguments of a function of several inputs are a dictionary {{input: data}}, not "
-                    f"{type(given).__name__}", f"it has: {names}",
-                )  # fmt: skip
+                    f"{type(given).__name__}",
+                    f"it has: {names}",
+                )
             return {self.inputs[0]: given}
         pairs: Mapping[Any, Any] = given
         try:

@@ -137,15 +137,25 @@ def train(
     every = progress_frequency or epoch_size or (1, DataUnit.sweep)
     trainer = Trainer(None, function, parameter_learners, [*writers, collector])
     TrainingSession(
-        trainer, source, minibatch_size, inputs, max_samples, every, checkpoint, validation, tested,
+        trainer,
+        source,
+        minibatch_size,
+        inputs,
+        max_samples,
+        every,
+        checkpoint,
+        validation,
+        tested,
         max_epochs or 1 if max_samples is None else None,
-    ).train()  # fmt: skip
+    ).train()
     evaluations = collector.evaluations
     of_test = evaluations.pop() if tested is not None and evaluations else None  # it comes last
     return TrainingSummary(
-        updates=collector.updates, epoch_summaries=collector.of_epochs, cross_validation_summaries=evaluations,
+        updates=collector.updates,
+        epoch_summaries=collector.of_epochs,
+        cross_validation_summaries=evaluations,
         test_summary=of_test,
-    )  # fmt: skip
+    )
 
 
 def test(
@@ -167,9 +177,12 @@ def test(
 
 
 def _source(
-    function: Function, given: Any, streams: Sequence[Any] | None, inputs: Mapping[Function, Any] | None,
+    function: Function,
+    given: Any,
+    streams: Sequence[Any] | None,
+    inputs: Mapping[Function, Any] | None,
     max_samples: int,
-) -> tuple[Any, Mapping[Function, Any]]:  # fmt: skip
+) -> tuple[Any, Mapping[Function, Any]]:
     if isinstance(given, tuple | list):
         given, own = from_arrays(given, function, max_samples)
         return given, own if inputs is None else inputs

@@ -238,9 +238,16 @@ def rmsprop(parameters: Any, lr: Any, rho: float = 0.9, epsilon: float = 1e-8, *
 
 
 def rmsprop_with_steps(
-    parameters: Any, lr: Any, gamma: float, inc: float, dec: float, max: float, min: float,
-    need_ave_multiplier: bool = True, **options: Any,
-) -> Learner:  # fmt: skip
+    parameters: Any,
+    lr: Any,
+    gamma: float,
+    inc: float,
+    dec: float,
+    max: float,
+    min: float,
+    need_ave_multiplier: bool = True,
+    **options: Any,
+) -> Learner:
     """The RMSProp of configurations, with a step factor for each element that grows while the sign stays.
 
     The factor lies between `min` and `max`; `max=math.inf` is no upper bound.
@@ -257,9 +264,13 @@ def rmsprop_with_steps(
 
 
 def fsadagrad(
-    parameters: Any, lr: Any, momentum: Any, variance_time_constant: float = 720000.0, unit_gain: bool = True,
+    parameters: Any,
+    lr: Any,
+    momentum: Any,
+    variance_time_constant: float = 720000.0,
+    unit_gain: bool = True,
     **options: Any,
-) -> Learner:  # fmt: skip
+) -> Learner:
     """The FSAdaGrad of configurations: AdaGrad with a forgetting mean square, a bounded scale, momentum.
 
     Args:
@@ -277,9 +288,14 @@ def fsadagrad(
 
 
 def adam(
-    parameters: Any, lr: Any, momentum: Any = 0.9, variance_momentum: Any = 0.999, epsilon: float = 1e-8,
-    unit_gain: bool = True, **options: Any,
-) -> Learner:  # fmt: skip
+    parameters: Any,
+    lr: Any,
+    momentum: Any = 0.9,
+    variance_momentum: Any = 0.999,
+    epsilon: float = 1e-8,
+    unit_gain: bool = True,
+    **options: Any,
+) -> Learner:
     """Adam, with the correction of the first steps.
 
     Args:
@@ -298,9 +314,14 @@ def adam(
 
 
 def adamax(
-    parameters: Any, lr: Any, momentum: Any = 0.9, variance_momentum: Any = 0.999, epsilon: float = 1e-8,
-    unit_gain: bool = True, **options: Any,
-) -> Learner:  # fmt: skip
+    parameters: Any,
+    lr: Any,
+    momentum: Any = 0.9,
+    variance_momentum: Any = 0.999,
+    epsilon: float = 1e-8,
+    unit_gain: bool = True,
+    **options: Any,
+) -> Learner:
     """AdaMax: Adam with the largest gradient in the place of the mean square."""
     beta, per_sample = _beta("adamax", variance_momentum)
     check_range("adamax", "epsilon", epsilon, 0.0)

@@ -85,9 +85,13 @@ class ProgressWriter:
     """
 
     def __init__(
-        self, frequency: int | None = None, first: int = 0, test_frequency: int | None = None, test_first: int = 0,
+        self,
+        frequency: int | None = None,
+        first: int = 0,
+        test_frequency: int | None = None,
+        test_first: int = 0,
         rank: int | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         for value in (frequency, test_frequency):
             if value is not None and (not is_whole(value) or value < 0):
                 raise ArgumentError(f"a frequency is a number of minibatches, 0 or None, not {value!r}")
@@ -207,10 +211,17 @@ class ProgressPrinter(ProgressWriter):
     """
 
     def __init__(
-        self, freq: int | None = None, first: int = 0, tag: str = "", log_to_file: str | Path | None = None,
-        rank: int | None = None, num_epochs: int | None = None, test_freq: int | None = None, test_first: int = 0,
+        self,
+        freq: int | None = None,
+        first: int = 0,
+        tag: str = "",
+        log_to_file: str | Path | None = None,
+        rank: int | None = None,
+        num_epochs: int | None = None,
+        test_freq: int | None = None,
+        test_first: int = 0,
         metric_is_pct: bool = True,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(freq, first, test_freq, test_first, rank)
         check_count("num_epochs", num_epochs)
         self.tag = f"[{tag}] " if tag else ""

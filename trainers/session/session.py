@@ -364,8 +364,13 @@ class TrainingSession:
         if self._checkpoint is not None:
             self._save()
         if self._test is not None:
-            self._evaluate(self._test.minibatch_source, _size(self._test.minibatch_size),
-                           self._test.model_inputs_to_streams, None, self._test.criterion)  # fmt: skip
+            self._evaluate(
+                self._test.minibatch_source,
+                _size(self._test.minibatch_size),
+                self._test.model_inputs_to_streams,
+                None,
+                self._test.criterion,
+            )
 
     def _positions(self) -> list[int] | None:
         """How often progress, a checkpoint and an evaluation were due; None: they never are."""
@@ -399,8 +404,9 @@ class TrainingSession:
             if start:
                 config.minibatch_source.restore_from_checkpoint(start)
             size = _size(config.minibatch_size)
-            totals = self._evaluate(config.minibatch_source, size, config.model_inputs_to_streams, config.max_samples,
-                                    config.criterion)  # fmt: skip
+            totals = self._evaluate(
+                config.minibatch_source, size, config.model_inputs_to_streams, config.max_samples, config.criterion
+            )
         self._cv_count += 1
         if config.callback is None:
             return True

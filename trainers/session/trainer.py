@@ -45,8 +45,16 @@ from trainers.step.buckets import Buckets
 from trainers.step.step import EpochSettings, StepContext
 
 FORMAT = "cntkpy session 1"
-_FIELDS = {"samples": int, "updates": int, "sweeps": int, "totals": list, "shapes": object, "writers": list,
-           "external": list, "workers": int}  # fmt: skip
+_FIELDS = {
+    "samples": int,
+    "updates": int,
+    "sweeps": int,
+    "totals": list,
+    "shapes": object,
+    "writers": list,
+    "external": list,
+    "workers": int,
+}
 
 
 @dataclass
@@ -236,9 +244,12 @@ class Trainer:
     # ------------------------------------------------------------------------------------------------- training
 
     def train_minibatch(
-        self, arguments: Any, outputs: Function | Iterable[Function] | None = None, device: Any = None,
+        self,
+        arguments: Any,
+        outputs: Function | Iterable[Function] | None = None,
+        device: Any = None,
         is_sweep_end: bool | None = None,
-    ) -> Any:  # fmt: skip
+    ) -> Any:
         """Train on a minibatch.
 
         Args:
@@ -371,12 +382,17 @@ class Trainer:
             places = {id(one): at for at, one in enumerate(self.learners[1:])}
             groups = {
                 name: Group(one.rule, one.regularisation, places[id(one)])
-                for name, one in self._learner_of.items() if id(one) in places
-            }  # fmt: skip
+                for name, one in self._learner_of.items()
+                if id(one) in places
+            }
             self._loop = step.CompiledStep(
-                self._graph.network, self._nodes, learner.rule, learner.regularisation, strategy=self.workers.alone,
+                self._graph.network,
+                self._nodes,
+                learner.rule,
+                learner.regularisation,
+                strategy=self.workers.alone,
                 groups=groups,
-            )  # fmt: skip
+            )
         return self._loop
 
     def _nominal(self, minibatch: Minibatch | None) -> int:

@@ -47,8 +47,14 @@ def force_deterministic(seed: int) -> None:
 
 
 __all__ = [
-    "disable_profiler", "enable_profiler", "force_deterministic", "force_deterministic_algorithms",
-    "set_checked_mode", "set_computation_network_trace_level", "start_profiler", "stop_profiler",
-]  # fmt: skip
+    "disable_profiler",
+    "enable_profiler",
+    "force_deterministic",
+    "force_deterministic_algorithms",
+    "set_checked_mode",
+    "set_computation_network_trace_level",
+    "start_profiler",
+    "stop_profiler",
+]
 
 __getattr__ = no_attribute("cntk.debugging", __all__)

@@ -81,8 +81,13 @@ def set_excluded_devices(excluded: Any) -> None:
 
 
 __all__ = [
-    "DeviceDescriptor", "all_devices", "cpu", "gpu", "set_excluded_devices", "try_set_default_device",
+    "DeviceDescriptor",
+    "all_devices",
+    "cpu",
+    "gpu",
+    "set_excluded_devices",
+    "try_set_default_device",
     "use_default_device",
-]  # fmt: skip
+]
 
 __getattr__ = no_attribute("cntk.device", __all__)

@@ -11,35 +11,48 @@ from .missing import no_attribute
 
 
 def data_parallel_distributed_learner(
-    learner: Learner, distributed_after: int = 0, num_quantization_bits: int = 32,
+    learner: Learner,
+    distributed_after: int = 0,
+    num_quantization_bits: int = 32,
     use_async_buffered_parameter_update: bool = False,
-) -> DistributedLearner:  # fmt: skip
+) -> DistributedLearner:
     """Workers that sum up their gradients in every minibatch."""
     if use_async_buffered_parameter_update or num_quantization_bits not in (32, 64):
         raise UserError(
-            "NotSupported", "gradients are exchanged as they are, in every minibatch",
+            "NotSupported",
+            "gradients are exchanged as they are, in every minibatch",
             hint="leave num_quantization_bits and use_async_buffered_parameter_update out; "
             "block_momentum_distributed_learner exchanges less",
-        )  # fmt: skip
+        )
     return learners.data_parallel(learner, distributed_after)
 
 
 def block_momentum_distributed_learner(
-    learner: Learner, block_size: int, block_momentum_as_time_constant: float | None = None,
-    use_nestrov_momentum: bool = True, reset_sgd_momentum_after_aggregation: bool = True,
-    block_learning_rate: float = 1.0, distributed_after: int = 0,
-) -> DistributedLearner:  # fmt: skip
+    learner: Learner,
+    block_size: int,
+    block_momentum_as_time_constant: float | None = None,
+    use_nestrov_momentum: bool = True,
+    reset_sgd_momentum_after_aggregation: bool = True,
+    block_learning_rate: float = 1.0,
+    distributed_after: int = 0,
+) -> DistributedLearner:
     """Workers that join their models after a block of samples."""
     options = BlockMomentumOptions(
-        block_size, block_momentum_as_time_constant, use_nestrov_momentum, reset_sgd_momentum_after_aggregation,
+        block_size,
+        block_momentum_as_time_constant,
+        use_nestrov_momentum,
+        reset_sgd_momentum_after_aggregation,
         block_learning_rate,
-    )  # fmt: skip
+    )
     return learners.block_momentum(learner, options, distributed_after)
 
 
 __all__ = [
-    "Communicator", "DistributedLearner", "block_momentum_distributed_learner", "data_parallel_distributed_learner",
+    "Communicator",
+    "DistributedLearner",
+    "block_momentum_distributed_learner",
+    "data_parallel_distributed_learner",
     "mpi_communicator",
-]  # fmt: skip
+]
 
 __getattr__ = no_attribute("cntk.distributed", __all__)

@@ -90,18 +90,29 @@ def adagrad(parameters: Any, lr: Any, need_ave_multiplier: bool = True, **option
 
 
 def rmsprop(
-    parameters: Any, lr: Any, gamma: float, inc: float, dec: float, max: float, min: float,
-    need_ave_multiplier: bool = True, **options: Any,
-) -> Learner:  # fmt: skip
+    parameters: Any,
+    lr: Any,
+    gamma: float,
+    inc: float,
+    dec: float,
+    max: float,
+    min: float,
+    need_ave_multiplier: bool = True,
+    **options: Any,
+) -> Learner:
     """CNTK's RMSProp, with a step factor for each element."""
     rule = {"gamma": gamma, "inc": inc, "dec": dec, "max": max, "min": min, "need_ave_multiplier": need_ave_multiplier}
     return _learner(partial(own.rmsprop_with_steps, parameters, **rule), lr, options)
 
 
 def fsadagrad(
-    parameters: Any, lr: Any, momentum: Any, unit_gain: bool | None = None, variance_momentum: Any = None,
+    parameters: Any,
+    lr: Any,
+    momentum: Any,
+    unit_gain: bool | None = None,
+    variance_momentum: Any = None,
     **options: Any,
-) -> Learner:  # fmt: skip
+) -> Learner:
     """See `cntkpy.training.learners.fsadagrad`."""
     constant = 720000.0
     if variance_momentum is not None:
@@ -114,9 +125,15 @@ def fsadagrad(
 
 
 def adam(
-    parameters: Any, lr: Any, momentum: Any, unit_gain: bool | None = None, variance_momentum: Any = None,
-    epsilon: float = 1e-8, adamax: bool = False, **options: Any,
-) -> Learner:  # fmt: skip
+    parameters: Any,
+    lr: Any,
+    momentum: Any,
+    unit_gain: bool | None = None,
+    variance_momentum: Any = None,
+    epsilon: float = 1e-8,
+    adamax: bool = False,
+    **options: Any,
+) -> Learner:
     """See `cntkpy.training.learners.adam` and `adamax`."""
     variance = schedules.momentum_as_time_constant(720000) if variance_momentum is None else variance_momentum
     variance = _for_size(variance, _size_of(options))

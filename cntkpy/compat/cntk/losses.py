@@ -13,8 +13,13 @@ from networks.builders.python.operators import (
 from .missing import no_attribute
 
 __all__ = [
-    "binary_cross_entropy", "cosine_distance", "cosine_distance_with_negative_samples", "cross_entropy_with_softmax",
-    "lambda_rank", "squared_error", "weighted_binary_cross_entropy",
-]  # fmt: skip
+    "binary_cross_entropy",
+    "cosine_distance",
+    "cosine_distance_with_negative_samples",
+    "cross_entropy_with_softmax",
+    "lambda_rank",
+    "squared_error",
+    "weighted_binary_cross_entropy",
+]
 
 __getattr__ = no_attribute("cntk.losses", __all__)

@@ -14,7 +14,14 @@ from networks.builders.python.random import (
 from .missing import no_attribute
 
 __all__ = [
-    "bernoulli", "bernoulli_like", "gumbel", "gumbel_like", "normal", "normal_like", "uniform", "uniform_like",
-]  # fmt: skip
+    "bernoulli",
+    "bernoulli_like",
+    "gumbel",
+    "gumbel_like",
+    "normal",
+    "normal_like",
+    "uniform",
+    "uniform_like",
+]
 
 __getattr__ = no_attribute("cntk.random", __all__)

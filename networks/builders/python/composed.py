@@ -191,9 +191,15 @@ def _one_or_all(given: Sequence[Any]) -> Any:
 
 
 def convolution(
-    convolution_map: Operand, operand: Operand, strides: Any = (1,), sharing: Any = (True,),
-    auto_padding: Any = (True,), dilation: Any = (1,), reduction_rank: int = 1, name: str = "",
-) -> Function:  # fmt: skip
+    convolution_map: Operand,
+    operand: Operand,
+    strides: Any = (1,),
+    sharing: Any = (True,),
+    auto_padding: Any = (True,),
+    dilation: Any = (1,),
+    reduction_rank: int = 1,
+    name: str = "",
+) -> Function:
     """Filters (count, channels, height, width) slid over images (channels, height, width)."""
     plain = all(sharing if isinstance(sharing, list | tuple) else [sharing]) and reduction_rank == 1
     if not plain or any(one != 1 for one in (dilation if isinstance(dilation, list | tuple) else [dilation])):
@@ -201,9 +207,15 @@ def convolution(
     kernels = as_node(convolution_map)
     count, *kernel = kernels.shape
     return operator(
-        "Convolution", kernels, as_node(operand), list(reversed(kernel)), label=name, mapDims=count,
-        stride=_kernel(strides, len(kernel)), autoPadding=_kernel(auto_padding, len(kernel), bool),
-    )  # fmt: skip
+        "Convolution",
+        kernels,
+        as_node(operand),
+        list(reversed(kernel)),
+        label=name,
+        mapDims=count,
+        stride=_kernel(strides, len(kernel)),
+        autoPadding=_kernel(auto_padding, len(kernel), bool),
+    )
 
 
 def _kernel(given: Any, rank: int, kind: type = int) -> Any:
@@ -217,9 +229,15 @@ def _kernel(given: Any, rank: int, kind: type = int) -> Any:
 
 
 def convolution_transpose(
-    convolution_map: Operand, operand: Operand, strides: Any = (1,), sharing: Any = (True,),
-    auto_padding: Any = (True,), output_shape: Any = None, dilation: Any = (1,), name: str = "",
-) -> Function:  # fmt: skip
+    convolution_map: Operand,
+    operand: Operand,
+    strides: Any = (1,),
+    sharing: Any = (True,),
+    auto_padding: Any = (True,),
+    output_shape: Any = None,
+    dilation: Any = (1,),
+    name: str = "",
+) -> Function:
     """The reverse of `convolution`: filters (channels of the operand, channels of the result, height, width)."""
     plain = all(sharing if isinstance(sharing, list | tuple) else [sharing])
     if not plain or any(one != 1 for one in (dilation if isinstance(dilation, list | tuple) else [dilation])):
@@ -227,9 +245,16 @@ def convolution_transpose(
     kernels = as_node(convolution_map)
     count, *kernel = kernels.shape
     result = operator(
-        "Convolution", kernels, as_node(operand), list(reversed(kernel)), label=name, mapDims=count, transpose=True,
-        stride=_spatial(strides, len(kernel), 1), autoPadding=_spatial(auto_padding, len(kernel), False),
-    )  # fmt: skip
+        "Convolution",
+        kernels,
+        as_node(operand),
+        list(reversed(kernel)),
+        label=name,
+        mapDims=count,
+        transpose=True,
+        stride=_spatial(strides, len(kernel), 1),
+        autoPadding=_spatial(auto_padding, len(kernel), False),
+    )
     if output_shape is not None:
         result.root.options["outputShape"] = [int(one) for one in reversed(output_shape)]
     return result
@@ -246,10 +271,20 @@ def _spatial(given: Any, rank: int, channels: Any) -> list[Any]:
 
 
 def batch_normalization(
-    operand: Operand, scale: Operand, bias: Operand, running_mean: Operand, running_inv_std: Operand, spatial: bool,
-    normalization_time_constant: float = 5000, blend_time_constant: float = 0, epsilon: float = 0.00001,
-    use_cudnn_engine: bool = False, disable_regularization: bool = False, name: str = "", running_count: Any = None,
-) -> Function:  # fmt: skip
+    operand: Operand,
+    scale: Operand,
+    bias: Operand,
+    running_mean: Operand,
+    running_inv_std: Operand,
+    spatial: bool,
+    normalization_time_constant: float = 5000,
+    blend_time_constant: float = 0,
+    epsilon: float = 0.00001,
+    use_cudnn_engine: bool = False,
+    disable_regularization: bool = False,
+    name: str = "",
+    running_count: Any = None,
+) -> Function:
     """Elements brought to mean 0 and variance 1 over the minibatch in training, with running statistics else.
 
     Args:
@@ -270,10 +305,14 @@ def batch_normalization(
     """
     del use_cudnn_engine, disable_regularization
     made = operator(
-        "BatchNormalization", *map(as_node, (operand, scale, bias, running_mean, running_inv_std)), bool(spatial),
-        label=name, normalizationTimeConstant=float(normalization_time_constant),
-        blendTimeConstant=float(blend_time_constant), epsilon=float(epsilon),
-    )  # fmt: skip
+        "BatchNormalization",
+        *map(as_node, (operand, scale, bias, running_mean, running_inv_std)),
+        bool(spatial),
+        label=name,
+        normalizationTimeConstant=float(normalization_time_constant),
+        blendTimeConstant=float(blend_time_constant),
+        epsilon=float(epsilon),
+    )
     if running_count is None:
         message = "batch_normalization without running_count counts samples from 0; running_count=constant(0) says so"
         warnings.warn(message, UserWarning, stacklevel=2)
@@ -310,29 +349,50 @@ MAX_UNPOOLING = MAX_POOLING
 
 
 def pooling(
-    operand: Operand, pooling_type: str, pooling_window_shape: Sequence[int], strides: Any = (1,),
-    auto_padding: Any = (False,), ceil_out_dim: bool = False, include_pad: bool = False, name: str = "",
-) -> Function:  # fmt: skip
+    operand: Operand,
+    pooling_type: str,
+    pooling_window_shape: Sequence[int],
+    strides: Any = (1,),
+    auto_padding: Any = (False,),
+    ceil_out_dim: bool = False,
+    include_pad: bool = False,
+    name: str = "",
+) -> Function:
     """The largest element or the mean of each window (height, width)."""
     if ceil_out_dim or include_pad:
         raise UserError("NotSupported", "pooling has neither ceil_out_dim nor include_pad", hint="auto_padding")
     return operator(
-        "Pooling", as_node(operand), pooling_type, list(dims(pooling_window_shape)), label=name,
-        stride=_strides(_one_or_all(strides)), autoPadding=_padding(_one_or_all(auto_padding)),
-    )  # fmt: skip
+        "Pooling",
+        as_node(operand),
+        pooling_type,
+        list(dims(pooling_window_shape)),
+        label=name,
+        stride=_strides(_one_or_all(strides)),
+        autoPadding=_padding(_one_or_all(auto_padding)),
+    )
 
 
 def unpooling(
-    operand: Operand, pooling_input: Operand, unpooling_type: str, unpooling_window_shape: Sequence[int],
-    strides: Any = (1,), auto_padding: Any = (False,), name: str = "",
-) -> Function:  # fmt: skip
+    operand: Operand,
+    pooling_input: Operand,
+    unpooling_type: str,
+    unpooling_window_shape: Sequence[int],
+    strides: Any = (1,),
+    auto_padding: Any = (False,),
+    name: str = "",
+) -> Function:
     """Each element of `operand` where the largest one of its window was in `pooling_input`, zeros elsewhere."""
     if unpooling_type != MAX_UNPOOLING:
         raise UserError("NotSupported", "unpooling reverses MAX_POOLING only", hint="its kind is MAX_UNPOOLING")
     return operator(
-        "MaxUnpooling", as_node(operand), as_node(pooling_input), list(reversed(unpooling_window_shape)), label=name,
-        stride=_strides(_one_or_all(strides)), autoPadding=_padding(_one_or_all(auto_padding)),
-    )  # fmt: skip
+        "MaxUnpooling",
+        as_node(operand),
+        as_node(pooling_input),
+        list(reversed(unpooling_window_shape)),
+        label=name,
+        stride=_strides(_one_or_all(strides)),
+        autoPadding=_padding(_one_or_all(auto_padding)),
+    )
 
 
 __all__ = [

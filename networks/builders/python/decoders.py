@@ -19,9 +19,14 @@ from networks.builders.python.steps_of import remember
 
 
 def AttentionModel(
-    attention_dim: Shape, attention_span: int | None = None, attention_axis: int | None = None, init: Any = DEFAULT,
-    go_backwards: Any = DEFAULT, enable_self_stabilization: Any = DEFAULT, name: str = "",
-) -> Layer:  # fmt: skip
+    attention_dim: Shape,
+    attention_span: int | None = None,
+    attention_axis: int | None = None,
+    init: Any = DEFAULT,
+    go_backwards: Any = DEFAULT,
+    enable_self_stabilization: Any = DEFAULT,
+    name: str = "",
+) -> Layer:
     """Applied to a sequence and to the state of a decoder: the mean of the sequence, weighted by a network.
 
     The score of a step t is v . tanh (W h(t) + U s) with the state s; weights are the softmax of the scores over all
@@ -63,9 +68,11 @@ def AttentionModel(
 
 
 def UnfoldFrom(
-    generator_function: Callable[[Any], Any], until_predicate: Callable[[Any], Any] | None = None,
-    length_increase: float = 1, name: str = "",
-) -> Layer:  # fmt: skip
+    generator_function: Callable[[Any], Any],
+    until_predicate: Callable[[Any], Any] | None = None,
+    length_increase: float = 1,
+    name: str = "",
+) -> Layer:
     """A sequence that a function generates, each step from the one before: `layer(initial_state, dynamic_axes_like)`.
 
     The initial state is a constant, a parameter, or a value for each sequence.

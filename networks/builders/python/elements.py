@@ -17,9 +17,13 @@ from networks.builders.python.function import Function, as_node, operator
 from networks.builders.python.reshaping import Operand, flatten, named, place, reshape, transpose
 
 _LIBRARY = {
-    "Sum": "ReduceSum", "Mean": "ReduceMean", "Max": "ReduceMax", "Min": "ReduceMin", "LogSum": "ReduceLogSum",
+    "Sum": "ReduceSum",
+    "Mean": "ReduceMean",
+    "Max": "ReduceMax",
+    "Min": "ReduceMin",
+    "LogSum": "ReduceLogSum",
     "Prod": "_ReduceProd",
-}  # fmt: skip
+}
 
 
 def labelled(made: Function, name: str) -> Function:
@@ -166,8 +170,11 @@ def take(reference: Operand, indices: Operand, axis: Any = None, name: str = "")
     rows = operator("Times", reshape(first, (shape[along], -1)), flat)
     front, behind = shape[:along], shape[along + 1 :]
     spread = reshape(rows, (*wanted, *front, *behind))
-    order = [*range(len(wanted), len(wanted) + along), *range(len(wanted)),
-             *range(len(wanted) + along, len(wanted) + len(shape) - 1)]  # fmt: skip
+    order = [
+        *range(len(wanted), len(wanted) + along),
+        *range(len(wanted)),
+        *range(len(wanted) + along, len(wanted) + len(shape) - 1),
+    ]
     return named(transpose(spread, order), name)
 
 

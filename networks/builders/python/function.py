@@ -413,9 +413,13 @@ class Function:
         return Function.evaluator(self, arguments, wanted, bool(more.get("as_numpy", True)))
 
     def forward(
-        self, arguments: Any, outputs: Sequence[Function] | None = None, keep_for_backward: Any = None,
-        device: Any = None, as_numpy: bool = True,
-    ) -> tuple[Any, dict[Function, Any]]:  # fmt: skip
+        self,
+        arguments: Any,
+        outputs: Sequence[Function] | None = None,
+        keep_for_backward: Any = None,
+        device: Any = None,
+        as_numpy: bool = True,
+    ) -> tuple[Any, dict[Function, Any]]:
         """The values by output; with `keep_for_backward` in training mode, and in front of them what `backward` needs.
 
         In training mode dropout is active, with another mask each time, and batch normalisation takes the statistics of

@@ -226,9 +226,10 @@ def _check_steps(made: dict[NodeValue, Node], sequences: bool) -> None:
             names = [made[one].name for one in made if one in INPUTS and not INPUTS[one].sequence]
             what = f"the input '{names[0]}'" if len(names) == 1 else "data"
             raise UserError(
-                "WrongArguments", f"recurrences and operations on sequences need sequences, {what} has none",
+                "WrongArguments",
+                f"recurrences and operations on sequences need sequences, {what} has none",
                 hint="make it a sequence.input_variable (sequence_input of cntkpy.training)",
-            )  # fmt: skip
+            )
 
 
 DELAYS = ("PastValue", "FutureValue")

@@ -42,9 +42,12 @@ def _named(found: Function, name: str) -> Function:
 
 @needs_shapes
 def pad(
-    x: Operand, pattern: Sequence[tuple[int, int]], mode: int = CONSTANT_PAD, constant_value: float = 0.0,
+    x: Operand,
+    pattern: Sequence[tuple[int, int]],
+    mode: int = CONSTANT_PAD,
+    constant_value: float = 0.0,
     name: str = "",
-) -> Function:  # fmt: skip
+) -> Function:
     """More elements in front of and behind each axis.
 
     Args:
@@ -163,9 +166,12 @@ def _picture(what: str, x: Function) -> tuple[int, int, int]:
 
 @needs_shapes
 def mean_variance_normalization(
-    operand: Operand, epsilon: float = 0.00001, use_stats_across_channels: bool = False,
-    do_variance_scaling: bool = True, name: str = "",
-) -> Function:  # fmt: skip
+    operand: Operand,
+    epsilon: float = 0.00001,
+    use_stats_across_channels: bool = False,
+    do_variance_scaling: bool = True,
+    name: str = "",
+) -> Function:
     """Each channel of each picture brought to mean 0 and deviation 1, or all channels of a picture together."""
     x = as_node(operand)
     _channels("mean_variance_normalization", x)
@@ -203,7 +209,16 @@ def image_scaler(x: Operand, scalar: float, biases: Any, name: str = "") -> Func
 
 
 __all__ = [
-    "CONSTANT_PAD", "REFLECT_PAD", "SYMMETRIC_PAD", "crop_automatic", "crop_automatic_with_ancestors", "crop_manual",
-    "depth_to_space", "image_scaler", "local_response_normalization",
-    "mean_variance_normalization", "pad", "space_to_depth",
-]  # fmt: skip
+    "CONSTANT_PAD",
+    "REFLECT_PAD",
+    "SYMMETRIC_PAD",
+    "crop_automatic",
+    "crop_automatic_with_ancestors",
+    "crop_manual",
+    "depth_to_space",
+    "image_scaler",
+    "local_response_normalization",
+    "mean_variance_normalization",
+    "pad",
+    "space_to_depth",
+]

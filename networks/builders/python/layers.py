@@ -331,9 +331,15 @@ def identity(x: Any) -> Any:
 
 
 def Dense(
-    shape: Shape, activation: Any = DEFAULT, init: Any = DEFAULT, input_rank: int | None = None,
-    map_rank: int | None = None, bias: Any = DEFAULT, init_bias: Any = DEFAULT, name: str = "",
-) -> Layer:  # fmt: skip
+    shape: Shape,
+    activation: Any = DEFAULT,
+    init: Any = DEFAULT,
+    input_rank: int | None = None,
+    map_rank: int | None = None,
+    bias: Any = DEFAULT,
+    init_bias: Any = DEFAULT,
+    name: str = "",
+) -> Layer:
     """Elements that are weighted sums of all inputs, with an activation function.
 
     Args:
@@ -351,10 +357,15 @@ def Dense(
         given = chosen("Dense", "activation", activation, None)
         return _activated(Sequential([one, lambda x: operators.reshape(x, x.shape[:-1])]), given, name)
     layer = _Library(
-        "LinearLayer", list(dims(shape)), label="Dense", init=weights_start(chosen("Dense", "init", init, None)),
-        inputRank=input_rank, mapRank=map_rank, bias=check_flag("bias", chosen("Dense", "bias", bias, True)),
+        "LinearLayer",
+        list(dims(shape)),
+        label="Dense",
+        init=weights_start(chosen("Dense", "init", init, None)),
+        inputRank=input_rank,
+        mapRank=map_rank,
+        bias=check_flag("bias", chosen("Dense", "bias", bias, True)),
         initBias=bias_start(chosen("Dense", "init_bias", init_bias, 0.0)),
-    )  # fmt: skip
+    )
     return _activated(layer, chosen("Dense", "activation", activation, None), name)
 
 
@@ -408,12 +419,16 @@ def Convolution(
         hint = "write past_value and future_value of the input side by side instead of sequential=True"
         raise UserError("NotSupported", "Convolution: sequential=True and sharing=False do not exist", hint=hint)
     layer = _Library(
-        "ConvolutionalLayer", _filters(num_filters), list(dims(filter_shape)), label="Convolution",
+        "ConvolutionalLayer",
+        _filters(num_filters),
+        list(dims(filter_shape)),
+        label="Convolution",
         init=weights_start(chosen("Convolution", "init", init, None)),
-        pad=_flags(chosen("Convolution", "pad", pad, False)), stride=_sizes(strides),
+        pad=_flags(chosen("Convolution", "pad", pad, False)),
+        stride=_sizes(strides),
         bias=check_flag("bias", chosen("Convolution", "bias", bias, True)),
         initBias=bias_start(chosen("Convolution", "init_bias", init_bias, 0.0)),
-    )  # fmt: skip
+    )
     if reduction_rank == 0:
         layer = Sequential([lambda x: operators.reshape(x, (1, *x.shape)), layer])
     if num_filters in (None, ()):  # one filter, and no axis for it
@@ -440,10 +455,19 @@ def Convolution1D(filter_shape: Shape, num_filters: int | None = None, **options
 
 
 def ConvolutionTranspose(
-    filter_shape: Shape, num_filters: int | None = None, activation: Any = DEFAULT, init: Any = DEFAULT,
-    pad: Any = DEFAULT, strides: Any = 1, sharing: bool = True, bias: Any = DEFAULT, init_bias: Any = DEFAULT,
-    output_shape: Any = None, reduction_rank: int = 1, name: str = "",
-) -> Layer:  # fmt: skip
+    filter_shape: Shape,
+    num_filters: int | None = None,
+    activation: Any = DEFAULT,
+    init: Any = DEFAULT,
+    pad: Any = DEFAULT,
+    strides: Any = 1,
+    sharing: bool = True,
+    bias: Any = DEFAULT,
+    init_bias: Any = DEFAULT,
+    output_shape: Any = None,
+    reduction_rank: int = 1,
+    name: str = "",
+) -> Layer:
     """The reverse of `Convolution`: images (channels, height, width) made larger by the strides.
 
     Args:
@@ -517,9 +541,13 @@ def AveragePooling(filter_shape: Shape, strides: Any = 1, pad: Any = DEFAULT, na
 
 def _pooling(kind: str, filter_shape: Shape, strides: Any, pad: Any, name: str) -> Layer:
     return _Library(
-        f"{kind}Layer", list(dims(filter_shape)), label=kind, name=name, stride=_sizes(strides),
+        f"{kind}Layer",
+        list(dims(filter_shape)),
+        label=kind,
+        name=name,
+        stride=_sizes(strides),
         pad=_flags(chosen(kind, "pad", pad, False)),
-    )  # fmt: skip
+    )
 
 
 def MaxUnpooling(filter_shape: Shape, strides: Any = 1, pad: Any = DEFAULT, name: str = "") -> Layer:
@@ -529,9 +557,13 @@ def MaxUnpooling(filter_shape: Shape, strides: Any = 1, pad: Any = DEFAULT, name
     """
     padding = _flags(chosen("MaxUnpooling", "pad", pad, False))
     return _Library(
-        "MaxUnpoolingLayer", list(dims(filter_shape)), label="MaxUnpooling", name=name, stride=_sizes(strides),
+        "MaxUnpoolingLayer",
+        list(dims(filter_shape)),
+        label="MaxUnpooling",
+        name=name,
+        stride=_sizes(strides),
         pad=padding,
-    )  # fmt: skip
+    )
 
 
 def GlobalMaxPooling(name: str = "") -> Layer:
@@ -545,10 +577,15 @@ def GlobalAveragePooling(name: str = "") -> Layer:
 
 
 def BatchNormalization(
-    map_rank: Any = DEFAULT, init_scale: float = 1.0, normalization_time_constant: Any = DEFAULT,
-    blend_time_constant: float = 0, epsilon: Any = DEFAULT, use_cntk_engine: Any = DEFAULT,
-    disable_regularization: bool = False, name: str = "",
-) -> Layer:  # fmt: skip
+    map_rank: Any = DEFAULT,
+    init_scale: float = 1.0,
+    normalization_time_constant: Any = DEFAULT,
+    blend_time_constant: float = 0,
+    epsilon: Any = DEFAULT,
+    use_cntk_engine: Any = DEFAULT,
+    disable_regularization: bool = False,
+    name: str = "",
+) -> Layer:
     """Elements brought to mean 0 and variance 1 over the minibatch in training, with running statistics else.
 
     Args:
@@ -573,12 +610,15 @@ def BatchNormalization(
     if rank is not None and not (is_whole(rank) and rank == 1):
         raise UserError("BadValue", f"map_rank is None or 1, not {rank!r}")
     return _Library(
-        "BatchNormalizationLayer", label="BatchNormalization", name=name, spatialRank=rank or 0,
+        "BatchNormalizationLayer",
+        label="BatchNormalization",
+        name=name,
+        spatialRank=rank or 0,
         initialScale=check_number("init_scale", init_scale),
         normalizationTimeConstant=check_number("normalization_time_constant", constant, 0.0),
         blendTimeConstant=check_number("blend_time_constant", blend_time_constant, 0.0),
         epsilon=check_number("epsilon", added, 0.0),
-    )  # fmt: skip
+    )
 
 
 def LayerNormalization(
@@ -758,9 +798,15 @@ BIAS = ("fixedValue", 0.0)
 
 
 def LSTM(
-    shape: Shape, cell_shape: Shape | None = None, activation: Any = DEFAULT, use_peepholes: Any = DEFAULT,
-    init: Any = DEFAULT, init_bias: Any = DEFAULT, enable_self_stabilization: Any = DEFAULT, name: str = "",
-) -> Cell:  # fmt: skip
+    shape: Shape,
+    cell_shape: Shape | None = None,
+    activation: Any = DEFAULT,
+    use_peepholes: Any = DEFAULT,
+    init: Any = DEFAULT,
+    init_bias: Any = DEFAULT,
+    enable_self_stabilization: Any = DEFAULT,
+    name: str = "",
+) -> Cell:
     """A step of LSTM cells: a function of output, cell and input that gives output and cell.
 
     Args:
@@ -777,11 +823,14 @@ def LSTM(
     bias = check_number("init_bias", chosen("LSTM", "init_bias", init_bias, 0.0))
     peepholes = check_flag("use_peepholes", chosen("LSTM", "use_peepholes", use_peepholes, False))
     block = _Block(
-        "BS.RNNs.LSTMBlock", _single(shape), label=name or "LSTM", usePeepholes=peepholes,
+        "BS.RNNs.LSTMBlock",
+        _single(shape),
+        label=name or "LSTM",
+        usePeepholes=peepholes,
         cellShape=None if cell_shape is None else _single(cell_shape),
         init=weights_start(chosen("LSTM", "init", init, None)),
         enableSelfStabilization=_stabilized("LSTM", enable_self_stabilization),
-    )  # fmt: skip
+    )
 
     def step(h: Any, c: Any, x: Any) -> Function:
         found = block.values(to_node(x), calls.record(h=to_node(h), c=to_node(c)))
@@ -814,29 +863,45 @@ def _state_stabilizer(layer: str, given: Any, shape: Shape, cell_shape: Any) -> 
 
 
 def GRU(
-    shape: Shape, cell_shape: Shape | None = None, activation: Any = DEFAULT, init: Any = DEFAULT,
-    init_bias: Any = DEFAULT, enable_self_stabilization: Any = DEFAULT, name: str = "",
-) -> Cell:  # fmt: skip
+    shape: Shape,
+    cell_shape: Shape | None = None,
+    activation: Any = DEFAULT,
+    init: Any = DEFAULT,
+    init_bias: Any = DEFAULT,
+    enable_self_stabilization: Any = DEFAULT,
+    name: str = "",
+) -> Cell:
     """A step of gated recurrent units: a function of state and input that gives the state."""
     _is_tanh("GRU", activation)
     stabilizer = _state_stabilizer("GRU", enable_self_stabilization, shape, cell_shape)
     block = _Block(
-        "_GRUBlock", _single(shape), label=name or "GRU", init=weights_start(chosen("GRU", "init", init, None)),
+        "_GRUBlock",
+        _single(shape),
+        label=name or "GRU",
+        init=weights_start(chosen("GRU", "init", init, None)),
         initBias=check_number("init_bias", chosen("GRU", "init_bias", init_bias, 0.0)),
-    )  # fmt: skip
+    )
     return Cell(lambda h, x: named_function(block.values(to_node(x), to_node(stabilizer(h))), ""), 1, name)
 
 
 def RNNStep(
-    shape: Shape, cell_shape: Shape | None = None, activation: Any = DEFAULT, init: Any = DEFAULT,
-    init_bias: Any = DEFAULT, enable_self_stabilization: Any = DEFAULT, name: str = "",
-) -> Cell:  # fmt: skip
+    shape: Shape,
+    cell_shape: Shape | None = None,
+    activation: Any = DEFAULT,
+    init: Any = DEFAULT,
+    init_bias: Any = DEFAULT,
+    enable_self_stabilization: Any = DEFAULT,
+    name: str = "",
+) -> Cell:
     """A step of a plain recurrent network: activation(b + W x + H h)."""
     stabilizer = _state_stabilizer("RNNStep", enable_self_stabilization, shape, cell_shape)
     block = _Block(
-        "_RNNBlock", _single(shape), label=name or "RNNStep", init=weights_start(chosen("RNNStep", "init", init, None)),
+        "_RNNBlock",
+        _single(shape),
+        label=name or "RNNStep",
+        init=weights_start(chosen("RNNStep", "init", init, None)),
         initBias=check_number("init_bias", chosen("RNNStep", "init_bias", init_bias, 0.0)),
-    )  # fmt: skip
+    )
     activate = _activation(chosen("RNNStep", "activation", activation, operators.sigmoid)) or identity
 
     def step(h: Any, x: Any) -> Function:
@@ -856,9 +921,12 @@ def _single(shape: Shape) -> int:
 
 
 def Recurrence(
-    step_function: Any, go_backwards: Any = DEFAULT, initial_state: Any = DEFAULT, return_full_state: bool = False,
+    step_function: Any,
+    go_backwards: Any = DEFAULT,
+    initial_state: Any = DEFAULT,
+    return_full_state: bool = False,
     name: str = "",
-) -> Layer:  # fmt: skip
+) -> Layer:
     """A step applied to every element of a sequence, with the states of the element before.
 
     Args:
@@ -921,7 +989,7 @@ def _initial(given: Any) -> Any:
 
 def RecurrenceFrom(
     step_function: Any, go_backwards: Any = DEFAULT, return_full_state: bool = False, name: str = ""
-) -> Layer:  # fmt: skip
+) -> Layer:
     """A `Recurrence` whose states before the first step are arguments: `layer(h, c, x)` for an LSTM."""
 
     def apply(*given: Any) -> Function:
@@ -932,9 +1000,12 @@ def RecurrenceFrom(
 
 
 def Fold(
-    folder_function: Any, go_backwards: Any = DEFAULT, initial_state: Any = DEFAULT, return_full_state: bool = False,
+    folder_function: Any,
+    go_backwards: Any = DEFAULT,
+    initial_state: Any = DEFAULT,
+    return_full_state: bool = False,
     name: str = "",
-) -> Layer:  # fmt: skip
+) -> Layer:
     """The state after the last step of a `Recurrence`."""
     backwards = check_flag("go_backwards", chosen("Fold", "go_backwards", go_backwards, False))
     end = operators.first if backwards else operators.last

@@ -452,9 +452,14 @@ def _sampled(
 
 
 def optimized_rnnstack(
-    operand: Operand, weights: Operand, hidden_size: int, num_layers: int, bidirectional: bool = False,
-    recurrent_op: str = "lstm", name: str = "",
-) -> Function:  # fmt: skip
+    operand: Operand,
+    weights: Operand,
+    hidden_size: int,
+    num_layers: int,
+    bidirectional: bool = False,
+    recurrent_op: str = "lstm",
+    name: str = "",
+) -> Function:
     """A stack of recurrent layers with all weights in one parameter, in cuDNN's order.
 
     Args:
@@ -467,9 +472,15 @@ def optimized_rnnstack(
         name: names the result.
     """
     return operator(
-        "OptimizedRNNStack", as_node(weights), as_node(operand), int(hidden_size), label=name,
-        numLayers=int(num_layers), bidirectional=bool(bidirectional), recurrentOp=recurrent_op,
-    )  # fmt: skip
+        "OptimizedRNNStack",
+        as_node(weights),
+        as_node(operand),
+        int(hidden_size),
+        label=name,
+        numLayers=int(num_layers),
+        bidirectional=bool(bidirectional),
+        recurrentOp=recurrent_op,
+    )
 
 
 def zeros_like(x: Operand, name: str = "") -> Function:

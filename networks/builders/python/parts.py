@@ -88,8 +88,11 @@ def _numbers(shape: Sequence[int], axis: int, key: Any) -> list[int]:
     if isinstance(key, slice):
         step = 1 if key.step is None else int(key.step)
         return elements("an index", shape, axis, int(key.start or 0), int(key.stop or 0), step)
-    return [one for at in (key if isinstance(key, list) else [key])
-            for one in elements("an index", shape, axis, int(at), int(at) + 1)]  # fmt: skip
+    return [
+        one
+        for at in (key if isinstance(key, list) else [key])
+        for one in elements("an index", shape, axis, int(at), int(at) + 1)
+    ]
 
 
 __all__ = ["check_index", "elements", "indexed", "runs"]

@@ -47,9 +47,13 @@ def uniform(
 
 
 def normal(
-    shape: Shape, dtype: Any = None, mean: float = 0.0, scale: float = 1.0, seed: int | None = None,
+    shape: Shape,
+    dtype: Any = None,
+    mean: float = 0.0,
+    scale: float = 1.0,
+    seed: int | None = None,
     name: str = "",
-) -> Function:  # fmt: skip
+) -> Function:
     """An array of normally distributed numbers; see `uniform`."""
     return normal_like(_of_shape(shape, dtype), mean, scale, seed, name)
 
@@ -88,5 +92,12 @@ def bernoulli_like(x: Any, mean: float = 0.5, seed: int | None = None, name: str
 
 
 __all__ = [
-    "bernoulli", "bernoulli_like", "gumbel", "gumbel_like", "normal", "normal_like", "uniform", "uniform_like",
-]  # fmt: skip
+    "bernoulli",
+    "bernoulli_like",
+    "gumbel",
+    "gumbel_like",
+    "normal",
+    "normal_like",
+    "uniform",
+    "uniform_like",
+]

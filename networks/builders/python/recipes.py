@@ -164,8 +164,12 @@ def _known_shapes(roots: Iterable[NodeValue], strict: bool) -> dict[NodeValue, S
     """The shapes of nodes as far as they are known; see `infer_known`."""
     network = Network("float")
     order = ordered(roots)
-    made = {one: network.add(str(at), _UNKNOWN) if _is_unknown(one) or one.operation.name == "Placeholder"
-            else add(network, one, str(at), True) for at, one in enumerate(order)}  # fmt: skip
+    made = {
+        one: network.add(str(at), _UNKNOWN)
+        if _is_unknown(one) or one.operation.name == "Placeholder"
+        else add(network, one, str(at), True)
+        for at, one in enumerate(order)
+    }
     for one, node in made.items():
         if node.kind is not _UNKNOWN:
             node.inputs = [made[source] for source in known_inputs(one)]

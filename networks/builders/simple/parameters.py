@@ -80,8 +80,14 @@ def _criteria(key: str) -> Type[ConfigValue]:
 
 
 _UNUSED = "CNTK reads it and makes nothing of it."
-_GATES = ("constInputGateValue", "constForgetGateValue", "constOutputGateValue",
-          "inputGateInitVal", "forgetGateInitVal", "outputGateInitVal")  # fmt: skip
+_GATES = (
+    "constInputGateValue",
+    "constForgetGateValue",
+    "constOutputGateValue",
+    "inputGateInitVal",
+    "forgetGateInitVal",
+    "outputGateInitVal",
+)
 _CLASSES = ("vocabSize", "nbrClass")
 _RECURRENT = ("recurrentLayer", "defaultHiddenActivity")
 _IDLE: dict[str, tuple[str, ...]] = {

@@ -5,7 +5,9 @@ from cntk_config.entry import Entry
 _HERE = "readers.formats.binary"
 ENTRIES = (
     Entry(
-        "reader", ("BinaryReader",), factory=f"{_HERE}.reader:create_binary_reader",
+        "reader",
+        ("BinaryReader",),
+        factory=f"{_HERE}.reader:create_binary_reader",
         parameters=f"{_HERE}.parameters:BinaryReaderParameters",
     ),
     *(
@@ -13,8 +15,11 @@ ENTRIES = (
         for name in ("LibSVMBinaryReader", "DSSMReader", "SparsePCReader")
     ),
     Entry(
-        "writer", ("BinaryWriter",), aliases=("BinaryReader",), factory=f"{_HERE}.writer:create_binary_writer",
+        "writer",
+        ("BinaryWriter",),
+        aliases=("BinaryReader",),
+        factory=f"{_HERE}.writer:create_binary_writer",
         parameters=f"{_HERE}.parameters:BinaryWriterParameters",
     ),
-)  # fmt: skip
+)
 """In CNTK a writer has the name of the reader of its package as well."""

@@ -104,9 +104,10 @@ class BinaryFile:
         except ValueError as error:
             where = f"The section at byte {offset} of {self.path} is damaged"
             raise DataError(
-                f"{where if offset else f'{self.path} is not a CNTK binary file'}: {error}.", path=self.path,
+                f"{where if offset else f'{self.path} is not a CNTK binary file'}: {error}.",
+                path=self.path,
                 hint="write the file again; a cache of UCIFastReader can simply be removed",
-            ) from None  # fmt: skip
+            ) from None
         section = StoredSection(header, offset, self.bytes)
         if offset + header.header_size + header.data_bytes > self.bytes.size:
             raise section.error("is cut short: the file ends before its data do")

@@ -23,9 +23,13 @@ NAMES = {"data": DATA, "labels": LABELS, "labelmapping": MAPPING, "stats": STATI
 RECORDS = (DATA, LABELS, CATEGORY)
 """The kinds of sections that hold a value for each record."""
 SUFFIXES = {
-    FILE: "", DATA: "Data Section", LABELS: "Labels", MAPPING: "Label Map", STATISTICS: "Data Statistics",
+    FILE: "",
+    DATA: "Data Section",
+    LABELS: "Labels",
+    MAPPING: "Label Map",
+    STATISTICS: "Data Statistics",
     CATEGORY: "Category Labels",
-}  # fmt: skip
+}
 NO_TYPE, FLOAT, STRINGS, INTEGER, STRUCT = range(5)
 AUXILIARY, VARIABLE = 2, 4
 NO_LABELS, CATEGORY_IDS, REGRESSION = 0, 1, 2

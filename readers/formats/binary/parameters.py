@@ -51,9 +51,11 @@ class BinaryWriterParameters(Declared):
     dim = Parameter("dim", COUNT, default="1", own=True, help="Elements of a record.")
     element_size = Parameter("elementSize", COUNT, default=None, own=True, help="Bytes of an element.")
     label_type = Parameter(
-        "labelType", choice("category", "regression", "none", ignore_case=True), default=None,
+        "labelType",
+        choice("category", "regression", "none", ignore_case=True),
+        default=None,
         help="Of Labels: their kind.",
-    )  # fmt: skip
+    )
     label_dim = Parameter("labelDim", COUNT, default=None, help="Labels: number of classes.")
     compute = Parameter("compute", array(TEXT), default=None, help="Stats: names of statistics.")
     wsize = Parameter("wsize", SIZE, default="256", ignored="files have the size they need.")

@@ -31,9 +31,13 @@ class BinaryRecords:
     """
 
     def __init__(
-        self, dtype: np.dtype | type, streams: dict[str, StoredSection], count: int, window: int = 0,
+        self,
+        dtype: np.dtype | type,
+        streams: dict[str, StoredSection],
+        count: int,
+        window: int = 0,
         ids: dict[str, tuple[StoredSection, int]] | None = None,
-    ):  # fmt: skip
+    ):
         self.dtype = np.dtype(dtype)
         self._sections, self._ids = streams, ids or {}
         self.streams: Sequence[StreamInformation] = [
@@ -103,9 +107,10 @@ def open_files(paths: Sequence[str]) -> tuple[list[BinaryFile], dict[str, Stored
     for file in files:
         if file.records != files[0].records:
             raise DataError(
-                f"{file.path} has {file.records} records, but {files[0].path} has {files[0].records}.", path=file.path,
+                f"{file.path} has {file.records} records, but {files[0].path} has {files[0].records}.",
+                path=file.path,
                 hint="files that are read together must have been written together",
-            )  # fmt: skip
+            )
         for name, section in file.sections.items():
             if name in sections:
                 raise section.error(f"stands in {sections[name].file.path} as well")

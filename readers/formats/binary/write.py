@@ -121,8 +121,9 @@ class BinaryFileWriter:
             if done + len(rows) > h.records:
                 raise DataError(
                     f"Section '{h.name}' of {self.path} has room for {h.records} records, there are more.",
-                    path=self.path, hint="wrecords is the number of records to be written",
-                )  # fmt: skip
+                    path=self.path,
+                    hint="wrecords is the number of records to be written",
+                )
             dtype = h.element_type()
             assert dtype is not None
             try:
@@ -140,14 +141,16 @@ class BinaryFileWriter:
         if len(labels) != h.records or set(labels) != set(range(len(labels))):
             raise DataError(
                 f"Section '{h.name}' of {self.path} is for {h.records} labels, there are {len(labels)}.",
-                path=self.path, hint="wrecords in the section of the label mapping is the number of labels",
-            )  # fmt: skip
+                path=self.path,
+                hint="wrecords in the section of the label mapping is the number of labels",
+            )
         data = b"".join(labels[i].encode() + b"\0" for i in range(len(labels)))
         if len(data) > h.data_bytes:
             raise DataError(
                 f"The labels take {len(data)} bytes, section '{h.name}' of {self.path} has room for {h.data_bytes}.",
-                path=self.path, hint="elementSize in the section of the label mapping is the average length plus one",
-            )  # fmt: skip
+                path=self.path,
+                hint="elementSize in the section of the label mapping is the average length plus one",
+            )
         try:
             self._put(section.offset + f.HEADER, data)
         except OSError as error:

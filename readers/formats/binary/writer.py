@@ -160,9 +160,12 @@ def section_kind(p: BinaryWriterParameters) -> int:
 
 
 def plan_files(
-    section: ConfigParameters, dtype: np.dtype, records: int | None = None, mapping: dict[int, str] | None = None,
+    section: ConfigParameters,
+    dtype: np.dtype,
+    records: int | None = None,
+    mapping: dict[int, str] | None = None,
     session: int | None = None,
-) -> Plan:  # fmt: skip
+) -> Plan:
     """What a writer section asks for.
 
     Args:

@@ -5,12 +5,17 @@ from cntk_config.entry import Entry
 _HERE = "readers.formats.cbf.deserializer"
 ENTRIES = (
     Entry(
-        "reader", ("CNTKBinaryReader",), factory=f"{_HERE}:create_binary_reader",
-        parameters=f"{_HERE}:CBFReaderParameters", traits=frozenset({"varying slots"}),
+        "reader",
+        ("CNTKBinaryReader",),
+        factory=f"{_HERE}:create_binary_reader",
+        parameters=f"{_HERE}:CBFReaderParameters",
+        traits=frozenset({"varying slots"}),
         example="reader = [ readerType = CNTKBinaryReader ; file = train.bin ]",
     ),
     Entry(
-        "deserializer", ("CNTKBinaryFormatDeserializer",), factory=f"{_HERE}:create_deserializer",
+        "deserializer",
+        ("CNTKBinaryFormatDeserializer",),
+        factory=f"{_HERE}:create_deserializer",
         parameters=f"{_HERE}:CBFParameters",
     ),
-)  # fmt: skip
+)

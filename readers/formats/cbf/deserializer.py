@@ -49,9 +49,11 @@ class CBFParameters(Declared):
 
     file = Parameter("file", PATH, help="The data file.")
     input = Parameter(
-        "input", sections_by_name("stream", "readers.formats.cbf.deserializer:StreamName"), default=None,
+        "input",
+        sections_by_name("stream", "readers.formats.cbf.deserializer:StreamName"),
+        default=None,
         help="Sections of streams that get other names; all streams of the file are read.",
-    )  # fmt: skip
+    )
 
     def names(self) -> dict[str, str]:
         """New names by those in the file."""
@@ -126,8 +128,9 @@ class CBFDeserializer:
             if TYPES[element] != self.dtype:
                 raise DataError(
                     f"{self.path}: the stream '{name}' has elements of {TYPES[element].name}, not {self.dtype.name}",
-                    path=self.path, hint=f"read it with precision={'double' if element else 'float'}",
-                )  # fmt: skip
+                    path=self.path,
+                    hint=f"read it with precision={'double' if element else 'float'}",
+                )
             known.append(name)
             self.streams.append(StreamInformation(names.get(name, name), (dim,), kind == 1, self.dtype))
         for name, new in names.items():
@@ -224,9 +227,13 @@ def create_binary_reader(section: ConfigParameters, precision: str) -> Reader:
     p = CBFReaderParameters(section)
     deserializer = CBFDeserializer(str(p.file), DTYPES[check_precision(section, precision)], p.names())
     source = Source(
-        deserializer, p.timeline(deserializer), frame_mode=p.frame_mode, keep_in_memory=p.keep_in_memory,
-        prefetch=p.prefetch, threads=threads_for(p.threads),
-    )  # fmt: skip
+        deserializer,
+        p.timeline(deserializer),
+        frame_mode=p.frame_mode,
+        keep_in_memory=p.keep_in_memory,
+        prefetch=p.prefetch,
+        threads=threads_for(p.threads),
+    )
     return Reader(source)
 
 
@@ -234,8 +241,9 @@ def create_deserializer(section: ConfigParameters, setting: Setting) -> CBFDeser
     """CNTKBinaryFormatDeserializer."""
     if not setting.primary:
         raise section.error(
-            "type", "a file in CNTK binary format has no sequence ids, so it can only come first",
+            "type",
+            "a file in CNTK binary format has no sequence ids, so it can only come first",
             "put it in front of the other deserializers",
-        )  # fmt: skip
+        )
     p = CBFParameters(section)
     return CBFDeserializer(str(p.file), DTYPES[setting.precision], p.names())

@@ -27,9 +27,11 @@ class CompositeParameters(OrderParameters):
     )
     max_errors = Parameter("maxErrors", SIZE, default="0", own=True, help="Invalid sequences to leave out.")
     numeric_keys = Parameter(
-        "useNumericSequenceKeys", BOOLEAN, default="true",
+        "useNumericSequenceKeys",
+        BOOLEAN,
+        default="true",
         help="Sequence ids are numbers; false: any text. By default false beside HTK deserializers.",
-    )  # fmt: skip
+    )
     hash_keys = Parameter("hashSequenceKeys", BOOLEAN, default="false", help="Know text ids by a hash only.")
 
     def check_together(self) -> None:

@@ -87,9 +87,14 @@ def _parts(p: CompositeParameters, precision: str, frame_mode: bool) -> list[Any
     parts: list[Any] = []
     for i, one in enumerate(sections):
         setting = Setting(
-            precision, primary=i == 0, frame_mode=frame_mode, trace_level=trace, corpus=corpus,
-            threads=threads_for(p.threads), max_errors=p.given("maxErrors"),
-        )  # fmt: skip
+            precision,
+            primary=i == 0,
+            frame_mode=frame_mode,
+            trace_level=trace,
+            corpus=corpus,
+            threads=threads_for(p.threads),
+            max_errors=p.given("maxErrors"),
+        )
         parts.append(find_deserializer(one)()(one, setting))
     return parts
 

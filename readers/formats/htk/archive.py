@@ -38,9 +38,10 @@ class FeatureFile:
             self.bytes = FileBytes(path)
         except DataError as error:
             raise DataError(
-                error.message.replace("The data file", "The feature file", 1), path=path,
+                error.message.replace("The data file", "The feature file", 1),
+                path=path,
                 hint="check the path in the script file; prefixPathInSCP and ... say where files are",
-            ) from None  # fmt: skip
+            ) from None
         self.header: Header = parse_header(self.bytes.bytes(0, HEADER + GUID), self.bytes.size, path)
         h = self.header
         scales = self.bytes.bytes(HEADER, 8 * h.dim) if h.compressed else b""
@@ -89,7 +90,7 @@ class OpenFiles:
 
     def __init__(
         self, paths: Sequence[str], model: FeatureFile, first: Sequence[int], last: Sequence[int], *, held: bool
-    ):  # fmt: skip
+    ):
         self.paths, self.held = paths, held
         self._model, self._first, self._last = (model.path, model.header), first, last
         self._open: OrderedDict[int, FeatureFile] = OrderedDict()
@@ -135,9 +136,14 @@ def read_features(path: str, first: int = 0, end: int | None = None) -> np.ndarr
 
 
 def write_features(
-    path: str, frames: np.ndarray, *, period: int = 100000, kind: str = "USER", big: bool = True,
+    path: str,
+    frames: np.ndarray,
+    *,
+    period: int = 100000,
+    kind: str = "USER",
+    big: bool = True,
     compressed: bool = False,
-) -> None:  # fmt: skip
+) -> None:
     """Write one feature file; it appears whole or not at all."""
     frames = np.asarray(frames, np.float32)
     header = make_header(*frames.shape, period=period, kind=kind, big=big, compressed=compressed)
@@ -153,9 +159,15 @@ def write_features(
 
 
 def write_archive(
-    path: str, utterances: Iterable[tuple[str, np.ndarray]], script: str | None = None, *, inside: str | None = None,
-    period: int = 100000, kind: str = "USER", big: bool = True,
-) -> int:  # fmt: skip
+    path: str,
+    utterances: Iterable[tuple[str, np.ndarray]],
+    script: str | None = None,
+    *,
+    inside: str | None = None,
+    period: int = 100000,
+    kind: str = "USER",
+    big: bool = True,
+) -> int:
     """Write utterances (name, frames) one behind the other into one file, and the script file that lists them.
 
     inside: how the script names the archive, by default `.../` and the name of the file. Returns the number of frames.

@@ -21,18 +21,20 @@ def assemble(p: HTKReaderParameters, sections: Sections, dtype: np.dtype, *, fra
     for _name, one, source in sources[1:]:
         if len(source.script) != count:
             raise one.error(
-                "scpFile", f"lists {len(source.script)} utterances, but that of '{sources[0][0]}' lists {count}",
+                "scpFile",
+                f"lists {len(source.script)} utterances, but that of '{sources[0][0]}' lists {count}",
                 "entry n of every script file is the same utterance",
-            )  # fmt: skip
+            )
     repeated = [_single(p, one, source, i) for i, (_, one, source) in enumerate(sources)]
     for (_, _, source), single in zip(sources, repeated, strict=True):
         short = np.flatnonzero(source.lengths < 2)
         if len(short) and not single:
             place = source.place(int(short[0]))
             raise DataError(
-                f"{place}: utterances of less than 2 frames are not supported.", path=source.list_path,
+                f"{place}: utterances of less than 2 frames are not supported.",
+                path=source.list_path,
                 hint="leave the line out; a stream with one frame per utterance needs expandToUtterance=true",
-            )  # fmt: skip
+            )
     features = [(name, source, single) for (name, _, source), single in zip(sources, repeated, strict=True)]
     wanted = set(sources[0][2].keys)
     labels = [_labels(name, LabelParameters(inside), wanted) for name, inside in sections.labels]

@@ -59,9 +59,17 @@ def _read(handle: Int, offset: Int, target: Ints):
 
 @kernel
 def copy_frames(
-    files: Int64s, file: Int64s, low: Int64s, high: Int64s, dim: Int, which: Int64s, begin: Int64s, end: Int64s,
-    out: Ints, place: Int64s,
-):  # fmt: skip
+    files: Int64s,
+    file: Int64s,
+    low: Int64s,
+    high: Int64s,
+    dim: Int,
+    which: Int64s,
+    begin: Int64s,
+    end: Int64s,
+    out: Ints,
+    place: Int64s,
+):
     """Copy frames begin[i]..end[i]-1 of utterance which[i] to out, whose row is a frame, from row place[i] on.
 
     Utterance u is frames low[u]..high[u] of file[u]; a frame before the first is the first, one after the last is the
@@ -118,8 +126,15 @@ def copy_frames(
 
 @kernel
 def expand(
-    shorts: Int16s, scales: Reals, file: Int64s, which: Int64s, begin: Int64s, end: Int64s, place: Int64s, out: Reals,
-):  # fmt: skip
+    shorts: Int16s,
+    scales: Reals,
+    file: Int64s,
+    which: Int64s,
+    begin: Int64s,
+    end: Int64s,
+    place: Int64s,
+    out: Reals,
+):
     """Rows of copied int16[n, dim] to the float32 numbers that they stand for, (short + b) / a. scales: [F, 2, dim].
 
     In range: rows place[i].. are those that `copy_frames` has filled; `out` has the shape of `shorts`.

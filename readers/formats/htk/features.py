@@ -66,8 +66,9 @@ class FeatureSource:
         if energy and self.stored % energy:
             raise DataError(
                 f"The {self.stored} values of a frame of {model.path} do not consist of {energy} equal parts.",
-                hint="see addEnergy", path=model.path,
-            )  # fmt: skip
+                hint="see addEnergy",
+                path=model.path,
+            )
         self.native = self.stored + energy
         self.left, self.right = self._window(dim, left, right, model.path)
         self._find_lengths()
@@ -110,16 +111,18 @@ class FeatureSource:
             whole = self.native * (1 + left + right)
             if dim not in (self.native, whole):
                 raise DataError(
-                    f"dim is {dim}, but a frame of {path} has {self.native} values.", path=path,
+                    f"dim is {dim}, but a frame of {path} has {self.native} values.",
+                    path=path,
                     hint=f"with contextWindow, dim is the size of one frame, or {whole}: that of the window",
-                )  # fmt: skip
+                )
             return left, right
         width = dim // self.native
         if dim % self.native or width % 2 == 0:
             raise DataError(
                 f"dim is {dim}, which is no odd multiple of the {self.native} values that a frame of {path} has.",
-                path=path, hint="dim is the size of a frame, or that of an odd number of frames: the context window",
-            )  # fmt: skip
+                path=path,
+                hint="dim is the size of a frame, or that of an odd number of frames: the context window",
+            )
         return width // 2, width // 2
 
     def _find_lengths(self) -> None:
@@ -142,8 +145,9 @@ class FeatureSource:
                 bad = int(np.flatnonzero((s.file == number) & (s.last == last[number]))[0])
                 raise DataError(
                     f"{s.place(bad)}: frame {s.last[bad]} of {s.files[number]} does not exist; the file has {frames} "
-                    "frames.", path=s.files[number],
-                )  # fmt: skip
+                    "frames.",
+                    path=s.files[number],
+                )
 
     def keep(self, which: np.ndarray) -> None:
         """Go on with these utterances only."""

@@ -107,9 +107,10 @@ def parse_header(head: bytes, length: int, path: str) -> Header:
     if code & 63 not in BASES:
         name = dict(enumerate(_NAMES)).get(code & 63, code & 63)
         raise DataError(
-            f"{path}: features of kind {name} (byte 10 of the header) are not supported.", path=path,
+            f"{path}: features of kind {name} (byte 10 of the header) are not supported.",
+            path=path,
             hint="MFCC, FBANK, PLP and USER are; is this an HTK feature file?",
-        )  # fmt: skip
+        )
     if code & QUANTIZED:
         raise DataError(f"{path}: vector-quantized features (_V) are not supported.", path=path)
     stream = code == STREAM

@@ -66,9 +66,11 @@ class _Reader:
             raise DataError(f"The label file {path} is empty.", path=path, hint="its first line is #!MLF!#")
         if state[k.WHERE] != k.OUTSIDE:
             raise DataError(
-                f"The label file {path} ends inside an entry (line {state[k.LINE]}).", path=path,
-                line=int(state[k.LINE]), hint="an entry ends with a line that is a single dot; was the file cut short?",
-            )  # fmt: skip
+                f"The label file {path} ends inside an entry (line {state[k.LINE]}).",
+                path=path,
+                line=int(state[k.LINE]),
+                hint="an entry ends with a line that is a single dot; was the file cut short?",
+            )
         self.parts.append(found.labels())
 
     def _parse(
@@ -112,9 +114,12 @@ class _Reader:
                 continue
             if key in self.places:
                 raise DataError(
-                    f"{found.path}, line {line}: the utterance {key} has labels already "
-                    "({}, line {}).".format(*self.places[key]), path=found.path, line=line,
-                )  # fmt: skip
+                    f"{found.path}, line {line}: the utterance {key} has labels already ({{}}, line {{}}).".format(
+                        *self.places[key]
+                    ),
+                    path=found.path,
+                    line=line,
+                )
             self.places[key] = found.path, line
             used.append(len(found.keys))
             found.keys.append(key)
@@ -188,8 +193,10 @@ class _Ranges:
                 bad = int(np.flatnonzero(bounds[:, 1] > _LAST_FRAME)[0])
                 raise DataError(
                     f"{self.path}: the labels of {self.keys[owner[bad]]} end at frame {bounds[bad, 1]}, which is too "
-                    "late.", path=self.path, line=self.lines[int(owner[bad])],
-                )  # fmt: skip
+                    "late.",
+                    path=self.path,
+                    line=self.lines[int(owner[bad])],
+                )
             before = np.concatenate([[self._last[1]], bounds[:-1, 1]])
             before[np.concatenate([[self._last[0]], owner[:-1]]) != owner] = 0
             self._gaps.append(np.unique(owner[bounds[:, 0] != before]))
@@ -215,11 +222,13 @@ class _Ranges:
             )
         kept = np.flatnonzero(sizes)
         return Labels(
-            picked(self.keys, kept), starts_of(sizes[kept]),
+            picked(self.keys, kept),
+            starts_of(sizes[kept]),
             np.concatenate([np.empty(0, np.int32), *(e for e, _ in self._done)]),
             np.concatenate([np.empty(0, np.uint16), *(c for _, c in self._done)]),
-            contiguous[kept], [(self.path, self.lines[i]) for i in kept.tolist()],
-        )  # fmt: skip
+            contiguous[kept],
+            [(self.path, self.lines[i]) for i in kept.tolist()],
+        )
 
 
 def read_labels(
@@ -235,7 +244,10 @@ def read_labels(
     shifts = starts_of([len(part.ends) for part in parts])
     first = [part.first[:-1] + shift for part, shift in zip(parts, shifts[:-1], strict=True)]
     return Labels(
-        [key for part in parts for key in part.keys], np.append(np.concatenate(first), shifts[-1]),
-        np.concatenate([part.ends for part in parts]), np.concatenate([part.classes for part in parts]),
-        np.concatenate([part.contiguous for part in parts]), [place for part in parts for place in part.places],
-    )  # fmt: skip
+        [key for part in parts for key in part.keys],
+        np.append(np.concatenate(first), shifts[-1]),
+        np.concatenate([part.ends for part in parts]),
+        np.concatenate([part.classes for part in parts]),
+        np.concatenate([part.contiguous for part in parts]),
+        [place for part in parts for place in part.places],
+    )

@@ -57,9 +57,16 @@ def _is_header(text: Bytes, begin: Int, end: Int):
 
 @part
 def _range(
-    text: Bytes, begin: Int, end: Int, mapped: bool, names: Bytes, starts: Int64s, table: Int64s, fields: Int64s,
+    text: Bytes,
+    begin: Int,
+    end: Int,
+    mapped: bool,
+    names: Bytes,
+    starts: Int64s,
+    table: Int64s,
+    fields: Int64s,
     out: Int64s,
-):  # fmt: skip
+):
     """Parse a range into out int64[3]: start, end, class. Fields: scratch int64[5, 2] with the bounds of fields.
 
     In range: i stays below `end`; only the first five fields of a line are noted.
@@ -101,9 +108,16 @@ def _range(
 
 @kernel
 def parse_lines(
-    text: Bytes, stop: Int, mapped: bool, names: Bytes, starts: Int64s, table: Int64s, ranges: Int64s, entries: Int64s,
+    text: Bytes,
+    stop: Int,
+    mapped: bool,
+    names: Bytes,
+    starts: Int64s,
+    table: Int64s,
+    ranges: Int64s,
+    entries: Int64s,
     state: Int64s,
-):  # fmt: skip
+):
     """Parse whole lines text[state[POSITION]:stop] into ranges int64[n, 3] and entries int64[m, 5].
 
     In range: the caller gives stop <= len(text), and every look at text is behind a comparison with `stop` or the end

@@ -44,9 +44,14 @@ def features_of(name: str, inside: ConfigParameters, setting: Setting) -> Uttera
     repeated = repeated_lengths(p, source, corpus) if p.expand else None
     lengths = source.lengths if repeated is None else repeated
     made = UtteranceFeatures(
-        name, source, cut_into_chunks(lengths), corpus, dtype=DTYPES[setting.precision],
-        frame_mode=setting.frame_mode, repeated=repeated,
-    )  # fmt: skip
+        name,
+        source,
+        cut_into_chunks(lengths),
+        corpus,
+        dtype=DTYPES[setting.precision],
+        frame_mode=setting.frame_mode,
+        repeated=repeated,
+    )
     made.defines_mb_size = p.defines_mb_size
     if setting.primary:
         set_primary(corpus, made)
@@ -57,9 +62,10 @@ def create_labels(section: ConfigParameters, setting: Setting) -> UtteranceLabel
     """HTKMLFDeserializer."""
     if setting.primary:
         raise section.error(
-            "type", "Mlf deserializer does not support primary mode, it cannot control chunking.",
+            "type",
+            "Mlf deserializer does not support primary mode, it cannot control chunking.",
             "put the features first",
-        )  # fmt: skip
+        )
     return labels_of(*LabelDeserializerParameters(section).stream(), setting)
 
 
@@ -75,22 +81,33 @@ def labels_of(name: str, inside: ConfigParameters, setting: Setting) -> Utteranc
     check_classes(labels, dim, name)
     chosen = labels_of_right_length(labels, corpus, p.paths()[0], _JOINED)
     return UtteranceLabels(
-        name, labels, chosen, dim, cut_into_chunks(labels.lengths[chosen]), corpus, dtype=DTYPES[setting.precision],
-        frame_mode=setting.frame_mode, targets=p.target_table(states), boundaries=p.boundaries, states=states,
-    )  # fmt: skip
+        name,
+        labels,
+        chosen,
+        dim,
+        cut_into_chunks(labels.lengths[chosen]),
+        corpus,
+        dtype=DTYPES[setting.precision],
+        frame_mode=setting.frame_mode,
+        targets=p.target_table(states),
+        boundaries=p.boundaries,
+        states=states,
+    )
 
 
 def refuse_lattices(section: ConfigParameters, setting: object = None) -> NoReturn:
     """LatticeDeserializer."""
     raise DeserializerParameters.type.read(section).error(
-        "NotSupported", "lattices (sequence training) are not supported",
+        "NotSupported",
+        "lattices (sequence training) are not supported",
         "train with frame labels: HTKMLFDeserializer and a cross-entropy criterion",
-    )  # fmt: skip
+    )
 
 
 def refuse_binary_labels(section: ConfigParameters, setting: object = None) -> NoReturn:
     """HTKMLFBinaryDeserializer."""
     raise DeserializerParameters.type.read(section).error(
-        "NotSupported", "binary label files are not supported: their format is not documented",
+        "NotSupported",
+        "binary label files are not supported: their format is not documented",
         "use HTKMLFDeserializer with an MLF",
-    )  # fmt: skip
+    )

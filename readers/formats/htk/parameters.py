@@ -34,7 +34,7 @@ class FeatureParameters(Declared):
     dim = Parameter("dim", COUNT, help="Values of a frame; or, without contextWindow, with its neighbours.")
     window = Parameter(
         "contextWindow", WINDOW, default="1", help="Frames side by side: an odd number, or before:after."
-    )  # fmt: skip
+    )
     kind = Parameter("type", FEATURE_TYPE, default="real", own=True, help="Kind of values.")
     prefix = Parameter("prefixPathInSCP", TEXT, default="", help="Folder of the files that the script names.")
     expand = Parameter(

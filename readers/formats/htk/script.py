@@ -43,9 +43,16 @@ class Script:
         """Only these utterances."""
         some = which.tolist()
         return Script(
-            [self.keys[i] for i in some], [self.names[i] for i in some], self.files, self.file[which],
-            self.first[which], self.last[which], self.lines[which], self.paths, self.source[which],
-        )  # fmt: skip
+            [self.keys[i] for i in some],
+            [self.names[i] for i in some],
+            self.files,
+            self.file[which],
+            self.first[which],
+            self.last[which],
+            self.lines[which],
+            self.paths,
+            self.source[which],
+        )
 
 
 def key_of(name: str) -> str:
@@ -107,6 +114,8 @@ def _parse(line: str, path: str, at: int) -> tuple[str, str, int, int]:
 
 def _malformed(path: str, at: int, message: str) -> DataError:
     return DataError(
-        f"{path}, line {at}: {message}", path=path, line=at,
+        f"{path}, line {at}: {message}",
+        path=path,
+        line=at,
         hint="a line is name=archive[first,last] with frames counted from 0, or the path of a file",
-    )  # fmt: skip
+    )

@@ -18,18 +18,23 @@ class HTKReaderParameters(UtteranceReaderParameters):
     """HTKMLFReader: features in HTK files, labels in MLF files, a section for each stream."""
 
     read_method = Parameter(
-        "readMethod", choice("blockRandomize", "rollingWindow", "none", ignore_case=True), default="blockRandomize",
+        "readMethod",
+        choice("blockRandomize", "rollingWindow", "none", ignore_case=True),
+        default="blockRandomize",
         help="How data are shuffled; rollingWindow is always by frames; none: the order of the file.",
-    )  # fmt: skip
+    )
     verbosity = Parameter("verbosity", INTEGER, default="0", ignored="traceLevel says how much the log tells.")
     unigram = Parameter("unigram", PATH, default=None, ignored="only sequence training needs words.")
     read_ahead = Parameter("readAhead", BOOLEAN, default="false", ignored="prefetch=false turns reading ahead off.")
     page_file = Parameter("pageFilePath", PATH, default=None, ignored="nothing is paged out.")
 
     write = Parameter(
-        "write", section_of("readers.formats.htk.writer_parameters:HTKWriterParameters"), default=None, own=True,
+        "write",
+        section_of("readers.formats.htk.writer_parameters:HTKWriterParameters"),
+        default=None,
+        own=True,
         help="In action=write, without writer and outputPath: the sections of a writer.",
-    )  # fmt: skip
+    )
 
     def named_parts(self) -> Iterator[Part]:
         """The sections of streams; also those inside `input` and `output`."""
@@ -73,9 +78,11 @@ class HTKReaderParameters(UtteranceReaderParameters):
         self.check_minibatches()
         if len(sections.features) + len(sections.labels) < 2:
             raise no_stream(
-                self.config, "the reader has a single stream", "add labels=[mlfFile=... ; labelDim=...]",
+                self.config,
+                "the reader has a single stream",
+                "add labels=[mlfFile=... ; labelDim=...]",
                 ("mlfFile", "mlfFileList", "scpFile"),
-            )  # fmt: skip
+            )
 
 
 def find_sections(section: ConfigParameters) -> Sections:
@@ -95,9 +102,11 @@ def _look(section: ConfigParameters, within: str, found: Sections) -> None:
         kind = _kind(inside, within)
         if kind == "lattice":
             raise section.error(
-                name, "lattices (sequence training) are not supported",
-                "train with frame labels and a cross-entropy criterion", "NotSupported",
-            )  # fmt: skip
+                name,
+                "lattices (sequence training) are not supported",
+                "train with frame labels and a cross-entropy criterion",
+                "NotSupported",
+            )
         if kind:
             (found.features if kind == "features" else found.labels).append((name, inside))
 

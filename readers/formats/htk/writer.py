@@ -37,9 +37,11 @@ class Output:
         self._folder, self._ext = p.path, str(p.ext).lstrip(".")
         if p.file is None and p.path is None:
             raise p.error(
-                "file", "the list of files to write is missing",
-                "add scpFile=..., or path=... for files called as the utterances", "MissingParameter",
-            )  # fmt: skip
+                "file",
+                "the list of files to write is missing",
+                "add scpFile=..., or path=... for files called as the utterances",
+                "MissingParameter",
+            )
         self.script = str(p.file or "")
         self.paths = self._listed(p) if p.file is not None else None
 
@@ -67,8 +69,9 @@ class Output:
         if number >= len(self.paths):
             raise DataError(
                 f"{self.script} lists {len(self.paths)} files to write, but there are more utterances.",
-                path=self.script, hint="list one file for each utterance of the reader, in the same order",
-            )  # fmt: skip
+                path=self.script,
+                hint="list one file for each utterance of the reader, in the same order",
+            )
         return self.paths[number]
 
     def write(self, path: str, values: np.ndarray, targets: Targets) -> None:
@@ -167,8 +170,10 @@ def create_htk_writer(section: ConfigParameters, precision: str) -> HTKWriter:
     missing = next((name for name in wanted if name.lower() not in there), None)
     if missing is not None:
         raise section.error(
-            "", f"the writer has no section for the node '{missing}'", f"add {missing}=[dim=... ; scpFile=...]",
+            "",
+            f"the writer has no section for the node '{missing}'",
+            f"add {missing}=[dim=... ; scpFile=...]",
             "MissingParameter",
-        )  # fmt: skip
+        )
     names = {name.lower() for name in wanted}
     return HTKWriter([output for output in outputs if output.name.lower() in names])

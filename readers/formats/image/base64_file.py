@@ -32,9 +32,15 @@ class Base64File:
     """
 
     def __init__(
-        self, path: str, labels: int | None, corpus: Corpus, *, chunk_size: int = 32 << 20, cache: bool = False,
+        self,
+        path: str,
+        labels: int | None,
+        corpus: Corpus,
+        *,
+        chunk_size: int = 32 << 20,
+        cache: bool = False,
         primary: bool = True,
-    ):  # fmt: skip
+    ):
         self.path = path
         kept = index_cache.cache_name(path, "base64", labels is None, not corpus.numeric, corpus.hashed)
         found = index_cache.load(kept, path) if cache and corpus.numeric else None
@@ -108,15 +114,20 @@ def _index(path: str, labelled: bool) -> tuple[dict[str, np.ndarray], list[bytes
                 if found is None and labelled:
                     text = line[begin : middle - 1][:40].decode("utf-8", "backslashreplace")
                     raise DataError(
-                        f"Cannot parse label value on line {number}, in file {path}: '{text}'.", path=path, line=number,
+                        f"Cannot parse label value on line {number}, in file {path}: '{text}'.",
+                        path=path,
+                        line=number,
                         hint=_HINT,
-                    )  # fmt: skip
+                    )
                 if found is not None and labelled and not told and line[found.end() : middle - 1].strip():
                     told = True
                     log.warning(
-                        "%s, line %d: of the label '%s' only %d is read, the number of a class.", path, number,
-                        line[begin : middle - 1][:40].decode("utf-8", "backslashreplace"), int(found[1]),
-                    )  # fmt: skip
+                        "%s, line %d: of the label '%s' only %d is read, the number of a class.",
+                        path,
+                        number,
+                        line[begin : middle - 1][:40].decode("utf-8", "backslashreplace"),
+                        int(found[1]),
+                    )
                 if keyed:
                     keys.append(line[: begin - 1])
                 rows.append((at + middle, at + len(line), int(found[1]) if found else 0))
@@ -146,9 +157,11 @@ def _numbered(keys: list[bytes], path: str, corpus: Corpus, primary: bool) -> np
         if not primary:
             text = keys[bad].decode("utf-8", "backslashreplace")
             raise DataError(
-                f"Invalid numeric sequence id '{text}' (line {bad + 1} in {path}).", path=path, line=bad + 1,
+                f"Invalid numeric sequence id '{text}' (line {bad + 1} in {path}).",
+                path=path,
+                line=bad + 1,
                 hint="add useNumericSequenceKeys=false to the reader if keys are texts",
-            )  # fmt: skip
+            )
         log.warning("%s, line %d: keys are not numbers, so keys are taken as texts.", path, bad + 1)
         corpus.numeric = False
     return corpus.numbers([key.decode("utf-8", "backslashreplace") for key in keys])
@@ -160,8 +173,10 @@ def _checked(classes: np.ndarray, dim: int, path: str) -> np.ndarray:
         raise DataError(
             f"The image on line {at + 1} in file {path} has invalid class id '{classes[at]}'. It is exceeding the "
             f"label dimension of '{dim}'.",
-            path=path, line=at + 1, hint="labelDim is the number of classes, which are counted from 0",
-        )  # fmt: skip
+            path=path,
+            line=at + 1,
+            hint="labelDim is the number of classes, which are counted from 0",
+        )
     return classes.astype(np.int32)
 
 

@@ -70,9 +70,11 @@ def make_chain(sections: Sequence[ConfigParameters], dtype: np.dtype, channels: 
             break
         if any(isinstance(one, Transpose) for one in made) and which.type != "Cast":
             raise which.error(
-                "type", f"{which.type} cannot follow Transpose, which turns the picture into planes of colours",
-                "put Transpose behind the other transforms", "BadOrder",
-            )  # fmt: skip
+                "type",
+                f"{which.type} cannot follow Transpose, which turns the picture into planes of colours",
+                "put Transpose behind the other transforms",
+                "BadOrder",
+            )
         made.append(_make(which.type, section, dtype, channels))
     return Chain([one for one in made if one is not None])
 

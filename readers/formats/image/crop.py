@@ -81,6 +81,13 @@ def make_crop(p: CropParameters, dtype: np.dtype, channels: int) -> Crop:
     p.check_together()
     flip = kind in RANDOM if p.flip is None else p.flip
     return Crop(
-        kind, p.crop_size, p.side, p.area_ratio, p.aspect_ratio, p.jitter == "uniRatio",
-        flip and kind != "multiview10", p.crop_ratio is not None, p.seed,
-    )  # fmt: skip
+        kind,
+        p.crop_size,
+        p.side,
+        p.area_ratio,
+        p.aspect_ratio,
+        p.jitter == "uniRatio",
+        flip and kind != "multiview10",
+        p.crop_ratio is not None,
+        p.seed,
+    )

@@ -60,10 +60,18 @@ class Pictures:
     """
 
     def __init__(
-        self, name: str, chain: Chain, listing: Listing, corpus: Corpus, *, label: tuple[str, int] | None = None,
-        dtype: np.dtype | type = np.float32, grayscale: bool = False, views: bool = False,
+        self,
+        name: str,
+        chain: Chain,
+        listing: Listing,
+        corpus: Corpus,
+        *,
+        label: tuple[str, int] | None = None,
+        dtype: np.dtype | type = np.float32,
+        grayscale: bool = False,
+        views: bool = False,
         first: np.ndarray | None = None,
-    ):  # fmt: skip
+    ):
         opencv()
         self.name, self.chain, self.listing, self.dtype = name, chain, listing, np.dtype(dtype)
         self._label, self._grayscale, self._views = label, grayscale, VIEWS if views else 1
@@ -112,8 +120,10 @@ class Pictures:
             raise PictureError(
                 f"Cannot open file '{self.listing.name(record)}' ({self.listing.place(record)}): "
                 f"{error.diagnostic.message}.",
-                path=self.listing.path, line=record + 1, hint=error.diagnostic.hint,
-            ) from None  # fmt: skip
+                path=self.listing.path,
+                line=record + 1,
+                hint=error.diagnostic.hint,
+            ) from None
 
     def sample(self, sequence: int, sweep: int, number: int, into: np.ndarray) -> None:
         """Write the sample of a sequence into an array of the samples' shape.
@@ -128,16 +138,19 @@ class Pictures:
         except DataError as error:
             raise DataError(
                 f"{self.listing.name(record)} ({self.listing.place(record)}): {error.diagnostic.message}.",
-                path=self.listing.path, line=record + 1, hint=error.diagnostic.hint,
-            ) from None  # fmt: skip
+                path=self.listing.path,
+                line=record + 1,
+                hint=error.diagnostic.hint,
+            ) from None
         if made.shape != into.shape:
             raise DataError(
                 "Packer currently does not support samples with varying shapes. Please make sure there is a transform "
                 f"that unifies the shape of samples for input stream '{self.name}': {self.listing.name(record)} "
                 f"({self.listing.place(record)}) has the shape {made.shape}, not {into.shape} as others have.",
-                path=self.listing.path, line=record + 1,
+                path=self.listing.path,
+                line=record + 1,
                 hint='add [type="Scale" ; width=... ; height=... ; channels=...]',
-            )  # fmt: skip
+            )
         np.copyto(into, made, casting="unsafe")
 
     def load_chunk(self, chunk: int) -> Chunk:

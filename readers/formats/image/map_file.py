@@ -101,10 +101,15 @@ class MapFile:
         if bad.any():
             at = int(np.argmax(bad))
             raise self._error(
-                at, "Invalid map file format, must contain 2 or 3 tab-delimited columns, line {line} in file {file}.",
-                _HINT + ("; the columns are divided by tabs, not by blanks" if starts[at] < stops[at] else
-                         "; there may be no blank lines"),
-            )  # fmt: skip
+                at,
+                "Invalid map file format, must contain 2 or 3 tab-delimited columns, line {line} in file {file}.",
+                _HINT
+                + (
+                    "; the columns are divided by tabs, not by blanks"
+                    if starts[at] < stops[at]
+                    else "; there may be no blank lines"
+                ),
+            )
         return keyed, path_from, path_to, (label_from, label_to)
 
     def _labels(self, buffer: np.ndarray, where: tuple[np.ndarray, np.ndarray], dim: int) -> np.ndarray:
@@ -114,22 +119,26 @@ class MapFile:
             at = int(np.argmin(good))
             text = self._data[where[0][at] : where[1][at]].decode("utf-8", "backslashreplace")
             raise self._error(
-                at, "Cannot parse label value on line {line}, second column, in file {file}.",
+                at,
+                "Cannot parse label value on line {line}, second column, in file {file}.",
                 f"a label is the number of a class, counted from 0, not '{text}'",
-            )  # fmt: skip
+            )
         if (values >= dim).any():
             at = int(np.argmax(values >= dim))
             raise self._error(
-                at, f"Image '{self.name(at)}' has invalid class id '{values[at]}'. It is exceeding the label dimension "
+                at,
+                f"Image '{self.name(at)}' has invalid class id '{values[at]}'. It is exceeding the label dimension "
                 f"of '{dim}'. Line {{line}} in file {{file}}.",
                 f"labelDim is the number of classes, which are counted from 0: it has to be {values.max() + 1} here",
-            )  # fmt: skip
+            )
         for at in np.flatnonzero(ends < where[1]).tolist():
             if self._data[ends[at] : where[1][at]].strip():
                 log.warning(
-                    "%s: of the label '%s' only %d is read, the number of a class.", self.place(at),
-                    self._text(where[0][at], where[1][at]), values[at],
-                )  # fmt: skip
+                    "%s: of the label '%s' only %d is read, the number of a class.",
+                    self.place(at),
+                    self._text(where[0][at], where[1][at]),
+                    values[at],
+                )
                 break
         return values.astype(np.int32)
 
@@ -139,8 +148,10 @@ class MapFile:
             if more := self._data[ends[at] : stops[at]].strip():
                 log.warning(
                     "%s: '%s' behind the label is not read; a picture has one label, and a text file joined by keys "
-                    "holds more.", self.place(at), more.decode("utf-8", "backslashreplace"),
-                )  # fmt: skip
+                    "holds more.",
+                    self.place(at),
+                    more.decode("utf-8", "backslashreplace"),
+                )
                 break
 
     def _keys(
@@ -160,9 +171,10 @@ class MapFile:
             if not primary:
                 name = self._text(starts[at], ends[at])
                 raise self._error(
-                    at, f"Invalid numeric sequence id '{name}' (line {{line}} in {{file}}).",
+                    at,
+                    f"Invalid numeric sequence id '{name}' (line {{line}} in {{file}}).",
                     "add useNumericSequenceKeys=false to the reader if keys are texts",
-                )  # fmt: skip
+                )
             log.warning("%s: keys are not numbers, so keys are taken as texts.", self.place(at))
             corpus.numeric = False
         pairs = zip(starts.tolist(), ends.tolist(), strict=True)
@@ -192,8 +204,9 @@ class MapFile:
             raise DataError(
                 f"Cannot retrieve image data for some sequences: {missing[0]}"
                 + (f", and {len(missing) - 1} more." if len(missing) > 1 else "."),
-                path=self.path, hint="names inside an archive begin at its top, without a leading slash",
-            )  # fmt: skip
+                path=self.path,
+                hint="names inside an archive begin at its top, without a leading slash",
+            )
 
     def _error(self, record: int, message: str, hint: str) -> DataError:
         message = message.replace("{line}", str(record + 1)).replace("{file}", self.path)

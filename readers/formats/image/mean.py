@@ -36,8 +36,11 @@ class Mean:
                 self._warned = True
                 log.warning(
                     "The mean picture of %s is %s, but pictures are %s (height x width x channels): nothing is "
-                    "subtracted.", self.path, _size(self.mean), _size(picture),
-                )  # fmt: skip
+                    "subtracted.",
+                    self.path,
+                    _size(self.mean),
+                    _size(picture),
+                )
             return picture
         cv2 = opencv()
         return cv2.subtract(picture, self.mean, dtype=cv2.CV_64F if picture.dtype == np.float64 else cv2.CV_32F)

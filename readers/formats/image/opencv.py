@@ -21,6 +21,7 @@ def opencv() -> Any:
         return importlib.import_module("cv2")
     except ImportError as error:
         raise UserError(
-            "MissingPackage", f"pictures are decoded by OpenCV, which is not installed: {error}",
+            "MissingPackage",
+            f"pictures are decoded by OpenCV, which is not installed: {error}",
             hint="pip install 'cntkpy[image]'",
-        ) from error  # fmt: skip
+        ) from error

@@ -21,7 +21,7 @@ from cntk_config.declare import (
     Type,
     choice,
     sections_by_name,
-)  # fmt: skip
+)
 from cntk_config.parameters import ConfigParameters, ConfigValue
 from readers.entries import TRANSFORM, find_entry
 from readers.parameters import RANDOMIZE, check_precision
@@ -33,7 +33,7 @@ from .parameters import (
     MeanParameters,
     ScaleParameters,
     TransformTypeParameters,
-)  # fmt: skip
+)
 
 if TYPE_CHECKING:
     from readers.reader import Reader
@@ -80,9 +80,10 @@ class ImageParameters(Declared):
 
     file = Parameter("file", PATH, help="The map file: lines path TAB label, or key TAB path TAB label.")
     input = Parameter(
-        "input", sections_by_name("stream", "readers.formats.image.options:StreamParameters"),
+        "input",
+        sections_by_name("stream", "readers.formats.image.options:StreamParameters"),
         help="One section with transforms, for the pictures, and one with labelDim, if labels are wanted.",
-    )  # fmt: skip
+    )
     grayscale = Parameter("grayscale", BOOLEAN, default="false", help="Read pictures with one channel.")
     views = Parameter("multiViewCrop", BOOLEAN, default="false", help="Every picture ten times; see cropType.")
     verbosity = Parameter("verbosity", INTEGER, default="0", ignored="warnings are always given.")
@@ -95,10 +96,11 @@ class ImageParameters(Declared):
         labels = [(name, p) for name, p in found if p.transforms is None and p.label_dim is not None]
         if len(images) != 1 or len(labels) > 1:
             raise self.error(
-                "input", "Please specify a single feature and label stream. "
+                "input",
+                "Please specify a single feature and label stream. "
                 f"'{len(images)}' features , '{len(labels)}' labels found.",
                 "write input=[ x=[transforms=([type=Scale ; ...]:[type=Transpose])] ; y=[labelDim=10] ]",
-            )  # fmt: skip
+            )
         return *images[0], (labels[0][0], _classes(labels[0][1])) if labels else None
 
 
@@ -122,9 +124,11 @@ def create_images(section: ConfigParameters, setting: Setting, *, until_mean: bo
 
     p = ImageParameters(section)
     return _pictures(
-        p, setting, until_mean,
+        p,
+        setting,
+        until_mean,
         partial(MapFile, str(p.file), primary=setting.primary),
-    )  # fmt: skip
+    )
 
 
 def create_base64_images(section: ConfigParameters, setting: Setting, *, until_mean: bool = False) -> Pictures:
@@ -135,9 +139,11 @@ def create_base64_images(section: ConfigParameters, setting: Setting, *, until_m
     if p.views:
         raise p.error("multiViewCrop", "is not there for pictures in base64", "use an ImageDeserializer")
     return _pictures(
-        p, setting, until_mean,
+        p,
+        setting,
+        until_mean,
         partial(Base64File, str(p.file), chunk_size=p.chunk_size, cache=p.cache_index, primary=setting.primary),
-    )  # fmt: skip
+    )
 
 
 def _pictures(p: ImageParameters, setting: Setting, until_mean: bool, listing: Callable[..., Listing]) -> Pictures:
@@ -152,9 +158,7 @@ def _pictures(p: ImageParameters, setting: Setting, until_mean: bool, listing: C
 
     name, stream, label = p.streams()
     dtype = np.dtype(DTYPES[check_precision(p.config, setting.precision)])
-    chain = make_chain(
-        stream.transforms or (), dtype, 1 if p.grayscale else 3, until_mean=until_mean
-    )  # fmt: skip
+    chain = make_chain(stream.transforms or (), dtype, 1 if p.grayscale else 3, until_mean=until_mean)
     crops = (one for one in stream.transforms or () if TransformTypeParameters(one).type == "Crop")
     if not p.views and any(CropParameters(one).crop_type == "multiview10" for one in crops):
         log.warning(
@@ -164,20 +168,27 @@ def _pictures(p: ImageParameters, setting: Setting, until_mean: bool, listing: C
     corpus = setting.corpus or Corpus()
     found = listing(label[1] if label else None, corpus)
     return Pictures(
-        name, chain, found, corpus, label=label, dtype=dtype, grayscale=p.grayscale, views=p.views,
+        name,
+        chain,
+        found,
+        corpus,
+        label=label,
+        dtype=dtype,
+        grayscale=p.grayscale,
+        views=p.views,
         first=found.first if isinstance(found, Base64File) else None,
-    )  # fmt: skip
+    )
 
 
-class OldFeatureParameters(
-    CropParameters, ScaleParameters, ColorParameters, IntensityParameters, MeanParameters
-):  # fmt: skip
+class OldFeatureParameters(CropParameters, ScaleParameters, ColorParameters, IntensityParameters, MeanParameters):
     """The pictures of an ImageReader: the options of all transforms."""
 
     layout = Parameter(
-        "mbFormat", choice(*LAYOUTS, ignore_case=True), default="nchw",
+        "mbFormat",
+        choice(*LAYOUTS, ignore_case=True),
+        default="nchw",
         help="nchw: one channel after the other; nhwc, legacy: one pixel after the other.",
-    )  # fmt: skip
+    )
     grayscale = Parameter("grayscale", BOOLEAN, default=None, help="Read one channel; if absent, for channels=1.")
 
     def check_together(self) -> None:
@@ -231,10 +242,11 @@ class ImageReaderParameters(Declared):
         labels = [one for role, one, _ in found if role == "labels"]
         if len(images) != 1 or len(labels) > 1:
             raise self.config.error(
-                "", "ImageReader has one section with width, height and channels, and one with labelDim, not "
+                "",
+                "ImageReader has one section with width, height and channels, and one with labelDim, not "
                 f"{len(images)} and {len(labels)}",
                 "write features=[width=32 ; height=32 ; channels=3] and labels=[labelDim=10]",
-            )  # fmt: skip
+            )
         label = (labels[0][0], _classes(OldLabelParameters(labels[0][1]))) if labels else None
         return images[0][0], OldFeatureParameters(images[0][1]), label
 
@@ -257,9 +269,15 @@ def old_pictures(p: ImageReaderParameters, precision: str, *, until_mean: bool =
     chain = old_chain(features.config, dtype, 1 if gray else 3, planes=planes, until_mean=until_mean)
     corpus = Corpus()
     return Pictures(
-        name, chain, MapFile(str(p.file), label[1] if label else None, corpus), corpus, label=label, dtype=dtype,
-        grayscale=gray, views=features.crop_type == "multiview10",
-    )  # fmt: skip
+        name,
+        chain,
+        MapFile(str(p.file), label[1] if label else None, corpus),
+        corpus,
+        label=label,
+        dtype=dtype,
+        grayscale=gray,
+        views=features.crop_type == "multiview10",
+    )
 
 
 def create_image_reader(section: ConfigParameters, precision: str) -> Reader:
@@ -272,11 +290,14 @@ def create_image_reader(section: ConfigParameters, precision: str) -> Reader:
 
     p = ImageReaderParameters(section)
     pictures = old_pictures(p, precision)
-    timeline = (
-        BlockRandomizer(pictures.table, 1, seed=p.seed) if p.randomize else NoRandomizer(pictures.table)
-    )  # fmt: skip
+    timeline = BlockRandomizer(pictures.table, 1, seed=p.seed) if p.randomize else NoRandomizer(pictures.table)
     source = PictureSource(
-        pictures, timeline, threads=p.threads or threads_for(True), prefetch=p.prefetch, max_errors=p.max_errors,
-        keep_in_memory=p.keep_in_memory, frame_mode=True,
-    )  # fmt: skip
+        pictures,
+        timeline,
+        threads=p.threads or threads_for(True),
+        prefetch=p.prefetch,
+        max_errors=p.max_errors,
+        keep_in_memory=p.keep_in_memory,
+        frame_mode=True,
+    )
     return Reader(source)

@@ -24,8 +24,11 @@ RANDOM = ("randomside", "randomarea")
 """Kinds of Crop that draw the place."""
 VIEWS = 10
 INTERPOLATIONS = {
-    "nearest": "INTER_NEAREST", "linear": "INTER_LINEAR", "cubic": "INTER_CUBIC", "lanczos": "INTER_LANCZOS4",
-}  # fmt: skip
+    "nearest": "INTER_NEAREST",
+    "linear": "INTER_LINEAR",
+    "cubic": "INTER_CUBIC",
+    "lanczos": "INTER_LANCZOS4",
+}
 """Words of configurations, and OpenCV's names."""
 LARGEST = 1 << 15
 
@@ -54,9 +57,11 @@ class CropParameters(Declared):
     """Crop: cuts a part out of the picture."""
 
     crop_type = Parameter(
-        "cropType", choice("center", "randomside", "randomarea", "random", "multiview10", ignore_case=True),
-        default="center", help="Where the part lies; random is randomside.",
-    )  # fmt: skip
+        "cropType",
+        choice("center", "randomside", "randomarea", "random", "multiview10", ignore_case=True),
+        default="center",
+        help="Where the part lies; random is randomside.",
+    )
     crop_size = Parameter(
         "cropSize", Type("width:height", _size), default="0", help="Size of the part; then the ratios do not count."
     )
@@ -65,9 +70,11 @@ class CropParameters(Declared):
     aspect_ratio = Parameter("aspectRatio", RANGE, default="1", help="Width to height, or height to width.")
     crop_ratio = Parameter("cropRatio", RANGE, default=None, help="Older name of sideRatio; cuts to whole pixels.")
     jitter = Parameter(
-        "jitterType", choice("none", "uniRatio", "uniLength", "uniArea", ignore_case=True), default="none",
+        "jitterType",
+        choice("none", "uniRatio", "uniLength", "uniArea", ignore_case=True),
+        default="none",
         help="uniRatio draws from ranges low:high; none takes low.",
-    )  # fmt: skip
+    )
     flip = Parameter("hflip", BOOLEAN, default=None, help="Mirror every other picture; if absent, for random types.")
     aspect_radius = Parameter("aspectRatioRadius", array(REAL), default=None, help="Not supported; see aspectRatio.")
     seed = Parameter("seed", SIZE, default="0", help="Start of the random numbers.")
@@ -81,14 +88,18 @@ class CropParameters(Declared):
         """Ratios, and what older versions had and nobody used."""
         if any(self.aspect_radius or ()):
             raise self.error(
-                "aspectRatioRadius", "is not supported", "write aspectRatio=low:high and jitterType=uniRatio",
+                "aspectRatioRadius",
+                "is not supported",
+                "write aspectRatio=low:high and jitterType=uniRatio",
                 "NotSupported",
-            )  # fmt: skip
+            )
         if self.jitter in ("uniLength", "uniArea"):
             raise self.error(
-                "jitterType", f"'{self.jitter}' is not supported (nor did CNTK do anything for it)",
-                "write jitterType=uniRatio", "NotSupported",
-            )  # fmt: skip
+                "jitterType",
+                f"'{self.jitter}' is not supported (nor did CNTK do anything for it)",
+                "write jitterType=uniRatio",
+                "NotSupported",
+            )
         side = "sideRatio" if self.crop_ratio is None else "cropRatio"
         for name, (low, high) in ((side, self.side), ("areaRatio", self.area_ratio)):
             if (low == 0 and high > 0) or high > 1:
@@ -109,9 +120,11 @@ class ScaleParameters(Declared):
         "interpolations", choice(*INTERPOLATIONS, ignore_case=True), default="linear", help="How values are computed."
     )
     mode = Parameter(
-        "scaleMode", choice("fill", "crop", "pad", ignore_case=True), default="fill",
+        "scaleMode",
+        choice("fill", "crop", "pad", ignore_case=True),
+        default="fill",
         help="fill stretches; crop cuts what is too long; pad adds a border.",
-    )  # fmt: skip
+    )
     pad = Parameter("padValue", INTEGER, default="-1", help="Value of the border; -1 repeats the edge.")
 
     def sample_size(self) -> int:
@@ -182,9 +195,12 @@ class CastParameters(Declared):
     """Cast: converts values to float or double; the reader does so itself at the end."""
 
     precision = Parameter(
-        "precision", choice("float", "double", ignore_case=True), default=None, own=True,
+        "precision",
+        choice("float", "double", ignore_case=True),
+        default=None,
+        own=True,
         help="float or double; if absent, as the reader.",
-    )  # fmt: skip
+    )
 
 
 class TransformTypeParameters(Declared):

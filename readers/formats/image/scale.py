@@ -69,7 +69,8 @@ def make_scale(p: ScaleParameters, dtype: np.dtype, channels: int) -> Scale:
     p.check_together()
     if p.channels != channels:
         raise p.error(
-            "channels", f"is {p.channels}, but pictures are read with {channels}",
+            "channels",
+            f"is {p.channels}, but pictures are read with {channels}",
             "add grayscale=true to the deserializer" if channels == 3 else "write channels=1, or grayscale=false",
-        )  # fmt: skip
+        )
     return Scale(p.to_width, p.to_height, p.interpolations, p.mode, p.pad)

@@ -119,13 +119,17 @@ _KNOWN: tuple[tuple[bytes, Callable[[bytes], Size | None]], ...] = (
     (b"BM", _bmp),
     (b"GIF8", _at("<HH", 6)),
     (b"RIFF", _webp),
-    (b"II*\0", _tiff), (b"MM\0*", _tiff), (b"II+\0", _tiff), (b"MM\0+", _tiff),
+    (b"II*\0", _tiff),
+    (b"MM\0*", _tiff),
+    (b"II+\0", _tiff),
+    (b"MM\0+", _tiff),
     (b"P7", _pam),
-    (b"PF", _text(_FLOATS)), (b"Pf", _text(_FLOATS)),
+    (b"PF", _text(_FLOATS)),
+    (b"Pf", _text(_FLOATS)),
     (b"P", _text(_NETPBM)),
     (b"#?", _text(_RADIANCE)),
     (b"\x59\xa6\x6a\x95", _at(">II", 4)),
     (b"\xff\x4f\xff\x51", _at(">II", 8)),
     (b"\0\0\0\x0cjP  ", _jpeg2000),
-)  # fmt: skip
+)
 """How the headers of formats begin, and what finds the size in them."""

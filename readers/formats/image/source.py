@@ -55,9 +55,12 @@ class DirectStore:
         self._data = data
 
     def begin(
-        self, sequences: np.ndarray, keep: np.ndarray | None = None, ahead: np.ndarray | None = None,
+        self,
+        sequences: np.ndarray,
+        keep: np.ndarray | None = None,
+        ahead: np.ndarray | None = None,
         following: object = None,
-    ) -> Callable[[], list[Part]]:  # fmt: skip
+    ) -> Callable[[], list[Part]]:
         """One part; none where a worker has no share of a minibatch."""
         if len(sequences) == 0:
             return list
@@ -72,9 +75,17 @@ class PictureSource(Source):
     """A pipeline some of whose streams are pictures. threads: how many decode them."""
 
     def __init__(
-        self, data: Deserializer, timeline: Any, *, threads: int, truncation_length: int = 0, prefetch: bool = True,
-        frame_mode: bool = False, keep_in_memory: bool = False, **options: Any,
-    ):  # fmt: skip
+        self,
+        data: Deserializer,
+        timeline: Any,
+        *,
+        threads: int,
+        truncation_length: int = 0,
+        prefetch: bool = True,
+        frame_mode: bool = False,
+        keep_in_memory: bool = False,
+        **options: Any,
+    ):
         if truncation_length:
             raise DataError("Pictures cannot be cut into pieces of sequences.", hint="leave truncated out")
         self.pictures = pictures_in(data)
@@ -151,9 +162,16 @@ class _Ahead:
             for at in range(0, count, piece):
                 some = slice(at, at + piece)
                 begun.work.append(
-                    source.submit(_decode, one, own[some].tolist(), sweeps[some].tolist(), numbers[some].tolist(),
-                                  samples[some], at)
-                )  # fmt: skip
+                    source.submit(
+                        _decode,
+                        one,
+                        own[some].tolist(),
+                        sweeps[some].tolist(),
+                        numbers[some].tolist(),
+                        samples[some],
+                        at,
+                    )
+                )
         return begun
 
     def _pack(self, inputs: Inputs, one: _Begun, selection: Selection) -> Minibatch:

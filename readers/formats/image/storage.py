@@ -49,9 +49,7 @@ def _matrix(node: ElementTree.Element, path: str) -> np.ndarray:
     if kind not in ("f", "d"):
         raise DataError(f"{path}: the matrix {node.tag} is of type '{kind}', not f or d.", path=path)
     if rows < 1 or columns < 1 or rows * columns != len(values):
-        raise DataError(
-            f"{path}: the matrix {node.tag} has {len(values)} values, not {rows} x {columns}.", path=path
-        )  # fmt: skip
+        raise DataError(f"{path}: the matrix {node.tag} has {len(values)} values, not {rows} x {columns}.", path=path)
     if not np.isfinite(values).all():
         raise DataError(f"{path}: the matrix {node.tag} has values that are not finite.", path=path)
     return values.reshape(rows, columns)
@@ -63,9 +61,10 @@ def read_mean(path: str) -> np.ndarray:
     missing = [name for name in ("Channel", "Row", "Col", "MeanImg") if name not in found]
     if missing:
         raise DataError(
-            f"{path} has no {', '.join(missing)}.", path=path,
+            f"{path} has no {', '.join(missing)}.",
+            path=path,
             hint="a mean file has Channel, Row, Col and the matrix MeanImg; `cntkpy convert --mean` makes one",
-        )  # fmt: skip
+        )
     channels, rows, columns = (int(found[name][0, 0]) for name in ("Channel", "Row", "Col"))
     values = found["MeanImg"]
     if min(channels, rows, columns) < 1 or values.size != channels * rows * columns:

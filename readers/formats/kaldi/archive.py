@@ -96,9 +96,16 @@ class Table:
     """
 
     def __init__(
-        self, path: str, expect: int, keys: list[str], files: OpenArchives, file: np.ndarray, entries: np.ndarray,
-        ranges: np.ndarray, lines: np.ndarray | None,
-    ):  # fmt: skip
+        self,
+        path: str,
+        expect: int,
+        keys: list[str],
+        files: OpenArchives,
+        file: np.ndarray,
+        entries: np.ndarray,
+        ranges: np.ndarray,
+        lines: np.ndarray | None,
+    ):
         self.path, self.expect, self.keys, self.files, self.file = path, expect, keys, files, file
         self.entries, self.ranges, self.lines = entries, ranges, lines
         self._complete = lines is None
@@ -134,8 +141,9 @@ class Table:
             if key in twice:
                 raise DataError(
                     f"{self.place(twice[key])}: duplicate entry: the utterance {key} stands in the table already "
-                    f"({self.place(where[key])}).", path=self.path,
-                )  # fmt: skip
+                    f"({self.place(where[key])}).",
+                    path=self.path,
+                )
         return np.array([where.get(key, -1) for key in keys], np.int64)
 
     def require(self, which: np.ndarray) -> None:
@@ -208,8 +216,9 @@ class Table:
             u = int(which[at])
             raise DataError(
                 f"{self.place(u)}: the range {first[at]}:{last[at]} does not exist; the matrix of {self.keys[u]} in "
-                f"{self.files.places[self.file[u]][0]} has {size[at]} {what}.", path=self.path,
-            )  # fmt: skip
+                f"{self.files.places[self.file[u]][0]} has {size[at]} {what}.",
+                path=self.path,
+            )
         return first, np.where(last < 0, size, np.minimum(last + 1, size)) - first
 
 
@@ -249,9 +258,10 @@ def _check_window(file: FileBytes, at: int, size: int) -> None:
     """An object that goes on behind so many bytes may be looked at once more, unless they are too many already."""
     if size >= _MOST:
         raise DataError(
-            f"{file.path}, byte {at}: the entry has more than {_MOST:,} bytes.", path=file.path,
+            f"{file.path}, byte {at}: the entry has more than {_MOST:,} bytes.",
+            path=file.path,
             hint="is the file damaged? copy-feats writes a text archive as a binary one",
-        )  # fmt: skip
+        )
 
 
 def _index(place: Place, expect: int) -> Table:
@@ -352,9 +362,11 @@ def _script(place: Place, expect: int, name: str) -> Table:
         key, *rest = line.split(None, 1)
         if not rest:
             raise DataError(
-                f"{where}'{shorten(line)}' has no place behind the key.", path=place.path, line=at,
+                f"{where}'{shorten(line)}' has no place behind the key.",
+                path=place.path,
+                line=at,
                 hint="a line is KEY FILE:OFFSET",
-            )  # fmt: skip
+            )
         one = parse_place(rest[0], where, ranges=True, name=name)
         keys.append(key)
         rows.append((files.setdefault((one.path, one.packed), len(files)), one.offset))
@@ -378,16 +390,23 @@ def _readable(table: Table) -> Table:
             table.require(one)
             table.first_row(one)
         except DataError as error:
-            log.warning("%s: the entry counts as absent, because the specifier is permissive: %s",
-                        table.place(number), error)  # fmt: skip
+            log.warning(
+                "%s: the entry counts as absent, because the specifier is permissive: %s", table.place(number), error
+            )
         else:
             good.append(number)
     some = np.array(good, np.int64)
     assert table.lines is not None
     return Table(
-        table.path, table.expect, [table.keys[i] for i in good], table.files, table.file[some], table.entries[some],
-        table.ranges[some], table.lines[some],
-    )  # fmt: skip
+        table.path,
+        table.expect,
+        [table.keys[i] for i in good],
+        table.files,
+        table.file[some],
+        table.entries[some],
+        table.ranges[some],
+        table.lines[some],
+    )
 
 
 def object_error(code: int, file: FileBytes, byte: int, place: str, key: str, expect: int | None = None) -> DataError:

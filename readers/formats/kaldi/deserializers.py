@@ -67,15 +67,24 @@ def create_labels(section: ConfigParameters, setting: Setting) -> UtteranceLabel
     """
     if setting.primary:
         raise section.error(
-            "type", "KaldiLabelDeserializer cannot be the first deserializer: it does not control chunks",
+            "type",
+            "KaldiLabelDeserializer cannot be the first deserializer: it does not control chunks",
             "put the features first",
-        )  # fmt: skip
+        )
     name, inside = KaldiLabelDeserializerParameters(section).stream()
     p, corpus = KaldiLabelParameters(inside), corpus_of(setting)
     labels, dim, targets, states = open_labels(p, wanted_keys(corpus))
     check_classes(labels, dim, name)
     chosen = labels_of_right_length(labels, corpus, str(p.labels), "utterances are joined by their keys")
     return UtteranceLabels(
-        name, labels, chosen, dim, cut_into_chunks(labels.lengths[chosen]), corpus, dtype=DTYPES[setting.precision],
-        frame_mode=setting.frame_mode, targets=targets, states=states,
-    )  # fmt: skip
+        name,
+        labels,
+        chosen,
+        dim,
+        cut_into_chunks(labels.lengths[chosen]),
+        corpus,
+        dtype=DTYPES[setting.precision],
+        frame_mode=setting.frame_mode,
+        targets=targets,
+        states=states,
+    )

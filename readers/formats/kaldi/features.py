@@ -34,9 +34,11 @@ class Counts:
             key, _, rest = line.partition(" ")
             if not _FRAMES.fullmatch(rest) or int(rest) > _MOST_FRAMES:
                 raise DataError(
-                    f"{path}, line {at}: malformed path '{line}': a line is `key frames`.", path=path, line=at,
+                    f"{path}, line {at}: malformed path '{line}': a line is `key frames`.",
+                    path=path,
+                    line=at,
                     hint="feat-to-len RSPECIFIER ark,t:FILE writes such a list; scpFile is no script file of Kaldi",
-                )  # fmt: skip
+                )
             self.keys.append(key)
             lengths.append(int(rest))
             lines.append(at)
@@ -58,9 +60,15 @@ class KaldiFrames:
     """
 
     def __init__(
-        self, keys: list[str], places: tuple[str, str, np.ndarray], lengths: np.ndarray, matrices: Matrices,
-        transform: Transform | None, left: int, right: int,
-    ):  # fmt: skip
+        self,
+        keys: list[str],
+        places: tuple[str, str, np.ndarray],
+        lengths: np.ndarray,
+        matrices: Matrices,
+        transform: Transform | None,
+        left: int,
+        right: int,
+    ):
         self.keys, self._places, self.lengths, self.matrices = keys, places, lengths, matrices
         self.transform, self.left, self.right = transform, left, right
         self.native = matrices.columns if transform is None else transform.outputs
@@ -173,11 +181,13 @@ def _check_dim(p: KaldiFeatureParameters, found: KaldiFrames) -> None:
     if transform is not None and columns != transform.inputs:
         raise DataError(
             f"The transform {transform.path} takes frames of {transform.inputs} values, but those of {found.keys[0]} "
-            f"in {path} have {columns}.", path=transform.path,
-        )  # fmt: skip
+            f"in {path} have {columns}.",
+            path=transform.path,
+        )
     if found.native != p.dim:
         behind = f" behind the transform {transform.path}" if transform is not None else ""
         raise p.error(
-            "dim", f"dim is {p.dim}, but a frame of {found.keys[0]} in {path} has {found.native} values{behind}",
+            "dim",
+            f"dim is {p.dim}, but a frame of {found.keys[0]} in {path} has {found.native} values{behind}",
             "dim is the size of one frame, before contextWindow",
-        )  # fmt: skip
+        )

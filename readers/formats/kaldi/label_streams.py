@@ -65,8 +65,9 @@ def _mapped(found: Classes, states: LabelMap, path: str) -> np.ndarray:
         u = int(np.searchsorted(np.cumsum(found.lengths), at, side="right"))
         raise DataError(
             f"{found.place(u)}: the state {found.classes[at]} of {found.keys[u]} is not in the state list {path}.",
-            path=path, hint="labelMappingFile has the numbers of the archive, one a line",
-        )  # fmt: skip
+            path=path,
+            hint="labelMappingFile has the numbers of the archive, one a line",
+        )
     return mapped
 
 
@@ -92,7 +93,11 @@ def _ranges(
     first = np.searchsorted(runs, starts)
     owner = np.repeat(np.arange(len(kept)), np.diff(first))
     return Labels(
-        picked(keys, kept), first, (ends - starts[owner]).astype(np.int32),
-        classes[runs].astype(np.uint16), np.ones(len(kept), bool),
-        [(table.path, int(numbers[i])) for i in kept.tolist()], "byte" if table.lines is None else "line",
-    )  # fmt: skip
+        picked(keys, kept),
+        first,
+        (ends - starts[owner]).astype(np.int32),
+        classes[runs].astype(np.uint16),
+        np.ones(len(kept), bool),
+        [(table.path, int(numbers[i])) for i in kept.tolist()],
+        "byte" if table.lines is None else "line",
+    )

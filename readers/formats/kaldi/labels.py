@@ -62,9 +62,10 @@ def read_classes(
     table.find(table.keys)  # no key twice
     if len(ranged := np.flatnonzero((table.ranges != ALL).any(axis=1))):
         raise DataError(
-            f"{table.place(int(ranged[0]))}: labels have no ranges, in Kaldi neither.", path=table.path,
+            f"{table.place(int(ranged[0]))}: labels have no ranges, in Kaldi neither.",
+            path=table.path,
             hint="leave the brackets out; frames without labels cannot be used",
-        )  # fmt: skip
+        )
     which = np.array([i for i, key in enumerate(table.keys) if wanted is None or wanted(key)], np.int64)
     _decide(table, which)
     table.require(which)
@@ -85,8 +86,10 @@ def read_classes(
         frame = bad - int(lengths[:u].sum())
         raise DataError(
             f"{table.place(int(which[u]))}: the label {out[bad]} of {table.keys[int(which[u])]}, frame {frame}, is "
-            f"larger than {LARGEST}.", path=table.path, hint="ali-to-pdf makes pdf ids of transition ids",
-        )  # fmt: skip
+            f"larger than {LARGEST}.",
+            path=table.path,
+            hint="ali-to-pdf makes pdf ids of transition ids",
+        )
     return Classes(picked(table.keys, which), lengths, out, table, which)
 
 
@@ -130,8 +133,9 @@ def _label_error(code: int, path: str, byte: int, frame: int, key: str) -> DataE
         k.NOT_INTEGER: ("a label is a number from 0 on", "is this a table of alignments or posteriors?"),
         k.TOO_LARGE: ("the label is too large", None),
         k.NOT_ONE_LABEL: (
-            "expected one label of weight 1", "soft labels are features: a matrix archive and a section with rx"
+            "expected one label of weight 1",
+            "soft labels are features: a matrix archive and a section with rx",
         ),
         k.NOT_CLOSED: ("expected '[' before the labels of the frame", None),
-    }[code]  # fmt: skip
+    }[code]
     return DataError(f"{path}, byte {byte}: utterance {key}, frame {frame}: {message}.", path=path, hint=hint)

@@ -39,9 +39,13 @@ class Matrices:
     """
 
     def __init__(
-        self, table: Table, which: np.ndarray, dtype: np.dtype | type = np.float32, rows: np.ndarray | None = None,
+        self,
+        table: Table,
+        which: np.ndarray,
+        dtype: np.dtype | type = np.float32,
+        rows: np.ndarray | None = None,
         told: str = "",
-    ):  # fmt: skip
+    ):
         self.table, self.which, self.dtype, self.told = table, which, np.dtype(dtype), told
         count = len(which)
         self._lines = np.zeros((count, 8), np.int64)
@@ -121,8 +125,9 @@ class Matrices:
             number = int(which[u])
             raise DataError(
                 f"The matrix of {self.table.keys[number]} ({self.table.place(number)}) has {found[u]} {what}, but "
-                f"{told} says {expected[u]}.", path=self.table.path,
-            )  # fmt: skip
+                f"{told} says {expected[u]}.",
+                path=self.table.path,
+            )
 
     def _parse_text(self) -> None:
         """Parse all matrices in text, once, into a temporary file of binary ones."""
@@ -196,9 +201,15 @@ class Matrices:
             yield mine, handles[np.searchsorted(chosen, number[mine])], held
 
     def _copy(
-        self, rows: _Rows, place: np.ndarray, out: np.ndarray, scratch: np.ndarray | None = None, before: int = 0,
-        first: int = 0, stop: int | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        rows: _Rows,
+        place: np.ndarray,
+        out: np.ndarray,
+        scratch: np.ndarray | None = None,
+        before: int = 0,
+        first: int = 0,
+        stop: int | None = None,
+    ) -> None:
         """Copy rows out of memory or files, to the row place[i] - before of `out`, for i from first to stop - 1."""
         from . import matrix_kernels as m
 
@@ -315,7 +326,7 @@ def parse_matrix(file: FileBytes, begin: int, end: int, count: int, key: str) ->
         except ValueError:
             raise DataError(
                 f"{file.path}, byte {begin + at}, key '{key}': {word[:40]!r} is not a number.", path=file.path
-            ) from None  # fmt: skip
+            ) from None
         state[:] = at + len(word), done + 1
     return out
 
@@ -342,6 +353,7 @@ def read_matrices(specifier: str, dtype: np.dtype | type = np.float32) -> Iterat
 def raise_missing(key: str, table: Table, place: str) -> NoReturn:
     """An utterance is listed, but has no entry in a table."""
     raise DataError(
-        f"Missing features for: {key}. It is listed in {place}, but {table.path} has no such key.", path=table.path,
+        f"Missing features for: {key}. It is listed in {place}, but {table.path} has no such key.",
+        path=table.path,
         hint="leave it out of the list, or write the archive again",
-    )  # fmt: skip
+    )

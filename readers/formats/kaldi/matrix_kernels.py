@@ -146,9 +146,18 @@ def _read_columns(handle: Int, line: Int64s, first: Int, count: Int, dim: Int, t
 
 @kernel
 def copy_rows(
-    table: Int64s, spans: Reals, handles: Int64s, begin: Int64s, end: Int64s, places: Int64s, shift: Int, out: Reals,
-    scratch: Bytes, done: Int, stop: Int,
-):  # fmt: skip
+    table: Int64s,
+    spans: Reals,
+    handles: Int64s,
+    begin: Int64s,
+    end: Int64s,
+    places: Int64s,
+    shift: Int,
+    out: Reals,
+    scratch: Bytes,
+    done: Int,
+    stop: Int,
+):
     """Copy rows begin[i]..end[i]-1 of the utterance of table[i] to the rows of out from places[i] - shift on.
 
     This is done for i from `done` to `stop` - 1.

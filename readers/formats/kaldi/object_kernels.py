@@ -354,9 +354,16 @@ def scan(descriptor: Int, total: Int, data: Bytes, expect: Int, entries: Int64s,
 
 @kernel
 def read_objects(
-    data: Bytes, places: Int64s, sizes: Int64s, offsets: Int64s, total: Int, expect: Int, which: Int64s,
-    entries: Int64s, state: Int64s,
-):  # fmt: skip
+    data: Bytes,
+    places: Int64s,
+    sizes: Int64s,
+    offsets: Int64s,
+    total: Int,
+    expect: Int,
+    which: Int64s,
+    entries: Int64s,
+    state: Int64s,
+):
     """read_object at bytes offsets[i] of a file of `total` bytes into entries[which[i]], for each i from state[COUNT].
 
     places, sizes: the window of each, int64: within `data`. which: rows of `entries`, which the caller took from it.

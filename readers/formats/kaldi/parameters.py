@@ -61,15 +61,17 @@ def specifier_of(value: str) -> tuple[str, str]:
         content = read_input(value).decode("utf-8", "surrogateescape")
     except OSError as error:
         raise DataError(
-            f"The file with the specifier, {value}, cannot be opened: {error.strerror or error}", path=value,
+            f"The file with the specifier, {value}, cannot be opened: {error.strerror or error}",
+            path=value,
             hint="it has one line such as scp:feats.scp; that may also stand in place of the name of the file",
-        ) from None  # fmt: skip
+        ) from None
     specifier = content.removeprefix("\ufeff").strip(" \t\r\n")
     if "\n" in specifier or "\0" in specifier:
         raise DataError(
-            f"{value} is no file of one line with a specifier.", path=value,
+            f"{value} is no file of one line with a specifier.",
+            path=value,
             hint=f"write ark:{value} if it is an archive, scp:{value} if it is a script file",
-        )  # fmt: skip
+        )
     return specifier, value
 
 
@@ -105,9 +107,12 @@ class KaldiFeatureParameters(Declared):
     """A stream of features: rows of matrices in Kaldi archives."""
 
     counts = Parameter(
-        "scpFile", PATH, default=None, own=True,
+        "scpFile",
+        PATH,
+        default=None,
+        own=True,
         help="Utterances and how many frames they have: a line `key frames` each, as feat-to-len prints them.",
-    )  # fmt: skip
+    )
     rx = Parameter("rx", TABLE, own=True, help="File that holds `scp:FILE` or `ark:FILE`; or that itself.")
     dim = Parameter("dim", COUNT, help="Values of a frame behind featureTransform, before contextWindow.")
     transform = Parameter(
@@ -118,13 +123,17 @@ class KaldiFeatureParameters(Declared):
     )
     kind = Parameter("type", FEATURE_TYPE, default="real", own=True, help="Kind of values.")
     expand = Parameter(
-        "expandToUtterance", BOOLEAN, default="false",
+        "expandToUtterance",
+        BOOLEAN,
+        default="false",
         help="KaldiFeatureDeserializer: utterances have one frame, repeated to full length.",
-    )  # fmt: skip
+    )
     defines_mb_size = Parameter(
-        "definesMBSize", BOOLEAN, default="false",
+        "definesMBSize",
+        BOOLEAN,
+        default="false",
         help="KaldiFeatureDeserializer: frames of this stream are the length of a sequence.",
-    )  # fmt: skip
+    )
     longest = Parameter(
         "maxSequenceSize", SIZE, default=None, help="KaldiFeatureDeserializer leaves out utterances of more frames."
     )
@@ -150,9 +159,12 @@ class KaldiLabelParameters(UtteranceLabelParameters):
     """A stream of labels: classes of frames, out of alignments or posteriors."""
 
     labels = Parameter(
-        "mlfFile", TABLE, default=None, own=True,
+        "mlfFile",
+        TABLE,
+        default=None,
+        own=True,
         help="File that holds `ark:FILE` or `scp:FILE`, of alignments or posteriors; or that itself.",
-    )  # fmt: skip
+    )
     states = Parameter("labelMappingFile", PATH, default="", help="Numbers in the archive, one a line, by class.")
 
     def check_together(self) -> None:
@@ -184,9 +196,11 @@ class KaldiReaderParameters(UtteranceReaderParameters):
     """Kaldi2Reader: features in Kaldi archives, labels in alignments or posteriors, a section for each stream."""
 
     read_method = Parameter(
-        "readMethod", choice("blockRandomize", "rollingWindow", ignore_case=True), default="blockRandomize",
+        "readMethod",
+        choice("blockRandomize", "rollingWindow", ignore_case=True),
+        default="blockRandomize",
         help="How data are shuffled; rollingWindow is always by frames.",
-    )  # fmt: skip
+    )
     delay = Parameter(
         "targets_delay", INTEGER, default="0", help="The label of a frame is that of so many frames before it."
     )
@@ -224,52 +238,63 @@ class KaldiReaderParameters(UtteranceReaderParameters):
         sections = find_sections(self.config)
         if not sections.features:
             raise no_stream(
-                self.config, "the reader has no section of features", "add features=[scpFile=... ; rx=... ; dim=...]",
+                self.config,
+                "the reader has no section of features",
+                "add features=[scpFile=... ; rx=... ; dim=...]",
                 ("scpFile",),
-            )  # fmt: skip
+            )
         if self.writing:
             if sections.labels:
                 name = sections.labels[0][0]
                 raise self.config.error(
-                    name, "labels are not read by action=write: writer mode does not support labels as inputs",
+                    name,
+                    "labels are not read by action=write: writer mode does not support labels as inputs",
                     "leave the section out",
-                )  # fmt: skip
+                )
             return
         self.check_minibatches()
         if self.frame_mode and any(slots > 1 for slots in self.parallel):
             raise self.error(
-                "nbruttsineachrecurrentiter", "frames have no parallel utterances",
+                "nbruttsineachrecurrentiter",
+                "frames have no parallel utterances",
                 "set frameMode=false, or leave it out",
-            )  # fmt: skip
+            )
         if self.delay < 0:
             raise self.error("targets_delay", f"{self.delay} is not a number of frames to wait", "write 0 or more")
         if len(sections.features) + len(sections.labels) < 2:
             raise no_stream(
-                self.config, "the reader has a single stream; it needs at least 1 input and 1 output",
-                "add labels=[mlfFile=... ; labelDim=...]", ("mlfFile", "scpFile"),
-            )  # fmt: skip
+                self.config,
+                "the reader has a single stream; it needs at least 1 input and 1 output",
+                "add labels=[mlfFile=... ; labelDim=...]",
+                ("mlfFile", "scpFile"),
+            )
 
     def _refuse(self) -> None:
         """Errors in what CNTK had and this program has not."""
         self.check_legacy()
         if self.chunked:
             raise self.error(
-                "CSCTruncated", "belongs to a modified CNTK: latency-controlled bidirectional training", 
-                "set it to false, or use truncated=true", "NotSupported",
-            )  # fmt: skip
+                "CSCTruncated",
+                "belongs to a modified CNTK: latency-controlled bidirectional training",
+                "set it to false, or use truncated=true",
+                "NotSupported",
+            )
         derived = [
-            name for name, inside in self.config.inner()
+            name
+            for name, inside in self.config.inner()
             if KaldiFeatureParameters.kind.stands_in(inside)
             and str(inside.own(KaldiFeatureParameters.kind.name)).lower() in _DERIVED
-        ]  # fmt: skip
+        ]
         asked = [
             (name, given)
             for name, given in (
-                ("seqTrainCriterion", self.criterion is not None), ("denlats", self.lattices is not None),
-                ("alignments", self.alignments is not None), (derived[0] if derived else "", bool(derived)),
+                ("seqTrainCriterion", self.criterion is not None),
+                ("denlats", self.lattices is not None),
+                ("alignments", self.alignments is not None),
+                (derived[0] if derived else "", bool(derived)),
             )
             if given
-        ]  # fmt: skip
+        ]
         if asked:
             raise self.config.error(
                 asked[0][0], "sequence training with lattices is not supported", _SEQUENCE_TRAINING, "NotSupported"

@@ -49,9 +49,10 @@ def _assemble(p: KaldiReaderParameters, sections: Sections, dtype: np.dtype, *, 
         count = len(source.keys)
         if features and count != len(features[0][1].keys):
             raise one.error(
-                "scpFile", f"lists {count} utterances, but that of '{features[0][0]}' lists {len(features[0][1].keys)}",
+                "scpFile",
+                f"lists {count} utterances, but that of '{features[0][0]}' lists {len(features[0][1].keys)}",
                 "entry n of every list is the same utterance",
-            )  # fmt: skip
+            )
         features.append((name, source, False))
     if p.writing:
         return join_streams(features, [], all_that_fit(features), dtype, frame_mode=frame_mode)

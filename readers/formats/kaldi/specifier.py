@@ -92,9 +92,7 @@ def _refuse_pipe(text: str, where: str, name: str) -> DataError:
     else:
         once, instead = command_for_file(command.removesuffix("|"), name)
         hint = f"run it once yourself: {once}  Then write {instead} in its place"
-    return DataError(
-        f"{where}'{command}' is a shell command; commands in specifiers are not executed.", hint=hint
-    )  # fmt: skip
+    return DataError(f"{where}'{command}' is a shell command; commands in specifiers are not executed.", hint=hint)
 
 
 def parse_place(text: str, where: str = "", *, ranges: bool = False, name: str = "data") -> Place:
@@ -125,7 +123,7 @@ def parse_place(text: str, where: str = "", *, ranges: bool = False, name: str =
         raise DataError(
             f"{where}standard input cannot be read as a table, because tables are read more than once.",
             hint="write it to a file and name that",
-        )  # fmt: skip
+        )
     if found := _OFFSET.fullmatch(text):
         return Place(found[1], int(found[2]), False, rows, columns)
     return Place(text, 0, text.endswith(".gz"), rows, columns)
@@ -147,7 +145,7 @@ def _bounds(text: str, where: str) -> tuple[Bounds, Bounds]:
     if len(parts) > 2 or None in found:
         raise DataError(
             f"{where}'[{text}]' is not a range.", hint="write [first:last] or [first:last,first:last], rows first"
-        )  # fmt: skip
+        )
     both: list[Bounds] = [(int(m[1]), int(m[2])) if m and m[1] else None for m in found]
     backwards = next((b for b in both if b and b[0] > b[1]), None)
     if backwards:
@@ -165,16 +163,14 @@ def parse_read_specifier(text: str, where: str = "", name: str = "data") -> Read
     """
     found = _KINDS.fullmatch(text)
     if found is None:
-        raise DataError(
-            f"{where}'{shorten(text)}' is not a specifier of a table.", hint="write ark:FILE or scp:FILE"
-        )  # fmt: skip
+        raise DataError(f"{where}'{shorten(text)}' is not a specifier of a table.", hint="write ark:FILE or scp:FILE")
     options = [word for word in found[2].split(",") if word]
     unknown = next((word for word in options if word not in _READING), None)
     if unknown is not None:
         raise DataError(
             f"{where}unknown option '{unknown}' in the specifier '{text.strip()}'.",
             hint=f"options of reading are {', '.join(sorted(_READING))}",
-        )  # fmt: skip
+        )
     place = parse_place(found[3], where, name=name)
     return ReadSpecifier(text.strip(), found[1] == "scp", place, "p" in options)
 
@@ -189,21 +185,21 @@ def parse_write_specifier(text: str) -> WriteSpecifier:
     if found is None:
         raise DataError(
             f"'{text.strip()}' is not a specifier of a table to write.", hint="write ark:FILE or ark,scp:FILE,SCRIPT"
-        )  # fmt: skip
+        )
     options = [word for word in found[2].split(",") if word]
     unknown = next((word for word in options if word not in _WRITING), None)
     if unknown is not None:
         raise DataError(
             f"unknown option '{unknown}' in the specifier '{text.strip()}'.",
             hint=f"options of writing are {', '.join(sorted(_WRITING))}",
-        )  # fmt: skip
+        )
     names = [found[3].strip()]
     if "," in found[1]:
         names = [one.strip() for one in found[3].split(",")]
         if len(names) != 2:
             raise DataError(
                 f"'{text.strip()}' does not name an archive and a script file.", hint="write ark,scp:FILE,SCRIPT"
-            )  # fmt: skip
+            )
     for one in names:
         if one.startswith("|") or one.endswith("|"):
             raise _refuse_pipe(one, "", "data")
@@ -220,5 +216,5 @@ def parse_write_specifier(text: str) -> WriteSpecifier:
     if archive == "-":
         raise DataError(
             f"'{text.strip()}' has a script file for standard output, which has no offsets.", hint="name an archive"
-        )  # fmt: skip
+        )
     return WriteSpecifier(text.strip(), archive, script, as_text)

@@ -128,8 +128,15 @@ def room_for_labels(entries: Int64s, which: Int64s):
 
 @kernel
 def take_labels(
-    data: Bytes, places: Int64s, entries: Int64s, which: Int64s, out: Int32s, at: Int, lengths: Int64s, state: Int64s,
-):  # fmt: skip
+    data: Bytes,
+    places: Int64s,
+    entries: Int64s,
+    which: Int64s,
+    out: Int32s,
+    at: Int,
+    lengths: Int64s,
+    state: Int64s,
+):
     """The classes of the frames of these entries into out from `at` on; lengths[i]: frames of which[i].
 
     Each frame has to have one label of weight 1. entries: int64[U, 8], as `read_object` filled them in; places: where

@@ -222,8 +222,9 @@ def read_transform(path: str) -> Transform:
             continue
         step = _component(content)
         if steps and steps[-1].outputs != step.inputs:
-            raise content.error(f"{step.name} has {step.inputs} inputs, but {steps[-1].name} before it has "
-                                f"{steps[-1].outputs} outputs")  # fmt: skip
+            raise content.error(
+                f"{step.name} has {step.inputs} inputs, but {steps[-1].name} before it has {steps[-1].outputs} outputs"
+            )
         steps.append(step)
     if not token and content.data[content.at :].strip():
         raise content.error("a component such as <Splice> is expected", "is this an nnet1 file?")
@@ -313,7 +314,13 @@ def _softmax(x: np.ndarray) -> np.ndarray:
 
 
 _COMPONENTS: dict[str, Callable[[_Content, str, int, int], Step]] = {
-    "<splice>": _splice, "<addshift>": _shift, "<rescale>": _rescale, "<copy>": _copy,
-    "<lineartransform>": _linear, "<affinetransform>": _affine, "<sigmoid>": _elementwise(_sigmoid),
-    "<tanh>": _elementwise(np.tanh), "<softmax>": _elementwise(_softmax),
-}  # fmt: skip
+    "<splice>": _splice,
+    "<addshift>": _shift,
+    "<rescale>": _rescale,
+    "<copy>": _copy,
+    "<lineartransform>": _linear,
+    "<affinetransform>": _affine,
+    "<sigmoid>": _elementwise(_sigmoid),
+    "<tanh>": _elementwise(np.tanh),
+    "<softmax>": _elementwise(_softmax),
+}

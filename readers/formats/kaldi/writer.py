@@ -36,9 +36,7 @@ def key_of(line: str) -> str:
 class Output:
     """What one node is written to: an archive of all utterances, or a file for each."""
 
-    def __init__(
-        self, name: str, p: KaldiOutputParameters, dtype: np.dtype, overflow: float | None, targets: Targets
-    ):  # fmt: skip
+    def __init__(self, name: str, p: KaldiOutputParameters, dtype: np.dtype, overflow: float | None, targets: Targets):
         self.name, self.dim, self.dtype, self._overflow, self._targets = name, p.dim, dtype, overflow, targets
         self._parameters = p
         self._above = 0
@@ -125,8 +123,9 @@ class KaldiWriter:
                 if other != output.name:
                     raise DataError(
                         f"The nodes '{other}' and '{output.name}' would be written to the same archive, "
-                        f"{output.spec.archive}.", hint="name an archive for each",
-                    )  # fmt: skip
+                        f"{output.spec.archive}.",
+                        hint="name an archive for each",
+                    )
 
     def spare(self, paths: Iterable[str]) -> None:
         """These files are read; none of them is written over."""
@@ -143,9 +142,10 @@ class KaldiWriter:
             if self._written >= len(output.fields):
                 raise DataError(
                     f"index for output scp file out of range: {output.list} lists {len(output.fields)} utterances, but "
-                    "there are more.", path=output.list,
+                    "there are more.",
+                    path=output.list,
                     hint="list the utterances of the reader in the same order",
-                )  # fmt: skip
+                )
             if output.name.lower() not in values:
                 raise DataError(f"There are no values of the node '{output.name}'.")
             output.write(self._written, values[output.name.lower()])
@@ -183,13 +183,17 @@ def create_kaldi_writer(section: ConfigParameters, precision: str) -> KaldiWrite
     wanted = [str(name) for name in p.nodes] or [output.name for output in outputs.values()]
     if not wanted:
         raise section.error(
-            "outputNodeNames", "there is no node to write", "add outputNodeNames and a section for each",
+            "outputNodeNames",
+            "there is no node to write",
+            "add outputNodeNames and a section for each",
             "MissingParameter",
-        )  # fmt: skip
+        )
     missing = next((name for name in wanted if name.lower() not in outputs), None)
     if missing is not None:
         raise section.error(
-            "", f"the writer has no section for the node '{missing}'", f"add {missing}=[dim=... ; scpFile=...]",
+            "",
+            f"the writer has no section for the node '{missing}'",
+            f"add {missing}=[dim=... ; scpFile=...]",
             "MissingParameter",
-        )  # fmt: skip
+        )
     return KaldiWriter([outputs[name.lower()] for name in wanted], targets)

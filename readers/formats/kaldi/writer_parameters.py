@@ -30,13 +30,20 @@ class KaldiOutputParameters(Declared):
 
     dim = Parameter("dim", COUNT, own=True, help="Values per frame: the size of the node.")
     file = Parameter(
-        "file", PATH, default=None, own=True, aliases=("scpFile",),
+        "file",
+        PATH,
+        default=None,
+        own=True,
+        aliases=("scpFile",),
         help="List of utterances in the order of the reader: their names, or files to be written.",
-    )  # fmt: skip
+    )
     archive = Parameter(
-        "Kaldicmd", TEXT, default=None, own=True,
+        "Kaldicmd",
+        TEXT,
+        default=None,
+        own=True,
         help="Where all utterances go: ark:FILE, ark,t:FILE, ark,scp:FILE,SCRIPT, ark:- for standard output.",
-    )  # fmt: skip
+    )
     kind = Parameter("type", choice("Real", ignore_case=True), default="Real", own=True, help="Kind of values.")
 
     def check_together(self) -> None:

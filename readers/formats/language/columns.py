@@ -34,9 +34,18 @@ class LUSequenceSource(SentenceSource):
     kind = "LUSequenceReader"
 
     def __init__(
-        self, corpus: ColumnCorpus, features: StreamInformation, labels: StreamInformation, offsets: list[int],
-        table: np.ndarray | None, *, slots: int, equal: bool, shuffles: bool, prefetch: bool = True,
-    ):  # fmt: skip
+        self,
+        corpus: ColumnCorpus,
+        features: StreamInformation,
+        labels: StreamInformation,
+        offsets: list[int],
+        table: np.ndarray | None,
+        *,
+        slots: int,
+        equal: bool,
+        shuffles: bool,
+        prefetch: bool = True,
+    ):
         self.corpus: ColumnCorpus
         self._features, self._labels, self._table = features, labels, table
         self._offsets, self._slots, self._equal = np.array(offsets), max(slots, 1), equal
@@ -102,9 +111,15 @@ class LUSequenceSource(SentenceSource):
         block, table, features = pieces.block, pieces.table, self._features
         assert block.words is not None
         columns, row_bounds, before, labels = k.lay_bags(
-            table, pieces.which, block.bounds, block.inputs, block.outputs, block.words, self._offsets,
+            table,
+            pieces.which,
+            block.bounds,
+            block.inputs,
+            block.outputs,
+            block.words,
+            self._offsets,
             features.dim // len(self._offsets),
-        )  # fmt: skip
+        )
         streams = {features.name: pieces.split_sparse(columns, row_bounds, before, features)}
         if self._table is None:
             tags: tuple[np.ndarray, np.ndarray, np.ndarray] = k.single_entries(table, labels)
@@ -171,13 +186,18 @@ def create_source(section: ConfigParameters, precision: str) -> LUSequenceSource
         corpus,
         StreamInformation(name, (len(vocabulary) * len(offsets),), True, dtype),
         StreamInformation(outside, (4 if table is not None else len(tags),), table is None, dtype),
-        offsets, table, slots=slots_of(p), equal=p.equal_length, prefetch=p.prefetch,
+        offsets,
+        table,
+        slots=slots_of(p),
+        equal=p.equal_length,
+        prefetch=p.prefetch,
         shuffles=p.randomize,
-    )  # fmt: skip
+    )
     source.repeats = p.multi_pass
     source.class_names = {
-        inside: lambda: _given_names(vocabulary, given_words), outside: lambda: _given_names(tags, given_tags)
-    }  # fmt: skip
+        inside: lambda: _given_names(vocabulary, given_words),
+        outside: lambda: _given_names(tags, given_tags),
+    }
     if len(offsets) == 1:
         source.class_names[name] = source.class_names[inside]
     block = corpus.block()

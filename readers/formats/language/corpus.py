@@ -193,9 +193,19 @@ class LineCorpus(Corpus):
         state[k.LINE] = begin.line
         limit = self._tokens - sum(len(part.inputs) for part in parts)
         code = k.scan_sentences(
-            text, len(text), limit, self.words.table, self.labels.table, self._numbers, self._end_symbol,
-            self.words is self.labels, inputs, outputs, bounds, state,
-        )  # fmt: skip
+            text,
+            len(text),
+            limit,
+            self.words.table,
+            self.labels.table,
+            self._numbers,
+            self._end_symbol,
+            self.words is self.labels,
+            inputs,
+            outputs,
+            bounds,
+            state,
+        )
         if code != k.DONE:
             raise self._unknown(text, state, code == k.UNKNOWN_OUTPUT)
         n, count = int(state[k.TOKENS]), int(state[k.SENTENCES])

@@ -22,9 +22,17 @@ GAP = -1
 
 @brief
 def plan_pieces(
-    bounds: Int64s, members: Int64s, starts: Int64s, group: Int, step: Int, unlabelled: Int, most_steps: Int,
-    slots: Int, most: Int, cells: Int,
-):  # fmt: skip
+    bounds: Int64s,
+    members: Int64s,
+    starts: Int64s,
+    group: Int,
+    step: Int,
+    unlabelled: Int,
+    most_steps: Int,
+    slots: Int,
+    most: Int,
+    cells: Int,
+):
     """The next pieces, int64[M+1, 9]: from step `step` of a group on, `most_steps` steps at most, or the group's rest.
 
     unlabelled: tokens at the end of a sentence that are no step. slots: of each piece, 0: as many as it has sentences.
@@ -106,9 +114,15 @@ def lay_words(table: Int64s, which: Int64s, bounds: Int64s, inputs: Int32s, outp
 
 @kernel
 def lay_bags(
-    table: Int64s, which: Int64s, bounds: Int64s, inputs: Int32s, outputs: Int32s, words: Int64s, offsets: Int64s,
+    table: Int64s,
+    which: Int64s,
+    bounds: Int64s,
+    inputs: Int32s,
+    outputs: Int32s,
+    words: Int64s,
+    offsets: Int64s,
     vocabulary: Int,
-):  # fmt: skip
+):
     """A bag of words a cell: those of the tokens `offsets` away, outside of the sentence of its first or last token.
 
     Token i has the words inputs[words[i]:words[i+1]]; those of offset number k are numbered from k * vocabulary on.

@@ -38,9 +38,11 @@ class SequenceReaderParameters(NoCacheParameters):
     word_classes = Parameter("wordclass", PATH, default="", help="Lines `number count word class`.")
     unk = Parameter("unk", TEXT, default="<unk>", help="The word that stands for words that are not listed.")
     slots = Parameter(
-        "nbruttsineachrecurrentiter", COUNT, default="1",
+        "nbruttsineachrecurrentiter",
+        COUNT,
+        default="1",
         help="Sentences side by side, at most; 0: as many as minibatchSize words hold.",
-    )  # fmt: skip
+    )
     block = Parameter("cacheBlockSize", COUNT, default="50000", help="Words of sentences that are shuffled together.")
     randomize = Parameter(
         "randomize", RANDOMIZE, default="auto", help="none: the order of the file, but not in training."
@@ -49,16 +51,20 @@ class SequenceReaderParameters(NoCacheParameters):
         "shuffle", BOOLEAN, default=None, help="Whether to shuffle; wins over randomize, in training too."
     )
     mode = Parameter(
-        "mode", choice("class", "softmax", "nce", ignore_case=True), default="class",
+        "mode",
+        choice("class", "softmax", "nce", ignore_case=True),
+        default="class",
         help="What a label is: word and class, the word, or the word and noise words.",
-    )  # fmt: skip
+    )
     noise = Parameter("noise_number", SIZE, default="0", help="mode=nce: noise words for every word.")
     trace_level = Parameter("traceLevel", INTEGER, default="0", help="1: tells what was read.")
     prefetch = Parameter("prefetch", BOOLEAN, default="true", help="Read ahead on a background thread.")
     action = Parameter(
-        "action", array(TEXT), default="()",
+        "action",
+        array(TEXT),
+        default="()",
         help="That of the command: a training always shuffles, `write` reads one sentence after the other.",
-    )  # fmt: skip
+    )
 
     def check_together(self) -> None:
         """Errors in what does not go together."""
@@ -91,9 +97,11 @@ class SequenceLabelParameters(NoCacheParameters):
     """A section of labels: the words, or what they are labelled with."""
 
     label_type = Parameter(
-        "labelType", choice("category", "nextWord", "none", ignore_case=True), default="category",
+        "labelType",
+        choice("category", "nextWord", "none", ignore_case=True),
+        default="category",
         help="category: words by a list of their own; nextWord: by the list of the input; none: no labels.",
-    )  # fmt: skip
+    )
     dim = Parameter("dim", COUNT, default=None, own=True, ignored="labelDim and the lists count.")
     label_dim = Parameter("labelDim", COUNT, default="0", help="Size of the vocabulary; 0: that of the list.")
     mapping = Parameter("labelMappingFile", PATH, default=None, help="A word a line; without the file, wordclass.")
@@ -201,9 +209,12 @@ class LULabelParameters(NoCacheParameters):
     label_dim = Parameter("labelDim", COUNT, default="0", ignored="the length of the list counts.")
     mapping = Parameter("labelMappingFile", PATH, default=None, ignored="token counts.")
     mode = Parameter(
-        "mode", choice("plain", "class", ignore_case=True), default="plain", own=True,
+        "mode",
+        choice("plain", "class", ignore_case=True),
+        default="plain",
+        own=True,
         help="class: the list has lines `word class`, a label is word, class, first and last + 1 word of the class.",
-    )  # fmt: skip
+    )
     begin = Parameter("beginSequence", TEXT, default="", ignored="the corpus holds the symbol itself.")
     end = Parameter("endSequence", TEXT, default="", help="A line with this word, or label, ends a sentence.")
     use_map = Parameter("useWordMap", BOOLEAN, default="false", help="Replace words as wordmap says.")

@@ -107,9 +107,15 @@ class SequenceSource(SentenceSource):
     """Groups of sentences of equal length; with `slots`, a sentence longer than a minibatch goes on in the next."""
 
     def __init__(
-        self, corpus: LineCorpus, features: StreamInformation, labels: tuple[str, LabelMaker] | None, slots: int,
-        *, shuffles: bool, prefetch: bool = True,
-    ):  # fmt: skip
+        self,
+        corpus: LineCorpus,
+        features: StreamInformation,
+        labels: tuple[str, LabelMaker] | None,
+        slots: int,
+        *,
+        shuffles: bool,
+        prefetch: bool = True,
+    ):
         self._features, self._labels, self._slots = features, labels, slots
         self.unlabelled = int(bool(labels))
         streams = [features]
@@ -159,9 +165,17 @@ class SequenceSource(SentenceSource):
         from . import lay_kernels as k
 
         return k.plan_pieces(
-            block.bounds, groups.members, groups.starts, at.group, at.step, self.unlabelled,
-            at.minibatch_size if self._slots else 2**62, self._slots if self.truncates else 0, most, cells,
-        )  # fmt: skip
+            block.bounds,
+            groups.members,
+            groups.starts,
+            at.group,
+            at.step,
+            self.unlabelled,
+            at.minibatch_size if self._slots else 2**62,
+            self._slots if self.truncates else 0,
+            most,
+            cells,
+        )
 
     def counts(self, table: np.ndarray) -> np.ndarray:
         """Words."""
@@ -219,14 +233,21 @@ def create_sequence_reader(section: ConfigParameters, precision: str) -> Reader:
         raise p.error("file", f"the corpus {corpus_path} does not exist", kind="CannotRead")
     same = outputs is vocabulary or outputs.words == vocabulary.words
     corpus = LineCorpus(
-        corpus_path, vocabulary, vocabulary if same else outputs,
-        str(words.end).encode() if kind == "nextWord" else b"", p.block,
-    )  # fmt: skip
+        corpus_path,
+        vocabulary,
+        vocabulary if same else outputs,
+        str(words.end).encode() if kind == "nextWord" else b"",
+        p.block,
+    )
     maker = None if kind == "none" else (outside, LabelMaker(mode, dtype, classes, features.noise))
     source = SequenceSource(
-        corpus, StreamInformation(name, (dim,), True, dtype), maker, slots_of(p), shuffles=_shuffles(p),
+        corpus,
+        StreamInformation(name, (dim,), True, dtype),
+        maker,
+        slots_of(p),
+        shuffles=_shuffles(p),
         prefetch=p.prefetch,
-    )  # fmt: skip
+    )
     source.class_names = {name: vocabulary.names, inside: vocabulary.names}
     if kind != "none":
         source.class_names[outside] = outputs.names

@@ -48,9 +48,19 @@ def _is_any_case(text: Bytes, begin: Int, end: Int, symbol: Bytes):
 
 @kernel
 def scan_sentences(
-    text: Bytes, size: Int, limit: Int, table_in: tuple[Bytes, Int64s, Int64s], table_out: tuple[Bytes, Int64s, Int64s],
-    unknown: Int64s, end_symbol: Bytes, same: bool, inputs: Int32s, outputs: Int32s, bounds: Int64s, state: Int64s,
-):  # fmt: skip
+    text: Bytes,
+    size: Int,
+    limit: Int,
+    table_in: tuple[Bytes, Int64s, Int64s],
+    table_out: tuple[Bytes, Int64s, Int64s],
+    unknown: Int64s,
+    end_symbol: Bytes,
+    same: bool,
+    inputs: Int32s,
+    outputs: Int32s,
+    bounds: Int64s,
+    state: Int64s,
+):
     """Sentences, one a line, from text[state[POSITION]:size], until there are `limit` tokens.
 
     table_in, table_out: (names, starts, table) of a vocabulary; same: both are the same, but for the end symbol in any

@@ -109,9 +109,11 @@ def load_mapping(p: Declared, name: str = "labelMappingFile") -> list[bytes]:
     for line, word in numbered(path, lines, "label mapping file"):
         if not word:
             raise DataError(
-                f"Line {line} of the label mapping file {path} is empty.", path=path, line=line,
+                f"Line {line} of the label mapping file {path} is empty.",
+                path=path,
+                line=line,
                 hint="the number of a word is that of its line, so no line may be empty",
-            )  # fmt: skip
+            )
         words.append(word)
     return words
 
@@ -147,8 +149,10 @@ def load_tokens(p: Declared, with_classes: bool) -> WordClasses:
             if len(fields) != 2 or not _is_number(fields[1]):
                 raise DataError(
                     f"Line {line} of the list of words {path} is not `word class`: '{show(lines[line - 1])}'.",
-                    path=path, line=line, hint="mode=class needs a word and the number of its class in every line",
-                )  # fmt: skip
+                    path=path,
+                    line=line,
+                    hint="mode=class needs a word and the number of its class in every line",
+                )
             classes[line - 1] = int(fields[1])
     _check_order(path, classes, "list of words")
     return WordClasses(words, np.ones(len(words)), classes)
@@ -214,8 +218,10 @@ def _check_order(path: str, classes: np.ndarray, what: str) -> None:
         raise DataError(
             f"The classes in the {what} {path} go down: word {number} has class {classes[number]}, the one before it "
             f"{classes[number - 1]}.",
-            path=path, line=number + 1, hint="sort the words by their classes",
-        )  # fmt: skip
+            path=path,
+            line=number + 1,
+            hint="sort the words by their classes",
+        )
 
 
 def load_word_map(p: Declared) -> dict[bytes, tuple[bytes, int]]:
@@ -228,8 +234,10 @@ def load_word_map(p: Declared) -> dict[bytes, tuple[bytes, int]]:
             raise DataError(
                 f"Line {line} of the word map {path} has {len(fields)} column{'s'[: len(fields) != 1]}, not two: "
                 f"'{show(text)}'.",
-                path=path, line=line, hint="each line is a word and the word that replaces it",
-            )  # fmt: skip
+                path=path,
+                line=line,
+                hint="each line is a word and the word that replaces it",
+            )
         found[fields[0]] = fields[1], line
     return found
 

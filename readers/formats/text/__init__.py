@@ -5,16 +5,24 @@ from cntk_config.entry import Entry
 _OPTIONS = "readers.formats.text.options"
 ENTRIES = (
     Entry(
-        "reader", ("CNTKTextFormatReader",), factory=f"{_OPTIONS}:create_text_reader",
-        parameters=f"{_OPTIONS}:TextReaderParameters", traits=frozenset({"varying slots"}),
+        "reader",
+        ("CNTKTextFormatReader",),
+        factory=f"{_OPTIONS}:create_text_reader",
+        parameters=f"{_OPTIONS}:TextReaderParameters",
+        traits=frozenset({"varying slots"}),
         example="reader = [ file = train.ctf ; input = [ features = [ dim = 2 ; format = dense ] ] ]",
     ),
     Entry(
-        "section", ("stream",), parameters=f"{_OPTIONS}:StreamParameters", within=("CNTKTextFormatReader",),
+        "section",
+        ("stream",),
+        parameters=f"{_OPTIONS}:StreamParameters",
+        within=("CNTKTextFormatReader",),
         example="features = [ dim = 784 ; format = dense ; alias = f ]",
     ),
     Entry(
-        "deserializer", ("CNTKTextFormatDeserializer",), factory=f"{_OPTIONS}:create_deserializer",
+        "deserializer",
+        ("CNTKTextFormatDeserializer",),
+        factory=f"{_OPTIONS}:create_deserializer",
         parameters=f"{_OPTIONS}:TextFormatParameters",
     ),
-)  # fmt: skip
+)

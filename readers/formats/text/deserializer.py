@@ -53,9 +53,14 @@ class TextFormatDeserializer:
         self._names = StreamNames(self.formats)
         main = next((f.alias for f in self.formats if f.defines_mb_size), "")
         self.index = build_index(
-            path, skip_sequence_ids=skip_sequence_ids, main=main, chunk_size=chunk_size, corpus=corpus,
-            cache=cache_index, threads=threads,
-        )  # fmt: skip
+            path,
+            skip_sequence_ids=skip_sequence_ids,
+            main=main,
+            chunk_size=chunk_size,
+            corpus=corpus,
+            cache=cache_index,
+            threads=threads,
+        )
         self.table = self.index.table
         last = self.table.first[1:] - 1
         spans = self.index.offsets[last] + self.index.sizes[last] - self.index.offsets[self.table.first[:-1]]
@@ -78,8 +83,9 @@ class TextFormatDeserializer:
         if (repeated := self.index.repeated()) is not None:
             log.warning(
                 "Sequence id %s occurs again after other ids; its lines are read as several sequences (file %s).",
-                repeated, self.path,
-            )  # fmt: skip
+                repeated,
+                self.path,
+            )
 
     @property
     def files(self) -> list[str]:
@@ -112,9 +118,12 @@ class TextFormatDeserializer:
         return self._load((begins, ends, places[:-1]), where, where + sizes, sequences)
 
     def _load(
-        self, runs: tuple[np.ndarray, np.ndarray, np.ndarray], begins: np.ndarray, ends: np.ndarray,
+        self,
+        runs: tuple[np.ndarray, np.ndarray, np.ndarray],
+        begins: np.ndarray,
+        ends: np.ndarray,
         sequences: np.ndarray | slice,
-    ) -> Chunk:  # fmt: skip
+    ) -> Chunk:
         """Read pieces of the file and parse the sequences which then begin and end at these places of the buffer.
 
         runs: first byte of each piece, the byte after its last one, its place in the buffer, int64[r] each.
@@ -137,9 +146,7 @@ class TextFormatDeserializer:
             parsed = parse(*given)
         return self._loaded(parsed, buffer, begins, sequences)
 
-    def _loaded(
-        self, parsed: Parsed, buffer: np.ndarray, begins: np.ndarray, sequences: np.ndarray | slice
-    ) -> Chunk:  # fmt: skip
+    def _loaded(self, parsed: Parsed, buffer: np.ndarray, begins: np.ndarray, sequences: np.ndarray | slice) -> Chunk:
         """What was read, after telling what is to be told of it."""
         if len(parsed.events):
             self._report(parsed, buffer, begins, _numbers(sequences))

@@ -55,9 +55,17 @@ class TextIndex:
 
 
 def build_index(
-    path: str, *, skip_sequence_ids: bool = False, main: str = "", chunk_size: int = 32 << 20, block: int = BLOCK,
-    corpus: Corpus = NUMERIC, cache: bool = False, threads: int = 1, piece: int = PIECE,
-) -> TextIndex:  # fmt: skip
+    path: str,
+    *,
+    skip_sequence_ids: bool = False,
+    main: str = "",
+    chunk_size: int = 32 << 20,
+    block: int = BLOCK,
+    corpus: Corpus = NUMERIC,
+    cache: bool = False,
+    threads: int = 1,
+    piece: int = PIECE,
+) -> TextIndex:
     """Read the whole file once. main: alias of the input whose samples define the length of a sequence.
 
     cache: use an index kept beside the file, or keep this one; threads: read that many pieces of the file at once.
@@ -102,8 +110,10 @@ def _build(
         if named and by_line:
             raise DataError(
                 f"The sequences of {path} have no keys, but here keys are texts: useNumericSequenceKeys=false says so, "
-                "or they are names of utterances.", path=path, hint="write a key before the first '|' of each sequence",
-            )  # fmt: skip
+                "or they are names of utterances.",
+                path=path,
+                hint="write a key before the first '|' of each sequence",
+            )
         mode = codes.LINES if by_line else codes.NAMES if named else codes.NUMBERS
         size = file.seek(0, 2)
         if (text := _little_text(file, begin, size)) is not None:
@@ -232,10 +242,11 @@ def _bad_key(path: str, code: int, place: int, line: int, named: bool) -> DataEr
     else:
         what = f"Expected a sequence {'key' if named else 'id'} at the offset {place}, none was found"
     hint = (
-        "a key stands at the very start of a line and ends at the first blank" if named
+        "a key stands at the very start of a line and ends at the first blank"
+        if named
         else "a sequence id is a number below 2^64 at the very start of a line; "
         "skipSequenceIds=true makes every line a sequence"
-    )  # fmt: skip
+    )
     with open_input(path) as file:
         first = file.readline(1 << 16)
     if first.startswith(_COMPRESSED):

@@ -62,9 +62,10 @@ class StreamParameters(Declared):
             kind = DeserializerParameters.type.read(one)
             if kind.lower() != "cast":  # that every stream has anyway
                 raise kind.error(
-                    "BadValue", f"the transform '{kind}' changes pictures; data of text files are given as they stand",
+                    "BadValue",
+                    f"the transform '{kind}' changes pictures; data of text files are given as they stand",
                     "leave transforms out, or read pictures with ImageDeserializer",
-                )  # fmt: skip
+                )
 
 
 class TextFormatParameters(Declared):
@@ -107,9 +108,10 @@ class TextFormatParameters(Declared):
         where = "alias" if stream.alias is not None else "dim"
         if not alias or not all(32 < ord(c) < 127 and c != "|" for c in alias) or alias.startswith("#"):
             raise stream.error(
-                where, f"'{alias}' cannot be the name of an input in the file",
+                where,
+                f"'{alias}' cannot be the name of an input in the file",
                 "a name is printable ASCII without blanks and '|' and does not begin with '#'",
-            )  # fmt: skip
+            )
         double = next((f for f in before if f.alias == alias), None)
         if double is not None:
             raise stream.error(

@@ -45,10 +45,18 @@ class Parsed:
 
 
 def parse(
-    buffer: np.ndarray, begins: np.ndarray, ends: np.ndarray, nominal: np.ndarray,
-    formats: Sequence[StreamFormat], names: StreamNames, dtype: np.dtype, budget: int,
-    named: bool = False, end_of_file: int = -1, runs: Runs = NO_RUNS,
-) -> Parsed:  # fmt: skip
+    buffer: np.ndarray,
+    begins: np.ndarray,
+    ends: np.ndarray,
+    nominal: np.ndarray,
+    formats: Sequence[StreamFormat],
+    names: StreamNames,
+    dtype: np.dtype,
+    budget: int,
+    named: bool = False,
+    end_of_file: int = -1,
+    runs: Runs = NO_RUNS,
+) -> Parsed:
     """Parse sequences buffer[begins[k]:ends[k]]; buffer uint8 ends in LF, PADDING times. runs: what has to be read into
     it before.
 

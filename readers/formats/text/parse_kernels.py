@@ -35,7 +35,7 @@ from .events import (
     UNKNOWN,
     VALUE,
     VALUES_FULL,
-)  # fmt: skip
+)
 
 # Elements of the state array, int64.
 SEQUENCE, VALUES, EVENTS, ERRORS, SLOWS, QUIET = 0, 1, 2, 3, 4, 5

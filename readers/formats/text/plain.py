@@ -115,9 +115,16 @@ def _hash(name: bytes) -> int:
 
 
 def parse(
-    buffer: np.ndarray, begins: np.ndarray, ends: np.ndarray, nominal: np.ndarray, formats: Sequence[StreamFormat],
-    dtype: np.dtype, budget: int, named: bool = False, end_of_file: int = -1,
-) -> Parsed | None:  # fmt: skip
+    buffer: np.ndarray,
+    begins: np.ndarray,
+    ends: np.ndarray,
+    nominal: np.ndarray,
+    formats: Sequence[StreamFormat],
+    dtype: np.dtype,
+    budget: int,
+    named: bool = False,
+    end_of_file: int = -1,
+) -> Parsed | None:
     """What `parse.parse` gives of sequences buffer[begins[k]:ends[k]].
 
     None: a sequence does not lie in the buffer, or so much is odd that the kernels are quicker.
@@ -153,10 +160,12 @@ def parse(
             one.bounds.append(len(one.counts))
     data = {one.form.name: one.data(dtype) for one in streams}
     used = sum(
-        one.values.nbytes + one.sequences.nbytes + one.starts.nbytes
+        one.values.nbytes
+        + one.sequences.nbytes
+        + one.starts.nbytes
         + (0 if one.indices is None or one.counts is None else one.indices.nbytes + one.counts.nbytes)
         for one in data.values()
-    )  # fmt: skip
+    )
     events = lines.found()
     return Parsed(Chunk(data, used, damaged=damaged_sequences(events, len(begins))), DONE, events)
 

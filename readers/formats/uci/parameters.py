@@ -31,9 +31,11 @@ class UCIReaderParameters(Declared):
 
     file = Parameter("file", PATH, default=None, help="The data file. The section of the features may have it, too.")
     randomize = Parameter(
-        "randomize", Type("auto | none | size", _block), default="auto",
+        "randomize",
+        Type("auto | none | size", _block),
+        default="auto",
         help="Records shuffled among each other: auto, all of an epoch; none; or a number.",
-    )  # fmt: skip
+    )
     minibatch_mode = MINIBATCH_MODE
     delimiter = Parameter("customDelimiter", TEXT, default="", help="A character between fields, besides blanks.")
     decimal_point = Parameter("customDecimalPoint", TEXT, default="", help="A character instead of the decimal point.")
@@ -77,8 +79,9 @@ class UCIReaderParameters(Declared):
             raise labels.error(
                 "start",
                 f"fields {labels.start} to {labels.start + label_dim - 1} are labels, but {first} to {first + dim - 1} "
-                "are features", "the two must not overlap",
-            )  # fmt: skip
+                "are features",
+                "the two must not overlap",
+            )
         return Columns(
             name, first, dim, sections.labels[0], labels.label_type, labels.start, label_dim, delimiter, point
         )
@@ -162,9 +165,11 @@ class LabelParameters(Declared):
 
     file = Parameter("file", PATH, default=None, help="The data file, the same as that of the features.")
     label_type = Parameter(
-        "labelType", choice("category", "regression", "none", ignore_case=True), default="category",
+        "labelType",
+        choice("category", "regression", "none", ignore_case=True),
+        default="category",
         help="Names of classes, numbers, or nothing to be read.",
-    )  # fmt: skip
+    )
     dim = Parameter("dim", COUNT, default=None, own=True, help="Fields of labels; 1 if absent.")
     start = Parameter("start", SIZE, default="0", own=True, help="Field of the first one, counted from 0.")
     label_dim = Parameter("labelDim", COUNT, default="0", help="Classes; at least those of the label mapping file.")

@@ -51,9 +51,14 @@ def find_records(text: bytes, at: int, translation: bytes | None) -> tuple[np.nd
 
 
 def parse(
-    text: bytes, columns: Columns, translation: bytes | None, labels: LabelMap, may_add: bool, dtype: np.dtype,
+    text: bytes,
+    columns: Columns,
+    translation: bytes | None,
+    labels: LabelMap,
+    may_add: bool,
+    dtype: np.dtype,
     records: int,
-) -> tuple[np.ndarray, np.ndarray] | Trouble | None:  # fmt: skip
+) -> tuple[np.ndarray, np.ndarray] | Trouble | None:
     """Features (flat), and labels: ids, targets (flat) or nothing, of so many records; None: not with such columns."""
     c = columns
     left, right = c.first_label, c.first_label + c.label_dim

@@ -43,9 +43,10 @@ class UCIReader(Reader):
                 if not exists(s.path):
                     raise DataError(
                         f"The cache {', '.join(self._cache.paths)} cannot be used, and {s.path}, from which it was "
-                        f"made, is not there: {problem}", path=self._cache.paths[0],
+                        f"made, is not there: {problem}",
+                        path=self._cache.paths[0],
                         hint="restore the text; readerType=BinaryReader reads the records of files that are whole",
-                    ) from None  # fmt: skip
+                    ) from None
                 log.warning("Rebuilding the cache of %s: %s", s.path, problem)
         self._text = s.text()
         self._labels = self._text.labels.mapping()

@@ -36,8 +36,10 @@ class UCISettings:
             if rest:
                 log.warning(
                     "UCIFastReader has one section of %s, '%s', the first in alphabetical order; not read: '%s'.",
-                    kind, names[0], "', '".join(rest),
-                )  # fmt: skip
+                    kind,
+                    names[0],
+                    "', '".join(rest),
+                )
         self.block, self.full = self.reader.randomize, self.reader.minibatch_mode == "full"
 
     @property

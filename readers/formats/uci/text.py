@@ -34,9 +34,16 @@ class UCIText:
     """
 
     def __init__(
-        self, path: str, columns: Columns, dtype: np.dtype | type, labels: LabelMap | None = None,
-        *, classes: int = 0, may_add: bool = False, chunk_size: int = CHUNK,
-    ):  # fmt: skip
+        self,
+        path: str,
+        columns: Columns,
+        dtype: np.dtype | type,
+        labels: LabelMap | None = None,
+        *,
+        classes: int = 0,
+        may_add: bool = False,
+        chunk_size: int = CHUNK,
+    ):
         self.path, self.columns, self.dtype = path, columns, np.dtype(dtype)
         self.labels, self.classes, self.may_add = labels or LabelMap(), classes, may_add
         self._translation = columns.translation()

@@ -119,10 +119,16 @@ def test_a_link_can_be_replaced(tmp_path: Path, victim: Path) -> None:
 
 
 NAMES = {
-    "a\0b": "NUL character", "\ud800": "a character that no file name can have", "x" * 300: "File name too long",
-    "": "name is missing|folder of that name", ".": "folder of that name", "folder": "folder of that name",
-    "file/x": "Not a directory", "/dev/null": "a device, not a regular file", "x/" * 3000: "too long",
-}  # fmt: skip
+    "a\0b": "NUL character",
+    "\ud800": "a character that no file name can have",
+    "x" * 300: "File name too long",
+    "": "name is missing|folder of that name",
+    ".": "folder of that name",
+    "folder": "folder of that name",
+    "file/x": "Not a directory",
+    "/dev/null": "a device, not a regular file",
+    "x/" * 3000: "too long",
+}
 
 
 @pytest.mark.parametrize("name", NAMES, ids=lambda name: repr(name)[:12])

@@ -84,8 +84,11 @@ def test_resume_and_finished(run, tmp_path: Path) -> None:
 
 
 def test_validation_uses_the_labels_as_they_are(run, tmp_path: Path) -> None:
-    got = run("command=train:adapt", "adapt=[cvReader=[readerType=CNTKTextFormatReader;file=data.ctf;randomize=none;"
-              "input=[x=[dim=2;format=dense];y=[dim=3;format=dense]]]]")  # fmt: skip
+    got = run(
+        "command=train:adapt",
+        "adapt=[cvReader=[readerType=CNTKTextFormatReader;file=data.ctf;randomize=none;"
+        "input=[x=[dim=2;format=dense];y=[dim=3;format=dense]]]]",
+    )
     assert got.code == 0, got.err
     value = actions.criterion(actions.model(tmp_path / "run/a"))
     assert f"Finished Epoch[ 2 of 2]: [Validate] ce = {value:.8f} * 40" in got.err

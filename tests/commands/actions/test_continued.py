@@ -168,9 +168,13 @@ def test_changes_between_epochs(cntkpy) -> None:
 @pytest.mark.usefixtures("trained")
 def test_the_same_in_other_words_is_no_change(cntkpy) -> None:
     for word in (
-        "rate=.30", "train/SGD/learningRatesPerMB=0.3:0.3", "train/SGD/momentumPerMB=0.9*9", "train/SGD/traceLevel=1",
-        "train/SGD/gradUpdateType=none", "train/reader/input/features/format=dense",
-    ):  # fmt: skip
+        "rate=.30",
+        "train/SGD/learningRatesPerMB=0.3:0.3",
+        "train/SGD/momentumPerMB=0.9*9",
+        "train/SGD/traceLevel=1",
+        "train/SGD/gradUpdateType=none",
+        "train/reader/input/features/format=dense",
+    ):
         assert warnings(cntkpy("configFile=main.cntk", word).err) == [], word
 
 

@@ -75,14 +75,20 @@ def test_the_size_of_a_minibatch_has_no_effect(cntkpy) -> None:
     ("words", "text", "message"),
     [
         ((), config("; labelDim = 3"), "labelMappingFile"),
-        ((), config("; labelMappingFile = x").replace("labels =", "").replace("[ dim = 1", "x = [ a = 1")
-         .replace("labelMappingFile", "l"), "no section of labels"),
+        (
+            (),
+            config("; labelMappingFile = x")
+            .replace("labels =", "")
+            .replace("[ dim = 1", "x = [ a = 1")
+            .replace("labelMappingFile", "l"),
+            "no section of labels",
+        ),
         (("map=[section=trian]",), config(), "trian"),
         ((), config().replace('"data.txt"', '"none.txt"'), "cannot be opened"),
         ((), config().replace("dim = 2", "dim = 3"), "at least 4 are needed"),
         (("train=[reader=[readerType=BinaryReader]]",), config(), "makes no label mapping files"),
     ],
-)  # fmt: skip
+)
 def test_errors(cntkpy, tmp_path: Path, words: tuple[str, ...], text: str, message: str) -> None:
     got = cntkpy("configFile=m.cntk", *words, files={"m.cntk": text, "data.txt": DATA})
     assert got.code != 0

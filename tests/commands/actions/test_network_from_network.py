@@ -156,12 +156,15 @@ def test_check_tells_a_missing_model_as_a_hint(run) -> None:
     ("change", "message", "code"),
     [
         (("Softmax (old.z", "Softmax (old.zz"), "unknown identifier 'zz': a network has no such member", "CK051"),
-        (("Edit (old, None, p)", "Edit (old, (n => if n.name == 'x' then Input {5} else n), p)"),
-         "'t' of 'W' [3 x 2]", "CK053"),
+        (
+            ("Edit (old, None, p)", "Edit (old, (n => if n.name == 'x' then Input {5} else n), p)"),
+            "'t' of 'W' [3 x 2]",
+            "CK053",
+        ),
         (("(old.x, old.z,", "(old.y, old.z,"), "the input node 'y' is not needed for 'z'", "CK052"),
         (('"constant"', '"fixed"'), "parameters= must be 'learnable', 'constant' or 'shared', not 'fixed'", "CK024"),
     ],
-)  # fmt: skip
+)
 def test_check_knows_the_networks_of_earlier_commands(run, change: tuple[str, str], message: str, code: str) -> None:
     """The model is not there yet; what the training is going to make is looked at."""
     for words in (["check", "m.cntk"], ["configFile=m.cntk"]):
@@ -334,7 +337,7 @@ def test_a_start_from_a_model_of_cntk(start, tmp_path: Path) -> None:
         (["again=[NDLNetworkBuilder=[run=net]]"], "initialModel and NDLNetworkBuilder both give the network"),
         (["reader=[input=[x=[dim=5]]]"], "the input 'x' has 2 elements, but the stream has 5"),
     ],
-)  # fmt: skip
+)
 def test_wrong_starts(start, tmp_path: Path, words: list[str], message: str) -> None:
     assert start("configFile=m.cntk", "command=base:normal").code == 0
     got = start("configFile=m.cntk", "command=again", *words)

@@ -83,8 +83,15 @@ def data(labels: int = 1) -> str:
 def run(cntkpy):
     pytest.importorskip("jax")
 
-    def run(config: str, *arguments: str, text: str = "", epochs: int = 3, more: str = "", axis: str = TWO_AXES,
-            reader: str = DATA):  # fmt: skip
+    def run(
+        config: str,
+        *arguments: str,
+        text: str = "",
+        epochs: int = 3,
+        more: str = "",
+        axis: str = TWO_AXES,
+        reader: str = DATA,
+    ):
         joined = "z" if axis == ONE_LABEL else "ReconcileDynamicAxis (z, l)"
         for old, new in (("AXIS", axis), ("JOINED", joined), ("EPOCHS", str(epochs)), ("MORE", more)):
             config = config.replace(old, new)

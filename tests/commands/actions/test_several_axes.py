@@ -141,9 +141,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=2"
     env = os.environ | {"XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu"}
     done = subprocess.run(
-        [sys.executable, "-c", MANY], input=json.dumps(words), cwd=path, env=env, capture_output=True, text=True,
-        timeout=500, check=False,
-    )  # fmt: skip
+        [sys.executable, "-c", MANY],
+        input=json.dumps(words),
+        cwd=path,
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=500,
+        check=False,
+    )
     assert json.loads(done.stdout) == [0] * len(RUNS), done.stderr
     return path
 

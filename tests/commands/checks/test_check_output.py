@@ -108,10 +108,12 @@ def test_data(cntkpy) -> None:
 
 @pytest.mark.parametrize(
     ("line", "told"),
-    [("|features 1 2x |labels 1 0 0", "'features' has '2x', which is no number"),
-     ("|features 1 2 |labels 1 ² 0", "'labels' has '²', which is no number"),
-     ("|features 1 2e3 |labels 1 0 -.5", None)],
-)  # fmt: skip
+    [
+        ("|features 1 2x |labels 1 0 0", "'features' has '2x', which is no number"),
+        ("|features 1 2 |labels 1 ² 0", "'labels' has '²', which is no number"),
+        ("|features 1 2e3 |labels 1 0 -.5", None),
+    ],
+)
 def test_words_that_are_no_numbers(cntkpy, line: str, told: str | None) -> None:
     config = SGD.format(comment="").replace("file = main.cntk", "file = t.ctf")
     files = {"main.cntk": config, "t.ctf": f"|features 1 2 |labels 1 0 0\n{line}\n"}

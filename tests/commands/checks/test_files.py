@@ -42,8 +42,12 @@ def test_a_cache_without_its_source(several: bool, cntkpy, tmp_path: Path) -> No
         assert cntkpy("check", "m.cntk").out == "no problems in 1 configuration\n"
         again = cntkpy("configFile=m.cntk", "makeMode=false")
         assert again.code == 0, again.err
-        epochs = [line.split("; epochTime")[0] for got in (with_text, again) for line in got.err.splitlines()
-                  if line.startswith("Finished Epoch")]  # fmt: skip
+        epochs = [
+            line.split("; epochTime")[0]
+            for got in (with_text, again)
+            for line in got.err.splitlines()
+            if line.startswith("Finished Epoch")
+        ]
         assert len(epochs) == 2
         assert epochs[0] == epochs[1]
     (tmp_path / ("l.bin" if several else "c.bin")).unlink()
@@ -59,9 +63,12 @@ def test_an_array_of_binary_files(form: str, cntkpy, tmp_path: Path) -> None:
     """In any form of an array (G3)."""
     config = TRAIN.replace("READER", f"readerType=BinaryReader;file={form}")
     plan = plan_files(
-        parse(f'wrecords=4;features=[wfile="{tmp_path}/f.bin";sectionType=Data;dim=2];'
-              f'labels=[wfile="{tmp_path}/l.bin";sectionType=CategoryLabels;dim=2]'), np.dtype(np.float32)
-    )  # fmt: skip
+        parse(
+            f'wrecords=4;features=[wfile="{tmp_path}/f.bin";sectionType=Data;dim=2];'
+            f'labels=[wfile="{tmp_path}/l.bin";sectionType=CategoryLabels;dim=2]'
+        ),
+        np.dtype(np.float32),
+    )
     writer = BinaryWriter(plan)
     writer.save({"features": np.eye(4, 2), "labels": np.eye(2)[[0, 1, 1, 0]]})
     writer.close()

@@ -44,8 +44,10 @@ def test_a_composite_reader_alone(word: str, cntkpy) -> None:
     alone = cntkpy("configFile=m.cntk", "train=[modelPath=a]", files={"d.ctf": DATA, "m.cntk": config(reader)})
     assert alone.code == 0, alone.err
     both = cntkpy("configFile=m.cntk", "train=[modelPath=b]", files={"m.cntk": config(reader, "truncated=false")})
-    criteria = [[line.split("; epochTime")[0] for line in got.err.splitlines() if "Epoch[" in line and "ce =" in line]
-                for got in (alone, both)]  # fmt: skip
+    criteria = [
+        [line.split("; epochTime")[0] for line in got.err.splitlines() if "Epoch[" in line and "ce =" in line]
+        for got in (alone, both)
+    ]
     assert criteria[0] and criteria[0] == criteria[1]
 
 

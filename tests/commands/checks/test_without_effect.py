@@ -57,8 +57,10 @@ def test_parameters_that_change_nothing(word: str, told: str | None, cntkpy) -> 
 
 
 def test_an_option_of_a_node_that_changes_nothing(cntkpy) -> None:
-    network = "run = ndl ; ndl = [ x = InputValue(2) ; w = LearnableParameter(2, 2, initOnCPUOnly=true) ; " \
-        "labels = InputValue(2, tag=label) ; c = SquareError(Times(w, x), labels, tag=criterion) ]"  # fmt: skip
+    network = (
+        "run = ndl ; ndl = [ x = InputValue(2) ; w = LearnableParameter(2, 2, initOnCPUOnly=true) ; "
+        "labels = InputValue(2, tag=label) ; c = SquareError(Times(w, x), labels, tag=criterion) ]"
+    )
     text = CONFIG.replace(BUILDER_TEXT, f"NDLNetworkBuilder = [ {network} ]").replace("features", "x")
     got = cntkpy("check", "m.cntk", files={**FILES, "m.cntk": text})
     (line,) = (line for line in got.out.splitlines() if "initOnCPUOnly" in line)
@@ -82,8 +84,13 @@ def test_a_rate_for_nodes_that_are_not_there(cntkpy) -> None:
     got = cntkpy("configFile=m.cntk", "command=train", "train/SGD/dropoutRate=0.5", files=FILES)
     assert got.code == 0
     assert "WARNING: <argument 3>:1:23: dropoutRate has no effect: the network has no Dropout node." in got.err
-    dropout = cntkpy("configFile=m.cntk", "command=train", "modelPath=n", "train/SGD/dropoutRate=0.5",
-                     f"{BUILDER}=[layerSizes=2:3:2;addDropoutNodes=true]")  # fmt: skip
+    dropout = cntkpy(
+        "configFile=m.cntk",
+        "command=train",
+        "modelPath=n",
+        "train/SGD/dropoutRate=0.5",
+        f"{BUILDER}=[layerSizes=2:3:2;addDropoutNodes=true]",
+    )
     assert "has no effect" not in dropout.err
 
 
@@ -137,7 +144,7 @@ def test_a_choice_shows_no_empty_word(cntkpy) -> None:
         ("e=[action=edit]", "editPath is missing"),
         (f"e=[action=edit;{BUILDER_TEXT}]", "outputModelPath is missing"),
     ],
-)  # fmt: skip
+)
 def test_an_edit_without_a_script(words: tuple[str, ...], section: str, message: str, cntkpy) -> None:
     got = cntkpy(*words, "command=e", section, files=FILES)
     assert got.code == 2

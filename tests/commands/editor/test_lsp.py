@@ -150,8 +150,9 @@ def test_names_and_columns_in_utf_16(opened: tuple[Session, Any], tmp_path: Path
     assert [one["range"]["start"]["character"] for one in found] == [units["Dir ="], units["Dir$"]]
     changed = session.send("textDocument/rename", {**at, "newName": "Folder"}, request=True)
     assert [one["range"]["end"]["character"] for one in changed["changes"][uri]] == [
-        units["Dir ="] + 3, units["Dir$"] + 3,
-    ]  # fmt: skip
+        units["Dir ="] + 3,
+        units["Dir$"] + 3,
+    ]
     outline = session.send("textDocument/documentSymbol", {"textDocument": {"uri": uri}}, request=True)
     assert [one["name"] for one in outline] == ["a", "Dir", "modelPath", "command", "t"]
     assert outline[1]["selectionRange"]["start"]["character"] == units["Dir ="]
@@ -161,8 +162,9 @@ def test_names_and_columns_in_utf_16(opened: tuple[Session, Any], tmp_path: Path
     (action,) = session.send("textDocument/codeAction", asked, request=True)
     assert action["title"] == "Replace with 'train'"
     assert action["edit"]["changes"][uri][0]["range"] == {
-        "start": {"line": 2, "character": 15}, "end": {"line": 2, "character": 19},
-    }  # fmt: skip
+        "start": {"line": 2, "character": 15},
+        "end": {"line": 2, "character": 19},
+    }
     at["position"] = {"line": 2, "character": 15}
     labels = [one["label"] for one in session.send("textDocument/completion", at, request=True)]
     assert "train" in labels and "modelPath" not in labels
@@ -180,8 +182,18 @@ def test_without_pygls_one_message(cntkpy, monkeypatch: pytest.MonkeyPatch) -> N
 def test_without_pygls_one_message_says_what_to_install(tmp_path: Path) -> None:
     (tmp_path / "pygls.py").write_text("raise ImportError('gone')\n")
     done = subprocess.run(
-        [sys.executable, "-c", "import sys; sys.path.insert(0, '.'); from commands.cli import main; sys.exit(main())",
-         "lsp"], cwd=tmp_path, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)  # fmt: skip
+        [
+            sys.executable,
+            "-c",
+            "import sys; sys.path.insert(0, '.'); from commands.cli import main; sys.exit(main())",
+            "lsp",
+        ],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
+    )
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
     assert done.stderr.startswith("error: the language server needs pygls")

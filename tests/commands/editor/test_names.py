@@ -105,9 +105,15 @@ def test_references(marked: str, lines: list[int]) -> None:
 
 @pytest.mark.parametrize(
     ("marked", "lines"),
-    [("^f(x, size)", [1, 4]), ("Times(W, ^x)", [1, 2]), ("(^size, size)", [1, 2, 2]), ("f(^features", [4, 5]),
-     ("^Times(W", []), ("^W = Par", [2, 2])],
-)  # fmt: skip
+    [
+        ("^f(x, size)", [1, 4]),
+        ("Times(W, ^x)", [1, 2]),
+        ("(^size, size)", [1, 2, 2]),
+        ("f(^features", [4, 5]),
+        ("^Times(W", []),
+        ("^W = Par", [2, 2]),
+    ],
+)
 def test_references_in_brainscript(marked: str, lines: list[int]) -> None:
     spans = occurrences(found(SCRIPT, "net.bs"), *at(SCRIPT, marked))
     assert [span.line for span in spans] == lines
@@ -165,8 +171,12 @@ def outline(one: Symbol) -> tuple[str, str, list]:
 def test_the_outline() -> None:
     top = symbols(found())
     assert [(one.name, one.kind) for one in top] == [
-        ("command", "value"), ("Dir", "value"), ("modelPath", "value"), ("Train", "command"), ("eval", "command"),
-    ]  # fmt: skip
+        ("command", "value"),
+        ("Dir", "value"),
+        ("modelPath", "value"),
+        ("Train", "command"),
+        ("eval", "command"),
+    ]
     train = top[3]
     assert (train.span.line, train.end) == (4, (13, 2))
     assert [one.name for one in train.inside] == ["action", "Dir", "SimpleNetworkBuilder", "SGD", "reader"]
@@ -182,8 +192,10 @@ def test_the_outline_of_brainscript() -> None:
     text = "t = [\n action = train\n BrainScriptNetworkBuilder = {\n  a = 1\n  b = { c = a }\n }\n]\n"
     (train,) = symbols(found(text))
     assert outline(train.inside[1]) == (
-        "BrainScriptNetworkBuilder", "section", [("a", "member", []), ("b", "member", [("c", "member", [])])],
-    )  # fmt: skip
+        "BrainScriptNetworkBuilder",
+        "section",
+        [("a", "member", []), ("b", "member", [("c", "member", [])])],
+    )
 
 
 def test_the_outline_of_ndl() -> None:
@@ -290,10 +302,11 @@ def test_every_did_you_mean_of_the_pages_is_a_correction() -> None:
         one = found(text)
         offered = list(fixes(one, 1, len(one.lines)))
         asked += sum(
-            "did you mean" in finding.fix and finding.diagnostic.span is not None
+            "did you mean" in finding.fix
+            and finding.diagnostic.span is not None
             and finding.diagnostic.span.source.name == one.name
             for finding in one.findings()
-        )  # fmt: skip
+        )
         for fix in offered:
             after = found(applied(text, fix.spans, fix.new))
             left = [finding.diagnostic.message for finding in after.findings()]
@@ -334,8 +347,12 @@ def test_a_file_in_ndl_that_is_opened_by_itself(text: str) -> None:
     assert document.findings() == []
     outline = symbols(document)
     assert [(one.name, one.kind) for one in outline] == [
-        ("Affine", "function"), ("features", "member"), ("h", "member"), ("W", "member"), ("out", "member"),
-    ]  # fmt: skip
+        ("Affine", "function"),
+        ("features", "member"),
+        ("h", "member"),
+        ("W", "member"),
+        ("out", "member"),
+    ]
     assert [one.name for one in outline[0].inside] == ["W", "y"]
     inside = applied(text, renamed(document, *at(text, "^W = Parameter(rows"), "V"), "V")
     assert inside == text.replace("W = Parameter(rows", "V = Parameter(rows").replace("Times(W, x)", "Times(V, x)")

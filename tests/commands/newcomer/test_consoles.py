@@ -18,8 +18,12 @@ import numpy as np
 import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
-PAGES = ("README.md", "CONTRIBUTING.md", "sample_configs/plugin/README.md",
-         *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")))  # fmt: skip
+PAGES = (
+    "README.md",
+    "CONTRIBUTING.md",
+    "sample_configs/plugin/README.md",
+    *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")),
+)
 SHELLS = ("sh", "bash", "shell", "console")
 BLOCK = re.compile(r"^```([^\n]*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
@@ -123,18 +127,24 @@ def flowers(path: Path, rows: int) -> None:
 def log_file(path: Path, start: float) -> None:
     """The log of a training of three epochs."""
     path.parent.mkdir(exist_ok=True)
-    path.write_text("".join(
-        f"Finished Epoch[ {n} of 3]: [Training] CrossEntropyWithSoftmax = {start / n:.8f} * 40; "
-        f"err = {0.5 / n:.8f} * 40; totalSamplesSeen = {40 * n}; learningRatePerSample = 0.1; epochTime=0.1s\n"
-        for n in (1, 2, 3)
-    ))  # fmt: skip
+    path.write_text(
+        "".join(
+            f"Finished Epoch[ {n} of 3]: [Training] CrossEntropyWithSoftmax = {start / n:.8f} * 40; "
+            f"err = {0.5 / n:.8f} * 40; totalSamplesSeen = {40 * n}; learningRatePerSample = 0.1; epochTime=0.1s\n"
+            for n in (1, 2, 3)
+        )
+    )
 
 
 def speech(here: Path) -> None:
     """The sample data of speech under the names of the page."""
     data = here / "sample_configs/data"
-    for name, ours in (("train.scp", "speech_train.scp"), ("speech_train.ark", "speech_train.ark"),
-                       ("train.mlf", "speech_train.mlf"), ("states.txt", "speech.states")):  # fmt: skip
+    for name, ours in (
+        ("train.scp", "speech_train.scp"),
+        ("speech_train.ark", "speech_train.ark"),
+        ("train.mlf", "speech_train.mlf"),
+        ("states.txt", "speech.states"),
+    ):
         shutil.copy(data / ours, here / name)
 
 
@@ -199,10 +209,11 @@ BEFORE: dict[str, Callable[[Path], object]] = {
     "cntkpy convert train.ctf train.scp": lambda here: numbers(here / "train.ctf", {"features": 33, "labels": 132}),
     "cntkpy convert scp:feats.scp": kaldi,
     "cntkpy convert corpus.txt": lambda here: [
-        (here / "corpus.txt").write_text("a b\nb a b\n"), (here / "words.txt").write_text("a\nb\n")
+        (here / "corpus.txt").write_text("a b\nb a b\n"),
+        (here / "words.txt").write_text("a\nb\n"),
     ],
     "cntkpy show model.dnn": old_model,
-}  # fmt: skip
+}
 """What has to be there before a command, by its beginning, with or without its page."""
 
 

@@ -93,8 +93,9 @@ def wrong(cntkpy, tmp_path: Path) -> Wrong:
     assert cntkpy("convert", str(HERE / "wine.csv"), "train.ctf", "--quiet").code == 0
 
     def run(old: str, new: str) -> str:
-        got = cntkpy("configFile=my.cntk", "command=train", "train=[SGD=[maxEpochs=1]]", files={
-            "my.cntk": guide(old, new)})  # fmt: skip
+        got = cntkpy(
+            "configFile=my.cntk", "command=train", "train=[SGD=[maxEpochs=1]]", files={"my.cntk": guide(old, new)}
+        )
         checked = cntkpy("check", "--data", "my.cntk")
         return f"{got.err}\n{checked.out}"
 

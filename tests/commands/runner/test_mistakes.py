@@ -233,8 +233,9 @@ def test_another_precision_of_a_finished_training(cntkpy) -> None:
     assert cntkpy(*words, "precision=float").code == 0
     got = cntkpy(*words, "precision=double")
     assert (got.code, got.message) == (
-        2, "precision is double now, and was (float) when out/m was trained; nothing is trained any more",
-    ), got.err  # fmt: skip
+        2,
+        "precision is double now, and was (float) when out/m was trained; nothing is trained any more",
+    ), got.err
 
 
 def test_nothing_to_write_of_a_model_that_is_there(cntkpy) -> None:

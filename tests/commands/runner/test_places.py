@@ -152,8 +152,13 @@ def link_to_a_device(place: Path, victim: Path) -> None:
 
 
 OBSTACLES: list[Callable[[Path, Path], None]] = [
-    link, dangling, hard_link, pipe, folder_with_files, link_to_a_device,
-]  # fmt: skip
+    link,
+    dangling,
+    hard_link,
+    pipe,
+    folder_with_files,
+    link_to_a_device,
+]
 
 
 @pytest.fixture(scope="module")
@@ -242,9 +247,13 @@ def test_nothing_else_is_overwritten(
 
 
 WHY: dict[Callable[[Path, Path], None], str] = {
-    link: "link", dangling: "link|No such file", hard_link: "second name", pipe: "a pipe", folder_with_files: "folder",
+    link: "link",
+    dangling: "link|No such file",
+    hard_link: "second name",
+    pipe: "a pipe",
+    folder_with_files: "folder",
     link_to_a_device: "link|a device",
-}  # fmt: skip
+}
 
 
 def mean(name: str) -> None:
@@ -314,9 +323,11 @@ def test_calls_in_python_neither(
 
 
 NAMES = {
-    "a\0b": "NUL character", "a\ud800": "a character that no file name can have", "x" * 300: "too long",
+    "a\0b": "NUL character",
+    "a\ud800": "a character that no file name can have",
+    "x" * 300: "too long",
     "x/" * 3000 + "x": "too long",
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", NAMES, ids=lambda name: repr(name)[:12])

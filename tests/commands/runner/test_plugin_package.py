@@ -55,8 +55,10 @@ def test_reader_writer_and_action_of_an_installed_package(installed: Path, tmp_p
     got = in_a_process(installed, "configFile=sample_configs/plugin/flowers.cntk", f"RunDir={tmp_path}")
     assert got.returncode == 0, got.stderr
     assert [line.split()[-2:] for line in got.stderr.splitlines() if line.endswith(": 20")] == [
-        ["daisy:", "20"], ["rose:", "20"], ["tulip:", "20"]
-    ]  # fmt: skip
+        ["daisy:", "20"],
+        ["rose:", "20"],
+        ["tulip:", "20"],
+    ]
     answers = [json.loads(line)["PosteriorProb"] for line in (tmp_path / "flowers.answers.jsonl").open()]
     kinds = [json.loads(line)["kind"] for line in (PLUGIN / "flowers.jsonl").open()]
     found = [("daisy", "rose", "tulip")[i] for i in np.argmax(answers, axis=1)]

@@ -8,8 +8,17 @@ from pathlib import Path
 import pytest
 
 CONFIG = "command = a\nparallelTrain = maybe\na = [ action = train ]\n"
-PLANTED = ("commands.py", "commands/__init__.py", "readers/__init__.py", "networks/__init__.py", "typing.py",
-           "click.py", "multiprocessing.py", "concurrent.py", "grammar.py")  # fmt: skip
+PLANTED = (
+    "commands.py",
+    "commands/__init__.py",
+    "readers/__init__.py",
+    "networks/__init__.py",
+    "typing.py",
+    "click.py",
+    "multiprocessing.py",
+    "concurrent.py",
+    "grammar.py",
+)
 
 
 @pytest.fixture

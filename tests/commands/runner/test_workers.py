@@ -346,8 +346,10 @@ def test_the_launcher_kills_what_does_not_end(monkeypatch: pytest.MonkeyPatch, c
 def test_workers_are_told_a_socket_that_is_removed(tmp_path: Path, capfd: pytest.CaptureFixture) -> None:
     """Its folder is open to this user only; its name is in their environment, which others cannot read."""
     program = tmp_path / "worker.py"
-    program.write_text("import os, pathlib\nname = os.environ['JAX_COORDINATOR_ADDRESS'].removeprefix('unix:')\n"
-                       "pathlib.Path(name).touch()\nprint(name)\n")  # fmt: skip
+    program.write_text(
+        "import os, pathlib\nname = os.environ['JAX_COORDINATOR_ADDRESS'].removeprefix('unix:')\n"
+        "pathlib.Path(name).touch()\nprint(name)\n"
+    )
     assert launch.launch([str(program)], 2) == 0
     (name,) = set(capfd.readouterr().out.split())
     assert stat.S_IMODE(Path(name).parent.stat().st_mode) == 0o700
@@ -496,8 +498,12 @@ def test_how_processes_were_started() -> None:
     assert own is not None
     assert (own.rank, own.size, own.local_rank, own.coordinator) == (2, 3, 2, "127.0.0.1:4000")
 
-    open_mpi = {"OMPI_COMM_WORLD_RANK": "3", "OMPI_COMM_WORLD_SIZE": "4", "OMPI_COMM_WORLD_LOCAL_RANK": "1",
-                "OMPI_MCA_ess_base_jobid": "1531576321"}  # fmt: skip
+    open_mpi = {
+        "OMPI_COMM_WORLD_RANK": "3",
+        "OMPI_COMM_WORLD_SIZE": "4",
+        "OMPI_COMM_WORLD_LOCAL_RANK": "1",
+        "OMPI_MCA_ess_base_jobid": "1531576321",
+    }
     far = find_meeting(open_mpi | {"OMPI_COMM_WORLD_LOCAL_SIZE": "2"})
     assert far is not None
     assert (far.rank, far.local_rank, far.coordinator) == (3, 1, None)  # several machines: JAX asks Open MPI

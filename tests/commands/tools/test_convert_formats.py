@@ -187,10 +187,17 @@ def test_what_cannot_be_converted(here: Path, capsys, words, output, specs, opti
     np.savez("empty.npz", **{"x": np.zeros((1, 2), np.float32), "x.lengths": np.array([1, 0])})
     write_features("good.mfc", np.ones((2, 2)))
     for name, text in {
-        "bad.scp": "a=b[1\n", "good.scp": "good=good.mfc\n", "bad.mfc": "short",
+        "bad.scp": "a=b[1\n",
+        "good.scp": "good=good.mfc\n",
+        "bad.mfc": "short",
         "bad.mlf": '#!MLF!#\n"*/good.lab"\n0 x\n.\n',
-        "text": "# a b #\n", "words": "#\na\n", "columns": "a X\n", "a.bin": "nonsense", "x": "", "y": "",
-    }.items():  # fmt: skip
+        "text": "# a b #\n",
+        "words": "#\na\n",
+        "columns": "a X\n",
+        "a.bin": "nonsense",
+        "x": "",
+        "y": "",
+    }.items():
         Path(name).write_text(text)
     before = {p.name: p.read_bytes() for p in here.iterdir()}
     assert convert(words, output, specs, **options) in (1, 2)

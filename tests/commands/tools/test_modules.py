@@ -26,15 +26,23 @@ SECTIONS = {
 SGD = "SGD=[maxEpochs=1; learningRatesPerMB=1]"
 NETWORK = f"BrainScriptNetworkBuilder=[x=Input{{2}}; z=ReduceSum(x); criterionNodes=(z)]; {SGD}"
 LOOKS = (
-    ("check", "m.cntk"), ("check", "--data", "m.cntk"), ("show", "m.cntk"), ("show", "--defaults", "m.cntk"),
-    ("show", "--network", "m.cntk"), ("explain", "m.cntk", "train/reader/readerType"), ("diff", "m.cntk", "m.cntk"),
-    ("format", "--check", "m.cntk"), ("plot", "--network", "m.cntk", "-o", "n.dot"), ("list",),
+    ("check", "m.cntk"),
+    ("check", "--data", "m.cntk"),
+    ("show", "m.cntk"),
+    ("show", "--defaults", "m.cntk"),
+    ("show", "--network", "m.cntk"),
+    ("explain", "m.cntk", "train/reader/readerType"),
+    ("diff", "m.cntk", "m.cntk"),
+    ("format", "--check", "m.cntk"),
+    ("plot", "--network", "m.cntk", "-o", "n.dot"),
+    ("list",),
     ("completion", "words", "configFile=m.cntk", "train"),
-)  # fmt: skip
+)
 READS = (
-    ("preview", "m.cntk"), ("convert", "configFile=m.cntk", "train/reader", "o.ctf"),
+    ("preview", "m.cntk"),
+    ("convert", "configFile=m.cntk", "train/reader", "o.ctf"),
     ("convert", "--mean", "configFile=m.cntk", "train/reader", "o.xml"),
-)  # fmt: skip
+)
 
 
 @pytest.fixture(autouse=True)

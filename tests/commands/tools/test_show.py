@@ -9,7 +9,7 @@ FILES = {
     "a.cntk": "command = train\nRunDir = run\ntrain = [\n"
     "  modelPath = $RunDir$/m\n  SGD = [ maxEpochs = 3 ; rates = 1:2 ]\n]\n",
     "b.cntk": "train = [ SGD = [ maxEpochs = 5 ] ]\n",
-}  # fmt: skip
+}
 
 
 def test_flat_is_one_value_a_line(cntkpy) -> None:

@@ -49,8 +49,11 @@ def test_nodes_with_shapes_parameters_and_origins(show):
     assert hidden["calledAt"] == ["m.cntk:8:30"]
     parameters = [node for node in found["nodes"] if "parameters" in node]
     assert sorted((node["parameters"], node["init"]) for node in parameters) == [
-        (2, "fixedValue"), (3, "fixedValue"), (6, "glorotUniform"), (12, "glorotUniform"),
-    ]  # fmt: skip
+        (2, "fixedValue"),
+        (3, "fixedValue"),
+        (6, "glorotUniform"),
+        (12, "glorotUniform"),
+    ]
     assert {node["seed"] for node in parameters if "seed" in node} == {1, 2}
     assert nodes["z.x._.W"]["shape"] == [3, 4]
 
@@ -61,8 +64,16 @@ def test_another_command_as_a_table(show):
     lines = got.out.splitlines()
     assert lines[0] == "more: 5 nodes, 15 parameters (15 trainable), float, NDLNetworkBuilder"
     assert next(line for line in lines if line.startswith("b ")).split() == [
-        "b", "LearnableParameter", "[3", "x", "1]", "3", "elements,", "2", "m.cntk:18:13",
-    ]  # fmt: skip
+        "b",
+        "LearnableParameter",
+        "[3",
+        "x",
+        "1]",
+        "3",
+        "elements,",
+        "2",
+        "m.cntk:18:13",
+    ]
     assert lines[-1] == "output: z"
 
 

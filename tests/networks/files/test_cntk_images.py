@@ -202,10 +202,17 @@ def test_pooling(kind, padding, versions):
     for version in versions:
         if version == "later":
             content = later(
-                x, 17, poolingType=number, poolingWindowShape=v.Shape((3, 2)), strides=v.Shape((3, 3)),
-                autoPadding=[padding, padding], lowerPad=v.Shape((0,)), upperPad=v.Shape((0,)), ceilOutDim=False,
+                x,
+                17,
+                poolingType=number,
+                poolingWindowShape=v.Shape((3, 2)),
+                strides=v.Shape((3, 3)),
+                autoPadding=[padding, padding],
+                lowerPad=v.Shape((0,)),
+                upperPad=v.Shape((0,)),
+                ceilOutDim=False,
                 includePad=False,
-            )  # fmt: skip
+            )
         else:
             body = v1_windows(version, (3, 2), 1, (3, 3), (padding, padding), number + 1)
             content = first(version, x, "Pooling", body)
@@ -215,8 +222,9 @@ def test_pooling(kind, padding, versions):
 
 def test_pooling_of_the_whole_image():
     x = RANDOM.normal(size=(4, 3, 2))
-    content = later(x, 17, poolingType=1, poolingWindowShape=v.Shape((v.UNKNOWN,)), strides=v.Shape((1,)),
-                    autoPadding=[False])  # fmt: skip
+    content = later(
+        x, 17, poolingType=1, poolingWindowShape=v.Shape((v.UNKNOWN,)), strides=v.Shape((1,)), autoPadding=[False]
+    )
     assert_images([content], x, x.mean((0, 1), keepdims=True))
 
 

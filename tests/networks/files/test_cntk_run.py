@@ -53,9 +53,16 @@ def test_a_stack_of_lstms():
     f = v.Writer(double=True)
     variable = f.input("x", 3)
     f.function(
-        49, "F", variable, f.parameter("W", stored), name="z",
-        bidirectional=False, numLayers=1, hiddenSize=hidden, recurrentOp="lstm",
-    )  # fmt: skip
+        49,
+        "F",
+        variable,
+        f.parameter("W", stored),
+        name="z",
+        bidirectional=False,
+        numLayers=1,
+        hiddenSize=hidden,
+        recurrentOp="lstm",
+    )
     assert_all_close([first(10), first(14), first(30), f.content("F")], {"x": x}, lstm(flat, x, hidden))
 
 
@@ -125,9 +132,17 @@ def test_cropping_that_finds_its_place(offsets):
     image = later.input("x", 5, 4, 1)
     kernel = later.parameter("K", np.ones((3, 3, 1, 1)))
     convolved = later.function(
-        33, "C", kernel, image, strides=v.Shape((1,)), autoPadding=[False], sharing=[True],
-        lowerPad=v.Shape((0,)), upperPad=v.Shape((0,)), transpose=False,
-    )  # fmt: skip
+        33,
+        "C",
+        kernel,
+        image,
+        strides=v.Shape((1,)),
+        autoPadding=[False],
+        sharing=[True],
+        lowerPad=v.Shape((0,)),
+        upperPad=v.Shape((0,)),
+        transpose=False,
+    )
     later.function(84, "F", image, convolved, name="z")
     assert_all_close([f.content, later.content("F")], {"x": x}, x[:, 1:4, 1:3])
 

@@ -290,9 +290,17 @@ def test_convolution_before_version_5():
 def test_pooling():
     def body(kind, kernel=(2, 2), stride=(2, 2)):
         return (
-            w.shape(*kernel) + w.shape(1) + w.shape(*stride) + w.booleans(True) + w.booleans(False)
-            + w.shape(0) + w.shape(0) + w.i32(kind, 1) + w.u64(0) + w.boolean(False)
-        )  # fmt: skip
+            w.shape(*kernel)
+            + w.shape(1)
+            + w.shape(*stride)
+            + w.booleans(True)
+            + w.booleans(False)
+            + w.shape(0)
+            + w.shape(0)
+            + w.i32(kind, 1)
+            + w.u64(0)
+            + w.boolean(False)
+        )
 
     node = one(body(2), "Pooling", (6, 4, 3))
     assert (node.shape, node.options["kind"]) == ((3, 2, 3), "average")

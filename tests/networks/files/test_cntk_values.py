@@ -89,9 +89,15 @@ def test_functions_of_one_operand(operation, op, formula):
 
 
 LATER = [
-    ("Sinh", 77, np.sinh), ("Cosh", 78, np.cosh), ("Asin", 81, np.arcsin), ("Acos", 82, np.arccos),
-    ("Atanh", 85, np.arctanh), ("Asinh", 86, np.arcsinh), ("Tan", 95, np.tan), ("Atan", 96, np.arctan),
-]  # fmt: skip
+    ("Sinh", 77, np.sinh),
+    ("Cosh", 78, np.cosh),
+    ("Asin", 81, np.arcsin),
+    ("Acos", 82, np.arccos),
+    ("Atanh", 85, np.arctanh),
+    ("Asinh", 86, np.arcsinh),
+    ("Tan", 95, np.tan),
+    ("Atan", 96, np.arctan),
+]
 
 
 @pytest.mark.parametrize(("operation", "op", "formula"), LATER, ids=[u[0] for u in LATER])
@@ -394,9 +400,14 @@ def test_criteria():
 def test_nodes_of_the_same_name():
     """Operations that are taken over as they are have a node kind, but for those that come with BrainScript."""
     later_on = {
-        "EpochAccumulator", "GatherPacked", "LambdaRank", "NDCG1Eval", "PackedIndex", "ScatterPacked",
+        "EpochAccumulator",
+        "GatherPacked",
+        "LambdaRank",
+        "NDCG1Eval",
+        "PackedIndex",
+        "ScatterPacked",
         "Where",
-    }  # fmt: skip
+    }
     kinds = {name: nodes.find(name) for name in SAME}
     missing = {name for name, kind in kinds.items() if kind is None or kind.unsupported or kind.makes}
     assert missing <= later_on

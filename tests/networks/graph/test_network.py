@@ -225,7 +225,10 @@ def test_model_round_trip(sketch, tmp_path):
         assert (old.operation, old.shape, old.options) == (new.operation, new.shape, new.options)
         assert [i.name for i in old.inputs] == [i.name for i in new.inputs]
         assert (old.learning_rate_multiplier, old.computed, old.samples) == (
-            new.learning_rate_multiplier, new.computed, new.samples)  # fmt: skip
+            new.learning_rate_multiplier,
+            new.computed,
+            new.samples,
+        )
         assert old.value is new.value is None or np.array_equal(old.value, new.value)
     assert {g: [n.name for n in m] for g, m in again.groups.items()} == {
         g: [n.name for n in m] for g, m in network.groups.items()

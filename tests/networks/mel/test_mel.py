@@ -306,8 +306,10 @@ def test_renaming(folder):
 
 
 def test_setting_inputs(folder):
-    editor = edit("SetNodeInputs(top.m, top.A, H1.h)\nSetNodeInput(H*.m, 0, top.A)\nSetInput(err, 2, Const1)", head=(
-        "m = LoadModel(base.dnn)\nConst1 = Constant(2)\n"))  # fmt: skip
+    editor = edit(
+        "SetNodeInputs(top.m, top.A, H1.h)\nSetNodeInput(H*.m, 0, top.A)\nSetInput(err, 2, Const1)",
+        head=("m = LoadModel(base.dnn)\nConst1 = Constant(2)\n"),
+    )
     assert links(network(editor), "top.m") == ["top.A", "H1.h"]
     assert links(network(editor), "H1.inner.m") == ["top.A", "x"]
     assert links(network(editor), "err") == ["l", "top.s", "Const1"]

@@ -131,7 +131,7 @@ ERRORS = [
     ("SaveModel(m, .)", "CannotWrite", "'.' cannot be a model file: there is a folder", 1, "name of a file"),
     ("__metadata__ = Parameter(2, 2)\nSaveModel(m, f)", "CannotWrite", "can be called '__metadata__'", None, "another"),
     ("R = Plus(x, l)\nSaveModel(m, f)", "BadShape", "Plus 'R' of 'x' [4], 'l' [3]", 5, None),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("script", "kind", "message", "column", "hint"), ERRORS, ids=[e[0][:40] for e in ERRORS])
@@ -229,7 +229,7 @@ EDIT = st.one_of(
     st.just("k = CreateModel()"),
     ARGUMENT.map(lambda a: f"DumpNode({a}, d.txt)"),
     st.just("SaveModel(m, n.dnn)"),
-)  # fmt: skip
+)
 
 
 @settings(max_examples=30)

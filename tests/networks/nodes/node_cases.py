@@ -482,22 +482,35 @@ BATCHES = [
     ("l2_of_a_parameter", "L2Reg", [("P", 3, 2)], {}, norm),
     ("diagonal", "Diagonal", [("P", 3, 3)], {}, lambda x: np.diag(x)[None]),
     ("negative_samples", "CosWithNegSamples", [(2,), (2,), ("K", 1), ("K", 2)], {}, negatives),
-    *[(f"minibatch_{how}", "ReduceMinibatch", [(3, 2)], {"reductionOp": how}, over_samples(function))
-      for how, function in (("Mean", np.mean), ("Max", np.max), ("Min", np.min), ("Prod", np.prod))],
-    ("minibatch_LogSum", "ReduceMinibatch", [(3, 2)], {"reductionOp": "LogSum"},
-     over_samples(lambda x, axis: np.log(np.exp(x).sum(axis)))),
-]  # fmt: skip
+    *[
+        (f"minibatch_{how}", "ReduceMinibatch", [(3, 2)], {"reductionOp": how}, over_samples(function))
+        for how, function in (("Mean", np.mean), ("Max", np.max), ("Min", np.min), ("Prod", np.prod))
+    ],
+    (
+        "minibatch_LogSum",
+        "ReduceMinibatch",
+        [(3, 2)],
+        {"reductionOp": "LogSum"},
+        over_samples(lambda x, axis: np.log(np.exp(x).sum(axis))),
+    ),
+]
 FRAMES_ONLY = {"negative_samples"}
 
 # the data of a case depend on its number, so new ones stand at the end
 MORE_CELLS = [
-    ("reduce_prod", "ReduceElements", [(2, 3)], {"axis": 2, "reductionOp": "Prod"},
-     lambda x: x.prod(1, keepdims=True)),
+    ("reduce_prod", "ReduceElements", [(2, 3)], {"axis": 2, "reductionOp": "Prod"}, lambda x: x.prod(1, keepdims=True)),
     ("top_k", "TopK", [(4, 3)], {"k": 2, "axis": 1}, lambda x: -np.sort(-x, axis=0)[:2]),
-    ("top_k_numbers", "TopK", [(4, 3)], {"k": 2, "axis": 2, "numbers": True},
-     lambda x: np.argsort(-x, axis=1)[:, :2]),
+    ("top_k_numbers", "TopK", [(4, 3)], {"k": 2, "axis": 2, "numbers": True}, lambda x: np.argsort(-x, axis=1)[:, :2]),
     ("power", "ElementPower", [(">", 3, 2), ("P", 3, 1)], {}, lambda x, y: x**y),
-    *[(name, "ElementFunction", [(3, 2)], {"function": name}, function) for name, function in (
-        ("tan", np.tan), ("atan", np.arctan), ("sinh", np.sinh), ("cosh", np.cosh), ("asinh", np.arcsinh))],
-]  # fmt: skip
+    *[
+        (name, "ElementFunction", [(3, 2)], {"function": name}, function)
+        for name, function in (
+            ("tan", np.tan),
+            ("atan", np.arctan),
+            ("sinh", np.sinh),
+            ("cosh", np.cosh),
+            ("asinh", np.arcsinh),
+        )
+    ],
+]
 CASES = [*CELLS, *SUMS, *BATCHES, *MORE_CELLS]

@@ -98,10 +98,11 @@ class Built:
         """The operands as lists of sequences."""
         T, S = self.mask.shape
         return [
-            self.initial[node] if node.is_parameter
+            self.initial[node]
+            if node.is_parameter
             else [[self.data[node.name][t, s].transpose() for t in range(T) if self.mask[t, s]] for s in range(S)]
             for node in self.operands
-        ]  # fmt: skip
+        ]
 
     def expected(self, case):
         """The value by the formula: an array per cell, or one."""
@@ -220,8 +221,13 @@ def test_gradient_with_sparse_inputs(case, helpers):
 
 
 NOT_DIFFERENTIABLE = {
-    "ClassificationError", "Diagonal", "EpochAccumulator", "NDCG1Eval", "PerDimMVDeNorm", "PerDimMVNorm",
-}  # fmt: skip
+    "ClassificationError",
+    "Diagonal",
+    "EpochAccumulator",
+    "NDCG1Eval",
+    "PerDimMVDeNorm",
+    "PerDimMVNorm",
+}
 RANKING = {"LambdaRank", "NDCG1Eval"}
 OF_THE_RUN = {"EnvironmentInput", "EpochAccumulator", "RandomLike", "RandomSample", "RandomSampleInclusionFrequency"}
 OF_SEQUENCES = {"Where", "PackedIndex", "GatherPacked", "ScatterPacked", "RepeatSteps", "AdditiveAttention"}

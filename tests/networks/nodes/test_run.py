@@ -156,8 +156,15 @@ def test_strides_change_the_resolution(helpers):
     s = helpers.Sketch()
     x = picture(s)
     first = s("MaxPooling", x, windowWidth=2, windowHeight=2, strideWidth=2, strideHeight=2, **IMAGE)
-    second = s("MaxPooling", convolved(s, x, 3, pad=True), windowWidth=2, windowHeight=2, strideWidth=2, strideHeight=2,
-               **IMAGE)  # fmt: skip
+    second = s(
+        "MaxPooling",
+        convolved(s, x, 3, pad=True),
+        windowWidth=2,
+        windowHeight=2,
+        strideWidth=2,
+        strideHeight=2,
+        **IMAGE,
+    )
     third = convolved(s, second, 3)
     s("Crop", first, third, name="cropped")
     data = np.random.default_rng(0).normal(size=(1, 1, 1, 12, 12))

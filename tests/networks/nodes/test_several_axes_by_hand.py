@@ -147,8 +147,10 @@ def test_a_shared_clone_on_another_axis() -> None:
         outputNodes = (some : of_y : sum)""")
     w, r = matrix(network, "W"), matrix(network, "R")
     hx, hy = ([states(w, r, 0.1, one) for one in sequences] for sequences in (X, Y))
-    chosen = {name: [h[kept(one)] for h, one in zip(*both, strict=True)] for name, both in
-              (("some", (hx, X)), ("of_y", (hy, Y)))}  # fmt: skip
+    chosen = {
+        name: [h[kept(one)] for h, one in zip(*both, strict=True)]
+        for name, both in (("some", (hx, X)), ("of_y", (hy, Y)))
+    }
     same(network, chosen | {"sum": [a[-1:] + b[-1:] for a, b in zip(hx, hy, strict=True)]})
     gradients_hold(network)
 
@@ -164,14 +166,20 @@ def test_models_on_several_axes_edited_and_cloned(tmp_path, monkeypatch) -> None
         outputNodes = (o)""")
     save_model("m.dnn", network)
     w, r = matrix(network, "W"), matrix(network, "R")
-    clone = made("""
+    clone = made(
+        """
         f = BS.Network.CloneFunction ((old.x : old.y), old.o, parameters="constant")
-        q = f (y, x) ; outputNodes = (q)""", head='{ old = BS.Network.Load ("m.dnn")\n' + HEAD)  # fmt: skip
+        q = f (y, x) ; outputNodes = (q)""",
+        head='{ old = BS.Network.Load ("m.dnn")\n' + HEAD,
+    )
     same(clone, {"q": [np.repeat(states(w, r, 0.1, y)[-1:], len(x), 0) for x, y in zip(X, Y, strict=True)]})
-    edited = made("""
+    edited = made(
+        """
         swap (n) = if n.name == 'h' then Sigmoid (n.inputs[0]) else n
         first = BS.Network.Edit (old, swap, None)
         r = BS.Network.Edit (first, BS.Network.Editing.ReplaceLinksToNode (first.y, old.x), None)""",
-        head='({ old = BS.Network.Load ("m.dnn")\n', tail="}.r)")  # fmt: skip
+        head='({ old = BS.Network.Load ("m.dnn")\n',
+        tail="}.r)",
+    )
     each = [states(w, r, 0.1, x, lambda z: 1 / (1 + np.exp(-z))) for x in X]
     same(edited, {"o": [np.repeat(h[-1:], len(h), 0) for h in each]}, {"x": X}, {"x": "t"})

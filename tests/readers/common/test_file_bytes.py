@@ -192,9 +192,12 @@ for name, made in CASES.items():
         print(name, error.strerror)
 """
 LITTLE = {
-    "states": "lambda: read_states('states').ids", "rx": "lambda: specifier_of('rx')",
-    "f.counts": "lambda: Counts('f.counts').keys", "base.cfg": "configuration", "m": "tensors",
-}  # fmt: skip
+    "states": "lambda: read_states('states').ids",
+    "rx": "lambda: specifier_of('rx')",
+    "f.counts": "lambda: Counts('f.counts').keys",
+    "base.cfg": "configuration",
+    "m": "tensors",
+}
 READERS = {"f.scp": "lambda: minibatch(HTK)", "l.mlf": "lambda: minibatch(HTK)", "map": "lambda: minibatch(UCI)"}
 
 
@@ -205,9 +208,12 @@ def test_files_that_are_read_whole_are_read_again(shim: Path, tmp_path: Path, ca
     """Lists, labels, specifiers, names of classes, included configurations, models."""
     environment = {**os.environ, "LD_PRELOAD": str(shim), "FILE": "", "FAILURES": "0"}
     done = subprocess.run(
-        [sys.executable, "-c", WHOLE.replace("{case!r}", repr(cases))], cwd=tmp_path, env=environment,
-        capture_output=True, text=True,
-    )  # fmt: skip
+        [sys.executable, "-c", WHOLE.replace("{case!r}", repr(cases))],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert len(lines) == len(cases)

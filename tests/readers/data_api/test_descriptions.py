@@ -68,16 +68,23 @@ def test_descriptions_of_speech():
         "type": "HTKFeatureDeserializer",
         "input": {
             "x": {
-                "scpFile": "a.scp", "dim": 33, "contextWindow": "5:6", "expandToUtterance": True, "definesMBSize": True,
+                "scpFile": "a.scp",
+                "dim": 33,
+                "contextWindow": "5:6",
+                "expandToUtterance": True,
+                "definesMBSize": True,
                 "maxSequenceSize": 65535,
             }
         },
-    }  # fmt: skip
+    }
     assert (z["input"]["z"]["contextWindow"], z["input"]["z"]["maxSequenceSize"]) == ("0:0", 9)
     one = HTKMLFDeserializer("states", StreamDefs(y=StreamDef(mlf="m", shape=4)), phoneBoundaries=True)
     assert one["input"]["y"] == {
-        "mlfFile": "m", "labelDim": 4, "phoneBoundaries": True, "labelMappingFile": "states",
-    }  # fmt: skip
+        "mlfFile": "m",
+        "labelDim": 4,
+        "phoneBoundaries": True,
+        "labelMappingFile": "states",
+    }
     two = HTKMLFDeserializer(None, StreamDefs(y=StreamDef(mlf=["m", "n"], shape=4)))
     assert two["input"]["y"] == {"mlfFileList": ["m", "n"], "labelDim": 4, "phoneBoundaries": False}
 

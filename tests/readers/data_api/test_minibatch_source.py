@@ -149,9 +149,11 @@ def test_seeds(source):
         return s.next_minibatch(count)[s["x"]].asarray().ravel().tolist()
 
     plain, zero, other, one = (
-        source(text), source(text, randomization_seed=0), source(text, randomization_seed=123),
+        source(text),
+        source(text, randomization_seed=0),
+        source(text, randomization_seed=123),
         source(text, randomization_seed=1),
-    )  # fmt: skip
+    )
     first = order(plain)
     assert order(zero) == first
     assert order(other) != first
@@ -229,7 +231,7 @@ def test_the_dictionary_of_the_configuration(source):
         ({"randomization_window_in_chunks": -1}, ValueError, "randomization_window_in_chunks must be at least 0"),
         ({"truncation_length": "3"}, ValueError, "truncation_length must be a whole number, not '3'"),
     ],
-)  # fmt: skip
+)
 def test_options_that_exclude_each_other(source, options, kind, part):
     with pytest.raises(kind, match=part):
         source(FOUR, **options)

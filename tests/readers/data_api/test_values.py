@@ -73,8 +73,10 @@ def test_from_values_and_the_end_of_max_samples():
     assert [m[s["x"]].num_samples for m, _ in zip(s.minibatches(3), range(2), strict=False)] == [3, 3]
     s = MinibatchSourceFromData({"x": np.ones((5, 2), F)}, max_samples=7)
     assert [(d.num_samples, d.end_of_sweep) for m in s.minibatches(3) for d in m.values()] == [
-        (3, False), (2, True), (2, True),
-    ]  # fmt: skip
+        (3, False),
+        (2, True),
+        (2, True),
+    ]
     for state in ({}, {"cursor": 9, "total_num_samples": 0}, None):
         with pytest.raises(ValueError, match="Checkpoint"):
             s.restore_from_checkpoint(state)

@@ -108,7 +108,10 @@ CASES: dict[str, tuple[str, str, int, int | None, dict[str, Any]]] = {
     "small_chunks_window2": ("singles", XY, 1, None, {"chunkSizeInBytes": 60, "randomizationWindow": 2}),
     "small_chunks_window7": ("singles", XY, 1, None, {"chunkSizeInBytes": 30, "randomizationWindow": 7}),
     "small_chunks_sample_window": (
-        "singles", XY, 1, None,
+        "singles",
+        XY,
+        1,
+        None,
         {"chunkSizeInBytes": 40, "randomizationWindow": 8, "sampleBasedRandomizationWindow": True},
     ),
     "epoch_smaller": ("singles", XY, 3, 7, {"chunkSizeInBytes": 60}),
@@ -121,7 +124,7 @@ CASES: dict[str, tuple[str, str, int, int | None, dict[str, Any]]] = {
     "sequences_skip_ids_random": ("sequences", X, 9, None, {"skipSequenceIds": True, "chunkSizeInBytes": 70}),
     "sparse_and_dense": ("sequences", "x:1 s:5:sparse", 6, None, {"randomize": False}),
     "short_last_sweep_one_big_minibatch": ("sequences", X, 100, None, {"randomize": False}),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", CASES)

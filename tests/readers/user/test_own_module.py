@@ -119,10 +119,13 @@ def test_looking_at_it_imports_nothing(here: Path) -> None:
         ({}, "unknown reader 'own_module'", "name a Python module with module="),
         ({"own_module/data.txt": ""}, "unknown reader 'own_module'", "name a Python module"),
         ({"own_module.py": CHUNKS}, "have a reader; it has none, and no function create_reader", "module=own_module"),
-        ({"own_module.py": FUNCTIONS.replace("create_reader(s", "make(s")}, "it has several, Numbers, Others",
-         "write readerType=Numbers ; module=own_module"),
+        (
+            {"own_module.py": FUNCTIONS.replace("create_reader(s", "make(s")},
+            "it has several, Numbers, Others",
+            "write readerType=Numbers ; module=own_module",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_is_no_module_of_a_reader(here: Path, files: dict[str, str], message: str, hint: str) -> None:
     for name, text in files.items():
         (here / name).parent.mkdir(exist_ok=True)

@@ -163,9 +163,10 @@ def test_chunks_are_asked_for_once_while_they_are_needed():
 
 def test_sequences_and_sparse_samples_of_several_axes():
     streams = [
-        StreamInformation("x", 0, "sparse", F, (1, 3)), StreamInformation("y", 1, "dense", F, (2, 2)),
+        StreamInformation("x", 0, "sparse", F, (1, 3)),
+        StreamInformation("y", 1, "dense", F, (2, 2)),
         StreamInformation("z", 2, "sparse", F, (4,)),
-    ]  # fmt: skip
+    ]
     x = scipy.sparse.csr_matrix(np.eye(3, dtype=F)[:2])
     y = [np.arange(8, dtype=F).reshape(2, 2, 2), np.ones((2, 2), F)]
     z = [scipy.sparse.csr_matrix(np.eye(4, dtype=F)[:n]) for n in (3, 1)]
@@ -226,7 +227,7 @@ CSR = scipy.sparse.csr_matrix(np.ones((2, 2), F))
         (S1, {"x": CSR.tocoo()}, "make it one by .tocsr()"),
         (D1, None, "Fixed.get_chunk(0) gave NoneType"),
     ],
-)  # fmt: skip
+)
 @pytest.mark.parametrize("randomize", [True, False])
 def test_wrong_chunks(streams, chunk, part, randomize):
     source = MinibatchSource(Fixed(streams, chunk), randomize=randomize)
@@ -298,8 +299,12 @@ class Counted(Numbers):
         return super().get_chunk(chunk_id)
 
 
-LIMITS = [{"max_sweeps": 1}, {"max_samples": 90}, {"max_sweeps": 1, "randomization_window_in_chunks": 5},
-          {"max_sweeps": 1, "randomization_window_in_samples": 20, "randomization_window_in_chunks": 0}]  # fmt: skip
+LIMITS = [
+    {"max_sweeps": 1},
+    {"max_samples": 90},
+    {"max_sweeps": 1, "randomization_window_in_chunks": 5},
+    {"max_sweeps": 1, "randomization_window_in_samples": 20, "randomization_window_in_chunks": 0},
+]
 
 
 @pytest.mark.parametrize("limits", LIMITS)
@@ -368,8 +373,10 @@ def test_minibatches_that_are_made_at_once_do_not_wait_for_a_slow_chunk_either(o
 @pytest.mark.parametrize("options", [{}, {"max_samples": 4321}])
 def test_many_sequences_in_one_chunk_come_as_they_do_from_many_chunks(options):
     lengths = (3, 1, 2)
-    one, many = (MinibatchSource(Numbers(c, 900 // c, lengths), randomize=False, **options or {"max_sweeps": 2})
-                 for c in (1, 300))  # fmt: skip
+    one, many = (
+        MinibatchSource(Numbers(c, 900 // c, lengths), randomize=False, **options or {"max_sweeps": 2})
+        for c in (1, 300)
+    )
     assert values(one, 7) == values(many, 7)
 
 

@@ -64,8 +64,11 @@ def make(made: type[UserReader], text: str = "", precision: str = "float") -> Re
 
 def all_of(reader: Reader, name: str = "x") -> list[float]:
     reader.start_minibatch_loop(7, 0)
-    return [v for m in iter(reader.get_minibatch, None) for v in np.asarray(m.matrix(name).todense()
-            if name == "s" else m.matrix(name))[0].tolist()]  # fmt: skip
+    return [
+        v
+        for m in iter(reader.get_minibatch, None)
+        for v in np.asarray(m.matrix(name).todense() if name == "s" else m.matrix(name))[0].tolist()
+    ]
 
 
 @pytest.mark.parametrize("made", [Rows, Sequences])

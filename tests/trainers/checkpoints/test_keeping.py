@@ -27,9 +27,12 @@ def models(cntkpy, tmp_path: Path):
 
 @pytest.mark.parametrize(
     ("keep", "there"),
-    [("all", ["m", "m.0", "m.1", "m.2", "m.3", "m.4", "m.ckp"]), ("last", ["m", "m.ckp"]),
-     ("3", ["m", "m.3", "m.4", "m.ckp"])],
-)  # fmt: skip
+    [
+        ("all", ["m", "m.0", "m.1", "m.2", "m.3", "m.4", "m.ckp"]),
+        ("last", ["m", "m.ckp"]),
+        ("3", ["m", "m.3", "m.4", "m.ckp"]),
+    ],
+)
 def test_models_that_stay(models, keep: str, there: list[str]) -> None:
     assert models(f"train/SGD/keepModels={keep}") == there
 
@@ -57,9 +60,12 @@ def test_a_rate_that_is_adjusted_may_go_back(models) -> None:
 @pytest.mark.parametrize("done", [2, 5])
 @pytest.mark.parametrize(
     ("keep", "there"),
-    [("all", ["m", "m.0", "m.1", "m.2", "m.3", "m.4", "m.ckp"]), ("last", ["m", "m.ckp"]),
-     ("best", ["m", "m.2", "m.ckp"])],
-)  # fmt: skip
+    [
+        ("all", ["m", "m.0", "m.1", "m.2", "m.3", "m.4", "m.ckp"]),
+        ("last", ["m", "m.ckp"]),
+        ("best", ["m", "m.2", "m.ckp"]),
+    ],
+)
 def test_what_a_kill_after_a_save_left(
     models, tmp_path: Path, monkeypatch, keep: str, there: list[str], done: int
 ) -> None:

@@ -42,9 +42,10 @@ def test_files(trained) -> None:
     assert len(best) == 2
     for name in best:
         equal = [
-            epoch for epoch in ("m.1", "m.2", "m.3", "m")
+            epoch
+            for epoch in ("m.1", "m.2", "m.3", "m")
             if all(np.array_equal(models[name][key], models[epoch][key]) for key in models["m"])
-        ]  # fmt: skip
+        ]
         assert len(equal) == 1
     trained("modelPath=run/n", "train/SGD/maxEpochs=1")
     again = trained("modelPath=run/n")

@@ -105,9 +105,15 @@ def run_in_one_process(path: Path, runs: list[list[str]]) -> None:
     flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=3"
     env = os.environ | {"XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu"}
     done = subprocess.run(
-        [sys.executable, "-c", MANY], input=json.dumps(runs), cwd=path, env=env, capture_output=True, text=True,
-        timeout=300, check=False,
-    )  # fmt: skip
+        [sys.executable, "-c", MANY],
+        input=json.dumps(runs),
+        cwd=path,
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
     assert json.loads(done.stdout) == [2 * ("RunDir=long" in words) for words in runs], done.stderr
 
 

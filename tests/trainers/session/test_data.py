@@ -136,7 +136,7 @@ CASES: dict[str, tuple[tuple[int, ...], int, Any, list[int] | str]] = {
     "the value as a list": ((2,), NOTHING, [1, 2], [1]),
     "a number alone": ((), NOTHING, 2.0, [1]),
     "values": ((2,), NOTHING, numbers(3, 2), r"data of shape (3, 2) .* shape (2,)"),
-}  # fmt: skip
+}
 
 
 def made(shape: tuple[int, ...], dynamic: int) -> Function:
@@ -353,9 +353,14 @@ def test_numbers_of_a_file_may_have_an_axis_or_none() -> None:
     """It says neither how many dynamic axes they have, nor whether their samples have the shape () or (1,)."""
     axes = InputAxes("input", (1,), None)
     for data, lengths in (
-        (numbers(3), [1] * 3), (numbers(3, 1), [1] * 3), (numbers(2, 3, 1), [3] * 2), ([1, 2], [1] * 2), (4, [1]),
-        ([numbers(2), numbers(3)], [2, 3]), (numbers(1), [1]),
-    ):  # fmt: skip
+        (numbers(3), [1] * 3),
+        (numbers(3, 1), [1] * 3),
+        (numbers(2, 3, 1), [3] * 2),
+        ([1, 2], [1] * 2),
+        (4, [1]),
+        ([numbers(2), numbers(3)], [2, 3]),
+        (numbers(1), [1]),
+    ):
         assert batch_of(data, axes).lengths.tolist() == lengths
     with pytest.raises(ArgumentError, match=r"data of shape \(2, 3\)"):
         batch_of(numbers(2, 3), axes)
@@ -368,9 +373,14 @@ def test_rows_of_arrays_as_a_source_are_items() -> None:
     """Each row is a sample, or a sequence; lists are sequences; flat rows are no images."""
     s, p, image = sequence_input(2, name="s"), input_variable(2, name="p"), input_variable((1, 2), name="i")
     for x, data, steps in (
-        (s, numbers(5, 2), 1), (s, numbers(5, 3, 2), 3), (s, [numbers(3, 2)] * 5, 3), (p, numbers(5, 2), 1),
-        (s, matrix(5, 2), 1), (s, Value(numbers(5, 3, 2)), 3), (image, numbers(5, 1, 2), 1),
-    ):  # fmt: skip
+        (s, numbers(5, 2), 1),
+        (s, numbers(5, 3, 2), 3),
+        (s, [numbers(3, 2)] * 5, 3),
+        (p, numbers(5, 2), 1),
+        (s, matrix(5, 2), 1),
+        (s, Value(numbers(5, 3, 2)), 3),
+        (image, numbers(5, 1, 2), 1),
+    ):
         source = MinibatchSourceFromData({"x": data}, max_samples=5 * (steps if isinstance(data, list) else 1))
         trainer = a_trainer(x)
         TrainingSession(trainer, source, 100, {x: source.streams.x}).train()

@@ -137,15 +137,17 @@ RULES = {
     "adadelta": (learners.adadelta, adadelta),
     "fsadagrad": (lambda p, lr: learners.fsadagrad(p, lr, 0.9), fsadagrad),
     "fsadagrad without unit gain": (
-        lambda p, lr: learners.fsadagrad(p, lr, 0.9, unit_gain=False), fsadagrad_without_gain
+        lambda p, lr: learners.fsadagrad(p, lr, 0.9, unit_gain=False),
+        fsadagrad_without_gain,
     ),
     "adam without unit gain": (lambda p, lr: learners.adam(p, lr, unit_gain=False), adam_without_gain),
     "adamax without unit gain": (lambda p, lr: learners.adamax(p, lr, unit_gain=False), adamax_without_gain),
     "nesterov with unit gain": (lambda p, lr: learners.nesterov(p, lr, 0.9, unit_gain=True), nesterov_with_gain),
     "a factor without bounds": (
-        lambda p, lr: learners.rmsprop_with_steps(p, lr, 0.9, 1e4, 0.5, np.inf, 0, need_ave_multiplier=False), growing
+        lambda p, lr: learners.rmsprop_with_steps(p, lr, 0.9, 1e4, 0.5, np.inf, 0, need_ave_multiplier=False),
+        growing,
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", RULES)

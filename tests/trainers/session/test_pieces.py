@@ -103,9 +103,13 @@ def test_whole_sequences_may_follow_pieces() -> None:
     trainer = Trainer(None, loss, learners.sgd(loss.parameters, 0.0))
     one = np.arange(6, dtype=np.float32).reshape(2, 3)
     for data, sums in (
-        (([one], [True]), 3), ([one], 3), ([one] * 2, 6), (([one] * 3, [True] * 3), 9), (([one] * 3, [False] * 3), 45),
+        (([one], [True]), 3),
         ([one], 3),
-    ):  # fmt: skip
+        ([one] * 2, 6),
+        (([one] * 3, [True] * 3), 9),
+        (([one] * 3, [False] * 3), 45),
+        ([one], 3),
+    ):
         _, values = trainer.train_minibatch(data, outputs=[before])
         assert trainer.previous_minibatch_loss_average * trainer.previous_minibatch_sample_count == pytest.approx(sums)
         assert np.sum(values[before]) == pytest.approx(sums)

@@ -32,8 +32,10 @@ from trainers.session.values import evaluate
 RANDOM = np.random.default_rng(0)
 X = RANDOM.normal(size=(90, 8)).astype(np.float32)
 Y = np.eye(3, dtype=np.float32)[(X @ RANDOM.normal(size=(8, 3))).argmax(axis=1)]
-LINE = r"Finished Epoch\[{} of 10\]: \[Training\] loss = \d\.\d{{6}} \* {}, metric = \d+\.\d\d% \* {} \d+\.\d{{3}}s " \
-    r"\( *\d+\.\d samples/s\);"  # fmt: skip
+LINE = (
+    r"Finished Epoch\[{} of 10\]: \[Training\] loss = \d\.\d{{6}} \* {}, metric = \d+\.\d\d% \* {} \d+\.\d{{3}}s "
+    r"\( *\d+\.\d samples/s\);"
+)
 
 
 def parts(writers=(), rate=0.1, dropout=0.0):
@@ -47,9 +49,12 @@ def parts(writers=(), rate=0.1, dropout=0.0):
 
 def ctf(tmp_path: Path, **options):
     path = tmp_path / "data.ctf"
-    path.write_text("".join(
-        f"|x {' '.join(map(str, a.tolist()))} |y {' '.join(map(str, b.tolist()))}\n" for a, b in zip(X, Y, strict=True)
-    ))  # fmt: skip
+    path.write_text(
+        "".join(
+            f"|x {' '.join(map(str, a.tolist()))} |y {' '.join(map(str, b.tolist()))}\n"
+            for a, b in zip(X, Y, strict=True)
+        )
+    )
     streams = StreamDefs(x=StreamDef(field="x", shape=8), y=StreamDef(field="y", shape=3))
     return MinibatchSource(CTFDeserializer(str(path), streams), **options)
 
@@ -151,8 +156,14 @@ class Numbers(UserMinibatchSource):
         here = slice(self.at, min(self.at + num_samples, self.count))
         self.at = here.stop
         data = [X[here], Y[here]]
-        return {one: MinibatchData(Value(each), len(each), len(each), False)
-                for one, each in zip(self.infos, data, strict=True)} if len(data[0]) else {}  # fmt: skip
+        return (
+            {
+                one: MinibatchData(Value(each), len(each), len(each), False)
+                for one, each in zip(self.infos, data, strict=True)
+            }
+            if len(data[0])
+            else {}
+        )
 
     def get_checkpoint_state(self):
         return {"at": self.at}
@@ -169,10 +180,14 @@ def test_sources_of_programs_are_restored(tmp_path) -> None:
         trainer, x, y, z = parts()
         source, evaluated = Numbers(90), []
         session = TrainingSession(
-            trainer, source, 10, {x: source.streams.x, y: source.streams.y}, samples,
+            trainer,
+            source,
+            10,
+            {x: source.streams.x, y: source.streams.y},
+            samples,
             checkpoint_config=CheckpointConfig(tmp_path / "m", 20),
             cv_config=CrossValidationConfig(other, frequency, 20, lambda *found: evaluated.append(found[2])),
-        )  # fmt: skip
+        )
         session.train()
         return source, evaluated, [one.value for one in z.parameters]
 
@@ -220,8 +235,10 @@ def run(folder: str, after: int) -> None:
 
 def process(folder: Path, after: int) -> int:
     folder.mkdir(exist_ok=True)
-    code = f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); import test_session; " \
-        f"test_session.run({str(folder)!r}, {after})"  # fmt: skip
+    code = (
+        f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); import test_session; "
+        f"test_session.run({str(folder)!r}, {after})"
+    )
     return subprocess.run([sys.executable, "-c", code], check=False, timeout=300).returncode
 
 
@@ -315,8 +332,9 @@ def test_data_of_a_source_that_programs_look_at_train_the_same(tmp_path, storage
             y=StreamDef(field="y", shape=3, is_sparse=storage == "sparse"),
         )
         if storage == "dense":
-            path.write_text("".join(f"|x {' '.join([str(k / 60)] * 8)} |y {'1 0 0' if k % 3 else '0 0 1'}\n"
-                                    for k in range(60)))  # fmt: skip
+            path.write_text(
+                "".join(f"|x {' '.join([str(k / 60)] * 8)} |y {'1 0 0' if k % 3 else '0 0 1'}\n" for k in range(60))
+            )
         source = MinibatchSource(CTFDeserializer(str(path), streams), max_sweeps=2, randomization_seed=5)
         losses = []
         while found := source.next_minibatch(7, {x: source.streams.x, y: source.streams.y}):
@@ -340,8 +358,13 @@ def truncated(tmp_path: Path, **options):
     """Sequences of 7 to 13 steps in pieces of 5, and a recurrent network for them."""
     path = tmp_path / "sequences.ctf"
     lengths = [7, 13, 8, 11, 9, 12, 10, 7]
-    path.write_text("".join(f"{k} |x {(k + t) % 3 - 1} |y {t % 2} {1 - t % 2}\n"
-                            for k, length in enumerate(lengths) for t in range(length)))  # fmt: skip
+    path.write_text(
+        "".join(
+            f"{k} |x {(k + t) % 3 - 1} |y {t % 2} {1 - t % 2}\n"
+            for k, length in enumerate(lengths)
+            for t in range(length)
+        )
+    )
     streams = StreamDefs(x=StreamDef(field="x", shape=1), y=StreamDef(field="y", shape=2))
     source = MinibatchSource(CTFDeserializer(str(path), streams), truncation_length=5, **options)
     x, y = sequence_input(1), sequence_input(2)

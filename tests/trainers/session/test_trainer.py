@@ -291,8 +291,11 @@ def test_progress_lines(capsys) -> None:
         trainer.summarize_training_progress()
     lines = capsys.readouterr().out.splitlines()
     assert [line.split(":")[0] for line in lines[:4]] == [
-        " Minibatch[   1-   1]", " Minibatch[   2-   2]", " Minibatch[   3-   4]", "Finished Epoch[1 of 4]",
-    ]  # fmt: skip
+        " Minibatch[   1-   1]",
+        " Minibatch[   2-   2]",
+        " Minibatch[   3-   4]",
+        "Finished Epoch[1 of 4]",
+    ]
     shape = r"Finished Epoch\[2 of 4\]: \[Training\] loss = \d\.\d{6} \* 80, metric = \d+\.\d\d% \* 80 "
     shape += r"\d\.\d{3}s \( *\d+\.\d samples/s\);"
 

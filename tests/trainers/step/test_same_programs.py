@@ -106,8 +106,12 @@ def process(script: str, folder: Path, hash_seed: int, *words: str, **environmen
     with (folder / f"log.{hash_seed}").open("w") as log:
         return subprocess.Popen(
             [sys.executable, "-c", script, f"{folder}/result.{hash_seed}", *words],
-            cwd=folder, env=os.environ | more | environment, stdout=log, stderr=log, text=True,
-        )  # fmt: skip
+            cwd=folder,
+            env=os.environ | more | environment,
+            stdout=log,
+            stderr=log,
+            text=True,
+        )
 
 
 def result(folder: Path, hash_seed: int, running: subprocess.Popen[str]) -> Any:

@@ -29,9 +29,11 @@ def test_scalars_of_a_stack_are_padded_with_zeros() -> None:
 def test_momentum_counts_columns_samples_or_time_steps(per_step: bool, gaps: bool, exponents: list[float]) -> None:
     columns, samples = np.array([6, 4]), np.array([5, 4])
     stack: Any = SimpleNamespace(
-        columns=columns, steps=np.array([3, 2]), batch=SimpleNamespace(mask=np.zeros((4, 3, 2), bool)),
+        columns=columns,
+        steps=np.array([3, 2]),
+        batch=SimpleNamespace(mask=np.zeros((4, 3, 2), bool)),
         sizes=lambda gaps: columns if gaps else samples,
-    )  # fmt: skip
+    )
     got = whole_scalars(stack, 0.9, np.float64, per_step, gaps)
     np.testing.assert_allclose(got[:2, 0], [0.9**n for n in exponents], rtol=1e-12)
     np.testing.assert_array_equal(got[:2, 1], columns if gaps else samples)

@@ -73,11 +73,20 @@ class ProgressPrinter(OwnPrinter, _ByHand):
     """See `cntkpy.training.ProgressPrinter`; what it has besides CNTK's arguments changes nothing."""
 
     def __init__(
-        self, freq: int | None = None, first: int = 0, tag: str = "", log_to_file: str | Path | None = None,
-        rank: int | None = None, gen_heartbeat: bool = False, num_epochs: int | None = None,
-        test_freq: int | None = None, test_first: int = 0, metric_is_pct: bool = True,
-        distributed_freq: int | None = None, distributed_first: int = 0,
-    ) -> None:  # fmt: skip
+        self,
+        freq: int | None = None,
+        first: int = 0,
+        tag: str = "",
+        log_to_file: str | Path | None = None,
+        rank: int | None = None,
+        gen_heartbeat: bool = False,
+        num_epochs: int | None = None,
+        test_freq: int | None = None,
+        test_first: int = 0,
+        metric_is_pct: bool = True,
+        distributed_freq: int | None = None,
+        distributed_first: int = 0,
+    ) -> None:
         del gen_heartbeat, distributed_freq, distributed_first
         super().__init__(freq, first, tag, log_to_file, rank, num_epochs, test_freq, test_first, metric_is_pct)
 
@@ -100,9 +109,15 @@ class ProgressWriter(_ByHand):
     """
 
     def __init__(
-        self, freq: int | None = None, first: int = 0, test_freq: int | None = None, test_first: int = 0,
-        distributed_freq: int | None = None, distributed_first: int = 0, rank: int | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        freq: int | None = None,
+        first: int = 0,
+        test_freq: int | None = None,
+        test_first: int = 0,
+        distributed_freq: int | None = None,
+        distributed_first: int = 0,
+        rank: int | None = None,
+    ) -> None:
         del distributed_freq, distributed_first
         super().__init__(freq, first, test_freq, test_first, rank)
         self._tested = Totals()
@@ -134,9 +149,14 @@ class ProgressWriter(_ByHand):
         """The frequency says that it is time; pairs of sums: at the write before, and now."""
 
     def on_write_training_summary(
-        self, samples: int, updates: int, summaries: int, aggregate_loss: float, aggregate_metric: float,
+        self,
+        samples: int,
+        updates: int,
+        summaries: int,
+        aggregate_loss: float,
+        aggregate_metric: float,
         elapsed_milliseconds: float,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """A stretch of training is over; `summaries`: how many there were."""
 
     def on_write_test_update(self, samples: Any, updates: Any, aggregate_metric: Any) -> None:

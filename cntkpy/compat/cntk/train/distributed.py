@@ -10,8 +10,11 @@ from ..distributed import (
 from ..missing import no_attribute
 
 __all__ = [
-    "Communicator", "DistributedLearner", "block_momentum_distributed_learner", "data_parallel_distributed_learner",
+    "Communicator",
+    "DistributedLearner",
+    "block_momentum_distributed_learner",
+    "data_parallel_distributed_learner",
     "mpi_communicator",
-]  # fmt: skip
+]
 
 __getattr__ = no_attribute("cntk.train.distributed", __all__)

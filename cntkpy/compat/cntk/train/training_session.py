@@ -16,10 +16,17 @@ class CrossValidationConfig(session.CrossValidationConfig):
     """Evaluations while training goes on; `source` and `mb_size` are older names of the data and the size."""
 
     def __init__(
-        self, minibatch_source: Any = None, frequency: Any = None, minibatch_size: Any = 32, callback: Any = None,
-        max_samples: Any = None, model_inputs_to_streams: Any = None, criterion: Any = None, source: Any = None,
+        self,
+        minibatch_source: Any = None,
+        frequency: Any = None,
+        minibatch_size: Any = 32,
+        callback: Any = None,
+        max_samples: Any = None,
+        model_inputs_to_streams: Any = None,
+        criterion: Any = None,
+        source: Any = None,
         mb_size: Any = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         data, size = _older(minibatch_source, source), _older(minibatch_size, mb_size)
         super().__init__(data, frequency, size, callback, max_samples, model_inputs_to_streams, criterion)
 
@@ -28,9 +35,14 @@ class TestConfig(session.TestConfig):
     """The evaluation after training; `source` and `mb_size` are older names of the data and the size."""
 
     def __init__(
-        self, minibatch_source: Any = None, minibatch_size: Any = 32, model_inputs_to_streams: Any = None,
-        criterion: Any = None, source: Any = None, mb_size: Any = None,
-    ) -> None:  # fmt: skip
+        self,
+        minibatch_source: Any = None,
+        minibatch_size: Any = 32,
+        model_inputs_to_streams: Any = None,
+        criterion: Any = None,
+        source: Any = None,
+        mb_size: Any = None,
+    ) -> None:
         data, size = _older(minibatch_source, source), _older(minibatch_size, mb_size)
         super().__init__(data, size, model_inputs_to_streams, criterion)
 
@@ -40,16 +52,29 @@ def _older(given: Any, old: Any) -> Any:
 
 
 def training_session(
-    trainer: Trainer, mb_source: Any, mb_size: Any, model_inputs_to_streams: Any, max_samples: int | None = None,
-    progress_frequency: Any = None, checkpoint_config: CheckpointConfig | None = None,
-    cv_config: CrossValidationConfig | None = None, test_config: TestConfig | None = None,
-) -> TrainingSession:  # fmt: skip
+    trainer: Trainer,
+    mb_source: Any,
+    mb_size: Any,
+    model_inputs_to_streams: Any,
+    max_samples: int | None = None,
+    progress_frequency: Any = None,
+    checkpoint_config: CheckpointConfig | None = None,
+    cv_config: CrossValidationConfig | None = None,
+    test_config: TestConfig | None = None,
+) -> TrainingSession:
     """A session; see `cntkpy.training.TrainingSession`."""
     limit = None if isinstance(max_samples, int) and max_samples >= 2**63 else max_samples
     return TrainingSession(
-        trainer, mb_source, mb_size, model_inputs_to_streams, limit, progress_frequency, checkpoint_config,
-        cv_config, test_config,
-    )  # fmt: skip
+        trainer,
+        mb_source,
+        mb_size,
+        model_inputs_to_streams,
+        limit,
+        progress_frequency,
+        checkpoint_config,
+        cv_config,
+        test_config,
+    )
 
 
 def minibatch_size_schedule(schedule: Any, epoch_size: int | None = None) -> Schedule:
@@ -58,8 +83,13 @@ def minibatch_size_schedule(schedule: Any, epoch_size: int | None = None) -> Sch
 
 
 __all__ = [
-    "CheckpointConfig", "CrossValidationConfig", "DataUnit", "TestConfig", "TrainingSession",
-    "minibatch_size_schedule", "training_session",
-]  # fmt: skip
+    "CheckpointConfig",
+    "CrossValidationConfig",
+    "DataUnit",
+    "TestConfig",
+    "TrainingSession",
+    "minibatch_size_schedule",
+    "training_session",
+]
 
 __getattr__ = no_attribute("cntk.train.training_session", __all__)

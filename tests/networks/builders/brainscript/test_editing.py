@@ -244,8 +244,12 @@ def test_nodes_of_an_edited_network_know_their_dimensions(base) -> None:
 
 def test_an_edit_that_does_not_fit_is_an_error_where_a_dimension_is_asked(base) -> None:
     with pytest.raises(ConfigError, match="Plus"):
-        made(on("e = BS.Network.Edit (old, n => if n.name == 'z.b' then Constant (1, rows=5, cols=7) else n, None)",
-                "Constant (e.z.dim)"))  # fmt: skip
+        made(
+            on(
+                "e = BS.Network.Edit (old, n => if n.name == 'z.b' then Constant (1, rows=5, cols=7) else n, None)",
+                "Constant (e.z.dim)",
+            )
+        )
 
 
 def test_the_given_network_stays_as_it_is(base) -> None:
@@ -299,7 +303,7 @@ def test_new_delays_take_what_is_there_afterwards(base) -> None:
         ),
         ("BS.Network.Edit (old, (n => if n.name == 'h1' then Input {9} else n), None)", "'h2.x._.PlusArgs[0]'", ""),
     ],
-)  # fmt: skip
+)
 def test_wrong_edits(base, edit, message, hint) -> None:
     with pytest.raises(ConfigError) as caught:
         made(on("", edit))
@@ -403,7 +407,7 @@ def test_a_node_under_construction_in_a_loop(base) -> None:
         ("old.x, old.z", "x = Input {3} ; h = f (x, x)", "takes 1 positional argument, 2 given", "usage"),
         ("old.x, old.z", "x = Input {5} ; h = f (x)", "'h.h1._'", ""),
     ],
-)  # fmt: skip
+)
 def test_wrong_clones(base, arguments, rest, message, hint) -> None:
     with pytest.raises(ConfigError) as caught:
         made(clone(arguments, rest or "x = Input {3} ; h = f (x)"))

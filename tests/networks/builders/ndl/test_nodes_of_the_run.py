@@ -36,11 +36,18 @@ def test_their_arguments_shapes_and_files(tmp_path):
         name: network.find(name).shape for name in ("found", "W", "units", "trains", "drawn", "expected", "average")
     }
     assert shapes == {
-        "found": (6, 6, 1), "W": (3, 120), "units": (6,), "trains": (1,), "drawn": (5, 3), "expected": (5, 1),
+        "found": (6, 6, 1),
+        "W": (3, 120),
+        "units": (6,),
+        "trains": (1,),
+        "drawn": (5, 3),
+        "expected": (5, 1),
         "average": (4,),
-    }  # fmt: skip
-    offsets = {name: (network.find(name).options["offsetX"], network.find(name).options["offsetY"]) for name in
-               ("found", "given", "common", "named")}  # fmt: skip
+    }
+    offsets = {
+        name: (network.find(name).options["offsetX"], network.find(name).options["offsetY"])
+        for name in ("found", "given", "common", "named")
+    }
     assert offsets == {"found": (None, None), "given": (1, 2), "common": (None, None), "named": (2, 1)}
     save_model(tmp_path / "m.model", network)
     loaded = load_model(tmp_path / "m.model")

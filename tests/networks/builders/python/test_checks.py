@@ -57,7 +57,7 @@ LAYERS = {
     "the generator of UnfoldFrom is a function, not 'x'": lambda: decoders.UnfoldFrom("x"),
     "length_increase is a number above 0, not -1": lambda: decoders.UnfoldFrom(layers.identity, None, -1),
     "need sequences, the input 'y' has none": lambda: decoders.AttentionModel(3)(y, y).shape,
-}  # fmt: skip
+}
 
 OPERATORS = {
     "an operand is a number or an array of numbers, not None": lambda: operators.times(x, None),
@@ -81,9 +81,9 @@ OPERATORS = {
     "time_step is a whole number from 1 on, not -1": lambda: operators.past_value(steps, time_step=-1),
     "the input 'x' has none": lambda: layers.Recurrence(layers.LSTM(3))(x).shape,
     "sequences need sequences": lambda: sequences.reduce_sum(x).shape,
-    "on sequences need sequences, the input 'x' has none": lambda: reshaping.splice(
-        operators.last(steps), operators.past_value(x)
-    ).shape,
+    "on sequences need sequences, the input 'x' has none": lambda: (
+        reshaping.splice(operators.last(steps), operators.past_value(x)).shape
+    ),
     "time_step is a whole number, not '1'": lambda: sequences.delay(steps, time_step="1"),
     "num_classes is a whole number from 1 on, not 'a'": lambda: elements.one_hot(x, "a"),
     "a pattern is made of pairs, not of 'a'": lambda: images.pad(x, "a"),
@@ -97,7 +97,7 @@ OPERATORS = {
     "a name is a text, not 3": lambda: input_variable(5, name=3),
     "a start value is a number or an array of numbers, not 'x'": lambda: parameter(3, init="x"),
     "a start value is a number or an array of numbers, not None": lambda: constant(None),
-}  # fmt: skip
+}
 
 FUNCTIONS = {
     r"a value of shape \(3, 5\) for a parameter of shape \(5, 3\)": lambda: setattr(z.W, "value", np.zeros((3, 5))),
@@ -112,7 +112,7 @@ FUNCTIONS = {
     "the name of a model file is a text or a path, not 3": lambda: load_model(3),
     "the operands of combine: None is no function": lambda: combine([z, None]),
     "combine needs a function": lambda: combine([]),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("message", [*LAYERS, *OPERATORS, *FUNCTIONS])

@@ -135,9 +135,16 @@ def test_all_statistics(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"'a' of .* does not hold statistics"):
         reader(tmp_path / "y.bin").get_statistics("a")
     wanted = [
-        values.sum(), 3000, values.mean(), values.var(ddof=1), values.std(ddof=1), values.max(), values.min(),
-        np.ptp(values), math.sqrt((values**2).mean()),
-    ]  # fmt: skip
+        values.sum(),
+        3000,
+        values.mean(),
+        values.var(ddof=1),
+        values.std(ddof=1),
+        values.max(),
+        values.min(),
+        np.ptp(values),
+        math.sqrt((values**2).mean()),
+    ]
     assert found == pytest.approx(dict(zip(names.split(":"), wanted, strict=True)), rel=1e-12)
 
 
@@ -176,8 +183,10 @@ def test_reading_the_example(tmp_path: Path) -> None:
     example(tmp_path / "x.bin")
     r = reader(tmp_path / "x.bin", traceLevel=1)
     assert [(s.name, s.dim, s.sparse) for s in r.streams] == [
-        ("features", 2, False), ("labels", 2, False), ("category", 2, False)
-    ]  # fmt: skip
+        ("features", 2, False),
+        ("labels", 2, False),
+        ("category", 2, False),
+    ]
     first, last = epoch(r, 2)
     assert first.matrix("features").T.tolist() == FEATURES[:2].tolist()
     assert last.matrix("labels").T.tolist() == last.matrix("category").T.tolist() == ONES[2:].tolist()
@@ -254,8 +263,9 @@ def test_several_files(tmp_path: Path) -> None:
         assert list(again.layouts) == list(only.layouts)
     assert only.matrix("features").T.tolist() == FEATURES.tolist()
     assert only.matrix("labels").T.tolist() == ONES.tolist()
-    (tmp_path / "l.bin").write_bytes(b"\xe9\xac" + (tmp_path / "l.bin").read_bytes()[2:20] + b"xx" + (
-        tmp_path / "l.bin").read_bytes()[22:])  # fmt: skip
+    (tmp_path / "l.bin").write_bytes(
+        b"\xe9\xac" + (tmp_path / "l.bin").read_bytes()[2:20] + b"xx" + (tmp_path / "l.bin").read_bytes()[22:]
+    )
     for wref in ({}, {"wref": "f"}):
         with pytest.raises(DataError, match="not written together: their session ids are") as caught:
             reader(f"{tmp_path}/f.bin,{tmp_path}/l.bin", **wref)

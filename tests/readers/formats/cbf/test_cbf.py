@@ -37,8 +37,9 @@ def test_bytes_of_a_file() -> None:
     minibatch = source.next_minibatch(3)
     assert [one.tolist() for one in minibatch[source["z"]].as_sequences()] == [[[1, 2], [3, 4]], [[5, 6]]]
     assert [one.toarray().tolist() for one in minibatch[source["y"]].as_sequences()] == [
-        [[0, 0, 0, 1], [7, 0, 0, 0]], [[0, 0, 0, 0]],
-    ]  # fmt: skip
+        [[0, 0, 0, 1], [7, 0, 0, 0]],
+        [[0, 0, 0, 0]],
+    ]
 
 
 def test_conversion_gives_these_bytes_and_back() -> None:

@@ -63,11 +63,14 @@ def test_only_one_input_defines_the_size(join):
         ("|x 1\n|x 2\n", "1 |y 2\n0 |y 1\n", [0, 1]),  # by line and by id
         ("\n|x 1\n|x 2\n", "2 |y 2\n0 |y 0\n1 |y 1\n", [1, 2]),  # lines are counted from the top of the file
         ("9 |x 1\n9 |x 2\n", "1 |y 2\n0 |y 1\n", [9]),
-        ("18446744073709551615 |x 1\n4294967296 |x 2\n", "4294967296 |y 2\n0 |y 0\n18446744073709551615 |y 1\n",
-         [18446744073709551615, 4294967296]),
+        (
+            "18446744073709551615 |x 1\n4294967296 |x 2\n",
+            "4294967296 |y 2\n0 |y 0\n18446744073709551615 |y 1\n",
+            [18446744073709551615, 4294967296],
+        ),
         ("0 |x 1\n00 |x 1\n7 |x 2\n", "007 |y 2\n0 |y 1\n0 |y 1\n", [0, 7]),
     ],
-)  # fmt: skip
+)
 def test_keys_that_meet(join, tools, first, second, keys):
     if keys == [9]:
         with pytest.raises(DataError, match="Could not reconcile data"):
@@ -129,11 +132,16 @@ def test_trace_level_is_handed_on(join, tools, caplog, level, own, told):
 
 
 FORMS = [
-    "deserializers=([{0}])", "deserializers=({{{0}}})", "deserializers=[{0}]", "DESERIALIZERS=([{0};TRANSFORMS=()])",
+    "deserializers=([{0}])",
+    "deserializers=({{{0}}})",
+    "deserializers=[{0}]",
+    "DESERIALIZERS=([{0};TRANSFORMS=()])",
     "readerType=CompositeDataReader;deserializers=([{0}])",
     "readerType=UCIFastReader;deserializers=([{0}])",  # deserializers always mean a composite reader
-    "{0}", "readerType=CNTKTextFormatReader;{0}", "readerType=cntktextformatreader;module=CNTKTextFormatReader;{0}",
-]  # fmt: skip
+    "{0}",
+    "readerType=CNTKTextFormatReader;{0}",
+    "readerType=cntktextformatreader;module=CNTKTextFormatReader;{0}",
+]
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -171,9 +179,13 @@ def test_frames_of_several_streams_in_random_order(join, tools, workers, local):
     seen = []
     for rank in range(workers):
         reader = join(
-            (first, "x:1 s:4:sparse", "chunkSizeInBytes=40"), (second, "y:1"), randomize=True, frameMode=True,
-            randomizationWindow=6, localTimeline=local,
-        )  # fmt: skip
+            (first, "x:1 s:4:sparse", "chunkSizeInBytes=40"),
+            (second, "y:1"),
+            randomize=True,
+            frameMode=True,
+            randomizationWindow=6,
+            localTimeline=local,
+        )
         for m in tools["epoch"](reader, 6, worker_rank=rank, number_of_workers=workers):
             assert m.layout.T == 1 or not m.keys
             assert m.streams["x"].ravel().tolist() == m.keys
@@ -193,9 +205,12 @@ def test_truncated_pieces_are_whole_again(join, tools, workers, randomize):
     found: dict[int, list[float]] = {}
     for rank in range(workers):
         reader = join(
-            (text, "x:1 s:1:sparse", "chunkSizeInBytes=30"), randomize=randomize, truncated=True, truncationLength=3,
+            (text, "x:1 s:1:sparse", "chunkSizeInBytes=30"),
+            randomize=randomize,
+            truncated=True,
+            truncationLength=3,
             randomizationWindow=8,
-        )  # fmt: skip
+        )
         for m in tools["epoch"](reader, 12, worker_rank=rank, number_of_workers=workers):
             assert m.layout.mask.shape == (3, 4 // workers)
             for key, streams in tools["unpack"](m):

@@ -81,11 +81,20 @@ def test_checksums_are_not_written(tmp_path: Path):
 @pytest.mark.parametrize(
     ("code", "kind"),
     [
-        (6, "MFCC"), (7, "FBANK"), (9, "USER"), (11, "PLP"), (0o106, "MFCC_E"), (0o1506, "MFCC_E_D_A"),
-        (0o206, "MFCC_N"), (0o4007, "FBANK_Z"), (0o20006, "MFCC_0"), (0o100006, "MFCC_T"), (0o10011, "USER"),
+        (6, "MFCC"),
+        (7, "FBANK"),
+        (9, "USER"),
+        (11, "PLP"),
+        (0o106, "MFCC_E"),
+        (0o1506, "MFCC_E_D_A"),
+        (0o206, "MFCC_N"),
+        (0o4007, "FBANK_Z"),
+        (0o20006, "MFCC_0"),
+        (0o100006, "MFCC_T"),
+        (0o10011, "USER"),
         (0o130713, "PLP_E_D_N_T_0"),
     ],
-)  # fmt: skip
+)
 @pytest.mark.parametrize("order", "><")
 def test_kinds(tmp_path: Path, code: int, kind: str, order: str):
     data = struct.pack(order + "iiHH", 2, 100000, 8, code) + np.arange(4).astype(order + "f4").tobytes()
@@ -180,7 +189,7 @@ def test_unknown_kinds_are_not_written():
     frames=hnp.arrays(np.float32, st.tuples(st.integers(1, 9), st.integers(1, 5)), elements=VALUES),
     big=st.booleans(),
     kind=st.sampled_from(["USER", "MFCC_E_D", "PLP_0", "FBANK_Z_T"]),
-)  # fmt: skip
+)
 def test_round_trip(tmp_path_factory: pytest.TempPathFactory, frames: np.ndarray, big: bool, kind: str):
     path = str(tmp_path_factory.getbasetemp() / "round")
     write_features(path, frames, big=big, kind=kind)

@@ -96,9 +96,13 @@ def test_the_end_of_an_epoch_in_the_order_of_the_file(speech: Speech, kind: str,
 
 
 OLD: list[dict[str, Any]] = [
-    {}, {"frameMode": False}, {"frameMode": False, "truncated": True, "nbruttsineachrecurrentiter": 2},
-    {"readMethod": "rollingWindow"}, {"randomize": "none"}, {"minibatchMode": "full"},
-]  # fmt: skip
+    {},
+    {"frameMode": False},
+    {"frameMode": False, "truncated": True, "nbruttsineachrecurrentiter": 2},
+    {"readMethod": "rollingWindow"},
+    {"randomize": "none"},
+    {"minibatchMode": "full"},
+]
 NEW: list[dict[str, Any]] = [{"frameMode": True}, {"frameMode": True, "randomize": False}, {"frameMode": False}]
 
 

@@ -177,11 +177,14 @@ RANGE = st.tuples(st.integers(1, 300), st.integers(0, 2))
     unit=st.sampled_from([1, 100000]),
     ending=st.sampled_from(["\n", "\r\n", "\r"]),
     mapped=st.booleans(),
-)  # fmt: skip
+)
 def test_round_trip(
-    tmp_path_factory: pytest.TempPathFactory, utterances: list[list[tuple[int, int]]], unit: int, ending: str,
+    tmp_path_factory: pytest.TempPathFactory,
+    utterances: list[list[tuple[int, int]]],
+    unit: int,
+    ending: str,
     mapped: bool,
-):  # fmt: skip
+):
     """What is written as text in any of its forms is read as it was."""
     lines, expected = ["#!MLF!#"], {}
     for u, ranges_of in enumerate(utterances):

@@ -73,9 +73,14 @@ class Album:
         return str(self.write(file, "".join(f".../{name}\t{i}\n" for i, name in enumerate(names))))
 
     def section(
-        self, file: str, transforms: str = "", labels: int | None = 1000, kind: str = "ImageDeserializer",
-        names: str = "x y", **options: Any,
-    ) -> str:  # fmt: skip
+        self,
+        file: str,
+        transforms: str = "",
+        labels: int | None = 1000,
+        kind: str = "ImageDeserializer",
+        names: str = "x y",
+        **options: Any,
+    ) -> str:
         """The section of a deserializer. transforms: "Crop sideRatio=0.5, Transpose"."""
         x, y = names.split()
         parts = [one.strip().split(" ") for one in transforms.split(",") if one.strip()]

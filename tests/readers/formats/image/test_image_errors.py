@@ -63,12 +63,14 @@ PICTURES = {
     "half a JPEG": (jpeg()[:700], "it is truncated"),
     "JPEG header": (jpeg()[:20], "it is truncated"),
     "JPEG with a thumbnail's end": (
-        jpeg()[:2] + b"\xff\xe1\x00\x08\xff\xd8\x00\x00\xff\xd9" + jpeg()[2:-300], "it is truncated",
+        jpeg()[:2] + b"\xff\xe1\x00\x08\xff\xd8\x00\x00\xff\xd9" + jpeg()[2:-300],
+        "it is truncated",
     ),
     "truncated PNG": (png(solid(RED, 50, 50))[:-20], "it is truncated"),
     "PNG signature": (png(solid(RED))[:8], "it is truncated"),
     "PNG with a part that claims 2 GB": (
-        (whole := png(solid(RED)))[:33] + b"\x7f" + whole[34:], "it is truncated",
+        (whole := png(solid(RED)))[:33] + b"\x7f" + whole[34:],
+        "it is truncated",
     ),
     "PNG of nonsense": (png_chunks(4, 4, 8, 2, b"nonsense"), "OpenCV cannot decode it"),
     "PNG of 50,000 x 50,000": (bomb(), "50000 x 50000 pixels, more than the limit of 268435456"),
@@ -79,7 +81,7 @@ PICTURES = {
     ),
     "truncated BMP": (b"BM" + struct.pack("<IHHI", 100, 0, 0, 54), "a damaged BMP file"),
     "zeros": (b"\0" * 200, "are of no known format"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", PICTURES)
@@ -398,9 +400,10 @@ MEANS = {
     "<o><Channel>3</Channel><Row>1</Row><Col>1</Col><MeanImg type_id='opencv-matrix'><rows>1</rows><cols>3</cols>"
     "<dt>u</dt><data>1 2 3</data></MeanImg></o>": "is of type 'u', not f or d",
     "<o><MeanImg type_id='opencv-matrix'><rows>x</rows></MeanImg></o>": "is malformed",
-    "<o><MeanImg type_id='opencv-matrix'><rows>1</rows><cols>1</cols><dt>f</dt><data>nan</data></MeanImg></o>":
-        "not finite",
-}  # fmt: skip
+    "<o><MeanImg type_id='opencv-matrix'><rows>1</rows><cols>1</cols><dt>f</dt><data>nan</data></MeanImg></o>": (
+        "not finite"
+    ),
+}
 
 
 @pytest.mark.parametrize("text", MEANS)

@@ -69,12 +69,11 @@ def test_streams_and_labels(album):
         ("007\t.../r.png\t 1\n3\t.../g.png\t2\n", [(7, 1), (3, 2)]),
         ("12abc\t.../r.png\t1xyz\n.../g.png\t2\t\n", [(12, 1), (1, 2)]),  # leading digits; an empty third column
         ('".../r.png"\t1\n5\t".../g.png"\t2\n', [(0, 1), (5, 2)]),
-        ("18446744073709551615\t.../r.png\t1\n18446744073709551610\t.../g.png\t2\n",
-         [(2**64 - 1, 1), (2**64 - 6, 2)]),
+        ("18446744073709551615\t.../r.png\t1\n18446744073709551610\t.../g.png\t2\n", [(2**64 - 1, 1), (2**64 - 6, 2)]),
         ("cat\t.../r.png\t1\ndog\t.../g.png\t2\n", [("cat", 1), ("dog", 2)]),
         ("cat\t.../r.png\t1\n.../g.png\t2\n", [("cat", 1), ("1", 2)]),
     ],
-)  # fmt: skip
+)
 def test_map_files(album, text, expected):
     file = album.write("m.txt", text)
     section = album.section(str(file), "Transpose")
@@ -205,8 +204,10 @@ def test_joined_by_names(album):
     pictures = album.write("m.txt", "cat\t.../r.png\t1\ndog\t.../g.png\t2\n")
     text = album.write("l.ctf", "dog |l 1\ncat |l 2\n")
     ctf = f'[type=CNTKTextFormatDeserializer; file="{text}"; input=[l=[dim=1; format=dense]]]'
-    (m,) = read(album.reader(album.section(str(pictures), "Transpose"), ctf, randomize="false",
-                             useNumericSequenceKeys="false"), 9)  # fmt: skip
+    (m,) = read(
+        album.reader(album.section(str(pictures), "Transpose"), ctf, randomize="false", useNumericSequenceKeys="false"),
+        9,
+    )
     assert m.keys == ["cat", "dog"] and m.streams["l"].ravel().tolist() == [2, 1]
 
 
@@ -229,19 +230,29 @@ def test_old_and_new_form_give_the_same_minibatches(noise, randomize):
     ("options", "chain", "more"),
     [
         ("mbFormat=nhwc", "Scale width=4 height=4 channels=3", ""),
-        ("mbFormat=legacy; padValue=3; scaleMode=pad", "Scale width=4 height=4 channels=3 scaleMode=pad padValue=3",
-         ""),
-        ("cropType=multiview10; cropSize=3:3", "Crop cropType=multiview10 cropSize=3:3, Scale width=4 height=4 "
-         "channels=3, Transpose", "multiViewCrop=true"),
-        ("channels=1; interpolations=cubic", "Scale width=4 height=4 channels=1 interpolations=cubic, Transpose",
-         "grayscale=true"),
+        (
+            "mbFormat=legacy; padValue=3; scaleMode=pad",
+            "Scale width=4 height=4 channels=3 scaleMode=pad padValue=3",
+            "",
+        ),
+        (
+            "cropType=multiview10; cropSize=3:3",
+            "Crop cropType=multiview10 cropSize=3:3, Scale width=4 height=4 channels=3, Transpose",
+            "multiViewCrop=true",
+        ),
+        (
+            "channels=1; interpolations=cubic",
+            "Scale width=4 height=4 channels=1 interpolations=cubic, Transpose",
+            "grayscale=true",
+        ),
     ],
-)  # fmt: skip
+)
 def test_options_of_the_old_form(noise, options, chain, more):
     file = str(noise.folder / "map.txt")
     channels = "" if "channels" in options else "channels=3;"
-    old = create_reader(f'readerType=ImageReader; file="{file}"; x=[width=4; height=4; {channels}{options}]; '
-                        "y=[labelDim=30]")  # fmt: skip
+    old = create_reader(
+        f'readerType=ImageReader; file="{file}"; x=[width=4; height=4; {channels}{options}]; y=[labelDim=30]'
+    )
     name, _, value = more.partition("=")
     new = noise.reader(noise.section(file, chain, 30, **({name: value} if name else {})))
     got = epoch(old, 64, 0)
@@ -271,9 +282,7 @@ def test_draws_depend_on_sweep_and_picture_alone(noise):
     assert len(first) == 40 and all(first[0, key] != first[1, key] for key in range(20))
     assert pictures(noise.reader(section, multiThreadedDeserialization="false", prefetch="false"), 3) == first
     assert pictures(noise.reader(section, randomize="false"), 20) == first
-    shares = [
-        pictures(noise.reader(section), 4, worker_rank=rank, number_of_workers=3) for rank in range(3)
-    ]  # fmt: skip
+    shares = [pictures(noise.reader(section), 4, worker_rank=rank, number_of_workers=3) for rank in range(3)]
     assert sum(map(len, shares)) == 40 and shares[0] | shares[1] | shares[2] == first
     seeded = JITTER.replace("Crop", "Crop seed=1")
     assert pictures(noise.reader(noise.section(str(noise.folder / "map.txt"), seeded)), 7) != first
@@ -325,12 +334,16 @@ def test_unreadable_pictures_are_left_out_up_to_max_errors(album, caplog):
             assert [m.keys for m in found] == [[0], [2], [4]]
             assert [m.streams["y"].indices.tolist() for m in found] == [[0], [2], [4]]
             assert [m.streams["x"].reshape(3, -1).max(axis=1).tolist() for m in found] == [
-                [0, 0, 255], [0, 255, 0], [255, 0, 0]
-            ]  # fmt: skip
+                [0, 0, 255],
+                [0, 255, 0],
+                [255, 0, 0],
+            ]
     reader.close()
     assert caplog.text.count("It is left out.") == 2  # told once, not in every sweep
-    old = create_reader(f'readerType=ImageReader; maxErrors=2; randomize=none; file="{album.folder}/map.txt"; '
-                        "x=[width=2;height=2;channels=3]; y=[labelDim=9]")  # fmt: skip
+    old = create_reader(
+        f'readerType=ImageReader; maxErrors=2; randomize=none; file="{album.folder}/map.txt"; '
+        "x=[width=2;height=2;channels=3]; y=[labelDim=9]"
+    )
     assert keys(read(old, 10)) == [0, 2, 4]
 
 

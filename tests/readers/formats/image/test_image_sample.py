@@ -48,7 +48,7 @@ def test_the_mean_picture_is_that_of_the_data(cntkpy, sample):
 def test_preview_draws_a_contact_sheet(cntkpy, sample):
     got = cntkpy(
         "preview", "sample_configs/images.cntk", "test", "--size", "10", "--picture", "s.png", "--json", cwd=sample
-    )  # fmt: skip
+    )
     found = json.loads(got.out)
     assert found["picture"] == "s.png" and found["samples"] == 80
     assert found["bytes"] == (sample / "sample_configs/data/shapes.zip").stat().st_size
@@ -62,14 +62,23 @@ def test_preview_draws_a_contact_sheet(cntkpy, sample):
 def test_check_knows_the_sample(cntkpy, sample):
     assert "no problems" in cntkpy("check", "sample_configs/images.cntk", cwd=sample).out
     broken = (sample / "sample_configs/images.cntk").read_text()
-    for old, new in (("sideRatio=0.8:1", "sideRatios=0.8:1"), ("type=Transpose", "type=Transposed"),
-                     ("kind  = [ labelDim = 4 ]", "kind = [ labelDim = 0 ]"), ("width=16", "widht=16"),
-                     ("randomize  = none", "randomise = none")):  # fmt: skip
+    for old, new in (
+        ("sideRatio=0.8:1", "sideRatios=0.8:1"),
+        ("type=Transpose", "type=Transposed"),
+        ("kind  = [ labelDim = 4 ]", "kind = [ labelDim = 0 ]"),
+        ("width=16", "widht=16"),
+        ("randomize  = none", "randomise = none"),
+    ):
         broken = broken.replace(old, new, 1)
     (sample / "sample_configs/broken.cntk").write_text(broken)
     shown = cntkpy("check", "sample_configs/broken.cntk", cwd=sample).out
-    for text in ("'sideRatios' is not a known parameter - did you mean 'sideRatio'", "'Transposed' is not one of",
-                 "did you mean 'Transpose'", "did you mean 'width'", "did you mean 'randomize'"):  # fmt: skip
+    for text in (
+        "'sideRatios' is not a known parameter - did you mean 'sideRatio'",
+        "'Transposed' is not one of",
+        "did you mean 'Transpose'",
+        "did you mean 'width'",
+        "did you mean 'randomize'",
+    ):
         assert text in shown, shown
 
 

@@ -31,8 +31,14 @@ def test_base64_with_keys_blanks_and_an_index_that_is_kept(noise):
     data = [(noise.folder / f"{i}.png").read_bytes() for i in range(3)]
     text = lines((2**64 - 1, 1, data[0]), (7, 0, data[1]), (3, 2, data[2])).replace("\n", " \r\n")
     file = noise.write("b.txt", text.removesuffix("\r\n"))
-    section = noise.section(str(file), "Scale width=3 height=3 channels=3", 3, "Base64ImageDeserializer",
-                            cacheIndex="true", chunkSizeInBytes=400)  # fmt: skip
+    section = noise.section(
+        str(file),
+        "Scale width=3 height=3 channels=3",
+        3,
+        "Base64ImageDeserializer",
+        cacheIndex="true",
+        chunkSizeInBytes=400,
+    )
     found = [read(noise.reader(section, randomize="false"), 8) for _ in range(2)]
     assert keys(found[0]) == [2**64 - 1, 7, 3] and found[0][0].streams["y"].indices.tolist() == [1, 0, 2]
     same(*found)
@@ -69,8 +75,11 @@ def test_base64_joined_with_text(noise):
 def test_python_factories():
     crop = xforms.crop("randomside", (20, 10), side_ratio=(0.2, 0.5), jitter_type="uniratio")
     assert (crop["cropSize"], crop["sideRatio"], crop["areaRatio"], crop["aspectRatio"]) == (
-        "20:10", "0.2:0.5", "0:0", "1:1"
-    )  # fmt: skip
+        "20:10",
+        "0.2:0.5",
+        "0:0",
+        "1:1",
+    )
     assert xforms.crop(crop_size=512)["cropSize"] == "512:512"
     with pytest.raises(ValueError, match="not ascending"):
         xforms.crop(side_ratio=(0.5, 0.2))
@@ -102,16 +111,20 @@ def test_python_source(noise):
 def test_python_two_sources_and_a_checkpoint(noise):
     file = str(noise.folder / "map.txt")
     text = noise.write("l.ctf", "".join(f"{i} |l {i}\n" for i in range(20)))
-    chain = [xforms.crop("randomside", side_ratio=(0.2, 0.5), jitter_type="uniratio"), xforms.scale(5, 7, 3),
-             xforms.color(0.2, 0.1, 0.3)]  # fmt: skip
+    chain = [
+        xforms.crop("randomside", side_ratio=(0.2, 0.5), jitter_type="uniratio"),
+        xforms.scale(5, 7, 3),
+        xforms.color(0.2, 0.1, 0.3),
+    ]
 
     def source() -> MinibatchSource:
         parts = [
             ImageDeserializer(file, StreamDefs(a=StreamDef(field="image", transforms=chain))),
-            ImageDeserializer(file, StreamDefs(b=StreamDef(field="image", transforms=chain),
-                                               c=StreamDef(field="label", shape=20))),
+            ImageDeserializer(
+                file, StreamDefs(b=StreamDef(field="image", transforms=chain), c=StreamDef(field="label", shape=20))
+            ),
             CTFDeserializer(str(text), StreamDefs(l=StreamDef(field="l", shape=1))),
-        ]  # fmt: skip
+        ]
         return MinibatchSource(parts, max_samples=70)
 
     one = source()

@@ -147,10 +147,11 @@ def test_jitter_draws_sides_between_the_ratios(album, kind):
     album.write("a.png", rows)
     reader = album.reader(
         album.section(
-            album.map("a.png"), f"Crop cropType={kind} {name}={low}:{high} jitterType=uniRatio, Scale width=1 "
-            "height=1 channels=1", grayscale="true",
+            album.map("a.png"),
+            f"Crop cropType={kind} {name}={low}:{high} jitterType=uniRatio, Scale width=1 height=1 channels=1",
+            grayscale="true",
         ),
-    )  # fmt: skip
+    )
     crop = reader.source.pictures[0][0].chain.transforms[0]
     sides = [crop.apply(np.zeros((40, 40), np.uint8), Draws(0, 0, i)).shape for i in range(300)]
     reader.close()
@@ -187,9 +188,7 @@ def test_aspect_ratio_keeps_the_area_and_turns_half_of_the_time(album):
 def test_scale_in_one_direction(album, how, rows, width, expected):
     if how == "LINEAR":  # eight to two: the centre 1.5 lies between pixels 1 and 2
         expected = [[50, 0]]
-    got = album.samples(
-        f"Scale width={width} height=1 channels=1 interpolations={how}", rows, grayscale="true"
-    )  # fmt: skip
+    got = album.samples(f"Scale width={width} height=1 channels=1 interpolations={how}", rows, grayscale="true")
     assert got[0, ..., 0].tolist() == expected
 
 

@@ -64,16 +64,23 @@ class Corpus:
         return create_reader(f"readerType=HTKMLFReader;{section(options)};x=[{x}];y=[{y}]", "float")
 
     def kaldi(
-        self, features: dict[str, Any] | None = None, labels: dict[str, Any] | None = None, more: str = "",
-        precision: str = "float", **options: Any,
-    ) -> Reader:  # fmt: skip
+        self,
+        features: dict[str, Any] | None = None,
+        labels: dict[str, Any] | None = None,
+        more: str = "",
+        precision: str = "float",
+        **options: Any,
+    ) -> Reader:
         """Kaldi2Reader."""
         return create_reader(self.kaldi_section(features, labels, more, **options), precision)
 
     def kaldi_section(
-        self, features: dict[str, Any] | None = None, labels: dict[str, Any] | None = None, more: str = "",
+        self,
+        features: dict[str, Any] | None = None,
+        labels: dict[str, Any] | None = None,
+        more: str = "",
         **options: Any,
-    ) -> str:  # fmt: skip
+    ) -> str:
         """The section of Kaldi2Reader."""
         given = {"dim": DIM, "scpFile": f'"{self.folder}/counts"', "rx": f'"{self.folder}/rx"'}
         x = section(given | {"featureTransform": "NO_FEATURE_TRANSFORM"} | (features or {}))

@@ -144,9 +144,14 @@ def test_parts_of_matrices_and_rows_beyond_the_edge(archive: Path) -> None:
 
 @pytest.mark.parametrize(
     ("text", "rows", "columns"),
-    [("[1:3]", slice(1, 4), slice(None)), ("[0:9,1:2]", slice(0, 7), slice(1, 3)), ("[:,0:0]", slice(None), slice(0, 1)),
-     ("[2:2,:]", slice(2, 3), slice(None)), ("[]", slice(None), slice(None))],
-)  # fmt: skip
+    [
+        ("[1:3]", slice(1, 4), slice(None)),
+        ("[0:9,1:2]", slice(0, 7), slice(1, 3)),
+        ("[:,0:0]", slice(None), slice(0, 1)),
+        ("[2:2,:]", slice(2, 3), slice(None)),
+        ("[]", slice(None), slice(None)),
+    ],
+)
 def test_ranges_in_script_lines(archive: Path, text: str, rows: slice, columns: slice) -> None:
     lines = dict(line.split(" ") for line in archive.with_suffix(".scp").read_text().splitlines())
     whole = dict(read_matrices(f"ark:{archive}"))
@@ -184,10 +189,14 @@ def test_the_range_of_a_vector_is_one_of_its_values(tmp_path: Path, text: str, f
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("[1:10]", "the range 1:10 does not exist; the matrix of part in .* has 7 rows"),
-     ("[7:8]", "the range 7:8 does not exist"), ("[:,1:3]", "has 3 columns"), ("[3:1]", "ends before it begins"),
-     ("[1]", "'[1]' is not a range".replace("[", r"\[").replace("]", r"\]"))],
-)  # fmt: skip
+    [
+        ("[1:10]", "the range 1:10 does not exist; the matrix of part in .* has 7 rows"),
+        ("[7:8]", "the range 7:8 does not exist"),
+        ("[:,1:3]", "has 3 columns"),
+        ("[3:1]", "ends before it begins"),
+        ("[1]", "'[1]' is not a range".replace("[", r"\[").replace("]", r"\]")),
+    ],
+)
 def test_ranges_that_do_not_exist(archive: Path, text: str, message: str) -> None:
     line = archive.with_suffix(".scp").read_text().split("\n")[0].split(" ")[1]
     script = archive.with_name("part.scp")
@@ -262,11 +271,17 @@ def test_sizes_that_overflow_are_errors(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [(b"u  [\n 1 2\n 3 ]\n", "byte 13, key 'u': a row has another number of values"),
-     (b"u  [\n 1 x ]\n", "byte 8, key 'u': b'x' is not a number"), (b"u 1 2\n", "begins with '\\['"),
-     (b"u [ 1 2 ] 3\n", "stands behind the end"), (b"u \0BXX abcdefgh", "does not begin a matrix"),
-     (b"u \0B\4\0\0\0\0\4\0\0\0\0", "does not begin a matrix"), (b"\0BFM ", "there is no key"), (b"u", "ends inside")],
-)  # fmt: skip
+    [
+        (b"u  [\n 1 2\n 3 ]\n", "byte 13, key 'u': a row has another number of values"),
+        (b"u  [\n 1 x ]\n", "byte 8, key 'u': b'x' is not a number"),
+        (b"u 1 2\n", "begins with '\\['"),
+        (b"u [ 1 2 ] 3\n", "stands behind the end"),
+        (b"u \0BXX abcdefgh", "does not begin a matrix"),
+        (b"u \0B\4\0\0\0\0\4\0\0\0\0", "does not begin a matrix"),
+        (b"\0BFM ", "there is no key"),
+        (b"u", "ends inside"),
+    ],
+)
 def test_damage_in_words(tmp_path: Path, content: bytes, message: str) -> None:
     path = tmp_path / "bad.ark"
     path.write_bytes(content)
@@ -375,11 +390,12 @@ def test_rows_are_the_same_whichever_way_they_are_read(
     codes = [rng.integers(0, 256, one.shape).astype(np.uint8) for one in plain]
     quartiles = np.sort(rng.integers(0, 65536, (3, 4)), axis=1)
     forms = {
-        "FM": list(map(full, plain)), "DM": [full(one.astype(np.float64)) for one in plain],
+        "FM": list(map(full, plain)),
+        "DM": [full(one.astype(np.float64)) for one in plain],
         "CM": [compressed("CM", -1.0, 3.0, one, quartiles) for one in codes],
         "CM2": [compressed("CM2", -1.0, 3.0, one.astype(np.uint16) * 200) for one in codes],
         "CM3": [compressed("CM3", -1.0, 3.0, one) for one in codes],
-    }  # fmt: skip
+    }
     forms["mixed"] = [forms[name][i] for i, name in enumerate(list(forms) * 6)]
     for name, objects in list(forms.items())[::-every]:  # the mixed ones first
         lines = []
@@ -393,9 +409,12 @@ def test_rows_are_the_same_whichever_way_they_are_read(
         end = begin + rng.integers(1, 45, 200)
         for dtype in (np.float32, np.float64):
             wanted = [rows for _, rows in read_matrices(f"ark:{tmp_path}/{name}.ark", dtype)]
-            expected = np.concatenate([
-                wanted[u][np.clip(np.arange(a, b), 0, len(wanted[u]) - 1)] for u, a, b in zip(which, begin, end, strict=True)
-            ])  # fmt: skip
+            expected = np.concatenate(
+                [
+                    wanted[u][np.clip(np.arange(a, b), 0, len(wanted[u]) - 1)]
+                    for u, a, b in zip(which, begin, end, strict=True)
+                ]
+            )
             for table, held, handle in itertools.product(("ark", "scp"), (0, 900, 1 << 20), (True, False)):
                 with monkeypatch.context() as patch:
                     patch.setattr(matrices, "HELD", held)

@@ -1,4 +1,3 @@
-# ruff: noqa: E501  tables of cases
 """`cntkpy convert` between Kaldi, HTK and text."""
 
 from __future__ import annotations
@@ -70,13 +69,20 @@ def test_a_section_of_a_configuration(data: Corpus) -> None:
 
 @pytest.mark.parametrize(
     ("words", "output", "streams", "message"),
-    [(["htk.scp"], "htk.ark", (), "htk.ark would be written over itself"),
-     (["feats.ark"], "feats.scp", (), "feats.ark would be written over what is read: feats.scp has feats.ark beside it"),
-     (["scp:feats.scp"], "feats.ark", (), "feats.ark would be written over itself"),
-     (["a.ctf"], "k.ark", (), "Kaldi archives hold one stream of features"),
-     (["feats.ark", "ali.ark", "more"], "x.ctf", (), "what is more?"),
-     (["feats.ark", "ali.ark"], "x.ctf", ("features:3", "labels:2:class"), "exceeds the label dimension")],
-)  # fmt: skip
+    [
+        (["htk.scp"], "htk.ark", (), "htk.ark would be written over itself"),
+        (
+            ["feats.ark"],
+            "feats.scp",
+            (),
+            "feats.ark would be written over what is read: feats.scp has feats.ark beside it",
+        ),
+        (["scp:feats.scp"], "feats.ark", (), "feats.ark would be written over itself"),
+        (["a.ctf"], "k.ark", (), "Kaldi archives hold one stream of features"),
+        (["feats.ark", "ali.ark", "more"], "x.ctf", (), "what is more?"),
+        (["feats.ark", "ali.ark"], "x.ctf", ("features:3", "labels:2:class"), "exceeds the label dimension"),
+    ],
+)
 def test_what_goes_wrong(data: Corpus, capsys: pytest.CaptureFixture[str], words, output, streams, message) -> None:
     Path("a.ctf").write_text("|x 1 |y 2\n")
     before = {path.name: path.read_bytes() for path in Path().iterdir()}

@@ -1,4 +1,3 @@
-# ruff: noqa: E501  tables of cases
 """Kaldi alignments and posteriors as classes of frames."""
 
 from __future__ import annotations
@@ -83,16 +82,21 @@ def test_the_example_of_the_format_has_a_frame_of_two_labels(tmp_path: Path) -> 
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [(b"u [ 3 1 ] [ 4 0.5 ]\n", "frame 1: expected one label of weight 1"),
-     (b"u [ 3 1 ] [ ]\n", "frame 1: expected one label of weight 1"), (b"u 3 x\n", "frame 1: a label is a number"),
-     (b"u 3 -1\n", "frame 1: a label is a number"), (b"u 3 99999999999\n", "frame 1: the label is too large"),
-     (b"u 3 65535\n", "the label 65535 of u, frame 1, is larger than 65534"),
-     (b"u [ 3 1 ] 4\n", "expected '\\[' before the labels"), (b"u 1\nu 1\n", "byte 4: duplicate entry: the utterance u"),
-     (b"u " + integers([1, -4]), "frame 1: a label is a number"),
-     (b"u " + certain([1, 2]) + b"v " + integers([1, 2]), "key 'v': the entry is not made of posteriors"),
-     (b"u " + integers([1, 2]) + b"v " + certain([1, 2]), "there is no key|not made of vectors of integers"),
-     (b"u \0BFM \4\0\0\0\0\4\0\0\0\0", "does not begin alignments or posteriors")],
-)  # fmt: skip
+    [
+        (b"u [ 3 1 ] [ 4 0.5 ]\n", "frame 1: expected one label of weight 1"),
+        (b"u [ 3 1 ] [ ]\n", "frame 1: expected one label of weight 1"),
+        (b"u 3 x\n", "frame 1: a label is a number"),
+        (b"u 3 -1\n", "frame 1: a label is a number"),
+        (b"u 3 99999999999\n", "frame 1: the label is too large"),
+        (b"u 3 65535\n", "the label 65535 of u, frame 1, is larger than 65534"),
+        (b"u [ 3 1 ] 4\n", "expected '\\[' before the labels"),
+        (b"u 1\nu 1\n", "byte 4: duplicate entry: the utterance u"),
+        (b"u " + integers([1, -4]), "frame 1: a label is a number"),
+        (b"u " + certain([1, 2]) + b"v " + integers([1, 2]), "key 'v': the entry is not made of posteriors"),
+        (b"u " + integers([1, 2]) + b"v " + certain([1, 2]), "there is no key|not made of vectors of integers"),
+        (b"u \0BFM \4\0\0\0\0\4\0\0\0\0", "does not begin alignments or posteriors"),
+    ],
+)
 def test_damage(tmp_path: Path, content: bytes, message: str) -> None:
     path = tmp_path / "l.ark"
     path.write_bytes(content)

@@ -1,4 +1,3 @@
-# ruff: noqa: E501  tables of cases
 """Kaldi2Reader and the Kaldi deserializers: the same minibatches as HTKMLFReader, and what is Kaldi's own."""
 
 from __future__ import annotations
@@ -253,12 +252,17 @@ def test_errors_of_streams(tmp_path: Path, features: dict[str, Any], labels: dic
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [({"seqTrainCriterion": "smbr"}, "sequence training with lattices is not supported"),
-     ({"denlats": "[rx=a]"}, "sequence training with lattices is not supported"),
-     ({"CSCTruncated": True, "frameMode": False}, "belongs to a modified CNTK"), ({"legacyMode": True}, "no longer supported"),
-     ({"targets_delay": -1}, "-1 is not a number of frames"), ({"readMethod": "none"}, "none"),
-     ({"truncated": True}, "mutually exclusive"), ({"nbruttsineachrecurrentiter": 2}, "frames have no parallel")],
-)  # fmt: skip
+    [
+        ({"seqTrainCriterion": "smbr"}, "sequence training with lattices is not supported"),
+        ({"denlats": "[rx=a]"}, "sequence training with lattices is not supported"),
+        ({"CSCTruncated": True, "frameMode": False}, "belongs to a modified CNTK"),
+        ({"legacyMode": True}, "no longer supported"),
+        ({"targets_delay": -1}, "-1 is not a number of frames"),
+        ({"readMethod": "none"}, "none"),
+        ({"truncated": True}, "mutually exclusive"),
+        ({"nbruttsineachrecurrentiter": 2}, "frames have no parallel"),
+    ],
+)
 def test_errors_of_the_reader(tmp_path: Path, options: dict[str, Any], message: str) -> None:
     with pytest.raises(UserError, match=message):
         Corpus(tmp_path).kaldi(**options)

@@ -1,4 +1,3 @@
-# ruff: noqa: E501  tables of cases
 """Specifiers of Kaldi tables: what is understood, and that commands are never executed."""
 
 from __future__ import annotations
@@ -25,19 +24,31 @@ from readers.formats.kaldi.specifier import (
 
 @pytest.mark.parametrize(
     ("text", "place"),
-    [("a/b.ark", Place("a/b.ark")), ("a:b.ark:17", Place("a:b.ark", 17)), ("a b.ark", Place("a b.ark")),
-     ("c:\\x.ark", Place("c:\\x.ark")), ("x.gz", Place("x.gz", 0, True)), ("gunzip -c a.gz |", Place("a.gz", 0, True)),
-     ("zcat 'my file'|", Place("my file", 0, True)), ("gzip -d -c x |", Place("x", 0, True))],
-)  # fmt: skip
+    [
+        ("a/b.ark", Place("a/b.ark")),
+        ("a:b.ark:17", Place("a:b.ark", 17)),
+        ("a b.ark", Place("a b.ark")),
+        ("c:\\x.ark", Place("c:\\x.ark")),
+        ("x.gz", Place("x.gz", 0, True)),
+        ("gunzip -c a.gz |", Place("a.gz", 0, True)),
+        ("zcat 'my file'|", Place("my file", 0, True)),
+        ("gzip -d -c x |", Place("x", 0, True)),
+    ],
+)
 def test_extended_filenames(text: str, place: Place) -> None:
     assert parse_place(text) == place
 
 
 @pytest.mark.parametrize(
     ("text", "rows", "columns"),
-    [("f:9[1:2]", (1, 2), None), ("f:9[1:2,3:4]", (1, 2), (3, 4)), ("f:9[:,3:4]", None, (3, 4)), ("f:9[,3:4]", None, (3, 4)),
-     ("f:9[]", None, None)],
-)  # fmt: skip
+    [
+        ("f:9[1:2]", (1, 2), None),
+        ("f:9[1:2,3:4]", (1, 2), (3, 4)),
+        ("f:9[:,3:4]", None, (3, 4)),
+        ("f:9[,3:4]", None, (3, 4)),
+        ("f:9[]", None, None),
+    ],
+)
 def test_ranges(text: str, rows: tuple[int, int] | None, columns: tuple[int, int] | None) -> None:
     assert parse_place(text, ranges=True) == Place("f", 9, False, rows, columns)
 
@@ -66,13 +77,21 @@ def test_commands_are_refused_and_never_run(tmp_path: Path, pipe: str) -> None:
 
 @pytest.mark.parametrize(
     ("command", "once", "instead"),
-    [("copy-feats scp:a.scp ark:- ", "copy-feats scp:a.scp ark:data.ark", "ark:data.ark"),
-     ("apply-cmvn a 'scp:b' ark:- | add-deltas ark:- ark:-", "apply-cmvn a 'scp:b' ark:- | add-deltas ark:- ark:data.ark",
-      "ark:data.ark"),
-     ('ali-to-pdf m "ark:gunzip -c d/ali.*.gz |" ark:- | ali-to-post ark:- ark:-',
-      'ali-to-pdf m "ark:gunzip -c d/ali.*.gz |" ark:data.ark', "ark:data.ark"),
-     ("cat a.ark b.ark", "cat a.ark b.ark > data.ark", "ark:data.ark")],
-)  # fmt: skip
+    [
+        ("copy-feats scp:a.scp ark:- ", "copy-feats scp:a.scp ark:data.ark", "ark:data.ark"),
+        (
+            "apply-cmvn a 'scp:b' ark:- | add-deltas ark:- ark:-",
+            "apply-cmvn a 'scp:b' ark:- | add-deltas ark:- ark:data.ark",
+            "ark:data.ark",
+        ),
+        (
+            'ali-to-pdf m "ark:gunzip -c d/ali.*.gz |" ark:- | ali-to-post ark:- ark:-',
+            'ali-to-pdf m "ark:gunzip -c d/ali.*.gz |" ark:data.ark',
+            "ark:data.ark",
+        ),
+        ("cat a.ark b.ark", "cat a.ark b.ark > data.ark", "ark:data.ark"),
+    ],
+)
 def test_the_command_that_makes_the_file_once(command: str, once: str, instead: str) -> None:
     assert command_for_file(command) == (once, instead)
     with pytest.raises(DataError) as error:
@@ -82,9 +101,14 @@ def test_the_command_that_makes_the_file_once(command: str, once: str, instead: 
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("feats.scp", "'feats.scp' is not a specifier of a table"), ("ark,x:f", "unknown option 'x'"),
-     ("ark:-", "standard input cannot be read"), ("scp:", "standard input cannot be read"), ("", "not a specifier")],
-)  # fmt: skip
+    [
+        ("feats.scp", "'feats.scp' is not a specifier of a table"),
+        ("ark,x:f", "unknown option 'x'"),
+        ("ark:-", "standard input cannot be read"),
+        ("scp:", "standard input cannot be read"),
+        ("", "not a specifier"),
+    ],
+)
 def test_errors_of_reading(text: str, message: str) -> None:
     with pytest.raises(DataError, match=message):
         parse_read_specifier(text)
@@ -108,8 +132,13 @@ def test_specifiers_of_writing() -> None:
     assert parse_write_specifier("scp,ark:b.scp,a.ark").archive == "a.ark"
     assert parse_write_specifier("ark:-").archive == "-"
     assert parse_write_specifier("scp,p:x.scp").script == "x.scp"
-    for text, message in (("ark,scp:a", "does not name an archive and"), ("ark:", "names no file"),
-                          ("ark,scp:-,b", "no offsets"), ("ark,q:b", "unknown option 'q'"), ("b", "not a specifier")):  # fmt: skip
+    for text, message in (
+        ("ark,scp:a", "does not name an archive and"),
+        ("ark:", "names no file"),
+        ("ark,scp:-,b", "no offsets"),
+        ("ark,q:b", "unknown option 'q'"),
+        ("b", "not a specifier"),
+    ):
         with pytest.raises(DataError, match=message):
             parse_write_specifier(text)
 

@@ -145,14 +145,21 @@ def test_other_bytes_are_errors_or_other_transforms(tmp_path_factory: pytest.Tem
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("<Convolutional> 2 2", "<Convolutional> is not supported in a feature transform"),
-     ("<Tanh> 2 3", "<Tanh> has 3 inputs, but 2 outputs"), ("<Tanh> 2 2 <Tanh> 3 3", "has 3 inputs, but <Tanh> before it"),
-     ("<Splice> 4 2 [ 0 ]", "1 offsets of 2 values, but 4 outputs"), ("<Copy> 1 2 [ 3 ]", "copies 1 of the values 1 to 2"),
-     ("<AddShift> 2 2 [ 1 2 3 ]", "3 numbers stand where the sizes of the component mean 2"),
-     ("<LinearTransform> 2 2 [ 1 2\n 3 ]", "rows of a matrix differ in length"), ("<Tanh> 2 x", "'x' is not a number"),
-     ("<AddShift> 2 2 1 2", "numbers in brackets are expected"), ("Tanh 2 2", "a component such as <Splice> is expected"),
-     ("<Splice> 20002 2 [ -10001 ]", "offsets of 2 values"), ("<AddShift> 2 2 [ 1 2", "brackets are not closed")],
-)  # fmt: skip
+    [
+        ("<Convolutional> 2 2", "<Convolutional> is not supported in a feature transform"),
+        ("<Tanh> 2 3", "<Tanh> has 3 inputs, but 2 outputs"),
+        ("<Tanh> 2 2 <Tanh> 3 3", "has 3 inputs, but <Tanh> before it"),
+        ("<Splice> 4 2 [ 0 ]", "1 offsets of 2 values, but 4 outputs"),
+        ("<Copy> 1 2 [ 3 ]", "copies 1 of the values 1 to 2"),
+        ("<AddShift> 2 2 [ 1 2 3 ]", "3 numbers stand where the sizes of the component mean 2"),
+        ("<LinearTransform> 2 2 [ 1 2\n 3 ]", "rows of a matrix differ in length"),
+        ("<Tanh> 2 x", "'x' is not a number"),
+        ("<AddShift> 2 2 1 2", "numbers in brackets are expected"),
+        ("Tanh 2 2", "a component such as <Splice> is expected"),
+        ("<Splice> 20002 2 [ -10001 ]", "offsets of 2 values"),
+        ("<AddShift> 2 2 [ 1 2", "brackets are not closed"),
+    ],
+)
 def test_errors(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(DataError, match=message):
         read(tmp_path, text)

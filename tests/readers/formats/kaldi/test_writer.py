@@ -1,4 +1,3 @@
-# ruff: noqa: E501  tables of cases
 """Kaldi2Writer: archives, files, scripts, standard output; what is written reads back."""
 
 from __future__ import annotations
@@ -99,9 +98,13 @@ def test_values_above_the_overflow_are_counted_and_kept(tmp_path: Path, caplog: 
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [('Kaldicmd="ark:| gzip -c"', "commands in specifiers are not executed"), ("type=scaled", "'scaled' is not one of Real"),
-     ("Kaldicmd=o.ark", "is not a specifier of a table to write"), ("type=Real", "index for output scp file out of range")],
-)  # fmt: skip
+    [
+        ('Kaldicmd="ark:| gzip -c"', "commands in specifiers are not executed"),
+        ("type=scaled", "'scaled' is not one of Real"),
+        ("Kaldicmd=o.ark", "is not a specifier of a table to write"),
+        ("type=Real", "index for output scp file out of range"),
+    ],
+)
 def test_errors(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(UserError, match=message):
         ours = writer(tmp_path, text, f"{tmp_path}/a\n")

@@ -31,10 +31,14 @@ TAGGED = "w1 T1\nw2 T2\nw3 T1\n\nw2 T2\nw1 T3\n\n\nw5 T1\nw4 T2\nw1 T1\nw2 T2\n\
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
     for name, text in {
-        "corpus.txt": CORPUS, "classes.txt": CLASSES, "corpus.tags": TAGGED,
-        "words": "w1\nw2\nw3\nw4\nw5\n<unk>\n", "tags": "T1\nT2\nT3\n", "map": "w1 w1\nw2 w2\nw3 w2\n<unk> <unk>\n",
+        "corpus.txt": CORPUS,
+        "classes.txt": CLASSES,
+        "corpus.tags": TAGGED,
+        "words": "w1\nw2\nw3\nw4\nw5\n<unk>\n",
+        "tags": "T1\nT2\nT3\n",
+        "map": "w1 w1\nw2 w2\nw3 w2\n<unk> <unk>\n",
         "tag.classes": "T1 0\nT2 0\nT3 1\n",
-    }.items():  # fmt: skip
+    }.items():
         (tmp_path / name).write_text(text)
     return tmp_path
 
@@ -520,9 +524,15 @@ def shuffled(count: int, below: Any, span: int) -> list[int]:
 
 @pytest.mark.parametrize(
     ("count", "seeds"),
-    [(1, (0, 1, 12345)), (2, (0, 1, 12345)), (3, (0, 1, 12345)), (100, (0, 1, 12345)), (46341, (1,)),
-     *(pytest.param(count, (0, 1, 12345), marks=pytest.mark.thorough) for count in (46340, 46341, 70000))],
-)  # fmt: skip
+    [
+        (1, (0, 1, 12345)),
+        (2, (0, 1, 12345)),
+        (3, (0, 1, 12345)),
+        (100, (0, 1, 12345)),
+        (46341, (1,)),
+        *(pytest.param(count, (0, 1, 12345), marks=pytest.mark.thorough) for count in (46340, 46341, 70000)),
+    ],
+)
 def test_shuffles_of_any_size(count: int, seeds: tuple[int, ...]) -> None:
     from readers.formats.language import shuffle_kernels as k
 

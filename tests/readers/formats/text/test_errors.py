@@ -107,7 +107,7 @@ MALFORMED = [
     (S, "5 |s 1:", 1, 8, 5, "'1:'"),
     (S, "0 |s 2147483647:1\n", 1, 6, 0, "Index 2147483647"),
     (S, "0 |s 18446744073709551617:1\n", 1, 6, 0, "Index 18446744073709551617"),  # 1 modulo 2^64
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("inputs", "text", "line", "column", "key", "part"), MALFORMED)
@@ -161,7 +161,7 @@ def test_a_blank_where_none_may_stand_is_named(files, text, hint):
         ("s:5:sparse", "0 |s 0:1 3:2\n1 |s 5:1 |s 1:4\n2 |s\n3 |s 2:1 2:5\n4 |s 4 :1 |s 0:7\n5 |s 3:1 1:2\n", 2),
         ("x:1", "1 |x 1\n1 |x 2\n2 |x 3\n|x 4\n1 |x 5\n|# only a remark\n|x 6\n007 |x 7\n7 |x 8\n", 2),
     ],
-)  # fmt: skip
+)
 def test_budget_counts_as_the_original(files, inputs, text, errors):
     assert files.minibatches(text, inputs, size=1, maxErrors=errors, traceLevel=0)
     message = r"^Reached the maximum number of allowed errors while reading the input file \(.*data\.ctf\)\. .*line "
@@ -302,11 +302,15 @@ def test_order_of_messages(files, caplog):
         files.minibatches("5 |x 1 |z 3\n5 |x a\n6 |x 2 |x 3\n", "x:1", maxErrors=4, traceLevel=2)
     told = [record.getMessage() for record in caplog.records]
     expected = [
-        ("'z' is none of 'x'", "line 1, column 9", 8), ("'a'", "line 2, column 6", 17),
-        ("Could not read a row (# 2)", "line 2, column 1", 12), ("less than expected", "line 1, column 1", 0),
-        ("more samples than there are inputs", "line 3, column 1", 19), ("more samples than expected", "line 3, col", 19),
-        ("Read sequence id 5 (samples of x: 1)", "", 0), ("Read sequence id 6 (samples of x: 2)", "", 19),
-    ]  # fmt: skip
+        ("'z' is none of 'x'", "line 1, column 9", 8),
+        ("'a'", "line 2, column 6", 17),
+        ("Could not read a row (# 2)", "line 2, column 1", 12),
+        ("less than expected", "line 1, column 1", 0),
+        ("more samples than there are inputs", "line 3, column 1", 19),
+        ("more samples than expected", "line 3, col", 19),
+        ("Read sequence id 5 (samples of x: 1)", "", 0),
+        ("Read sequence id 6 (samples of x: 2)", "", 19),
+    ]
     path = files.folder / "data.ctf"
     for message, (what, place, offset) in zip(told, expected, strict=True):
         assert what in message
@@ -433,7 +437,8 @@ def test_frame_mode_refuses_sequences(files):
         ("file=f;input=[x=[dim=1;format=dense;alias='a|b']]", "BadValue", "cannot be the name"),
         (
             "file=f;input=[x=[dim=1;format=dense;definesMBSize=true];y=[dim=1;format=dense;definesMBSize=true]]",
-            "BadValue", "only one input",
+            "BadValue",
+            "only one input",
         ),
         ("file=f;input=[x=[dim=1;format=dense]];randomize=maybe", "BadBoolean", "maybe"),
         ("file=f;input=[x=[dim=1;format=dense]];precision=half", "BadChoice", "half"),
@@ -443,19 +448,25 @@ def test_frame_mode_refuses_sequences(files):
         (
             "deserializers=([type=CNTKTextFormatDeserializer;file=f;"
             "input=[x=[dim=1;format=dense;transforms=([type=Scale])]]])",
-            "BadValue", "the transform 'Scale' changes pictures",
+            "BadValue",
+            "the transform 'Scale' changes pictures",
         ),
         ("readerType=CompositeDataReader;file=f", None, "deserializers is missing"),
         ("deserializers=()", "BadValue", "no deserializer is given"),
         ("deserializers=([type=Nonsense])", "UnknownDeserializer", "Nonsense"),
         ("deserializers=([file=f])", None, "type is missing"),
-        ("truncated=true;deserializers=([type=CNTKTextFormatDeserializer])", "BadValue", "Truncation length cannot be 0."),
+        (
+            "truncated=true;deserializers=([type=CNTKTextFormatDeserializer])",
+            "BadValue",
+            "Truncation length cannot be 0.",
+        ),
         (
             "truncated=true;truncationLength=2;frameMode=true;deserializers=([type=CNTKTextFormatDeserializer])",
-            "Conflict", "frameMode and truncated BPTT are mutually exclusive.",
+            "Conflict",
+            "frameMode and truncated BPTT are mutually exclusive.",
         ),
     ],
-)  # fmt: skip
+)
 def test_bad_configurations(section, kind, part):
     with pytest.raises(ConfigError) as caught:
         create_reader(section)

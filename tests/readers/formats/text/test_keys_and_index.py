@@ -40,8 +40,11 @@ NAMED = "utt-1.a |x 1\n |x 2\nutt-1.a |x 3\nutt-1 |x 4\n\t|x 5\n7|x 6\nutt-10 |x
 def test_keys_of_text(files):
     found = files.sequences(NAMED, "x:1", useNumericSequenceKeys=False, traceLevel=0)
     assert [(key, [x for (x,) in s["x"]]) for key, s in found] == [
-        ("utt-1.a", [1, 2, 3]), ("utt-1", [4, 5]), ("7", [6]), ("utt-10", [7])
-    ]  # fmt: skip
+        ("utt-1.a", [1, 2, 3]),
+        ("utt-1", [4, 5]),
+        ("7", [6]),
+        ("utt-10", [7]),
+    ]
 
 
 def test_hashed_keys(files):
@@ -305,10 +308,14 @@ def test_invalid_sequences_in_truncated_minibatches():
 @given(
     lines=st.lists(
         st.sampled_from(["7 |x 1", "8 |x 1", "9|x 1", "|x 2", " |x 3 |y 1", "", "8", "|y 4", "10 |y 1", "|x 1 |x 2"]),
-        min_size=1, max_size=40,
+        min_size=1,
+        max_size=40,
     ),
-    threads=st.integers(2, 6), skip=st.booleans(), main=st.sampled_from(["", "x"]), last=st.sampled_from(["", "\n"]),
-)  # fmt: skip
+    threads=st.integers(2, 6),
+    skip=st.booleans(),
+    main=st.sampled_from(["", "x"]),
+    last=st.sampled_from(["", "\n"]),
+)
 def test_an_index_read_in_pieces_is_the_same(lines, threads, skip, main, last):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "data.ctf"

@@ -23,8 +23,12 @@ sparse = st.lists(st.tuples(st.integers(0, 4), numbers), max_size=3)
 sequence = st.tuples(st.lists(dense, min_size=1, max_size=4), st.lists(sparse, min_size=1, max_size=4))
 data = st.dictionaries(st.integers(0, 12) | st.integers(0, 2**64 - 1), sequence, min_size=1, max_size=12)
 STYLES = [  # before a sample, between values, at the end of a line
-    (" ", " ", "\n"), ("\t", "\t", "\r\n"), ("", "  ", "\n"), (" |# remark ", " \t ", " |#\n"), (" |q 7 ", " ", "|q\n"),
-]  # fmt: skip
+    (" ", " ", "\n"),
+    ("\t", "\t", "\r\n"),
+    ("", "  ", "\n"),
+    (" |# remark ", " \t ", " |#\n"),
+    (" |q 7 ", " ", "|q\n"),
+]
 
 
 def as_text(sequences: dict[int, Any], style: int, ids: bool) -> str:

@@ -22,9 +22,13 @@ NUMBERED = "".join(f"{i % 3} {i + 1} {i + 0.5}\n" for i in range(24))
 @pytest.fixture
 def make(tmp_path: Path) -> Make:
     def made(
-        text: str | bytes, features: str = "dim=1;start=1", labels: str | None = None, names: str = "0\n1\n2\n",
-        precision: str = "double", **options: Any,
-    ) -> Any:  # fmt: skip
+        text: str | bytes,
+        features: str = "dim=1;start=1",
+        labels: str | None = None,
+        names: str = "0\n1\n2\n",
+        precision: str = "double",
+        **options: Any,
+    ) -> Any:
         path = tmp_path / "data.txt"
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
         if names:
@@ -295,12 +299,12 @@ def test_data_that_do_not_fit_into_memory(make: Make, tmp_path: Path, monkeypatc
     from readers.pipeline import store
 
     monkeypatch.setattr(store, "DEFAULT_MEMORY", 2000)
-    monkeypatch.setattr(store.ChunkStore.__init__, "__kwdefaults__", {
-        **store.ChunkStore.__init__.__kwdefaults__, "memory": 2000
-    })  # fmt: skip
-    monkeypatch.setattr(text.UCIText.__init__, "__kwdefaults__", {
-        **text.UCIText.__init__.__kwdefaults__, "chunk_size": 500
-    })  # fmt: skip
+    monkeypatch.setattr(
+        store.ChunkStore.__init__, "__kwdefaults__", {**store.ChunkStore.__init__.__kwdefaults__, "memory": 2000}
+    )
+    monkeypatch.setattr(
+        text.UCIText.__init__, "__kwdefaults__", {**text.UCIText.__init__.__kwdefaults__, "chunk_size": 500}
+    )
     lines = "".join(f"{i % 3} {i + 1} {i + 0.5}\n" for i in range(1000))
     for random in ("auto", "none", "100"):
         found = [x for m in order(epoch(make(lines, labels="start=0", randomize=random), 10)) for x in m]

@@ -42,8 +42,9 @@ class Case:
         more = " ; ".join(f"{k}={v}" for k, v in given.items() if v is not None)
         return create_reader(
             f'readerType=UCIFastReader ; file="{self.text}" ; features=[{fields}] ; {more} ;'
-            f'labels=[{labels};labelMappingFile="{self.map}"]', precision
-        )  # fmt: skip
+            f'labels=[{labels};labelMappingFile="{self.map}"]',
+            precision,
+        )
 
     def read(self, number: int = 0, **options: Any) -> tuple[list[Any], list[Any]]:
         r = self.reader(**options)
@@ -159,10 +160,18 @@ def other_file(case: Case) -> dict[str, Any]:
 @pytest.mark.parametrize(
     "change",
     [
-        change_text, touch_text, change_map, change_columns, change_start, change_precision, change_classes, damage,
-        empty, other_file,
+        change_text,
+        touch_text,
+        change_map,
+        change_columns,
+        change_start,
+        change_precision,
+        change_classes,
+        damage,
+        empty,
+        other_file,
     ],
-)  # fmt: skip
+)
 def test_a_stale_cache_is_made_anew(case: Case, caplog: pytest.LogCaptureFixture, change: Any) -> None:
     case.read()
     options = change(case)
@@ -286,8 +295,11 @@ def test_no_byte_of_the_cache_can_change_unnoticed(case: Case, step: int) -> Non
     records, mapping = cache.read()
     wanted = records.load_chunk(0).streams["features"].values.tolist()
     content = case.cache.read_bytes()
-    used = {at for one in BinaryFile(str(case.cache)).sections.values()
-            for at in range(one.offset, one.begin + one.header.data_bytes)} | set(range(320))  # fmt: skip
+    used = {
+        at
+        for one in BinaryFile(str(case.cache)).sections.values()
+        for at in range(one.offset, one.begin + one.header.data_bytes)
+    } | set(range(320))
     refused = 0
     with case.cache.open("r+b") as file:
         for at in range(0, len(content), step):

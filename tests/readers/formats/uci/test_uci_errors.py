@@ -39,15 +39,25 @@ DATA = [
     ("1 2\0\n", "features=[dim=2]", "is not a number", 1),
     ("1 \u0662\n", "features=[dim=2]", "is not a number, .*column 3", 1),
     ("caf\u00e9 x\n", "features=[dim=1;start=1]", "line 1, column 6", 1),
-    ("0 1\n1 2\n3 1\n", "features=[dim=1;start=1] L=[start=0]", r"not specified in label mapping file: 3 \(.*line 3, column 1\)", 3),
+    (
+        "0 1\n1 2\n3 1\n",
+        "features=[dim=1;start=1] L=[start=0]",
+        r"not specified in label mapping file: 3 \(.*line 3, column 1\)",
+        3,
+    ),
     ("1.0 1\n", "features=[dim=1;start=1] L=[start=0]", "label mapping file: 1.0", 1),
-    ("0 1 stray\n", "features=[dim=1;start=1] L=[start=0]", "'stray' is not a number, and field 2 is no label .*column 5", 1),
+    (
+        "0 1 stray\n",
+        "features=[dim=1;start=1] L=[start=0]",
+        "'stray' is not a number, and field 2 is no label .*column 5",
+        1,
+    ),
     ("0 1 1a\n", "features=[dim=1;start=1] L=[start=0]", "'1a'", 1),
     ("0.5x 1\n", "features=[dim=1;start=1] R=[start=0;dim=1]", "the label '0.5x' is not a number", 1),
     ("yes 1\n", "features=[dim=1;start=1] R=[start=0;dim=1]", "the label 'yes' is not a number", 1),
     ("1 2\n" * 3000 + "\n\n1\n" + "1 2\n" * 3000, "features=[dim=2]", "has 1 fields", 3003),
     ("\xff\xfe1\0", "features=[dim=1]", "UTF-16", None),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("text", "sections", "message", "line"), DATA)
