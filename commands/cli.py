@@ -27,10 +27,10 @@ def cntkpy() -> None:
 
 @cntkpy.command("run", help=help_texts.RUN, context_settings=CLASSIC, short_help="Run a configuration.")
 @click.argument("words", nargs=-1, required=True, type=click.UNPROCESSED)
-@click.option("--workers", type=int, default=1, help="Run it in so many processes of this machine, without MPI.")
-@click.option("--strict", is_flag=True, help="What the start of a run only warns about, ends it; as strict=true.")
+@click.option("--workers", type=int, default=1, help="Number of local worker processes; needs no MPI.")
+@click.option("--strict", is_flag=True, help="Treat start-up warnings as errors, like strict=true.")
 @click.option(
-    AGAIN, "again", is_flag=True, help="Begin trainings anew, finished ones too; as makeMode=false in every command."
+    AGAIN, "again", is_flag=True, help="Restart trainings, finished ones too, like makeMode=false in every command."
 )
 def run_command(words: tuple[str, ...], workers: int, strict: bool, again: bool) -> int:
     """Run a configuration, or a program in Python."""
@@ -60,14 +60,14 @@ def run_command(words: tuple[str, ...], workers: int, strict: bool, again: bool)
     type=click.Choice(["flat", "json", "yaml", "cntk"]),
     default="flat",
     show_default=True,
-    help="How to print it.",
+    help="Output format.",
 )
-@click.option("--origins", is_flag=True, help="For every value: where it comes from, and what it overrode.")
-@click.option("--unresolved", is_flag=True, help="Leave $variables$ as they are written.")
-@click.option("--changed", is_flag=True, help="Leave out values that are equal to their defaults.")
-@click.option("--defaults", is_flag=True, help="Fill in the defaults of all sections that commands use.")
-@click.option("--open", "open_", is_flag=True, help="Mark values whose variable is not given; they are no errors.")
-@click.option("--network", is_flag=True, help="The network of a command: nodes, shapes, parameters, origins.")
+@click.option("--origins", is_flag=True, help="Print where each value comes from, and what it overrides.")
+@click.option("--unresolved", is_flag=True, help="Leave $variables$ unexpanded.")
+@click.option("--changed", is_flag=True, help="Omit values that equal their defaults.")
+@click.option("--defaults", is_flag=True, help="Add the defaults of all sections that commands use.")
+@click.option("--open", "open_", is_flag=True, help="Mark values with undefined variables instead of failing.")
+@click.option("--network", is_flag=True, help="Print the network of a command: nodes, shapes, parameters, origins.")
 def show_command(
     words: tuple[str, ...],
     form: str,
@@ -94,21 +94,23 @@ def show_command(
 
 @cntkpy.command("check", help=help_texts.CHECK, short_help="Check configurations without running them.")
 @click.argument("words", nargs=-1, required=True)
-@click.option("-q", "--quiet", is_flag=True, help="No summary line.")
+@click.option("-q", "--quiet", is_flag=True, help="Omit the summary line.")
 @click.option(
     "--format",
     "form",
     type=click.Choice(["text", "json", "github", "sarif"]),
     default="text",
     show_default=True,
-    help="How to print the findings.",
+    help="Output format of the findings.",
 )
-@click.option("--select", default="", metavar="CODES", help="Only these findings: CK012,CK02 (the start of a code).")
-@click.option("--ignore", default="", metavar="CODES", help="Not these findings.")
-@click.option("--strict", is_flag=True, help="Warnings and hints are errors too.")
-@click.option("--data", is_flag=True, help="Also look at the first lines of the data.")
+@click.option(
+    "--select", default="", metavar="CODES", help="Report only these findings: CK012,CK02 (a prefix of codes)."
+)
+@click.option("--ignore", default="", metavar="CODES", help="Leave these findings out.")
+@click.option("--strict", is_flag=True, help="Treat warnings and hints as errors.")
+@click.option("--data", is_flag=True, help="Check the first lines of the data, too.")
 @click.option("--import-modules", is_flag=True, help="Import the modules that readers name, for their parameters.")
-@click.option("--open", "open_", is_flag=True, help="Variables that are not given are no errors.")
+@click.option("--open", "open_", is_flag=True, help="Accept undefined variables.")
 def check_command(
     words: tuple[str, ...],
     quiet: bool,
@@ -137,10 +139,10 @@ def check_command(
     )
 
 
-@cntkpy.command("explain", help=help_texts.EXPLAIN, short_help="Tell all about one value of a configuration.")
+@cntkpy.command("explain", help=help_texts.EXPLAIN, short_help="Explain one value of a configuration.")
 @click.argument("words", nargs=-1, required=True)
 def explain_command(words: tuple[str, ...]) -> int:
-    """Tell all about one value."""
+    """Explain one value."""
     from commands.tools.explain import explain
 
     return explain(list(words))
@@ -148,8 +150,8 @@ def explain_command(words: tuple[str, ...]) -> int:
 
 @cntkpy.command("diff", help=help_texts.DIFF, short_help="Compare two configurations by meaning.")
 @click.argument("words", nargs=-1, required=True)
-@click.option("--origins", is_flag=True, help="The place of every value.")
-@click.option("--open", "open_", is_flag=True, help="Variables that are not given are no errors.")
+@click.option("--origins", is_flag=True, help="Print the location of every value.")
+@click.option("--open", "open_", is_flag=True, help="Accept undefined variables.")
 def diff_command(words: tuple[str, ...], origins: bool, open_: bool) -> int:
     """Compare two configurations."""
     from commands.tools.diff import diff
@@ -157,12 +159,12 @@ def diff_command(words: tuple[str, ...], origins: bool, open_: bool) -> int:
     return diff(list(words), origins, open_)
 
 
-@cntkpy.command("format", help=help_texts.FORMAT, short_help="Lay out configuration files.")
+@cntkpy.command("format", help=help_texts.FORMAT, short_help="Format configuration files.")
 @click.argument("files", nargs=-1, required=True)
-@click.option("--check", is_flag=True, help="Change nothing; exit status 1 if something would change.")
-@click.option("--diff", "show_diff", is_flag=True, help="Change nothing; print what would change.")
+@click.option("--check", is_flag=True, help="Write nothing; exit with status 1 if a file would change.")
+@click.option("--diff", "show_diff", is_flag=True, help="Write nothing; print the changes.")
 def format_command(files: tuple[str, ...], check: bool, show_diff: bool) -> int:
-    """Lay out configuration files."""
+    """Format configuration files."""
     from commands.tools.format import format_files
 
     return format_files(list(files), check, show_diff)
@@ -218,8 +220,8 @@ def lsp_command() -> int:
 
 @cntkpy.command("plot", help=help_texts.PLOT, short_help="Draw the curves of training logs.")
 @click.argument("logs", nargs=-1, required=True)
-@click.option("-o", "--out", metavar="FILE", help="The picture: .png, .svg or .pdf.  [default: LOG.png]")
-@click.option("-n", "--node", metavar="NAME", help="What to draw.  [default: the training criterion]")
+@click.option("-o", "--out", metavar="FILE", help="Output file: .png, .svg or .pdf.  [default: LOG.png]")
+@click.option("-n", "--node", metavar="NAME", help="Node to draw.  [default: the training criterion]")
 @click.option("--network", is_flag=True, help="Draw the network of a configuration: .svg, .png, .pdf or .dot.")
 def plot_command(logs: tuple[str, ...], out: str | None, node: str | None, network: bool) -> int:
     """Draw the curves of training logs."""

@@ -128,7 +128,7 @@ GROUPS = ("actions", "readers", "deserializers", "writers", "functions", "findin
 """What `cntkpy list` can list."""
 
 EXPLAIN = """\
-Tell all about one value: its type and meaning, who reads it, where it comes
+Explain one value: its type and meaning, who reads it, where it comes
 from, what it overrode on the way, and what $variables$ stood for.
 
 \b
@@ -155,7 +155,7 @@ Examples:
 """
 
 FORMAT = """\
-Lay out configuration files in place: indentation, blanks around `=`, blank
+Format configuration files in place: indentation, blanks around `=`, blank
 lines. Comments stay, and no value ever changes: the result is read again and
 compared. Networks and quoted texts are left as they are.
 

@@ -154,7 +154,7 @@ def test_training_on_dense_data_imports_neither_scipy_nor_numba() -> None:
     assert done.stdout.strip() == "[]"
 
 
-# ------------------------------------------------------------------------------------------ files and rooms
+# ------------------------------------------------------------------------------------------ files and packages
 
 
 def module_of(path: Path) -> str:

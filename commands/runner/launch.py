@@ -25,7 +25,7 @@ THREADS = ("NPROC", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"
 
 
 def launch(words: list[str], workers: int) -> int:
-    """Run a configuration, or a program in Python, in so many processes of this machine; returns the exit status.
+    """Run a configuration, or a program in Python, in local worker processes; return the exit status.
 
     Each has an equal share of the CPU cores for itself, unless `numCPUThreads` says otherwise. When one fails, the
     others have some seconds to end by themselves, then they are killed: the bound is `GRACE` and the silence that is

@@ -79,9 +79,11 @@ Examples:
 
 @click.command("preview", help=PREVIEW, short_help="Show what a reader section reads.")
 @click.argument("words", nargs=-1, required=True)
-@click.option("--minibatches", type=click.IntRange(1), default=4, show_default=True, help="How many to look at.")
+@click.option(
+    "--minibatches", type=click.IntRange(1), default=4, show_default=True, help="Number of minibatches to read."
+)
 @click.option("--size", type=click.IntRange(1), default=256, show_default=True, help="Samples of a minibatch.")
-@click.option("--samples", type=click.IntRange(0), default=3, show_default=True, help="First sequences to show.")
+@click.option("--samples", type=click.IntRange(0), default=3, show_default=True, help="Number of sequences to print.")
 @click.option(
     "--picture",
     metavar="FILE",
@@ -115,15 +117,21 @@ def preview_command(
 @click.command("convert", help=CONVERT, short_help="Convert data to another format.")
 @click.argument("words", nargs=-1, required=True, metavar="INPUT...")
 @click.argument("output")
-@click.option("--stream", "streams", multiple=True, metavar="NAME:DIM[:FORM]", help="A stream to be converted.")
-@click.option("--labels", metavar="COLUMN", help="Of a table: the column with the classes, its name or number.")
+@click.option(
+    "--stream", "streams", multiple=True, metavar="NAME:DIM[:FORM]", help="Stream to convert; may be repeated."
+)
+@click.option("--labels", metavar="COLUMN", help="Column of a table with the classes: its name or number.")
 @click.option("--from", "source_format", type=click.Choice(list(FORMATS)), help="Format of the input.")
 @click.option("--to", "target_format", type=click.Choice(WRITTEN), help="Format of the output.")
 @click.option(
-    "--precision", type=click.Choice(["float", "double"]), default="float", show_default=True, help="Of values."
+    "--precision",
+    type=click.Choice(["float", "double"]),
+    default="float",
+    show_default=True,
+    help="Precision of the values.",
 )
-@click.option("--mean", is_flag=True, help="Of a reader of images: write their mean, for the transform Mean.")
-@click.option("-q", "--quiet", is_flag=True, help="No progress, no summary.")
+@click.option("--mean", is_flag=True, help="Write the mean of the images of a reader, for the transform Mean.")
+@click.option("-q", "--quiet", is_flag=True, help="Print neither progress nor a summary.")
 @MODULES
 def convert_command(
     words: tuple[str, ...],

@@ -2,7 +2,7 @@
 
 The cache is an .npz archive of the index's arrays with a description of the data file: size, times of change, and a
 checksum over blocks spread evenly over it. The archive has a checksum for each array. A cache that belongs to another
-state of the file is made anew; so is a damaged one, with a warning; one that cannot be written is as if it were not.
+state of the file is rebuilt; so is a damaged one, with a warning. An index that cannot be written is not kept.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def load(cache: str, path: str) -> tuple[Arrays, dict[str, Any]] | None:
         zlib.error,
     ):
         pass
-    log.warning("The index kept in %s is damaged; it is made anew.", cache)
+    log.warning("The index kept in %s is damaged. Rebuilding it.", cache)
     return None
 
 

@@ -143,7 +143,11 @@ class Function:
     def root(self) -> NodeValue:
         """Its only node."""
         if len(self.roots) != 1:
-            raise UserError("NoNode", f"a function of {len(self.roots)} outputs is no operand", hint="use its .outputs")
+            raise UserError(
+                "NoNode",
+                f"a function with {len(self.roots)} outputs cannot be an operand",
+                hint="use one of its .outputs",
+            )
         return self.roots[0]
 
     @property

@@ -72,7 +72,9 @@ def parse(
     n, s = len(begins), len(formats)
     size, lines = k.sizes_of(begins, ends, nominal, len(buffer) - PADDING)
     if size < 0:
-        raise DataError("A sequence was to be read that lies outside of the file.", hint="does the index belong to it?")
+        raise DataError(
+            "A sequence offset is outside the file.", hint="the index may be stale: delete it, it is rebuilt"
+        )
     any_sparse = bool(names.sparse.any())
     room = size // 2 + int(names.dims[~names.sparse].sum()) + 16
     values = np.empty(room, dtype)
