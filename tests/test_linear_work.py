@@ -19,8 +19,8 @@ import pytest
 
 from cntk_config.base.spelling import LONGEST, nearest
 from commands.checks.names import Spellings
+from tools.fuzz.console import run_words
 from tools.fuzz.targets import BRAINSCRIPT, EVENTS, LOG, MEAN, NDL, NETWORK, find
-from tools.fuzz.worker import run_words
 
 GROWTH = 8.0
 """Four times the text takes no longer than so many times as long; linear is 4, quadratic 16."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tools.fuzz import calls
+from tools.fuzz.console import run_words
 
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLES = ROOT / "sample_configs"
@@ -61,8 +62,6 @@ def _command(result: str, *words: str, **files: str) -> Callable[[], Sequence[by
     """Seeds that a command of cntkpy writes into the current folder."""
 
     def make() -> list[bytes]:
-        from tools.fuzz.worker import run_words
-
         for name, text in files.items():
             Path(name.replace("_", ".")).write_text(text, encoding="utf-8")
         status, printed = run_words(words)

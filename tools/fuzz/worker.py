@@ -6,10 +6,7 @@ longer than allowed, costs only the case it was at.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import io
-import logging
 import multiprocessing
 import os
 import random
@@ -23,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tools.fuzz.console import run_words
 from tools.fuzz.mutate import lengthened, mutated
 from tools.fuzz.targets import Target
 
@@ -44,26 +42,6 @@ class Outcome:
     data: bytes
     failure: str
     signature: str
-
-
-def run_words(words: Sequence[str]) -> tuple[int, str]:
-    """Run cntkpy in this process, in the current folder; return the exit status and what it printed."""
-    from commands.cli import main
-
-    printed = io.StringIO()
-    environment = dict(os.environ)
-    try:
-        with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
-            try:
-                status = main(list(words))
-            except SystemExit as end:
-                status = end.code if isinstance(end.code, int) else 1
-    finally:
-        os.environ.clear()
-        os.environ.update(environment)
-        for handler in list(logging.getLogger().handlers):
-            logging.getLogger().removeHandler(handler)
-    return status, printed.getvalue()
 
 
 def tried(target: Target, data: bytes) -> tuple[str, str]:

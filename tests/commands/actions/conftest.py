@@ -41,7 +41,6 @@ def folders_of_trainings(tmp_path_factory: pytest.TempPathFactory) -> Callable[.
 @pytest.fixture
 def already_trained(folders_of_trainings: Callable[..., Path], tmp_path: Path) -> Put:
     """`already_trained(*words, files={...})`: the folder `run` of the test is as that training has left it."""
-    pytest.importorskip("jax")
 
     def put(*words: str, files: Mapping[str, str]) -> None:
         shutil.copytree(folders_of_trainings(*words, files=files) / "run", tmp_path / "run")

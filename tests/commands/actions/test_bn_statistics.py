@@ -116,7 +116,6 @@ def test_errors(words: list[str], code: int, expected: str, run) -> None:
 
 
 def test_data_that_end(run, tmp_path: Path) -> None:
-    pytest.importorskip("jax")
     from networks.files.model_file import load_model
     from readers.minibatch import Minibatch
     from trainers.evaluation.bn_statistics import estimate_statistics

@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-pytest.importorskip("jax")
-
 from commands.actions.networks_and_readers import pad_channels
 from networks.builders.ndl.front_end import parse_ndl
 from networks.files.model_file import load_model, save_model

@@ -67,7 +67,6 @@ def first(version: int) -> bytes:
 @pytest.fixture(params=["later", 12, 30])
 def run(request, cntkpy, tmp_path: Path):
     """Run commands in a folder with such a model."""
-    pytest.importorskip("jax")
     content = later() if request.param == "later" else first(request.param)
     (tmp_path / "new.model").write_bytes(content)
 
@@ -165,7 +164,6 @@ AXES_DATA = """1 |x 1 5 |y 10 20
 
 def test_several_sequence_axes(cntkpy, tmp_path: Path) -> None:
     """The steps of x whose first element is not 0, added to y, which has as many steps."""
-    pytest.importorskip("jax")
     f = w.Writer(14, "double")
     f.node("DynamicAxis", "t")
     f.node("InputValue", "x", w.u64(0, 0) + w.shape(2) + w.u32(1) + w.text("t") + w.f32(0))

@@ -54,7 +54,6 @@ def test_values_have_nine_digits_in_single_precision(dump, tmp_path: Path) -> No
 
 
 def test_the_file_is_named_after_model_and_node(cntkpy, tmp_path: Path) -> None:
-    pytest.importorskip("jax")
     more = "dump = [ action = dumpNode:dumpnode:dumpNodes ]\n"
     got = cntkpy("configFile=m.cntk", "command=train:dump", "dump=[nodeName=b]", files=actions.files(more))
     assert got.code == 0, got.err

@@ -44,7 +44,6 @@ FINAL = re.compile(r"^Final Results: .*err = (\S+) \* 40; ce = (\S+) \* 40", re.
 @pytest.fixture
 def run(cntkpy):
     """Run commands of the configuration; `change` replaces texts in it."""
-    pytest.importorskip("jax")
 
     def run(*words: str, change: tuple[str, str] = ("", "")):
         assert change[0] in MORE
@@ -242,7 +241,6 @@ frozen = [ action = train ; modelPath = run/frozen
 @pytest.mark.thorough
 def test_batch_normalisation(cntkpy, tmp_path: Path) -> None:
     """bnstat takes the network of its builder; a constant clone keeps its statistics through a training."""
-    pytest.importorskip("jax")
     got = cntkpy("configFile=m.cntk", "command=bn:stat:frozen", files=actions.files(NORMALISED))
     assert got.code == 0, got.err
     means = {}
@@ -283,7 +281,6 @@ SaveModel(m, run/normal)
 @pytest.fixture
 def start(cntkpy):
     """Run commands of a configuration with `initialModel`."""
-    pytest.importorskip("jax")
 
     def start(*words: str):
         return cntkpy(*words, files={**actions.files(START), "normal.mel": NORMAL})

@@ -17,7 +17,6 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_digits(sample: Path, cntkpy) -> None:
-    pytest.importorskip("jax")
     got = cntkpy("configFile=sample_configs/digits.cntk", cwd=sample)
     assert got.code == 0, got.err
     found = re.search(r"^Final Results: .*EvalClassificationError = ([0-9.]+) \* 397;", got.err, re.MULTILINE)

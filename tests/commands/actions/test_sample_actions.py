@@ -15,7 +15,6 @@ ERROR = re.compile(r"^Final Results: .*?(\w+) = ([\d.]+)%? \* (\d+)", re.MULTILI
 
 @pytest.fixture
 def sample(cntkpy, tmp_path: Path):
-    pytest.importorskip("jax")
     shutil.copytree(ROOT / "sample_configs", tmp_path / "sample_configs", ignore=shutil.ignore_patterns("output"))
 
     def run(name: str, *words: str):

@@ -13,7 +13,6 @@ EPOCH = re.compile(r"ce = ([\d.]+) \* (\d+); errs = ([\d.]+)% \* (\d+)")
 @pytest.mark.thorough
 @pytest.mark.parametrize(("name", "most"), [("digits", 25.0), ("slots", 5.0)])
 def test_brainscript_and_ndl_train_the_same(name: str, most: float, cntkpy, tmp_path: Path) -> None:
-    pytest.importorskip("jax")
     shutil.copytree(ROOT / "sample_configs", tmp_path / "sample_configs", ignore=shutil.ignore_patterns("output"))
     logs = []
     for command in ("train:test", "ndl"):

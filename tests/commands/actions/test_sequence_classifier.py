@@ -81,7 +81,6 @@ def data(labels: int = 1) -> str:
 
 @pytest.fixture
 def run(cntkpy):
-    pytest.importorskip("jax")
 
     def run(
         config: str,
@@ -244,7 +243,6 @@ def test_a_sequence_of_which_nothing_is_kept(run) -> None:
 
 @pytest.mark.thorough
 def test_the_sample(cntkpy, tmp_path: Path) -> None:
-    pytest.importorskip("jax")
     shutil.copytree(ROOT / "sample_configs", tmp_path / "sample_configs", ignore=shutil.ignore_patterns("output"))
     got = cntkpy("configFile=sample_configs/sequence_classifier.cntk")
     assert got.code == 0, got.err

@@ -134,7 +134,6 @@ RUNS = {
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Data, and the results of all runs: one process, of whose CPU XLA makes two devices."""
-    pytest.importorskip("jax")
     path = tmp_path_factory.mktemp("axes")
     write(path)
     words = [["configFile=a.cntk", f"RunDir={name}", f"stderr={name}/log", *more] for name, more in RUNS.items()]

@@ -21,7 +21,6 @@ def distance(one: list[str], other: list[str]) -> int:
 @pytest.mark.thorough
 def test_the_sample(cntkpy, tmp_path: Path) -> None:
     """At most one of 100 sounds of unseen words is wrong."""
-    pytest.importorskip("jax")
     shutil.copytree(ROOT / "sample_configs", tmp_path / "sample_configs", ignore=shutil.ignore_patterns("output"))
     got = cntkpy("configFile=sample_configs/spelling.cntk")
     assert got.code == 0, got.err

@@ -7,8 +7,6 @@ import numpy as np
 import pytest
 import small_classification as actions
 
-pytest.importorskip("jax")
-
 BOTH = "both = [ action = {} ; NDLNetworkBuilder = [ run = net ] ; crossValidationInterval = 0:1:4 ; outputPath = out\n"
 BOTH += actions.NETWORK
 BOTH += "    SGD = [ minibatchSize = 10 ; maxEpochs = 3 ; learningRatesPerSample = 0.05 ; momentumPerMB = 0 ]\n]\n"

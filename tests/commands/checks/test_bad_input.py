@@ -66,7 +66,6 @@ DATA_MISTAKES = {
 
 @pytest.mark.parametrize("mistake", DATA_MISTAKES)
 def test_a_mistake_in_the_data(mistake: str, cntkpy) -> None:
-    pytest.importorskip("jax")
     data, words = DATA_MISTAKES[mistake]
     files = {"main.cntk": GOOD} | ({"train.ctf": data} if data is not None else {})
     got = cntkpy("configFile=main.cntk", files=files)
@@ -76,7 +75,6 @@ def test_a_mistake_in_the_data(mistake: str, cntkpy) -> None:
 
 
 def test_an_index_out_of_range(cntkpy) -> None:
-    pytest.importorskip("jax")
     sparse = GOOD.replace("[ dim = 3 ; format = dense ]", "[ dim = 3 ; format = sparse ]")
     data = "|features 0 1 |labels 0:1\n|features 1 0 |labels 7:1\n"
     got = cntkpy("configFile=main.cntk", files={"main.cntk": sparse, "train.ctf": data})
@@ -86,6 +84,5 @@ def test_an_index_out_of_range(cntkpy) -> None:
 
 
 def test_the_good_one_is_good(cntkpy) -> None:
-    pytest.importorskip("jax")
     got = cntkpy("configFile=main.cntk", files={"main.cntk": GOOD, "train.ctf": DATA})
     assert got.code == 0, got.err

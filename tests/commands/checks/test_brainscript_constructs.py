@@ -15,8 +15,6 @@ from networks.builders.brainscript.reference import documented
 from networks.builders.ndl.front_end import parse_ndl
 from networks.files.model_file import load_model, save_model
 
-pytest.importorskip("jax")
-
 READER = "reader = [ readerType = CNTKTextFormatReader ; file = t.ctf ; randomize = false ; input = [ {} ] ]"
 STREAMS = {"x": "dim = 3 ; format = dense", "l": "dim = 2 ; format = dense"}
 CONFIG = """\

@@ -14,8 +14,6 @@ from networks.builders.ndl.front_end import parse_ndl
 from networks.files.model_file import load_model, save_model
 from networks.mel.commands import COMMANDS
 
-pytest.importorskip("jax")
-
 NET = """
 x = Input(2, tag=feature)
 l = Input(2, tag=label)

@@ -30,12 +30,10 @@ def found(cntkpy, tmp_path: Path):
 
 
 def test_nodes_that_a_model_does_not_have(found) -> None:
-    pytest.importorskip("jax")
     assert "the network has no node 'zz'" in found(f"{WRITE} outputNodeNames = zz ]\n", ", tag=output")
 
 
 def test_some_of_the_nodes_are_a_warning(cntkpy, found) -> None:
-    pytest.importorskip("jax")
     found(f"{WRITE} outputNodeNames = zz ]\n")
     checked = cntkpy("check", "m.cntk", files={"m.cntk": f"{WRITE} outputNodeNames = z:zz ]\n"})
     assert checked.code == 1
@@ -48,7 +46,6 @@ def test_a_file_that_is_no_model_is_left_to_the_run(cntkpy) -> None:
 
 
 def test_a_network_without_outputs_has_nothing_to_write(cntkpy) -> None:
-    pytest.importorskip("jax")
     text = f"""command = train:write
 modelPath = m
 train = [ action = train ; SGD = [ maxEpochs = 1 ; learningRatesPerMB = 0.1 ] ; {READER}

@@ -6,8 +6,6 @@ from pathlib import Path
 import pytest
 import small_classification as actions
 
-pytest.importorskip("jax")
-
 WAYS = {
     "group": ("CriterionNodes = (ce)", "CriterionNodes = (z)"),
     "old name": ("CriterionNodes = (ce)", "CriteriaNodes = (z, ce)"),

@@ -67,7 +67,6 @@ def test_a_missing_gpu_lists_what_is_there() -> None:
 
 def test_what_jax_cannot_use(monkeypatch: pytest.MonkeyPatch) -> None:
     """For instance a GPU without a driver, or one that a worker was given and that does not exist."""
-    pytest.importorskip("jax")
     from networks.arrays.lazy import jax
 
     def fails(*_: Any, **__: Any) -> None:

@@ -107,7 +107,6 @@ def settings(language: str) -> str:
 
 
 def program(name: str) -> str:
-    pytest.importorskip("pygls")
     found = os.environ.get(name)
     if not found:
         pytest.skip(f"{name} names no editor")

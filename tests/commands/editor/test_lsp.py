@@ -83,7 +83,6 @@ class Session:
 
 
 def test_session(tmp_path: Path) -> None:
-    pytest.importorskip("pygls")
     (tmp_path / "data").mkdir()
     (tmp_path / "data/t.ctf").touch()
     uri = (tmp_path / "main.cntk").as_uri()
@@ -120,7 +119,6 @@ def test_session(tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Session, Any]]:
     """A session, and what the server has answered when it began."""
-    pytest.importorskip("pygls")
     session = Session(tmp_path_factory.mktemp("opened"))
     try:
         yield (

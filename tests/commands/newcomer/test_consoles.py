@@ -258,14 +258,12 @@ KERNELS = "docs/preview-and-convert.md"
     "page", [pytest.param(page, marks=pytest.mark.thorough if page == KERNELS else []) for page in RUN]
 )
 def test_commands_run(page: str, cntkpy, tmp_path: Path) -> None:
-    pytest.importorskip("jax")
     assert walk(page, cntkpy, tmp_path, long=False)
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("page", LONG)
 def test_commands_that_train_run(page: str, cntkpy, tmp_path: Path) -> None:
-    pytest.importorskip("jax")
     assert any(one.text.startswith(TRAINS) for one in walk(page, cntkpy, tmp_path, long=True))
 
 

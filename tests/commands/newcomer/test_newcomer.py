@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("jax")
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
 GUIDE = (ROOT / "docs/getting-started.md").read_text(encoding="utf-8")
@@ -40,7 +39,6 @@ def errors(log: str) -> float:
 
 @pytest.mark.thorough
 def test_from_a_table_to_a_plot(cntkpy_process, tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
     header, rows = ROWS[0], ROWS[1:]
     assert (len(rows), len(header)) == (178, 14)
     kept = [row for i, row in enumerate(rows) if i % 4 == 3]

@@ -16,7 +16,6 @@ MORE = "test = [ action = test ]\n"
 
 @pytest.fixture
 def run(cntkpy):
-    pytest.importorskip("jax")
 
     def run(*words: str):
         return cntkpy("configFile=m.cntk", *words, files=actions.files(MORE))

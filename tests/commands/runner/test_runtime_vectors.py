@@ -32,8 +32,6 @@ BEGUN = {"R11": "CNTKCommandTrainBegin: t"}
 
 @pytest.mark.parametrize("vector", VECTORS, ids=lambda vector: vector["id"])
 def test_runtime_vector(vector: dict[str, Any], cntkpy, tmp_path: Path) -> None:
-    if vector["id"] == "R11":
-        pytest.importorskip("jax")
     got = cntkpy(*vector["args"], files=vector.get("files"))
     expected = 0 if vector["exit"] == 0 else EXIT_STATUS.get(vector["id"], 2)
     assert got.code == expected, got.err

@@ -109,7 +109,6 @@ def nothing_is_left_running() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Configuration and data; the run of one process in `one`, its log in `one/log`."""
-    pytest.importorskip("jax")
     path = tmp_path_factory.mktemp("workers")
     numbers = np.random.default_rng(5)
 

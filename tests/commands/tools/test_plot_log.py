@@ -63,7 +63,6 @@ def test_the_node(tmp_path: Path) -> None:
 
 
 def test_pictures(cntkpy, tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
     files = {"a": LOG, "b": LOG + SECOND, "c.jsonl": EVENTS}
     got = cntkpy("plot", "a", "b", "c.jsonl", files=files)
     assert (got.code, got.out) == (0, "a.png\n")
@@ -79,7 +78,6 @@ def test_pictures(cntkpy, tmp_path: Path) -> None:
 
 
 def test_the_curves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("matplotlib")
     from matplotlib.axes import Axes
 
     drawn = []
@@ -105,7 +103,6 @@ def test_the_curves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_errors(words: list[str], expected: str, cntkpy) -> None:
-    pytest.importorskip("matplotlib")
     got = cntkpy("plot", *words, files={"a": LOG, "empty": "nothing\n"})
     assert got.code == (2 if words[-1] == "p.doc" else 1)  # the words alone are wrong
     assert expected in got.err

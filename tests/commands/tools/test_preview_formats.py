@@ -116,7 +116,8 @@ def test_speech(speech: Described, section: str, frame_mode: str) -> None:
 
 
 def test_a_picture(speech: Described, capsys: pytest.CaptureFixture[str]) -> None:
-    image = pytest.importorskip("matplotlib.image")
+    import matplotlib.image as image
+
     section = "readerType=HTKMLFReader;frameMode=false;features=[scpFile=a.scp;dim=3];labels=[mlfFile=a.mlf;labelDim=2]"
     assert speech(section, picture="a.png")["picture"] == "a.png"
     pixels = image.imread("a.png")
@@ -142,7 +143,6 @@ def test_what_is_drawn() -> None:
 
 
 def test_wide_streams_are_not_drawn(tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
     from commands.tools.preview_picture import draw
 
     layout = Layout(1, 1, np.array([[0, 0, 0, 1]]))

@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-pytest.importorskip("jax")
-
 from networks.arrays.lazy import jax, jnp
 from networks.compile import executables
 from networks.compile.executables import FOLDER, Program, Unknown, digest

@@ -73,7 +73,6 @@ def scripts(draw):
 @given(scripts())
 @example(HEAD_TEXT + "n0 = Convolution(U, i, 1, 1, -1, 1, 1)\n")
 def test_any_network_is_built_or_refused_at_its_place(script):
-    pytest.importorskip("jax")
     from networks.arrays.lazy import jax
     from networks.compile.evaluate import Batch, compile_network, network_parameters, network_state
 
@@ -132,7 +131,6 @@ def recurrent_networks(draw):
 @given(st.data())
 def test_the_layout_of_a_minibatch_changes_nothing(data):
     """Gaps, the order of sequences, their places in slots, a minibatch in pieces: neither sums nor gradients change."""
-    pytest.importorskip("jax")
     from networks.arrays.lazy import jax
     from networks.compile.evaluate import Batch, compile_gradient, network_parameters, network_state
 

@@ -1,7 +1,6 @@
 """The index of the largest element, against NumPy."""
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -13,5 +12,4 @@ FEW = st.sampled_from([0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan])
 
 @given(arrays(np.float32, (3, 4), elements=FEW))
 def test_first_largest(x: np.ndarray) -> None:
-    pytest.importorskip("jax")
     np.testing.assert_array_equal(first_largest(x), np.argmax(x, axis=-1))

@@ -15,7 +15,6 @@ WORDS = ("configFile=m.cntk", "command=train", "train=[SGD=[maxEpochs=5]]")
 @pytest.fixture
 def models(cntkpy, tmp_path: Path):
     """Trains; the names of the files that are there then."""
-    pytest.importorskip("jax")
 
     def models(*words: str) -> list[str]:
         got = cntkpy(*WORDS, *words, files=actions.files(""))

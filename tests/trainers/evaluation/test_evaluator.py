@@ -1,9 +1,6 @@
 """The compiled evaluation: how often it is compiled."""
 
 import numpy as np
-import pytest
-
-pytest.importorskip("jax")
 
 from networks.graph.network import Network
 from networks.nodes import operation

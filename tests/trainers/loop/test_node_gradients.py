@@ -26,7 +26,6 @@ out = [ action = write ; nodeUnitTest = true ; outputNodeNames = ce ; outputPath
 
 @pytest.fixture
 def run(cntkpy):
-    pytest.importorskip("jax")
 
     def run(*words: str):
         return cntkpy("configFile=m.cntk", *words, files=actions.files(MORE))

@@ -6,8 +6,6 @@ import json
 import re
 from pathlib import Path
 
-import pytest
-
 MODULE = '''
 import numpy as np
 from readers import MinibatchData, StreamInformation, UserMinibatchSource, Value
@@ -63,7 +61,6 @@ write = [ action = write ; outputPath = run/out ; outputNodeNames = HLast ; mini
 
 
 def test_train_test_and_write(tmp_path: Path, cntkpy) -> None:
-    pytest.importorskip("jax")
     (tmp_path / "points.py").write_text(MODULE)
     (tmp_path / "main.cntk").write_text(CONFIG)
     got = cntkpy("configFile=main.cntk", cwd=tmp_path)

@@ -14,7 +14,6 @@ TEST = "test = [ action = test ; minibatchSize = 25 ]\n"
 
 @pytest.fixture
 def run(cntkpy):
-    pytest.importorskip("jax")
     return lambda *words: cntkpy("configFile=m.cntk", ONE, *words, files=actions.files(TEST))
 
 

@@ -35,7 +35,6 @@ CHECKED = r"^Gradient check, minibatch (\d): (\w+): (\d+) of (\d+) elements, lar
 
 @pytest.fixture
 def run(cntkpy):
-    pytest.importorskip("jax")
 
     def run(*words: str):
         return cntkpy("configFile=m.cntk", *words, files=actions.files(DEEP))
@@ -125,7 +124,6 @@ def test_the_difference_that_is_allowed(analytic: float, numeric: float, expecte
 
 @pytest.mark.thorough
 def test_sparse_inputs(cntkpy) -> None:
-    pytest.importorskip("jax")
     config = actions.CONFIG.replace("x = Input(2)", "x = SparseInput(2)")
     config = config.replace("x = [ dim = 2 ; format = dense ]", "x = [ dim = 2 ; format = sparse ]")
     rows = zip(actions.X, actions.Y, strict=True)

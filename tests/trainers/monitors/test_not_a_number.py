@@ -38,7 +38,6 @@ train = [
 
 @pytest.fixture(params=["dense", "sparse"])
 def run(request: pytest.FixtureRequest, cntkpy):
-    pytest.importorskip("jax")
     config = CONFIG.replace("FORM", request.param)
     index = "0:" if request.param == "sparse" else ""
     if index:
@@ -88,7 +87,6 @@ def test_the_data(run) -> None:
 @pytest.mark.parametrize("rule", ["none", "adagrad", "rmsProp", "fsAdagrad"])
 def test_nothing_is_trained_after_it(rule: str) -> None:
     """The stack goes on after the minibatch that broke off, and so do later stacks; parameters stay."""
-    pytest.importorskip("jax")
     from cntk_config import parse
     from networks.builders.build import build_network
     from networks.compile.evaluate import Settings

@@ -32,7 +32,6 @@ BATCH_NORM = "BatchNormalizationLayer {normalizationTimeConstant=10}"
     ],
 )
 def test_inputs_that_are_not_normalised(network: str, warns: bool, cntkpy) -> None:
-    pytest.importorskip("jax")
     files = {"m.cntk": CONFIG.replace("NET", network), "d.ctf": "|x 1000 |y 1\n|x 500 |y 2\n"}
     got = cntkpy("configFile=m.cntk", files=files)
     assert got.code == 0, got.err

@@ -32,7 +32,6 @@ SHORT = "train=[SGD=[maxEpochs=1;epochSize=20]]"
 
 @pytest.fixture
 def run(cntkpy):
-    pytest.importorskip("jax")
 
     def run(*words: str):
         return cntkpy("configFile=m.cntk", *words, files=actions.files(MORE) | {"seq.ctf": SEQUENCES})

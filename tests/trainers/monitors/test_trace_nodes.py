@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 import small_classification as actions
 
-pytest.importorskip("jax")
-
 NETWORK = """
     BrainScriptNetworkBuilder = {
         x = Input {2} ; y = Input {3, tag='label'}

@@ -74,7 +74,6 @@ json.dump([run(words) for words in json.load(sys.stdin)], sys.stdout)
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Data, and the results of all runs but those of `BLOCKS`."""
-    pytest.importorskip("jax")
     path = tmp_path_factory.mktemp("parallel")
     numbers = np.random.default_rng(1)
     x = numbers.normal(size=(26, 2)).round(3)
@@ -282,7 +281,8 @@ def test_parts_make_up_the_minibatches_of_one_process(
 
 def test_sums_over_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small arrays of one type go together; large ones and those of another type go by themselves."""
-    jax = pytest.importorskip("jax")
+    import jax
+
     from trainers.parallel import arrays as parallel_step
     from trainers.parallel.process_group import AXIS
 

@@ -350,7 +350,8 @@ def test_nothing_is_left_open() -> None:
 
 def test_calls_of_a_program() -> None:
     """A registered function changes arrays in place, in a loop too; what it raises is the error of the program."""
-    jax = pytest.importorskip("jax")
+    import jax
+
     seen: list[list[np.dtype]] = []
 
     def doubles(views: list[np.ndarray]) -> None:
@@ -379,7 +380,8 @@ def test_calls_of_a_program() -> None:
 
 def test_a_program_with_a_call_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another one of the same process takes it, and calls the same function."""
-    jax = pytest.importorskip("jax")
+    import jax
+
     from networks.compile import executables
 
     monkeypatch.setattr(executables, "cache_folder", lambda: tmp_path)
@@ -428,7 +430,6 @@ except Exception as error:
 @pytest.mark.thorough
 def test_a_kept_program_in_other_processes(tmp_path: Path) -> None:
     """It calls the function of that process; where there is none of this name, none is called."""
-    pytest.importorskip("jax")
     told: list[str] = []
     for factor in ("2", "3", "0"):
         words = [sys.executable, "-c", UNKNOWN, str(tmp_path), factor]
@@ -468,7 +469,6 @@ leave(link)
 @pytest.mark.thorough
 def test_two_processes(tmp_path: Path) -> None:
     """Processes of a run find the memory that they share."""
-    pytest.importorskip("jax")
     from commands.runner.launch import _free_port
 
     at = {COORDINATOR: f"127.0.0.1:{_free_port()}", SIZE: "2"}

@@ -10,8 +10,6 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("jax")
-
 ROOT = Path(__file__).resolve().parents[3]
 
 LOWER = """

@@ -12,7 +12,6 @@ from trainers.rules.updates import momentum
 from trainers.step.state import TrainState
 from trainers.step.strategy import SingleDevice, copy_to_device, padded_scalars, whole_scalars
 
-pytest.importorskip("jax")
 pytestmark = pytest.mark.optimised
 
 

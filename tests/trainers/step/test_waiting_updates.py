@@ -6,9 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-pytest.importorskip("jax")
-
 from batching_cases import batcher, case
 
 from cntk_config import parse

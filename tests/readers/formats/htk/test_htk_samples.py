@@ -35,7 +35,6 @@ def check_written(sample: Path, folder: str) -> None:
 
 @pytest.mark.thorough
 def test_windows(cntkpy, sample: Path):
-    pytest.importorskip("jax")
     got = cntkpy("configFile=sample_configs/speech.cntk", "makeMode=false", cwd=sample)
     found = errors(got.err)
     assert got.code == 0 and len(found) == 5 and found[-1] < 0.1 < found[0]
@@ -48,7 +47,6 @@ def test_windows(cntkpy, sample: Path):
 
 @pytest.mark.thorough
 def test_lstm(cntkpy, sample: Path):
-    pytest.importorskip("jax")
     got = cntkpy("configFile=sample_configs/speech_lstm.cntk", cwd=sample)
     found = errors(got.err)
     assert got.code == 0 and len(found) == 5 and found[-1] < found[0] < 1

@@ -123,7 +123,6 @@ write = [ action = write
 @pytest.mark.thorough
 def test_trained_and_written(cntkpy, tmp_path: Path):
     """The writer's scaling by the model's prior is that of a node of the network."""
-    pytest.importorskip("jax")
     speech = Speech(tmp_path)
     config = CONFIG.format(x=speech.features(), y=speech.targets(), prior="Mean(y)")
     got = cntkpy("configFile=c.cntk", files={"c.cntk": config})
@@ -137,7 +136,6 @@ def test_trained_and_written(cntkpy, tmp_path: Path):
 
 
 def test_without_a_prior(cntkpy, tmp_path: Path):
-    pytest.importorskip("jax")
     speech = Speech(tmp_path)
     config = CONFIG.format(x=speech.features(), y=speech.targets(), prior="Constant(0.25, rows = 4)")
     got = cntkpy("configFile=c.cntk", files={"c.cntk": config})
@@ -167,7 +165,6 @@ SECTIONS = """
 )
 def test_files_called_as_the_utterances_of_the_reader(cntkpy, tmp_path: Path, reader: str, writer: str):
     """`write` of the manual, in the section of the writer or of the reader; two streams of one node."""
-    pytest.importorskip("jax")
     speech = Speech(tmp_path)
     config = KEYED.replace("READER", reader).replace("WRITER", writer).replace("{SECTIONS}", SECTIONS)
     config = config.format(x=speech.features(), y=speech.targets(), prior="Mean(y)")
@@ -201,7 +198,6 @@ def test_names_of_utterances(tmp_path: Path):
 
 def test_what_is_read_is_not_written_over(cntkpy, tmp_path: Path):
     """A list of outputs that names the features: they stay as they are."""
-    pytest.importorskip("jax")
     speech = Speech(tmp_path)
     before = (tmp_path / "f.ark").read_bytes()
     nodes = "logPosterior=[ dim=4 ; path=real ] ; scaled=[ dim=4 ; scpFile=outputs ]"

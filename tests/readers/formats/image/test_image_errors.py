@@ -17,8 +17,6 @@ from readers import create_reader
 
 from .pictures import RED, Album, png, png_chunks, read, solid
 
-pytest.importorskip("cv2")
-
 
 @pytest.fixture
 def album(tmp_path) -> Album:

@@ -29,8 +29,6 @@ from .pictures import (
     solid,
 )
 
-pytest.importorskip("cv2")
-
 
 @pytest.fixture
 def album(tmp_path) -> Album:

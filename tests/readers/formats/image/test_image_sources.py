@@ -8,8 +8,6 @@ from readers import Base64ImageDeserializer, CTFDeserializer, ImageDeserializer,
 
 from .pictures import JITTER, Album, keys, lines, noise_album, read, same
 
-pytest.importorskip("cv2")
-
 
 @pytest.fixture
 def noise(tmp_path) -> Album:

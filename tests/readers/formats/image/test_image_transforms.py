@@ -10,8 +10,6 @@ from readers.common.draws import Draws
 
 from .pictures import BLUE, GREEN, GREYS, RED, WHITE, Album, bmp, png, read
 
-pytest.importorskip("cv2")
-
 COLORS = [[RED, GREEN], [BLUE, (1, 2, 3)]]
 
 

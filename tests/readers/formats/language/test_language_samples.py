@@ -30,7 +30,6 @@ def falls(values: list[float]) -> bool:
 
 @pytest.mark.thorough
 def test_the_language_model(sample: Path, cntkpy) -> None:
-    pytest.importorskip("jax")
     got = cntkpy("configFile=sample_configs/language_model.cntk", cwd=sample)
     assert got.code == 0, got.err
     training = numbers(r"^Finished Epoch.*\[Training\] TrainNodeClassBasedCrossEntropy = ([0-9.]+) \*", got.err)
@@ -45,7 +44,6 @@ def test_the_language_model(sample: Path, cntkpy) -> None:
 
 @pytest.mark.thorough
 def test_slot_tagging(sample: Path, cntkpy) -> None:
-    pytest.importorskip("jax")
     got = cntkpy("configFile=sample_configs/slot_tagging.cntk", cwd=sample)
     assert got.code == 0, got.err
     errors = numbers(r"^Finished Epoch.*EvalClassificationError = ([0-9.]+) \*", got.err)
