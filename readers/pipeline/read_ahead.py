@@ -56,12 +56,15 @@ class Stream(Generic[T]):
     def __next__(self) -> T:
         if not self._taken:
             self._ahead.wait_for_values(self)
-            self._taken, self.ready, self.ready_bytes = self.ready, self._taken, 0
         if not self._taken:
             error, self.error, self.paused = self.error, None, False
             assert error is not None
             raise error
         return self._taken.popleft()
+
+    def take(self) -> None:
+        """Take what is ready, which makes room."""
+        self._taken, self.ready, self.ready_bytes = self.ready, self._taken, 0
 
     @property
     def complete(self) -> bool:
@@ -172,7 +175,7 @@ class ReadAhead:
             self._end()
 
     def wait_for_values(self, stream: Stream[Any]) -> None:
-        """Wait until a group is complete, or there are values and none has been added for a while."""
+        """Take a group when it is complete, or when it has values and none has been added for a while."""
         if stream is not self._shared.stream():
             raise RuntimeError("another stream was begun, or this one was reset")
         with self._shared.changed:
@@ -180,6 +183,9 @@ class ReadAhead:
                 stream.paused = False
             self._shared.changed.notify_all()
         self._wait_until(lambda: stream.complete, lambda: bool(stream.ready))
+        with self._shared.changed:
+            stream.take()
+            self._shared.changed.notify_all()
 
     def _start(self) -> None:
         if self.abandoned:

@@ -88,6 +88,19 @@ def test_what_is_made_ahead_is_bounded(nbytes: int, most: int) -> None:
     ahead.close()
 
 
+@pytest.mark.parametrize("nbytes", [0, GROUP_BYTES])
+def test_values_are_made_while_the_consumer_works(nbytes: int) -> None:
+    made: list[int] = []
+    ahead = ReadAhead()
+    values = ahead.begin(lambda: made.append(0) or len(made), never, lambda value: nbytes)
+    time.sleep(0.1)
+    before = len(made)
+    assert next(values) == 1
+    time.sleep(0.1)
+    assert len(made) == 2 * before
+    ahead.close()
+
+
 def test_an_error_is_raised_behind_the_values_before_it_and_the_stream_goes_on() -> None:
     found = iter([1, ZeroDivisionError("two"), 3, 4])
 
