@@ -390,9 +390,9 @@ class Sleepy(WrappedReader):
         super().__init__(reader)
         self.file, self.number, self.epochs = Path(FILES.pop(0)), 0, 0
 
-    def start_minibatch_loop(self, *arguments, **more):
+    def start(self, request):
         self.number, self.epochs = 0, self.epochs + 1
-        super().start_minibatch_loop(*arguments, **more)
+        super().start(request)
 
     def get_minibatch(self):
         self.number += 1
