@@ -26,6 +26,10 @@ SAVING, SAVING_SEVERAL_AXES = 0.08, 0.3
 MOST_SAVING = 0.5
 """A bucket that saves more than this part of the work is always chosen."""
 
+MOST_ROWS = 256
+"""Different shapes among which buckets are cut, in time and memory that grow with the square; more are joined before,
+each with its neighbours in length."""
+
 COMPILE_WORK = 3e8
 """Cells times weights that take as long as compiling a program, about."""
 
@@ -190,6 +194,9 @@ def choose_buckets(
     others, sparse = len(shapes[0].others), len(shapes[0].sparse)
     lengths = found[:, 0] + found[:, 2 : 2 + others].sum(1)
     rows, weights = found[order := np.lexsort((found[:, 1], lengths))], weights[order]
+    if len(rows) > MOST_ROWS:
+        starts = np.arange(MOST_ROWS) * len(rows) // MOST_ROWS
+        rows, weights = np.maximum.reduceat(rows, starts), np.add.reduceat(weights, starts)
     buckets = np.array([Shape.of_row(row, others, sparse).rounded(8).row for row in rows.tolist()])
     count = len(rows)
     work = np.full((count, count + 1), np.inf)  # of minibatches i to j-1 in one bucket

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import tracemalloc
 from functools import partial
 
 import numpy as np
@@ -21,7 +22,7 @@ from readers.minibatch import Layout, Minibatch
 from trainers.evaluation.evaluate import minibatches
 from trainers.evaluation.evaluator import Evaluator
 from trainers.rules.updates import momentum
-from trainers.step.buckets import Buckets
+from trainers.step.buckets import Buckets, choose_buckets
 from trainers.step.class_labels import class_label_check
 from trainers.step.shape import Shape, round_to
 from trainers.step.step import CompiledStep, EpochSettings
@@ -173,6 +174,17 @@ def test_chosen_buckets_hold_everything(first, later, count, slots_stay):
     assert saved == shapes and saved.fit(every[0], 1000, slots_stay=slots_stay) == shapes.fit(
         every[0], 1000, slots_stay=slots_stay
     )
+
+
+def test_many_different_shapes_take_little_memory():
+    """Minibatches in order of length, as many as are ever read ahead."""
+    tracemalloc.start()
+    every = [Shape(1 + n // 8, 1 + n % 8, ((1 + n, 1 + n % 3),)) for n in range(4096)]
+    chosen = choose_buckets(every, 3)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(chosen) == 3 and all(any(one.holds(shape) for one in chosen) for shape in every)
+    assert peak < 32 << 20
 
 
 def test_equal_minibatches_get_one_shape():
