@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from readers.common.sparse import is_dense
+from readers.common.sparse import is_dense, nbytes_of
 
 from .errors import DataError
 
@@ -172,6 +172,11 @@ class Minibatch:
             ):
                 raise ValueError("The streams of this minibatch have sequences of different lengths; see .layouts.")
         return first
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the values of all streams."""
+        return sum(map(nbytes_of, self.streams.values()))
 
     @property
     def num_samples(self) -> int:

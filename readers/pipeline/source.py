@@ -9,7 +9,6 @@ from typing import Any, Protocol, cast
 import numpy as np
 
 from cntk_config.arrays import PerEpoch
-from readers.common.sparse import nbytes_of
 from readers.contracts import Chunked, Data, FrameData, FreesData, Order, Store, WaitsForData
 from readers.epochs import EpochRequest
 from readers.minibatch import Minibatch
@@ -225,7 +224,7 @@ def _is_end(made: Made) -> bool:
 
 def _nbytes(made: Made) -> int:
     """Memory of a minibatch."""
-    return 0 if made[0] is None else sum(map(nbytes_of, made[0].streams.values()))
+    return 0 if made[0] is None else made[0].nbytes
 
 
 def _assembler_for(data: Data, frame_mode: bool, truncation_length: int) -> Assembler:

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cntk_config.base.stopping import Stopped
-from readers.common.sparse import nbytes_of
 from readers.minibatch import Layout, Minibatch
 from trainers.parallel.levelling import level, moves
 from trainers.parallel.process_group import ProcessGroup
@@ -268,7 +267,7 @@ class SharedBatcher(Batcher):
     def _is_enough(self, is_due: Callable[[int], bool]) -> bool:
         """Whether what is held may be as much as a stack: few enough bytes, not beyond a minibatch that is due."""
         count = len(self._held)
-        size = sum(nbytes_of(values) for one in self._held for values in one.minibatch.streams.values())
+        size = sum(one.minibatch.nbytes for one in self._held)
         return count >= self.capacity or size > STACK_BYTES or any(is_due(k) for k in range(1, count + 1))
 
     def _part(self, prepared: Prepared) -> Part:

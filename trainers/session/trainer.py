@@ -26,7 +26,6 @@ from networks.compile.evaluate import Settings
 from networks.files.model_file import save_model
 from networks.graph.network import Network
 from networks.graph.node import Node
-from readers.common.sparse import nbytes_of
 from readers.errors import ArgumentError
 from readers.minibatch import Minibatch
 from trainers.checkpoints.array_file import load_arrays, not_a_checkpoint, save_arrays
@@ -324,7 +323,7 @@ class Trainer:
             self.flush()
         self._settings = settings
         self._pending.append(minibatch)
-        self._pending_bytes += sum(map(nbytes_of, minibatch.streams.values()))
+        self._pending_bytes += minibatch.nbytes
         self._dirty = True
         self._count(self.samples_of(minibatch), minibatch.end_of_sweep)
         if len(self._pending) >= CAPACITY or self._pending_bytes > STACK_BYTES:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cntk_config.base.diagnostics import UserError
-from readers.common.sparse import nbytes_of
 from readers.contracts import MinibatchReader, ReadsAhead, RemembersEpochs
 from readers.epochs import EpochReader, EpochRequest
 from readers.minibatch import Minibatch
@@ -115,7 +114,7 @@ def following(
 
 
 def _nbytes(read: tuple[Minibatch | None, dict[str, Any]]) -> int:
-    return 0 if read[0] is None else sum(map(nbytes_of, read[0].streams.values()))
+    return 0 if read[0] is None else read[0].nbytes
 
 
 def _thread_of(reader: MinibatchReader) -> ReadAhead | None:

@@ -17,7 +17,6 @@ import numpy as np
 
 from cntk_config.base.diagnostics import UserError
 from cntk_config.base.narrowing import is_dict
-from readers.common.sparse import nbytes_of
 from readers.epochs import EpochRequest
 from readers.errors import ArgumentError
 from readers.minibatch import Minibatch
@@ -335,7 +334,7 @@ def _is_end(made: _Made) -> bool:
 
 
 def _nbytes(made: _Made) -> int:
-    return 0 if made[0] is None else sum(map(nbytes_of, made[0].streams.values()))
+    return 0 if made[0] is None else made[0].nbytes
 
 
 def sparse_rows(columns: np.ndarray, counts: np.ndarray | None, dim: int, dtype: np.dtype) -> Any:
