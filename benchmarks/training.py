@@ -26,6 +26,7 @@ from cntkpy.training import Trainer, TrainingSession, input_variable, layers, le
 from networks.builders.build import build_network
 from networks.graph.initialize import SeedCounter
 from readers import CTFDeserializer, MinibatchSource, StreamDef, StreamDefs, create_reader
+from trainers.log.reporting import Reporting
 from trainers.loop.sgd import TrainingLoop
 from trainers.parameters.sgd import SGDParameters
 
@@ -79,9 +80,9 @@ class Runner:
     def run(self) -> tuple[float, float]:
         """Time of the second epoch, with its files."""
         times: list[tuple[float, float]] = []
-        training = TrainingLoop(self.sgd, self.network, self.reader, device=None)
-        saved = training._save
-        training._save = lambda *given: (times.append(Clock.now()), saved(*given))[1]  # type: ignore
+        training = TrainingLoop(self.sgd, self.network, self.reader, reporting=Reporting(device=None))
+        saved = training.files.save_epoch
+        training.files.save_epoch = lambda *given: (times.append(Clock.now()), saved(*given))[1]  # type: ignore
         training.run()
         return times[-1][0] - times[0][0], times[-1][1] - times[0][1]
 
@@ -102,9 +103,9 @@ def loop(epochs: int) -> tuple[float, float]:
     while minibatch := data.next_minibatch(SIZE, map_):
         trainer.train_minibatch(minibatch)
         if clock is None and trainer.total_number_of_sweeps:
-            trainer.collect()
+            trainer.queue.collect()
             clock = Clock()
-    trainer.collect()
+    trainer.queue.collect()
     assert clock is not None
     return clock.passed()
 

@@ -18,10 +18,11 @@ from networks.builders.python.function import (
     sequence_input,
 )
 from networks.builders.python.graph import set_seed
+from trainers.log.totals import Totals
 from trainers.session import learners, schedules
 from trainers.session.functions import EpochSummary, TrainingSummary
 from trainers.session.learners import BlockMomentumOptions, block_momentum, data_parallel
-from trainers.session.progress import ProgressPrinter, ProgressWriter, Totals
+from trainers.session.progress import ProgressPrinter, ProgressWriter
 from trainers.session.session import CheckpointConfig, CrossValidationConfig, DataUnit, TestConfig, TrainingSession
 from trainers.session.tensorboard import TensorBoardProgressWriter
 from trainers.session.tester import Tester

@@ -206,10 +206,12 @@ def run_training(
 
     Args:
         start: see `finished_epochs`.
-        device: see `trainers.loop.sgd.TrainingLoop`.
+        device: see `trainers.log.reporting.Reporting`.
         own_trace_level: whether readers may have a `traceLevel` of their own; the command's is theirs otherwise.
         targets: see `trainers.loop.sgd.TrainingLoop`.
     """
+    from trainers.log.reporting import Reporting
+    from trainers.loop.rates import ParallelSequences
     from trainers.loop.sgd import TrainingLoop
     from trainers.parallel.plan import parallel_plan
     from trainers.parallel.training import ParallelTraining
@@ -230,12 +232,13 @@ def run_training(
         make("cvReader") if p.cv_reader is not None else None,
         start or 0,
         loaded=start is not None,
-        progress=context.progress.inner if isinstance(context.progress, AskingProgress) else context.progress,
-        tracing=context.progress_tracing,
-        device=device,
+        reporting=Reporting(
+            context.progress.inner if isinstance(context.progress, AskingProgress) else context.progress,
+            context.progress_tracing,
+            device,
+        ),
         targets=targets,
-        parallel_sequences=ReaderParameters(p.reader).slots,
-        varying_sequences=varying_slots(p.reader),
+        sequences=ParallelSequences(ReaderParameters(p.reader).slots, varying_slots(p.reader)),
         parallel=parallel,
         settings=context.settings().texts() if context.settings is not None else {},
     )

@@ -17,7 +17,7 @@ from trainers.log import text
 from trainers.log.events import event
 from trainers.log.nodes import log_shapes
 from trainers.log.reporting import NoProgress, Progress, Tracing
-from trainers.log.sums import Sums
+from trainers.log.totals import Totals
 from trainers.parallel.batching import SharedBatcher
 from trainers.parallel.process_group import ProcessGroup
 from trainers.step.batching import CAPACITY
@@ -119,40 +119,40 @@ def evaluate(
     if group is not None:
         batcher = SharedBatcher.like(batcher, group)
 
-    def joint(sums: Sums) -> Sums:
-        return sums if group is None else sums.joint(group.communicator.total)
+    def rows(totals: Totals) -> list[text.Total]:
+        return (totals if group is None else totals.joint(nodes, group.communicator.total)).rows(nodes)
 
     def is_due(number: int) -> bool:
         return number <= show_first or (bool(show_every) and number % show_every == 0)
 
-    sums, interval = Sums(nodes), Sums(nodes)
+    totals = interval = Totals.start(nodes)
     count = shown = 0
     progress.start("evaluating", epoch_samples)
     for stack in batcher.stacks(minibatches(reader, minibatch_size, 0, epoch_samples, tracing, stop), is_due):
         size = len(stack.minibatches)
         values = np.asarray(evaluator.run(stack), np.float64)[:size]
-        for one in (sums, interval):
-            one.add(values, int(stack.samples.sum()), stack.counts)
+        added = values, int(stack.samples.sum()), stack.counts
+        totals, interval = totals.add(nodes, *added), interval.add(nodes, *added)
         count += size
-        progress.update(sums.samples)
+        progress.update(totals.samples)
         if is_due(count):
-            log.info("%s", _interval(joint(interval), shown + 1, count))
-            shown, interval = count, Sums(nodes)
+            log.info("%s", _interval(rows(interval), shown + 1, count))
+            shown, interval = count, Totals.start(nodes)
     if show_every is not None and count > shown:
-        log.info("%s", _interval(joint(interval), shown + 1, count))
+        log.info("%s", _interval(rows(interval), shown + 1, count))
     progress.finish()
-    totals = joint(sums).totals()
+    final = rows(totals)
     log.info(
         "Final Results: Minibatch[1-%d]: %s",
         count,
-        "; ".join(_final(nodes, totals)),
-        extra=event("final results", totals, minibatches=[1, count]),
+        "; ".join(_final(nodes, final)),
+        extra=event("final results", final, minibatches=[1, count]),
     )
-    return totals
+    return final
 
 
-def _interval(sums: Sums, first: int, last: int) -> str:
-    return f"Minibatch[{first}-{last}]: {text.totals_line(sums.totals())}"
+def _interval(totals: Sequence[text.Total], first: int, last: int) -> str:
+    return f"Minibatch[{first}-{last}]: {text.totals_line(totals)}"
 
 
 def _final(nodes: Sequence[Node], totals: Sequence[text.Total]) -> Iterator[str]:

@@ -1,5 +1,6 @@
 """What the trainer tells while it works, beside the log: a bar on a terminal, lines for a cluster scheduler."""
 
+from dataclasses import dataclass, field
 from typing import Protocol
 
 
@@ -52,3 +53,18 @@ class NoTracing:
 
     def keep_alive(self, minibatches: int) -> None:
         """Nothing."""
+
+
+@dataclass(frozen=True)
+class Reporting:
+    """Where a training reports to, beside the log.
+
+    Attributes:
+        progress: Shows how far the work is.
+        tracing: Reports how far the work is to a cluster.
+        device: What the log calls the device; None: it does not say how large the model is and where it runs.
+    """
+
+    progress: Progress = field(default_factory=NoProgress)
+    tracing: Tracing = field(default_factory=NoTracing)
+    device: str | None = "CPU"

@@ -16,7 +16,7 @@ from readers.minibatch import Minibatch
 from trainers.log import text
 from trainers.log.events import event, level
 from trainers.log.reporting import NoProgress, NoTracing, Progress, Tracing
-from trainers.log.sums import Sums
+from trainers.log.totals import Totals
 from trainers.monitors.details import Details
 from trainers.monitors.not_finite import first_not_finite
 from trainers.step.batching import CAPACITY, Stack
@@ -89,14 +89,14 @@ class Position:
     """How far an epoch is.
 
     Attributes:
-        sums, interval: sums of the nodes since the start of the epoch, and since the last progress line.
+        totals, interval: sums of the nodes since the start of the epoch, and since the last progress line.
         done: minibatches trained on.
         shown: minibatches up to that line.
         broken: the first minibatch whose criterion is not a number, once there is one.
     """
 
-    sums: "Sums"
-    interval: "Sums"
+    totals: Totals
+    interval: Totals
     done: int = 0
     shown: int = 0
     broken: "Broken | None" = None
@@ -104,22 +104,22 @@ class Position:
     @classmethod
     def start(cls, nodes: Sequence[Node]) -> "Position":
         """The start of an epoch."""
-        return cls(Sums(nodes), Sums(nodes))
+        return cls(Totals.start(nodes), Totals.start(nodes))
 
     def to_json(self) -> dict[str, Any]:
         """JSON-able form."""
         return {
             "done": self.done,
             "shown": self.shown,
-            "sums": [self.sums.values.tolist(), self.sums.samples, self.sums.counts.tolist()],
-            "interval": [self.interval.values.tolist(), self.interval.samples, self.interval.counts.tolist()],
+            "sums": self.totals.to_json(),
+            "interval": self.interval.to_json(),
         }
 
     @classmethod
     def from_json(cls, nodes: Sequence[Node], saved: dict[str, Any]) -> "Position":
         """The inverse of `to_json`."""
-        sums, interval = (Sums(nodes, np.array(saved[key][0]), *saved[key][1:]) for key in ("sums", "interval"))
-        return cls(sums, interval, saved["done"], saved["shown"])
+        totals, interval = (Totals.from_json(nodes, saved[key]) for key in ("sums", "interval"))
+        return cls(totals, interval, saved["done"], saved["shown"])
 
 
 Between = Callable[[Callable[[], Position], int], None]
@@ -177,7 +177,8 @@ def train_epoch(
     """
     if position is None:
         trainer.forget()
-    at = position or Position.start(trainer.nodes)
+    nodes = trainer.nodes
+    at = position or Position.start(nodes)
     one_by_one = view.perf or bool(trainer.callbacks)
     batcher = trainer.batcher(size, 1 if one_by_one else CAPACITY)
     waiting: list[Callable[[], None]] = []
@@ -200,14 +201,14 @@ def train_epoch(
             sizes = stack.layouts[0].num_samples, int(stack.samples[0])
             log.info("%s", text.perf_trace(*sizes, before - read, after - before))
             read = after
-        waiting.append(_collector(results, stack, at, at.done - len(stack.minibatches)))
+        waiting.append(_collector(results, nodes, stack, at, at.done - len(stack.minibatches)))
         if view.is_due(at.done) and not one_by_one:
             batcher.prepare()
         while len(waiting) > (0 if view.is_due(at.done) else 1):
             waiting.pop(0)()
-        view.progress.update(at.sums.samples, str(at.interval.totals()[0]))
+        view.progress.update(at.totals.samples, str(at.interval.rows(nodes)[0]))
         if view.is_due(at.done):
-            totals = at.interval.totals()
+            totals = at.interval.rows(nodes)
             now = time.perf_counter()
             log.log(
                 level(view.lines),
@@ -229,13 +230,13 @@ def train_epoch(
             view.shown_samples = at.done * at.interval.samples // (at.done - at.shown)
             if view.samples:
                 view.tracing.point(view.epoch + at.done * size / view.samples, totals[0].average)
-            at.shown, began, at.interval = at.done, time.perf_counter(), Sums(trainer.nodes)
+            at.shown, began, at.interval = at.done, time.perf_counter(), Totals.start(nodes)
         if at.broken is not None and not view.every:  # else the line that is due shows it
-            check_criterion(at.sums.totals()[0], view.epoch, at.broken, trainer)
+            check_criterion(at.totals.rows(nodes)[0], view.epoch, at.broken, trainer)
         if between is not None:
             between(collected, at.done)
     view.progress.finish()
-    totals = collected().sums.totals()
+    totals = collected().totals.rows(nodes)
     view.broken = at.broken
     return totals
 
@@ -289,8 +290,8 @@ def _line(view: EpochView, size: int, first: int, last: int, totals: list[text.T
     return text.progress(view.epoch + 1, view.epochs, first, last, percent, totals, seconds, totals[0].count)
 
 
-def _collector(results: object, stack: Stack, at: Position, before: int) -> Callable[[], None]:
-    """A function that waits for the results (capacity, nodes) of a stack and adds them to the sums of the position."""
+def _collector(results: object, nodes: Sequence[Node], stack: Stack, at: Position, before: int) -> Callable[[], None]:
+    """A function that waits for the results (capacity, nodes) of a stack and adds them to the totals."""
 
     def collect() -> None:
         samples, counts = stack.samples, stack.counts
@@ -299,7 +300,7 @@ def _collector(results: object, stack: Stack, at: Position, before: int) -> Call
         if len(bad) and at.broken is None:
             index = int(bad[0])
             at.broken = Broken(before + index + 1, stack.minibatches[index], stack, index)
-        for sums in (at.sums, at.interval):
-            sums.add(values, int(samples.sum()), counts)
+        added = values, int(samples.sum()), counts
+        at.totals, at.interval = at.totals.add(nodes, *added), at.interval.add(nodes, *added)
 
     return collect

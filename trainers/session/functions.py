@@ -13,8 +13,9 @@ from networks.builders.python.function import Function
 from readers import FULL_DATA_SWEEP, INFINITELY_REPEAT
 from readers.errors import ArgumentError
 from readers.user.record import Record
+from trainers.log.totals import Totals
 from trainers.session.passes import backward, forward, gradients
-from trainers.session.progress import ProgressWriter, Totals
+from trainers.session.progress import ProgressWriter
 from trainers.session.session import (
     CheckpointConfig,
     CrossValidationConfig,
@@ -80,7 +81,7 @@ class _Collector(ProgressWriter):
         super().after_test(totals)
 
     def on_epoch(self, totals: Totals, seconds: float, with_metric: bool) -> None:
-        self.updates += totals.updates
+        self.updates += totals.minibatches
         self.of_epochs.append(_summary(totals))
 
     def on_test_end(self, totals: Totals) -> None:

@@ -7,55 +7,12 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, TextIO
+from typing import Any, TextIO
 
 from cntk_config.base.writing import empty, open_text_in_place, shown
 from readers.errors import ArgumentError
+from trainers.log.totals import Totals
 from trainers.session.checks import check_count, is_whole
-
-
-class Totals(NamedTuple):
-    """What a training or evaluation has summed up.
-
-    Attributes:
-        loss: sum over the samples.
-        metric: the same.
-        samples: their number.
-        updates: number of minibatches.
-    """
-
-    loss: float = 0.0
-    metric: float = 0.0
-    samples: int = 0
-    updates: int = 0
-
-    def since(self, earlier: Totals) -> Totals:
-        """What came after an earlier position."""
-        return Totals(
-            self.loss - earlier.loss,
-            self.metric - earlier.metric,
-            self.samples - earlier.samples,
-            self.updates - earlier.updates,
-        )
-
-    def plus(self, other: Totals) -> Totals:
-        """The sum."""
-        return Totals(
-            self.loss + other.loss,
-            self.metric + other.metric,
-            self.samples + other.samples,
-            self.updates + other.updates,
-        )
-
-    @property
-    def average_loss(self) -> float:
-        """Loss per sample."""
-        return self.loss / self.samples if self.samples else 0.0
-
-    @property
-    def average_metric(self) -> float:
-        """Metric per sample."""
-        return self.metric / self.samples if self.samples else 0.0
 
 
 def is_due(updates: int, frequency: int | None, first: int) -> bool:
@@ -117,10 +74,13 @@ class ProgressWriter:
 
     def after_update(self, updates: int, totals: Callable[[], Totals]) -> None:
         """A minibatch was trained on; `totals` waits for its results."""
-        number = updates - self._epoch_start.updates
+        number = updates - self._epoch_start.minibatches
         if is_due(number, self.frequency, self.first):
             now = totals()
-            interval, first = now.since(self._interval_start), self._interval_start.updates - self._epoch_start.updates
+            interval, first = (
+                now.since(self._interval_start),
+                self._interval_start.minibatches - self._epoch_start.minibatches,
+            )
             self._interval_start = now
             if self.active:
                 self.on_training(interval, now.since(self._epoch_start), (first + 1, number))
@@ -137,11 +97,11 @@ class ProgressWriter:
 
     def after_test_minibatch(self, totals: Totals) -> None:
         """A minibatch was evaluated."""
-        if is_due(totals.updates, self.test_frequency, self.test_first):
-            interval, first = totals.since(self._test_start), self._test_start.updates + 1
+        if is_due(totals.minibatches, self.test_frequency, self.test_first):
+            interval, first = totals.since(self._test_start), self._test_start.minibatches + 1
             self._test_start = totals
             if self.active:
-                self.on_test(interval, (first, totals.updates))
+                self.on_test(interval, (first, totals.minibatches))
 
     def after_test(self, totals: Totals) -> None:
         """An evaluation is over."""
@@ -157,14 +117,14 @@ class ProgressWriter:
         return {
             "epochs": self.epochs,
             "tests": self.tests,
-            "epoch": list(self._epoch_start),
-            "interval": list(self._interval_start),
+            "epoch": self._epoch_start.numbers(),
+            "interval": self._interval_start.numbers(),
         }
 
     def restore(self, state: dict[str, Any]) -> None:
         """The inverse of `state`."""
         self.epochs, self.tests = int(state["epochs"]), int(state["tests"])
-        self._epoch_start, self._interval_start = Totals(*state["epoch"]), Totals(*state["interval"])
+        self._epoch_start, self._interval_start = Totals.of_loss(*state["epoch"]), Totals.of_loss(*state["interval"])
 
     # ---- what a writer does
 
@@ -274,7 +234,7 @@ class ProgressPrinter(ProgressWriter):
     def on_test_end(self, totals: Totals) -> None:
         """`Finished Evaluation [1]: Minibatch[1-10]: metric = ...% * 100;`."""
         metric = self._metric(totals.average_metric)
-        what = f"Minibatch[1-{totals.updates}]: metric = {metric} * {totals.samples};"
+        what = f"Minibatch[1-{totals.minibatches}]: metric = {metric} * {totals.samples};"
         self._out.line(f"Finished Evaluation [{self.tests}]: {what}")
 
     def write(self, key: str, value: Any) -> None:

@@ -19,8 +19,8 @@ from readers.data_api.batches import check_sample
 from readers.data_api.source_reader import check_answer
 from readers.errors import ArgumentError
 from readers.minibatch import Minibatch
+from trainers.log.totals import Totals
 from trainers.session.checks import check_callback, check_count, check_filename, check_type, is_whole
-from trainers.session.progress import Totals
 from trainers.session.schedules import Schedule, as_schedule
 from trainers.session.tester import Tester
 from trainers.session.trainer import Trainer
@@ -334,7 +334,7 @@ class TrainingSession:
             start = self._cv.minibatch_source.get_checkpoint_state()
         for writer in trainer.progress_writers:
             writer.start()
-        trainer.together = True
+        trainer.queue.always_stacked = True
         positions = self._positions()
         going_on = True
         while going_on and (size := self._next_size()) > 0:
@@ -352,7 +352,7 @@ class TrainingSession:
                 going_on = self._cross_validate(start)
             if due[1]:
                 self._save()
-        trainer.collect()
+        trainer.queue.collect()
         if trainer.has_unreported:
             trainer.summarize_training_progress()
         self._end(start)
@@ -410,7 +410,7 @@ class TrainingSession:
         self._cv_count += 1
         if config.callback is None:
             return True
-        answer = config.callback(self._cv_count - 1, totals.average_metric, totals.samples, totals.updates)
+        answer = config.callback(self._cv_count - 1, totals.average_metric, totals.samples, totals.minibatches)
         return answer is not False
 
     def _evaluate(

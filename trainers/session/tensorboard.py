@@ -6,7 +6,8 @@ import importlib
 from typing import Any
 
 from cntk_config.base.diagnostics import UserError
-from trainers.session.progress import ProgressWriter, Totals
+from trainers.log.totals import Totals
+from trainers.session.progress import ProgressWriter
 
 
 class TensorBoardProgressWriter(ProgressWriter):
@@ -40,7 +41,7 @@ class TensorBoardProgressWriter(ProgressWriter):
 
     def on_training(self, interval: Totals, epoch: Totals, minibatches: tuple[int, int]) -> None:
         """Loss and metric of some minibatches."""
-        self._minibatches += interval.updates
+        self._minibatches += interval.minibatches
         self._values("minibatch", interval, self._minibatches)
 
     def on_epoch(self, totals: Totals, seconds: float, with_metric: bool) -> None:

@@ -2,20 +2,68 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from networks.builders.python import graph
 from networks.builders.python.calls import as_list
 from networks.builders.python.function import Function
-from networks.builders.python.reductions import reduce_sum
-from networks.graph.node import Node
 from readers.minibatch import Minibatch
 from trainers.evaluation.evaluator import Evaluator
+from trainers.log.totals import Totals
 from trainers.session.checks import check_type
-from trainers.session.data import Arguments, counted, has_one_element, inputs_of, with_samples
-from trainers.session.progress import ProgressWriter, Totals
+from trainers.session.data import Arguments
+from trainers.session.objective import Objective
+from trainers.session.progress import ProgressWriter
+
+
+class MetricTests:
+    """Evaluates the criteria of a network on single minibatches, and reports them.
+
+    Args:
+        objective: The network.
+        writers: Report the totals.
+    """
+
+    def __init__(self, objective: Objective, writers: Sequence[ProgressWriter]) -> None:
+        self._objective, self._writers = objective, writers
+        self._totals = Totals()
+        self._evaluator: Evaluator | None = None
+        self._values: list[Any] = []
+        """The values of parameters that the evaluator has."""
+
+    def run(self, minibatch: Minibatch) -> Totals:
+        """Loss and metric of a minibatch, with the parameters of now; of one criterion the metric is the loss."""
+        evaluator = self._loaded()
+        batcher = evaluator.batcher(max(1, minibatch.num_samples), 1, chosen=0)
+        last = len(self._objective.nodes) - 1
+        totals, samples = Totals(), self._objective.samples_of(minibatch)
+        for stack in batcher.stacks(iter([minibatch]), lambda number: False):
+            row = np.asarray(evaluator.run(stack), np.float64)[0]
+            totals = totals.plus(Totals.of_loss(float(row[0]), float(row[last]), samples, 1))
+        self._totals = self._totals.plus(totals)
+        for writer in self._writers:
+            writer.after_test_minibatch(self._totals)
+        return totals
+
+    def summarize(self) -> None:
+        """Let the progress writers sum up what was tested since the last time."""
+        for writer in self._writers:
+            writer.after_test(self._totals)
+        self._totals = Totals()
+
+    def _loaded(self) -> Evaluator:
+        values = [cell.current() for cell in self._objective.cells]
+        before = self._evaluator
+        if before is not None and all(a is b for a, b in zip(values, self._values, strict=True)):
+            return before
+        self._values = values
+        model = self._objective.model
+        model.load()
+        evaluator = self._evaluator = before or Evaluator(model.network, self._objective.nodes)
+        evaluator.load()
+        return evaluator
 
 
 class Tester:
@@ -23,7 +71,7 @@ class Tester:
 
     Args:
         eval_function: the metric; of a function of several outputs the first one.
-        progress_writers: told of the progress.
+        progress_writers: report the progress.
     """
 
     __test__ = False  # pytest would take it for a test
@@ -32,18 +80,13 @@ class Tester:
         check_type("a metric", eval_function, Function, "classification_error(z, y)")
         self.evaluation_function = eval_function.outputs[0]
         self.progress_writers: list[ProgressWriter] = [one for one in as_list(progress_writers) if one is not None]
-        self._graph, self._node = _network_of(self.evaluation_function)
-        if not has_one_element(self._node):
-            self._graph, self._node = _network_of(reduce_sum(self.evaluation_function))
-        self.arguments = Arguments(inputs_of(self._graph, [self._node]), self._graph.network.dtype)
-        self._counted = counted(self._node, self.arguments.inputs)
-        self._evaluator: Evaluator | None = None
-        self._totals = Totals()
+        self._objective = Objective([self.evaluation_function], "evaluation")
+        self._tests = MetricTests(self._objective, self.progress_writers)
 
     @property
-    def dtype(self) -> np.dtype[Any]:
-        """The type of the network's elements."""
-        return np.dtype(self._graph.network.dtype)
+    def arguments(self) -> Arguments:
+        """Makes minibatches of what programs give."""
+        return self._objective.arguments
 
     def test_minibatch(self, arguments: Any, device: Any = None) -> float:
         """The metric per sample for some data.
@@ -57,30 +100,8 @@ class Tester:
 
     def test(self, minibatch: Minibatch) -> Totals:
         """The metric of a minibatch, also as its loss."""
-        self._graph.load()
-        if self._evaluator is None:
-            self._evaluator = Evaluator(self._graph.network, [self._node])
-        else:
-            self._evaluator.load()
-        samples = self._counted(minibatch)
-        batcher = self._evaluator.batcher(max(1, minibatch.num_samples), 1, chosen=0)
-        totals = Totals()
-        for stack in batcher.stacks(iter([minibatch]), lambda number: False):
-            value = float(np.asarray(self._evaluator.run(stack), np.float64)[0, 0])
-            totals = totals.plus(Totals(value, value, samples, 1))
-        self._totals = self._totals.plus(totals)
-        for writer in self.progress_writers:
-            writer.after_test_minibatch(self._totals)
-        return totals
+        return self._tests.run(minibatch)
 
     def summarize_test_progress(self) -> None:
         """Let the progress writers sum up what was tested since the last time."""
-        for writer in self.progress_writers:
-            writer.after_test(self._totals)
-        self._totals = Totals()
-
-
-def _network_of(metric: Function) -> tuple[graph.Model, Node]:
-    root = with_samples(metric).root
-    made = graph.make([root], {"evaluation": [root]})
-    return made, made.nodes[root]
+        self._tests.summarize()

@@ -71,7 +71,7 @@ def test_what_a_kill_after_a_save_left(
     """A run killed between the new model and the removal of what is older than it leaves that to the next run."""
     words = ("train=[SGD=[learningRatesPerSample=0.05*2:5]]", f"train/SGD/keepModels={keep}")
     with monkeypatch.context() as killed:
-        killed.setattr("trainers.loop.sgd.remove_needless", lambda *_: None)
+        killed.setattr("trainers.loop.files.remove_needless", lambda *_: None)
         models(*words)
     for epoch in range(6):
         model = tmp_path / "run" / ("m" if epoch == 5 else f"m.{epoch}")

@@ -8,7 +8,8 @@ import pytest
 
 from cntk_config.base.diagnostics import UserError
 from readers.minibatch import Layout, Minibatch
-from trainers.loop.epoch import EpochView, Position, Sums, train_epoch, up_to
+from trainers.log.totals import Totals
+from trainers.loop.epoch import EpochView, Position, train_epoch, up_to
 
 NODES: Any = [
     SimpleNamespace(name="ce", axis=None, kind=SimpleNamespace(last_counts=False)),
@@ -74,7 +75,7 @@ def test_totals_do_not_depend_on_how_minibatches_are_stacked(capacity: int) -> N
 
 def test_a_resumed_epoch_adds_to_what_was_done_and_forgets_nothing() -> None:
     at = Position.start(NODES)
-    at.sums.add(np.array([[3.0, 2.0]]), 4)
+    at.totals = at.totals.add(NODES, np.array([[3.0, 2.0]]), 4)
     at.done = 2
     position = Position.from_json(NODES, at.to_json())
     stacks, totals = train(2, [4.0, 8.0, 16.0], EpochView(0, 1), position=position)
@@ -89,7 +90,7 @@ def test_the_position_is_whole_after_every_stack() -> None:
     def between(collected: Any, done: int) -> None:
         at = collected()
         assert at.done == done
-        seen.append((at.done, at.sums.values[0], at.sums.samples))
+        seen.append((at.done, at.totals.values[0], at.totals.samples))
 
     train(2, [1.0, 2.0, 4.0, 8.0, 16.0], EpochView(0, 1), between=between)
     assert seen == [(2, 3.0, 4), (4, 15.0, 8), (5, 31.0, 10)]
@@ -117,9 +118,10 @@ def test_up_to_stops_after_more_samples_and_reads_one_minibatch_more() -> None:
     assert [minibatch.keys[0] for minibatch in data] == [5.0]
 
 
-def test_sums_are_kept_in_double_precision() -> None:
-    sums = Sums(NODES)
+def test_totals_are_kept_in_double_precision() -> None:
+    totals = Totals.start(NODES)
     for _ in range(10):
-        sums.add(np.array([[np.float32(0.1), 1e9]]), 1)
-    assert sums.totals()[0].value == pytest.approx(10 * float(np.float32(0.1)), rel=1e-15)
-    assert sums.totals()[1].value == 1e10
+        totals = totals.add(NODES, np.array([[np.float32(0.1), 1e9]]), 1)
+    first, second = totals.rows(NODES)
+    assert first.value == pytest.approx(10 * float(np.float32(0.1)), rel=1e-15)
+    assert second.value == 1e10

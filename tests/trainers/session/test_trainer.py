@@ -100,7 +100,7 @@ def test_a_checkpoint_goes_on_bit_for_bit(tmp_path) -> None:
         second.train_minibatch({x: X[begin : begin + 20], y: Y[begin : begin + 20]})
     for a, b in zip(z.parameters, w.parameters, strict=True):
         np.testing.assert_array_equal(a.value, b.value)
-    assert second.totals == whole.totals
+    assert second.totals.numbers() == whole.totals.numbers()
     assert second.total_number_of_samples_seen == 800
 
 
@@ -115,9 +115,8 @@ def test_a_small_minibatch_behind_a_checkpoint_is_padded_as_before(tmp_path) -> 
                 trainer, x, y, _ = trained(0)
                 trainer.restore_from_checkpoint(tmp_path / "m")
             trainer.train_minibatch({x: X[:size], y: Y[:size]})
-            trainer.collect()
-        batcher = trainer._singles or trainer._batcher
-        return batcher.minibatch_size
+            trainer.queue.collect()
+        return trainer.queue.size
 
     assert last_shape(-1) == last_shape(3) == 23
 
@@ -156,10 +155,10 @@ def test_what_a_program_has_let_go_of_is_freed() -> None:
 def test_a_parameter_can_be_set_while_training() -> None:
     trainer, x, y, z = trained(3)
     z.parameters[0].value = np.zeros(z.parameters[0].shape)
-    before = trainer.totals.updates
+    before = trainer.totals.minibatches
     trainer.train_minibatch({x: X[:20], y: Y[:20]})
     assert abs(z.parameters[0].value).max() < 0.05
-    assert trainer.totals.updates == before + 1
+    assert trainer.totals.minibatches == before + 1
 
 
 def test_what_is_not_a_number_is_an_error() -> None:
@@ -252,8 +251,8 @@ def test_wrong_trainers(tmp_path) -> None:
         "depends on no input": lambda: Trainer(None, weight * weight, learners.sgd([weight], 0.1)),
         "no learner": lambda: Trainer(z, loss, "sgd"),
         "the model of a trainer is a Function, not ": lambda: Trainer((z, loss), loss, learner),  # pyright: ignore
-        "the progress is a ProgressWriter, not 'x'": lambda: Trainer(z, loss, learner, "x"),
-        "the progress is a ProgressWriter, not <class": lambda: Trainer(z, loss, learner, ProgressPrinter),
+        "a progress writer is a ProgressWriter, not 'x'": lambda: Trainer(z, loss, learner, "x"),
+        "a progress writer is a ProgressWriter, not <class": lambda: Trainer(z, loss, learner, ProgressPrinter),
         r"computed from others, Input\('y'\) is not": lambda: Trainer(z, y, learner),
         "a text or a path, not None": lambda: Trainer(z, loss, learner).save_checkpoint(None),  # pyright: ignore
         "stored as JSON: .*float32": lambda: Trainer(z, loss, learner).save_checkpoint(

@@ -6,7 +6,8 @@ import types
 import pytest
 
 from cntk_config import UserError
-from trainers.session.progress import ProgressPrinter, Totals
+from trainers.log.totals import Totals
+from trainers.session.progress import ProgressPrinter
 from trainers.session.tensorboard import TensorBoardProgressWriter
 
 
@@ -30,8 +31,8 @@ def test_values_for_tensorboard(monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "tensorboardX", types.SimpleNamespace(SummaryWriter=Recorder))
     writer = TensorBoardProgressWriter(2, "logs")
     for count in (1, 2):
-        writer.after_update(count, lambda count=count: Totals(3.0 * count, 1.0 * count, 10 * count, count))
-    writer.after_epoch(Totals(6.0, 2.0, 20, 2), True)
+        writer.after_update(count, lambda count=count: Totals.of_loss(3.0 * count, 1.0 * count, 10 * count, count))
+    writer.after_epoch(Totals.of_loss(6.0, 2.0, 20, 2), True)
     writer.write("norm", 3)
     writer.close()
     assert writer._writer.values == [
@@ -48,7 +49,7 @@ def test_values_for_tensorboard(monkeypatch) -> None:
 def test_event_files(tmp_path) -> None:
     pytest.importorskip("tensorboardX")
     writer = TensorBoardProgressWriter(None, str(tmp_path))
-    writer.after_epoch(Totals(6.0, 2.0, 20, 2), True)
+    writer.after_epoch(Totals.of_loss(6.0, 2.0, 20, 2), True)
     writer.close()
     assert list(tmp_path.glob("events.out.tfevents*"))
 
@@ -61,9 +62,9 @@ def test_the_package_is_missing(monkeypatch) -> None:
 
 def test_a_printer_into_a_file(tmp_path) -> None:
     printer = ProgressPrinter(log_to_file=tmp_path / "log", metric_is_pct=False, test_freq=1)
-    printer.after_epoch(Totals(5.0, 2.0, 10, 1), False)
-    printer.after_test_minibatch(Totals(5.0, 2.0, 10, 1))
-    printer.after_test(Totals(5.0, 2.0, 10, 1))
+    printer.after_epoch(Totals.of_loss(5.0, 2.0, 10, 1), False)
+    printer.after_test_minibatch(Totals.of_loss(5.0, 2.0, 10, 1))
+    printer.after_test(Totals.of_loss(5.0, 2.0, 10, 1))
     lines = (tmp_path / "log").read_text().splitlines()
     assert lines[0].startswith("Finished Epoch[1]: loss = 0.500000 * 10 ")
     assert lines[1:] == [
@@ -73,5 +74,5 @@ def test_a_printer_into_a_file(tmp_path) -> None:
 
 
 def test_other_workers_are_silent(capsys) -> None:
-    ProgressPrinter(rank=1).after_epoch(Totals(5.0, 2.0, 10, 1), False)
+    ProgressPrinter(rank=1).after_epoch(Totals.of_loss(5.0, 2.0, 10, 1), False)
     assert capsys.readouterr().out == ""

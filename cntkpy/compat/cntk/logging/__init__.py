@@ -7,10 +7,10 @@ from enum import IntEnum
 from pathlib import Path
 from typing import Any
 
+from trainers.log.totals import Totals
 from trainers.session.checks import check_type
 from trainers.session.progress import ProgressPrinter as OwnPrinter
 from trainers.session.progress import ProgressWriter as OwnWriter
-from trainers.session.progress import Totals
 from trainers.session.tensorboard import TensorBoardProgressWriter
 from trainers.session.trainer import Trainer
 
@@ -49,9 +49,9 @@ class _ByHand(OwnWriter):
 
     def update(self, loss: float, minibatch_size: int, metric: float | None = None) -> None:
         """A minibatch was trained on, with this loss and metric per sample."""
-        totals = Totals(loss * minibatch_size, (metric or 0.0) * minibatch_size, minibatch_size, 1)
+        totals = Totals.of_loss(loss * minibatch_size, (metric or 0.0) * minibatch_size, minibatch_size, 1)
         self._given = self._given.plus(totals)
-        self.after_update(self._given.updates, lambda: self._given)
+        self.after_update(self._given.minibatches, lambda: self._given)
 
     def update_with_trainer(self, trainer: Trainer, with_metric: bool = False) -> None:
         """The trainer has trained on a minibatch. A trainer that has this writer tells it by itself."""
@@ -124,26 +124,26 @@ class ProgressWriter(_ByHand):
 
     def on_training(self, interval: Totals, epoch: Totals, minibatches: tuple[int, int]) -> None:
         """See `ProgressWriter.on_training` of `cntkpy.training`."""
-        loss, metric, samples, updates = zip(epoch.since(interval), epoch, strict=True)
+        loss, metric, samples, updates = zip(epoch.since(interval).numbers(), epoch.numbers(), strict=True)
         self.on_write_training_update(samples, updates, loss, metric)
 
     def on_epoch(self, totals: Totals, seconds: float, with_metric: bool) -> None:
         """See `ProgressWriter.on_epoch` of `cntkpy.training`."""
         self.on_write_training_summary(
-            totals.samples, totals.updates, self.epochs, totals.loss, totals.metric, 1000 * seconds
+            totals.samples, totals.minibatches, self.epochs, totals.loss, totals.metric, 1000 * seconds
         )
 
     def on_test(self, interval: Totals, minibatches: tuple[int, int]) -> None:
         """See `ProgressWriter.on_test` of `cntkpy.training`."""
         before, self._tested = self._tested, self._tested.plus(interval)
-        _, metric, samples, updates = zip(before, self._tested, strict=True)
+        _, metric, samples, updates = zip(before.numbers(), self._tested.numbers(), strict=True)
         self.on_write_test_update(samples, updates, metric)
 
     def on_test_end(self, totals: Totals) -> None:
         """See `ProgressWriter.on_test_end` of `cntkpy.training`."""
         self._tested = Totals()
         seconds = time.perf_counter() - self._began
-        self.on_write_test_summary(totals.samples, totals.updates, self.tests, totals.metric, 1000 * seconds)
+        self.on_write_test_summary(totals.samples, totals.minibatches, self.tests, totals.metric, 1000 * seconds)
 
     def on_write_training_update(self, samples: Any, updates: Any, aggregate_loss: Any, aggregate_metric: Any) -> None:
         """The frequency says that it is time; pairs of sums: at the write before, and now."""
