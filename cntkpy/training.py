@@ -3,24 +3,23 @@
 `docs/training-from-python.md` shows how it is used; `cntkpy.compat.cntk` offers the same under CNTK's names.
 """
 
-from networks.builders.python import layers, ops
+from networks.builders.python import layers
 from networks.builders.python.decoders import AttentionModel, UnfoldFrom
-from networks.builders.python.function import (
-    Function,
-    Initializer,
-    as_function,
-    combine,
+from networks.builders.python.functions.evaluation import install
+from networks.builders.python.functions.function import Function, as_function, combine, load_model
+from networks.builders.python.functions.graph import set_seed
+from networks.builders.python.functions.leaves import Initializer
+from networks.builders.python.functions.variables import (
     constant,
     input_variable,
-    load_model,
     parameter,
     placeholder,
     sequence_input,
 )
-from networks.builders.python.graph import set_seed
+from networks.builders.python.operations import ops
 from trainers.log.totals import Totals
 from trainers.session import learners, schedules
-from trainers.session.functions import EpochSummary, TrainingSummary
+from trainers.session.functions import EpochSummary, SessionBackend, TrainingSummary
 from trainers.session.learners import BlockMomentumOptions, block_momentum, data_parallel
 from trainers.session.progress import ProgressPrinter, ProgressWriter
 from trainers.session.session import CheckpointConfig, CrossValidationConfig, DataUnit, TestConfig, TrainingSession
@@ -67,3 +66,5 @@ __all__ = [
     "sequence_input",
     "set_seed",
 ]
+
+install(SessionBackend())

@@ -208,17 +208,59 @@ def test_no_file_needs_another_that_needs_it() -> None:
     assert not (found := circles({name: imported_files(name) for name in FILES})), "\n".join(found)
 
 
-def room_of(module: str) -> str:
+def assigned_classes(text: str) -> list[str]:
+    """The attributes that a file assigns on classes which it imports: `Class.attribute`."""
+    tree = ast.parse(text)
+    imported = {
+        alias.asname or alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+        if (alias.asname or alias.name).lstrip("_")[:1].isupper()
+    }
+    targets = [
+        target
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign)
+        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+    ]
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and len(node.args) > 1]
+    found = [
+        f"{one.value.id}.{one.attr}"
+        for one in targets
+        if isinstance(one, ast.Attribute) and isinstance(one.value, ast.Name) and one.value.id in imported
+    ]
+    return found + [
+        f"{node.args[0].id}.{ast.unparse(node.args[1])}"
+        for node in calls
+        if isinstance(node.func, ast.Name)
+        and node.func.id == "setattr"
+        and isinstance(node.args[0], ast.Name)
+        and node.args[0].id in imported
+    ]
+
+
+def test_assigned_classes_are_found() -> None:
+    text = 'from a import B, c\nB.x = 1\nc.x = 1\nsetattr(B, "y", 2)\nclass D: pass\nD.z = 3\nB.w: int = 4'
+    assert assigned_classes(text) == ["B.x", "B.w", "B.'y'"]
+
+
+def test_no_file_assigns_attributes_of_a_class_of_another_file() -> None:
+    wrong = [f"{name}: {one}" for name, path in FILES.items() for one in assigned_classes(path.read_text("utf-8"))]
+    assert not wrong, "\n".join(wrong)
+
+
+def package_of(module: str) -> str:
     """The folder of a file, or the file itself where it stands directly in its package."""
     return ".".join(module.split(".")[:2])
 
 
 @pytest.mark.parametrize("package", sorted(ALLOWED))
-def test_rooms_do_not_need_each_other(package: str) -> None:
+def test_folders_do_not_need_each_other(package: str) -> None:
     """Among the folders of a package imports go one way: what stands side by side does not know each other."""
     graph: dict[str, set[str]] = {}
     for name in FILES:
         if name.split(".")[0] == package and name != package:
-            inside = {room_of(other) for other in imported_files(name) if other.startswith(f"{package}.")}
-            graph.setdefault(room_of(name), set()).update(inside - {room_of(name)})
+            inside = {package_of(other) for other in imported_files(name) if other.startswith(f"{package}.")}
+            graph.setdefault(package_of(name), set()).update(inside - {package_of(name)})
     assert not (found := circles(graph)), "\n".join(found)

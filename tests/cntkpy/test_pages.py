@@ -10,8 +10,8 @@ import scipy.sparse
 
 from cntk_config import UserError
 from cntkpy.training import input_variable, sequence_input
-from networks.builders.python.function import Function
-from networks.builders.python.operators import times
+from networks.builders.python.functions.function import Function
+from networks.builders.python.operations.operators import times
 from readers import Value
 
 DOCS = Path(__file__).parents[2] / "docs"

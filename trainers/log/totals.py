@@ -62,7 +62,8 @@ class Totals:
         counted[_counting(nodes)] = results[:, len(nodes) :].sum(axis=0)
         if not len(values):
             return self
-        total: NDArray[np.float64] = np.where(self.replaced, values[-1], self.values + values.sum(axis=0))
+        total = self.values + values.sum(axis=0)
+        total[self.replaced] = values[-1, self.replaced]
         more = self.samples + samples, self.minibatches + len(values)
         return Totals(total, self.counts + counted, *more, self.replaced)
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from cntk_config.base.diagnostics import shorten
-from networks.builders.python.checks import is_path
+from networks.builders.python.functions.checks import is_path
 from readers.errors import ArgumentError
 
 

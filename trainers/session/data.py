@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from networks.builders.python.function import Function
-from networks.builders.python.graph import ONE_STEP, Model, looks_along_time
-from networks.builders.python.per_sample import per_sample
+from networks.builders.python.functions.function import Function
+from networks.builders.python.functions.graph import ONE_STEP, Model, looks_along_time
+from networks.builders.python.functions.per_sample import per_sample
 from networks.graph.axes import main_axis, summed_axis
 from networks.graph.network import Node
 from readers import MinibatchData, Value

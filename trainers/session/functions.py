@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from networks.builders.python.calls import as_list
-from networks.builders.python.function import Function
+from networks.builders.python.functions.calls import as_list
+from networks.builders.python.functions.function import Function
 from readers import FULL_DATA_SWEEP, INFINITELY_REPEAT
 from readers.errors import ArgumentError
 from readers.user.record import Record
@@ -27,6 +27,7 @@ from trainers.session.session import (
 )
 from trainers.session.tester import Tester
 from trainers.session.trainer import Trainer
+from trainers.session.values import evaluate
 
 # --------------------------------------------------------------------------------------------- training
 
@@ -194,14 +195,12 @@ def _source(
     return given, inputs
 
 
-class _Sessions:
-    """What `Function` asks for."""
+class SessionBackend:
+    """What computes and trains functions, see `networks.builders.python.functions.evaluation.Backend`."""
 
+    evaluate = staticmethod(evaluate)
     forward = staticmethod(forward)
     backward = staticmethod(backward)
     grad = staticmethod(gradients)
     train = staticmethod(train)
     test = staticmethod(test)
-
-
-Function.sessions = _Sessions  # pyright: ignore[reportAttributeAccessIssue]

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from networks.arrays.lazy import jax, jnp
-from networks.builders.python.function import Function
+from networks.builders.python.functions.function import Function
 from readers.errors import ArgumentError
 from trainers.rules import standard, updates
 from trainers.rules.update_step import Regularisation, Update, scalars_of

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from networks.builders.python import graph
-from networks.builders.python.calls import as_list
-from networks.builders.python.cells import cell_of
-from networks.builders.python.function import Function
-from networks.builders.python.reductions import reduce_sum
+from networks.builders.python.functions import graph
+from networks.builders.python.functions.calls import as_list
+from networks.builders.python.functions.cells import cell_of
+from networks.builders.python.functions.function import Function
+from networks.builders.python.operations.reductions import reduce_sum
 from networks.compile.evaluate import Settings
 from networks.graph.node import Node
 from readers.errors import ArgumentError

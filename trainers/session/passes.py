@@ -14,8 +14,8 @@ import numpy as np
 from networks.arrays.batch import Batch
 from networks.arrays.lazy import jax
 from networks.arrays.sparse import is_sparse
-from networks.builders.python.function import Function
-from networks.builders.python.per_sample import per_sample
+from networks.builders.python.functions.function import Function
+from networks.builders.python.functions.per_sample import per_sample
 from networks.compile.evaluate import network_parameters, network_state
 from networks.graph.node import Node
 from readers import Value

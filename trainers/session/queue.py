@@ -49,6 +49,7 @@ class StepQueue:
 
     Attributes:
         started: Whether the compiled step was made.
+        changed: Whether parameters were trained since this was set to False.
         always_stacked: A single minibatch goes through the program for many; else it has a program of its own.
         done: Minibatches given to the step so far.
         size: Samples of the first minibatch, by which others are padded, after a restart as before; 0: none yet.
@@ -57,7 +58,7 @@ class StepQueue:
     def __init__(self, make: Callable[[], CompiledStep]) -> None:
         self._make = make
         self._step: CompiledStep | None = None
-        self.always_stacked = False
+        self.changed = self.always_stacked = False
         self.done = self.size = 0
         self._stacked: Batcher | None = None
         self._single: Batcher | None = None
@@ -91,6 +92,7 @@ class StepQueue:
             or self._pending[-1].truncated != minibatch.truncated
         ):
             self.flush()
+        self.changed = True
         self._settings = settings
         self._pending.append(minibatch)
         self._pending_bytes += minibatch.nbytes
@@ -126,6 +128,7 @@ class StepQueue:
         for stack in self._stacked.stacks(source, lambda number: True):
             samples = int(stack.sizes(False).sum())
             self._run(stack)
+            self.changed = True
             yield samples
 
     def _first_size(self, minibatch: Minibatch | None) -> int:

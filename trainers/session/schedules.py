@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from networks.builders.python.calls import as_list
+from networks.builders.python.functions.calls import as_list
 from readers.errors import ArgumentError
 from trainers.session.checks import is_number, is_whole
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from cntk_config.base.files import is_file
 from cntk_config.base.narrowing import is_several
-from networks.builders.python.function import Function
+from networks.builders.python.functions.function import Function
 from readers import FULL_DATA_SWEEP, MinibatchSource, MinibatchSourceFromData, StreamInformation
 from readers.common.user_code import calling
 from readers.data_api.base import MinibatchSourceBase

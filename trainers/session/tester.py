@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from networks.builders.python.calls import as_list
-from networks.builders.python.function import Function
+from networks.builders.python.functions.calls import as_list
+from networks.builders.python.functions.function import Function
 from readers.minibatch import Minibatch
 from trainers.evaluation.evaluator import Evaluator
 from trainers.log.totals import Totals

@@ -10,8 +10,8 @@ from typing import Any
 
 from cntk_config.base.diagnostics import UserError
 from networks.builders.brainscript.node_values import NodeValue
-from networks.builders.python.calls import as_list
-from networks.builders.python.function import Function, as_function
+from networks.builders.python.functions.calls import as_list
+from networks.builders.python.functions.function import Function, as_function
 from networks.files.model_file import save_model
 from networks.graph.network import Network
 from readers.errors import ArgumentError
@@ -99,7 +99,6 @@ class Trainer:
         self._settings = CurrentSettings(self.learners)
         self.queue = StepQueue(lambda: self._objective.compiled_step(self.workers.alone))
         self._tests = MetricTests(self._objective, self.progress_writers)
-        self._dirty = False
         self._counts = _Counts()
         self._shown: dict[tuple[NodeValue, ...], Values] = {}
         """What computes the outputs that `train_minibatch` is asked for."""
@@ -249,7 +248,6 @@ class Trainer:
         if minibatch is None or minibatch.num_samples == 0:
             return False
         self.queue.add(minibatch, self._settings.get(self.seed))
-        self._dirty = True
         self._count(self._objective.samples_of(minibatch), minibatch.end_of_sweep)
         if self.queue.is_full:
             self.queue.flush()
@@ -261,7 +259,6 @@ class Trainer:
         before = self._counts.updates
         sweep_end = self.workers.any(minibatch is not None and minibatch.end_of_sweep)
         for samples in self.queue.train_with_others(minibatch, settings, renew):
-            self._dirty = True
             self._count(samples, sweep_end)
         return self._counts.updates > before
 
@@ -299,9 +296,9 @@ class Trainer:
     def release(self) -> None:
         """Show the parameters as they are now."""
         self.queue.flush()
-        if not self._dirty or not self.queue.started:
+        if not self.queue.changed or not self.queue.started:
             return
-        self._dirty = False
+        self.queue.changed = False
         self.queue.step.store()
         self._objective.model.keep(copies=True)
 
@@ -309,7 +306,7 @@ class Trainer:
         """Let the progress writers sum up what was trained since the last time."""
         if self.workers.together and self.queue.started:
             self.queue.step.finish_epoch()  # all workers have the same parameters then
-            self._dirty = True
+            self.queue.changed = True
         totals = self.totals
         self._counts.reported = self._counts.updates
         for writer in self.progress_writers:
@@ -406,7 +403,7 @@ class Trainer:
             writer.restore(state)
         self._counts = _Counts(*(int(values[one.name]) for one in fields(_Counts)))
         self.seed = int(values["seed"])
-        self._dirty = True
+        self.queue.changed = True
         return values["external"][self.workers.rank]
 
 

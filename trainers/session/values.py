@@ -14,10 +14,10 @@ from cntk_config.base.narrowing import is_list
 from networks.arrays.batch import Batch
 from networks.arrays.lazy import jax
 from networks.builders.brainscript.node_values import NodeValue
-from networks.builders.python import calls, graph
-from networks.builders.python.cells import cell_of
-from networks.builders.python.function import Function
-from networks.builders.python.per_sample import per_sample
+from networks.builders.python.functions import calls, graph
+from networks.builders.python.functions.cells import cell_of
+from networks.builders.python.functions.function import Function
+from networks.builders.python.functions.per_sample import per_sample
 from networks.compile.evaluate import compile_network, network_parameters, network_state
 from networks.graph.network import ValidatedNetwork
 from networks.graph.node import Node
@@ -244,6 +244,3 @@ def evaluate(function: Function, arguments: Any, outputs: Sequence[Function], as
             Value.of_result(one, values.has_batch(node)) for one, node in zip(found, values.output_nodes, strict=True)
         ]
     return found[0] if len(outputs) == 1 else dict(zip(outputs, found, strict=True))
-
-
-Function.evaluator = staticmethod(evaluate)

@@ -6,7 +6,7 @@ are missing raise an AttributeError that says what there is instead.
 
 from typing import Any
 
-from networks.builders.python.function import load_model
+from cntkpy.training import load_model
 from readers import Value
 
 from . import (

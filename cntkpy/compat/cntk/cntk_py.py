@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from networks.builders.python.graph import set_seed
+from networks.builders.python.functions.graph import set_seed
 
 from .missing import no_attribute
 

@@ -1,6 +1,6 @@
 """cntk.losses."""
 
-from networks.builders.python.operators import (
+from networks.builders.python.operations.operators import (
     binary_cross_entropy,
     cosine_distance,
     cosine_distance_with_negative_samples,

@@ -1,6 +1,6 @@
 """cntk.metrics."""
 
-from networks.builders.python.operators import classification_error, ndcg_at_1
+from networks.builders.python.operations.operators import classification_error, ndcg_at_1
 
 from .missing import no_attribute
 

@@ -1,7 +1,7 @@
 """cntk.sequence: operators on sequences."""
 
-from networks.builders.python.function import sequence_input as input_variable
-from networks.builders.python.operators import (
+from networks.builders.python.functions.variables import sequence_input as input_variable
+from networks.builders.python.operations.operators import (
     broadcast_as,
     first,
     future_value,
@@ -12,8 +12,8 @@ from networks.builders.python.operators import (
     past_value,
     scatter,
 )
-from networks.builders.python.operators import sequence_slice as slice
-from networks.builders.python.sequences import delay, reduce_max, reduce_sum, softmax, where
+from networks.builders.python.operations.operators import sequence_slice as slice
+from networks.builders.python.operations.sequences import delay, reduce_max, reduce_sum, softmax, where
 
 from .missing import no_attribute
 

@@ -9,7 +9,8 @@ from typing import Any
 
 from cntk_config import UserError
 from cntk_config.base.narrowing import is_several
-from networks.builders.python.function import Function, input_variable, sequence_input
+from networks.builders.python.functions.function import Function
+from networks.builders.python.functions.variables import input_variable, sequence_input
 
 from .axis import Axis
 

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from operator import attrgetter
 from typing import Any
 
-from networks.builders.python.defaults import SINGLE, chosen_dtype
-from networks.builders.python.function import Function as Variable
-from networks.builders.python.function import constant
+from networks.builders.python.functions.defaults import SINGLE, chosen_dtype
+from networks.builders.python.functions.function import Function as Variable
+from networks.builders.python.functions.variables import constant
 
 from .missing import no_attribute
 from .ops import parameter

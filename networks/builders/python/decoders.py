@@ -10,12 +10,14 @@ from collections.abc import Callable
 from typing import Any
 
 from cntk_config.base.diagnostics import UserError
-from networks.builders.python import operators
-from networks.builders.python.checks import check_callable, check_number, is_whole
-from networks.builders.python.function import Function, Shape, as_node, dims, layer_parameter, operator, placeholder
+from networks.builders.python.functions.checks import check_callable, check_number, is_whole
+from networks.builders.python.functions.function import Function, as_node, operator
+from networks.builders.python.functions.leaves import Shape, dims
+from networks.builders.python.functions.variables import layer_parameter, placeholder
 from networks.builders.python.layers import DEFAULT, Dense, Layer, Stabilizer, chosen, weights_start
-from networks.builders.python.sequences import accumulated
-from networks.builders.python.steps_of import remember
+from networks.builders.python.operations import operators
+from networks.builders.python.operations.sequences import accumulated
+from networks.builders.python.operations.steps_of import remember
 
 
 def AttentionModel(

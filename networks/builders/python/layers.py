@@ -19,9 +19,9 @@ from cntk_config.base.diagnostics import UserError
 from networks.builders.brainscript.language.values import Function as Procedure
 from networks.builders.brainscript.language.values import Record
 from networks.builders.brainscript.node_values import NodeValue
-from networks.builders.python import calls, operators, reductions
-from networks.builders.python.cells import Counter, cell_of
-from networks.builders.python.checks import (
+from networks.builders.python.functions import calls
+from networks.builders.python.functions.cells import Counter, cell_of
+from networks.builders.python.functions.checks import (
     as_array,
     check_callable,
     check_flag,
@@ -30,26 +30,23 @@ from networks.builders.python.checks import (
     check_whole,
     is_whole,
 )
-from networks.builders.python.defaults import DEFAULT, chosen, chosen_dtype
-from networks.builders.python.defaults import default_options as default_options
-from networks.builders.python.defaults import default_options_for as default_options_for
-from networks.builders.python.deferring import deferred, needs_shapes
-from networks.builders.python.function import (
+from networks.builders.python.functions.defaults import DEFAULT, chosen, chosen_dtype
+from networks.builders.python.functions.defaults import default_options as default_options
+from networks.builders.python.functions.defaults import default_options_for as default_options_for
+from networks.builders.python.functions.deferring import deferred, needs_shapes
+from networks.builders.python.functions.function import (
     Function,
-    Initializer,
-    Shape,
     as_node,
-    check_axes,
     composed,
-    dims,
     is_data,
-    layer_parameter,
     named_function,
-    placeholder,
     to_node,
     to_operand,
 )
-from networks.builders.python.recipes import OpenShape
+from networks.builders.python.functions.leaves import Initializer, Shape, check_axes, dims
+from networks.builders.python.functions.recipes import OpenShape
+from networks.builders.python.functions.variables import layer_parameter, placeholder
+from networks.builders.python.operations import operators, reductions
 from networks.graph.initialize import UNIFORM
 
 

@@ -16,8 +16,10 @@ from hypothesis.extra import numpy as arrays
 
 import cntkpy.compat.cntk as C
 from cntk_config import UserError
-from networks.builders.python import layers, operators, reductions
-from networks.builders.python.function import Function, input_variable, parameter, sequence_input
+from networks.builders.python import layers
+from networks.builders.python.functions.function import Function
+from networks.builders.python.functions.variables import input_variable, parameter, sequence_input
+from networks.builders.python.operations import operators, reductions
 from readers import (
     CTFDeserializer,
     MinibatchData,

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from networks.builders.python import operators, reductions
-from networks.builders.python.function import constant, input_variable, parameter
+from networks.builders.python.functions.variables import constant, input_variable, parameter
+from networks.builders.python.operations import operators, reductions
 from readers.errors import ArgumentError
 from trainers.session import learners, schedules
 from trainers.session.trainer import Trainer

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from networks.builders.python import layers, operators, reductions
-from networks.builders.python.function import input_variable, parameter, sequence_input
+from networks.builders.python import layers
+from networks.builders.python.functions.variables import input_variable, parameter, sequence_input
+from networks.builders.python.operations import operators, reductions
 from readers import Value
 from readers.errors import ArgumentError
 from trainers.session import learners, values

@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from networks.builders.python import layers, operators
-from networks.builders.python.function import input_variable, sequence_input
-from networks.builders.python.graph import set_seed
+from networks.builders.python import layers
+from networks.builders.python.functions.graph import set_seed
+from networks.builders.python.functions.variables import input_variable, sequence_input
+from networks.builders.python.operations import operators
 from readers import (
     CTFDeserializer,
     MinibatchData,

@@ -9,8 +9,9 @@ import pytest
 import scipy.sparse
 
 from cntk_config import UserError
-from networks.builders.python import layers, operators, sequences
-from networks.builders.python.function import input_variable, parameter, sequence_input
+from networks.builders.python import layers
+from networks.builders.python.functions.variables import input_variable, parameter, sequence_input
+from networks.builders.python.operations import operators, sequences
 from readers import MinibatchSourceFromData, Value
 from readers.errors import ArgumentError
 from trainers.session import learners, schedules, values

@@ -8,8 +8,8 @@ from typing import Any
 
 from cntk_config import UserError
 from cntk_config.base.writing import output_file
-from networks.builders.python.function import Function
-from networks.builders.python.recipes import resolve
+from networks.builders.python.functions.function import Function
+from networks.builders.python.functions.recipes import resolve
 from networks.graph.plot import dot_text
 from trainers.session.checks import check_type
 

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from networks.builders.python.composed import (
+from networks.builders.python.functions.function import Function as OwnFunction
+from networks.builders.python.functions.function import combine
+from networks.builders.python.functions.variables import constant, input_variable, placeholder
+from networks.builders.python.functions.variables import parameter as own_parameter
+from networks.builders.python.operations.composed import (
     AVG_POOLING,
     MAX_POOLING,
     MAX_UNPOOLING,
@@ -40,12 +44,9 @@ from networks.builders.python.composed import (
     tan,
     unpooling,
 )
-from networks.builders.python.elements import argmax, argmin, one_hot, top_k
-from networks.builders.python.elements import take as gather
-from networks.builders.python.function import Function as OwnFunction
-from networks.builders.python.function import combine, constant, input_variable, placeholder
-from networks.builders.python.function import parameter as own_parameter
-from networks.builders.python.images import (
+from networks.builders.python.operations.elements import argmax, argmin, one_hot, top_k
+from networks.builders.python.operations.elements import take as gather
+from networks.builders.python.operations.images import (
     CONSTANT_PAD,
     REFLECT_PAD,
     SYMMETRIC_PAD,
@@ -59,7 +60,7 @@ from networks.builders.python.images import (
     pad,
     space_to_depth,
 )
-from networks.builders.python.operators import (
+from networks.builders.python.operations.operators import (
     abs,
     alias,
     cast,
@@ -106,7 +107,7 @@ from networks.builders.python.operators import (
     times_transpose,
     zeros_like,
 )
-from networks.builders.python.reductions import (
+from networks.builders.python.operations.reductions import (
     reduce_l1,
     reduce_l2,
     reduce_log_sum_exp,
@@ -117,7 +118,7 @@ from networks.builders.python.reductions import (
     reduce_sum,
     reduce_sum_square,
 )
-from networks.builders.python.reshaping import (
+from networks.builders.python.operations.reshaping import (
     expand_dims,
     flatten,
     reshape,

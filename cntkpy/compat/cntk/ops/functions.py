@@ -9,8 +9,8 @@ from typing import Any
 
 from cntk_config.base.diagnostics import UserError
 from cntk_config.base.narrowing import is_several
-from networks.builders.python.function import Function as OwnFunction
-from networks.builders.python.function import load_model
+from networks.builders.python.functions.function import Function as OwnFunction
+from networks.builders.python.functions.function import load_model
 from networks.builders.python.layers import Layer
 
 from ..clone import CloneMethod

@@ -4,19 +4,19 @@ import numpy as np
 import pytest
 
 from cntk_config import UserError
-from networks.builders.python import (
+from networks.builders.python import decoders, layers
+from networks.builders.python.functions.function import combine, load_model
+from networks.builders.python.functions.variables import constant, input_variable, parameter, sequence_input
+from networks.builders.python.operations import (
     composed,
-    decoders,
     elements,
     images,
-    layers,
     operators,
     random,
     reductions,
     reshaping,
     sequences,
 )
-from networks.builders.python.function import combine, constant, input_variable, load_model, parameter, sequence_input
 
 x, image, steps = input_variable(5, name="x"), input_variable((3, 8, 6), name="image"), sequence_input(4, name="s")
 y = input_variable(5, name="y")

@@ -7,16 +7,17 @@ from cntk_config import UserError
 from networks.builders.brainscript.build import build_program
 from networks.builders.brainscript.language.source import text_of_string
 from networks.builders.brainscript.program import parse_network
-from networks.builders.python import graph, layers, operators, ops
-from networks.builders.python.function import (
-    combine,
+from networks.builders.python import layers
+from networks.builders.python.functions import graph
+from networks.builders.python.functions.function import combine, load_model
+from networks.builders.python.functions.variables import (
     constant,
     input_variable,
-    load_model,
     parameter,
     placeholder,
     sequence_input,
 )
+from networks.builders.python.operations import operators, ops
 from networks.graph.initialize import SeedCounter
 
 

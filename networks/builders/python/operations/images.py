@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from cntk_config.base.diagnostics import UserError
-from networks.builders.python.checks import as_array, check_whole
-from networks.builders.python.composed import pow
-from networks.builders.python.deferring import needs_shapes
-from networks.builders.python.function import Function, as_node, operator
-from networks.builders.python.operators import (
+from networks.builders.python.functions.checks import as_array, check_whole
+from networks.builders.python.functions.deferring import needs_shapes
+from networks.builders.python.functions.function import Function, as_node, operator
+from networks.builders.python.operations.composed import pow
+from networks.builders.python.operations.operators import (
     Operand,
     alias,
     element_divide,
@@ -30,7 +30,7 @@ from networks.builders.python.operators import (
     square,
     transpose,
 )
-from networks.builders.python.reductions import reduce_mean
+from networks.builders.python.operations.reductions import reduce_mean
 
 CONSTANT_PAD, REFLECT_PAD, SYMMETRIC_PAD = 0, 1, 2
 """Modes of `pad`."""

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from networks.builders.brainscript.node_values import NodeValue
-from networks.builders.python import calls
+from networks.builders.python.functions import calls
 
 _made: WeakKeyDictionary[NodeValue, NodeValue] = WeakKeyDictionary()
 

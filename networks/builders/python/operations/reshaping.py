@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 
 from cntk_config.base.diagnostics import UserError, shorten
-from networks.builders.python.axes import Axis, is_batch, is_sequence, static_axis
-from networks.builders.python.checks import check_whole, is_whole
-from networks.builders.python.deferring import needs_shapes
-from networks.builders.python.function import Function, Shape, as_node, operator, taken
-from networks.builders.python.parts import elements
+from networks.builders.python.functions.axes import Axis, is_batch, is_sequence, static_axis
+from networks.builders.python.functions.checks import check_whole, is_whole
+from networks.builders.python.functions.deferring import needs_shapes
+from networks.builders.python.functions.function import Function, as_node, operator, taken
+from networks.builders.python.functions.leaves import Shape
+from networks.builders.python.functions.parts import elements
 
 Operand = Any
 """A function, a number, an array or a list of numbers."""
@@ -270,7 +271,7 @@ def splice(*operands: Operand, axis: Any = -1, name: str = "") -> Function:
 
 def _of_samples(x: Function) -> Function:
     """A criterion as its value for each sample."""
-    from networks.builders.python.per_sample import per_sample
+    from networks.builders.python.functions.per_sample import per_sample
 
     return Function(per_sample(x.root))
 

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from cntk_config.base.diagnostics import UserError
 from networks.builders.brainscript.node_values import NodeValue
-from networks.builders.python.calls import MARK, UNSEEDED, inputs_of
-from networks.builders.python.cells import cell_of
-from networks.builders.python.defaults import DOUBLE, SINGLE
-from networks.builders.python.nodes import CASTS, INPUTS, ONE_STEP, add, ordered
-from networks.builders.python.per_sample import CRITERIA
-from networks.builders.python.recipes import resolve
+from networks.builders.python.functions.calls import MARK, UNSEEDED, inputs_of
+from networks.builders.python.functions.cells import cell_of
+from networks.builders.python.functions.defaults import DOUBLE, SINGLE
+from networks.builders.python.functions.nodes import CASTS, INPUTS, ONE_STEP, add, ordered
+from networks.builders.python.functions.per_sample import CRITERIA
+from networks.builders.python.functions.recipes import resolve
 from networks.graph import shapes
 from networks.graph.initialize import SeedCounter
 from networks.graph.network import Network, ValidatedNetwork

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from networks.builders.python.checks import check_whole
-from networks.builders.python.composed import element_max
-from networks.builders.python.function import Function, as_node, operator, placeholder
-from networks.builders.python.operators import (
+from networks.builders.python.functions.checks import check_whole
+from networks.builders.python.functions.function import Function, as_node, operator
+from networks.builders.python.functions.variables import placeholder
+from networks.builders.python.operations.composed import element_max
+from networks.builders.python.operations.operators import (
     Operand,
     broadcast_as,
     element_divide,
@@ -23,8 +24,8 @@ from networks.builders.python.operators import (
     past_value,
     plus,
 )
-from networks.builders.python.reshaping import number
-from networks.builders.python.steps_of import steps_of
+from networks.builders.python.operations.reshaping import number
+from networks.builders.python.operations.steps_of import steps_of
 
 
 def delay(x: Operand, initial_state: Operand = None, time_step: int = 1, name: str = "") -> Function:

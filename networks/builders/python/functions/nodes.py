@@ -13,8 +13,8 @@ import numpy as np
 from cntk_config.base.diagnostics import UserError
 from networks.builders.brainscript.graph import add_node
 from networks.builders.brainscript.node_values import NodeValue
-from networks.builders.python.calls import inputs_of, is_inside_step
-from networks.builders.python.cells import cell_of
+from networks.builders.python.functions.calls import MARK, inputs_of, is_inside_step
+from networks.builders.python.functions.cells import cell_of
 from networks.graph.network import Network
 from networks.graph.node import Node
 
@@ -103,3 +103,30 @@ def add(network: Network, value: NodeValue, name: str, sequences: bool) -> Node:
         node.learning_rate_multiplier = 0.0
     node.samples = cell.samples
     return node
+
+
+def has_value(node: NodeValue) -> bool:
+    """Whether it has a value of its own: a parameter or a constant."""
+    return node.start is not None if node.stored is None else node.stored.is_parameter
+
+
+def is_trained(node: NodeValue) -> bool:
+    """Whether training changes it."""
+    if not has_value(node) or cell_of(node).frozen:
+        return False
+    return node.learning_rate_multiplier > 0
+
+
+def is_of_layer(node: NodeValue) -> bool:
+    """Whether it is a parameter that the library has made, whose path has names."""
+    return node.start is not None and node.stored is None and "." in node.origin.name
+
+
+def is_loaded_input(node: NodeValue) -> bool:
+    """Whether it is an input of a network that was read."""
+    return node.stored is not None and node.stored.kind.layout == "always"
+
+
+def age(node: NodeValue) -> int:
+    """A number that is larger for what was made later."""
+    return int(node.origin.name.partition(MARK)[2].partition(".")[0] or 0)

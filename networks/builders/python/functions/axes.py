@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from cntk_config.base.diagnostics import UserError, shorten
-from networks.builders.python.checks import is_whole
+from networks.builders.python.functions.checks import is_whole
 
 DEFAULT_AXIS = "defaultDynamicAxis"
 """The name of the sequence axis of inputs that name none."""

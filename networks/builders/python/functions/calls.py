@@ -17,7 +17,7 @@ from networks.builders.brainscript.language.values import Applied, Array, Functi
 from networks.builders.brainscript.node_values import NodeValue
 from networks.builders.brainscript.program import evaluator_with, root_scope
 
-LIBRARY = Path(__file__).parent / "library.bs"
+LIBRARY = Path(__file__).parents[1] / "library.bs"
 
 UNSEEDED = -1
 """The seed of a random parameter that has none yet; it gets one with its value, see `graph`."""

@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from cntk_config.base.diagnostics import UserError
-from networks.builders.python.cells import cell_of
-from networks.builders.python.function import Function, as_node, dims, operator, power
-from networks.builders.python.operators import (
+from networks.builders.python.functions.cells import cell_of
+from networks.builders.python.functions.function import Function, as_node, operator
+from networks.builders.python.functions.leaves import dims
+from networks.builders.python.operations.operators import (
     Operand,
     abs,
     alias,
@@ -75,8 +76,8 @@ def _several(operands: tuple[Operand, ...], name: str) -> tuple[list[Function], 
 
 
 def pow(base: Operand, exponent: Operand, name: str = "") -> Function:
-    """The power, element by element; a base below 0 needs whole numbers as exponents, else the result is no number."""
-    return _named(power(base, exponent), name)
+    """The power of each element; of a base below 0 it is a number only for a whole exponent."""
+    return _named(as_node(base) ** exponent, name)
 
 
 def log_add_exp(left: Operand, right: Operand, name: str = "") -> Function:

@@ -8,13 +8,13 @@ from __future__ import annotations
 from typing import Any
 
 from cntk_config.base.diagnostics import UserError
-from networks.builders.python.axes import Axis, is_batch, is_sequence
-from networks.builders.python.checks import check_flag
-from networks.builders.python.elements import labelled, over_axes
-from networks.builders.python.function import Function, as_node, operator
-from networks.builders.python.operators import abs, sqrt, square
-from networks.builders.python.reshaping import Operand
-from networks.builders.python.sequences import over_steps
+from networks.builders.python.functions.axes import Axis, is_batch, is_sequence
+from networks.builders.python.functions.checks import check_flag
+from networks.builders.python.functions.function import Function, as_node, operator
+from networks.builders.python.operations.elements import labelled, over_axes
+from networks.builders.python.operations.operators import abs, sqrt, square
+from networks.builders.python.operations.reshaping import Operand
+from networks.builders.python.operations.sequences import over_steps
 
 Along = Any
 """The axes of a reduction: one, several, or all static ones (None)."""

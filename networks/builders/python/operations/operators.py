@@ -10,15 +10,15 @@ import math
 from typing import Any
 
 from cntk_config.base.diagnostics import UserError
-from networks.builders.python.axes import Axis, static_axis
-from networks.builders.python.checks import check_number, check_whole, seed_option
-from networks.builders.python.defaults import checked_dtype
-from networks.builders.python.deferring import deferred, needs_shapes
-from networks.builders.python.elements import over_axes
-from networks.builders.python.function import Function, as_node, operator, to_operand
-from networks.builders.python.nodes import CASTS
-from networks.builders.python.recipes import OpenShape
-from networks.builders.python.reshaping import (
+from networks.builders.python.functions.axes import Axis, static_axis
+from networks.builders.python.functions.checks import check_number, check_whole, seed_option
+from networks.builders.python.functions.defaults import checked_dtype
+from networks.builders.python.functions.deferring import deferred, needs_shapes
+from networks.builders.python.functions.function import Function, as_node, operator, to_operand
+from networks.builders.python.functions.nodes import CASTS
+from networks.builders.python.functions.recipes import OpenShape
+from networks.builders.python.operations.elements import over_axes
+from networks.builders.python.operations.reshaping import (
     Operand,
     alias,
     flatten,
@@ -30,7 +30,7 @@ from networks.builders.python.reshaping import (
     swapaxes,
     transpose,
 )
-from networks.builders.python.steps_of import steps_of
+from networks.builders.python.operations.steps_of import steps_of
 
 
 def _split(more: tuple[Operand, ...], name: str) -> tuple[tuple[Operand, ...], str]:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from cntk_config.base.diagnostics import UserError, shorten
-from networks.builders.python.checks import is_whole
+from networks.builders.python.functions.checks import is_whole
 
 Run = tuple[int, int]
 """Neighbouring elements: the first one, and one past the last."""

@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from cntk_config.base.diagnostics import UserError
 from networks.builders.brainscript.node_values import NodeValue, Shape
 from networks.builders.brainscript.operations import OPERATIONS, Operation
-from networks.builders.python import calls
-from networks.builders.python.nodes import add, known_inputs, ordered
-from networks.builders.python.per_sample import CRITERIA
+from networks.builders.python.functions import calls
+from networks.builders.python.functions.nodes import add, known_inputs, ordered
+from networks.builders.python.functions.per_sample import CRITERIA
 from networks.graph.network import Network
 from networks.graph.node import NodeKind
 from networks.graph.validate import infer_known

@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 
 from cntk_config.base.diagnostics import UserError
-from networks.builders.python.checks import check_number, seed_option
-from networks.builders.python.defaults import chosen_dtype
-from networks.builders.python.function import Function, Shape, as_node, constant, dims, operator
+from networks.builders.python.functions.checks import check_number, seed_option
+from networks.builders.python.functions.defaults import chosen_dtype
+from networks.builders.python.functions.function import Function, as_node, operator
+from networks.builders.python.functions.leaves import Shape, dims
+from networks.builders.python.functions.variables import constant
 
 
 def _drawn(x: Any, distribution: str, first: float, second: float, seed: int | None, name: str) -> Function:

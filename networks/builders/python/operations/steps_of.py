@@ -6,9 +6,9 @@ from weakref import WeakKeyDictionary
 
 from networks import nodes
 from networks.builders.brainscript.node_values import NodeValue
-from networks.builders.python.function import Function, as_node
-from networks.builders.python.nodes import INPUTS
-from networks.builders.python.recipes import is_recipe
+from networks.builders.python.functions.function import Function, as_node
+from networks.builders.python.functions.nodes import INPUTS
+from networks.builders.python.functions.recipes import is_recipe
 
 _LIKE: WeakKeyDictionary[NodeValue, NodeValue] = WeakKeyDictionary()
 

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from cntk_config.base.diagnostics import UserError
-from networks.builders.python.axes import Axis, static_axis
-from networks.builders.python.checks import check_whole
-from networks.builders.python.deferring import needs_shapes
-from networks.builders.python.function import Function, as_node, operator
-from networks.builders.python.reshaping import Operand, flatten, named, place, reshape, transpose
+from networks.builders.python.functions.axes import Axis, static_axis
+from networks.builders.python.functions.checks import check_whole
+from networks.builders.python.functions.deferring import needs_shapes
+from networks.builders.python.functions.function import Function, as_node, operator
+from networks.builders.python.operations.reshaping import Operand, flatten, named, place, reshape, transpose
 
 _LIBRARY = {
     "Sum": "ReduceSum",

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ParamSpec
 
 from networks.builders.brainscript.node_values import NodeValue
-from networks.builders.python.function import Applies, Function
-from networks.builders.python.per_sample import per_sample
-from networks.builders.python.recipes import OpenShape, recipe, settled, shape_of
+from networks.builders.python.functions.function import Applies, Function
+from networks.builders.python.functions.per_sample import per_sample
+from networks.builders.python.functions.recipes import OpenShape, recipe, settled, shape_of
 
 P = ParamSpec("P")
 

@@ -1,0 +1,1 @@
+"""`Function`: nodes of a network under construction, what they depend on, and their values."""

@@ -1,0 +1,136 @@
+"""Leaves of functions: inputs, parameters, constants and placeholders, as nodes."""
+
+# What programs give is of any type.
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
+# pyright: reportUnknownMemberType=false
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from cntk_config.base.diagnostics import UserError
+from networks.builders.brainscript.node_values import NodeValue, Start
+from networks.builders.brainscript.operations import OPERATIONS, Operation
+from networks.builders.python.functions import calls
+from networks.builders.python.functions.cells import cell_of
+from networks.builders.python.functions.checks import (
+    as_array,
+    check_flag,
+    check_name,
+    check_number,
+    check_whole,
+    is_whole,
+)
+from networks.builders.python.functions.defaults import DOUBLE, SINGLE, chosen_dtype
+from networks.builders.python.functions.nodes import INPUTS, Input
+
+Shape = int | Sequence[int]
+
+UNKNOWN = -1
+"""Stands in the shape of a parameter for what follows from its use."""
+
+
+class Initializer:
+    """How random parameters start.
+
+    Args:
+        kind: one of BrainScript's kinds.
+        scale: factor of the values.
+        seed: a seed of its own; None: the next one of the network.
+    """
+
+    def __init__(self, kind: str, scale: float = 1.0, seed: int | None = None) -> None:
+        self.kind, self.scale = kind, check_number("the scale of an initializer", scale, 0.0)
+        self.seed = None if seed is None else check_whole("a seed", seed, 0)
+
+
+GLOROT = Initializer("glorotUniform")
+
+
+def leaf(shape: Shape | None, init: Any, dtype: Any, label: str) -> NodeValue:
+    """A parameter or constant; see `variables.parameter`."""
+    operation = OPERATIONS["LearnableParameter"]
+    if isinstance(init, Initializer):
+        if shape is None:
+            raise UserError("MissingParameter", "a parameter with an initializer needs a shape")
+        node = NodeValue(operation, calls.origin(label), shape=dims(shape))
+        cell_of(node).dtype = dtype
+        seed = calls.UNSEEDED if init.seed is None else init.seed
+        node.start = Start(init.kind, scale=init.scale, seed=seed)
+        return node
+    array = as_array("a start value", init, dtype)
+    if shape is not None and 0 in dims(shape):
+        if array.ndim:
+            message = f"an array of shape {array.shape} for a parameter of shape {shape}, which is not known yet"
+            raise UserError("BadShape", message, hint="init=array without a shape, or a number")
+        node = NodeValue(operation, calls.origin(label), shape=dims(shape))
+        node.start = Start("fixedValue", value=float(array.reshape(())))
+        cell_of(node).dtype = dtype
+        return node
+    if shape is not None:
+        array = array if array.ndim else np.broadcast_to(array, tuple(reversed(dims(shape))))
+        if array.shape != tuple(reversed(dims(shape))):
+            raise UserError("BadShape", f"an array of shape {array.shape} for a parameter of shape {shape}")
+    array = np.array(array)
+    node = NodeValue(operation, calls.origin(label), shape=tuple(reversed(array.shape)))
+    node.start = Start("fixedValue", value=0.0)
+    cell_of(node).start_with(array)
+    cell_of(node).dtype = dtype
+    return node
+
+
+def adopting_constant(given: Any) -> NodeValue:
+    """A constant that adopts the precision of the leaves that it meets; an array alone has its own."""
+    node = leaf(None, as_array("an operand", given, np.float64), DOUBLE, "Constant")
+    if isinstance(given, np.ndarray) and given.dtype == np.float64:
+        cell_of(node).alone = given.dtype
+    cell_of(node).dtype = None
+    return node
+
+
+def data_input(shape: Shape, dtype: Any, sparse: bool, name: str, kind: Input) -> NodeValue:
+    """An input; see `variables.input_variable`."""
+    check_name(name)
+    size = dims(shape)
+    operation = OPERATIONS["SparseInputValue" if check_flag("is_sparse", sparse) else "InputValue"]
+    node = NodeValue(operation, calls.origin(name or "Input"), {"dynamicAxis": ""}, shape=size, name=name)
+    cell_of(node).dtype = chosen_dtype("input_variable", dtype) or SINGLE
+    INPUTS[node] = kind
+    return node
+
+
+def placeholder_of(shape: Shape | None, name: str) -> NodeValue:
+    """A placeholder; see `variables.placeholder`."""
+    size = (0,) if shape is None else dims(shape)
+    node = NodeValue(Operation("Placeholder", shape="input"), calls.origin(name or "Placeholder"), shape=size)
+    node.name = name
+    return node
+
+
+def check_axes(what: str, given: tuple[int, ...], node: NodeValue) -> None:
+    """Whether a value has the axes of a parameter that are known, while others may be to be inferred.
+
+    Raises:
+        UserError: it has others.
+    """
+    own = tuple(reversed(node.shape or ()))
+    if len(own) != len(given) or any(one not in (0, size) for one, size in zip(own, given, strict=True)):
+        shape = tuple(one or UNKNOWN for one in own)
+        raise UserError("BadShape", f"{what} of shape {given} for a parameter of shape {shape}")
+
+
+def dims(shape: Shape) -> tuple[int, ...]:
+    """A node's shape of numpy's."""
+    sizes: tuple[Any, ...] = tuple(shape) if isinstance(shape, list | tuple | np.ndarray) else (shape,)
+    for one in sizes:
+        if not is_whole(one) or one < 0:
+            raise UserError("BadShape", f"{shape!r} is no shape: numbers from 1 on are expected (0: to be inferred)")
+    return tuple(int(one) for one in reversed(sizes))
+
+
+def filled(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """A shape without its axes of one element."""
+    return tuple(one for one in shape if one != 1)
