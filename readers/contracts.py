@@ -182,8 +182,15 @@ class ChunkSource(Protocol):
 class Order(Protocol):
     """Hands out sequences by number: `randomize.Timeline` or `local_timeline.LocalTimeline`."""
 
-    workers: int
-    rank: int
+    @property
+    def workers(self) -> int:
+        """How many workers read."""
+        ...
+
+    @property
+    def rank(self) -> int:
+        """The number of this one."""
+        ...
 
     @property
     def ended(self) -> bool:

@@ -67,7 +67,7 @@ def _leaf(plan: Plan, node: Node, parameters: Mapping[str, Array], batch: Batch,
             return data
         own = context.on(node.axis)
         return jnp.asarray(data, plan.network.dtype).reshape(own.T, own.S, *reversed(node.shape))
-    if node.kind.makes_axis:
+    if node.kind.time.makes_axis:
         return jnp.zeros(tuple(reversed(node.shape)), plan.network.dtype)
     if node.name in parameters:
         return parameters[node.name]
@@ -105,7 +105,7 @@ def _run(
             values[node] = jnp.zeros((own.T, own.S, *reversed(node.shape or ())), plan.network.dtype)
         elif (not node.inputs and node.kind.forward is None) or node.kind.precompute:
             values[node] = _leaf(plan, node, parameters, batch, context)
-        elif node.kind.delay:
+        elif node.kind.time.delay:
             initial = values[node.input(1)] if len(node.inputs) > 1 else None
             values[node] = recurrence.shift(node, values[node.input(0)], context.on(node.axis), initial)
         else:
@@ -301,7 +301,7 @@ def network_state(network: ValidatedNetwork, truncated_slots: int | None = None)
             state[node.name] = _value(node, network)
         if node.kind.running:
             state[node.name + "/samples"] = np.asarray(node.samples, np.float64)
-        if node.kind.across and fallible(node):
+        if node.kind.time.across and fallible(node):
             state[node.name + PROBLEM] = np.asarray(False)
     state |= remembered(network)
     if truncated_slots:

@@ -49,7 +49,7 @@ class Plan:
                 if source in self.users:
                     self.users[source].append(node)
         for node in self.nodes:
-            if node.kind.forward is None and node.inputs and not node.kind.precompute and not node.kind.delay:
+            if node.kind.forward is None and node.inputs and not node.kind.precompute and not node.kind.time.delay:
                 raise UserError("BadShape", f"{node.operation} '{node.name}' cannot be evaluated", span=node.span)
         check_operands(self.nodes)
         self.inputs = [n for n in self.nodes if n.kind.layout == "always"]

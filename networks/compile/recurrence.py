@@ -27,7 +27,7 @@ CARRIED = "/past"
 
 def _inside(node: Node, context: Context) -> Array:
     """Bool (T, S): whether the delayed cell belongs to the same sequence."""
-    distance = context.to_start if node.kind.delay < 0 else context.to_end
+    distance = context.to_start if node.kind.time.delay < 0 else context.to_end
     steps = int(node.options["timeStep"])
     if distance is None:
         return jnp.zeros((context.T, context.S), bool)
@@ -67,9 +67,9 @@ def shift(
     steps = int(node.options["timeStep"])
     length = source.shape[0]
     name = _carry_name(node.input(0))
-    carried = context.state.get(name) if node.kind.delay < 0 else None
+    carried = context.state.get(name) if node.kind.time.delay < 0 else None
     pad = jnp.zeros((steps, *source.shape[1:]), source.dtype) if carried is None else carried[-steps:]
-    if node.kind.delay < 0:
+    if node.kind.time.delay < 0:
         delayed = jnp.concatenate([pad, source])[:length]
         if carried is not None:
             context.new_state[name] = _last_steps(carried, source, context)
@@ -121,8 +121,8 @@ class _Loop:
     def __init__(self, plan: Plan, nodes: list[Node], values: dict[Node, Array], context: Context) -> None:
         self.nodes, self._plan, self._values, self._context = nodes, plan, values, context
         members = set(nodes)
-        delays = [node for node in nodes if node.kind.delay]
-        self.direction = delays[0].kind.delay
+        delays = [node for node in nodes if node.kind.time.delay]
+        self.direction = delays[0].kind.time.delay
         self.depth: dict[Node, int] = {}
         for node in delays:
             self.depth[node.input(0)] = max(self.depth.get(node.input(0), 0), int(node.options["timeStep"]))
@@ -139,9 +139,9 @@ class _Loop:
             for node in nodes
             if node not in self._passed and node not in self._product_of
             for index, i in enumerate(node.connected)
-            if i not in members and index not in node.kind.whole
+            if i not in members and index not in node.kind.time.whole
         )
-        whole = dict.fromkeys(node.input(index) for node in nodes for index in node.kind.whole)
+        whole = dict.fromkeys(node.input(index) for node in nodes for index in node.kind.time.whole)
         self.whole = {i: dense(values[i], i, context.on(i.axis)) for i in whole}
         axis = nodes[0].axis
         self.sequences = {i: dense(values[i], i, context) for i in read if i.has_layout and not i.axis == ONE != axis}
@@ -215,11 +215,11 @@ class _Loop:
             return now[first]
         if (operand := self._passed.get(node)) is not None:
             return now[operand]
-        if node.kind.delay:
+        if node.kind.time.delay:
             before = past[node.input(0).name]
             initial = now[node.input(1)] if len(node.inputs) > 1 else None
             return _select(node, context, before[len(before) - int(node.options["timeStep"])][None], initial)
-        arrays = [(whole if index in node.kind.whole else now)[i] for index, i in enumerate(node.connected)]
+        arrays = [(whole if index in node.kind.time.whole else now)[i] for index, i in enumerate(node.connected)]
         return apply(node, arrays, context, self._plan.order[node])
 
 
@@ -235,7 +235,7 @@ def run_loop(plan: Plan, loop: list[Node], values: dict[Node, Array], context: C
     Returns:
         Values of the nodes of the loop that others use, `(T, S, ...)`.
     """
-    in_pieces = any(_carry_name(node.input(0)) in context.state for node in loop if node.kind.delay)
+    in_pieces = any(_carry_name(node.input(0)) in context.state for node in loop if node.kind.time.delay)
     if plan.own_slots and not in_pieces and (repeated := held(loop)) is not None:
         return _repeated(*repeated, values, context)
     found = _Loop(plan, loop, values, context)
@@ -260,7 +260,7 @@ def carried(network: ValidatedNetwork) -> dict[str, tuple[int, ...]]:
     """For truncated back-propagation: state name -> (steps kept, *array shape of one cell) of PastValue inputs."""
     result: dict[str, tuple[int, ...]] = {}
     for node in network.nodes.values():
-        if node.kind.delay < 0:
+        if node.kind.time.delay < 0:
             source = node.input(0)
             assert source.shape is not None
             name, steps = _carry_name(source), int(node.options["timeStep"])

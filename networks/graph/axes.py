@@ -70,7 +70,7 @@ def own_axis(name: str) -> str:
 
 def operating(node: Node) -> str | None:
     """The axis along which a node computes: its own, or that of its first operand with one (criteria have no own)."""
-    if node.kind.across:
+    if node.kind.time.across:
         return node.axis
     return next((source.axis for source in node.connected if source.axis is not None), node.axis)
 
@@ -117,7 +117,7 @@ def is_kept(axis: str | None) -> bool:
 def separate_slots(nodes: Iterable[Node]) -> bool:
     """Whether these nodes need each sequence of a minibatch in a slot of its own: they are on several time axes."""
     nodes = list(nodes)
-    return len(axes_of(nodes)) > 1 or any(node.kind.own_slots for node in nodes)
+    return len(axes_of(nodes)) > 1 or any(node.kind.time.own_slots for node in nodes)
 
 
 def _compared(node: Node) -> tuple[Node, Node] | None:
@@ -149,10 +149,10 @@ def fallible(node: Node) -> bool:
         return bool(several) or _edge(node.input(0)) is None
     if node.operation == "PackedIndex":
         source, index = node.input(0), node.input(1)
-        return not (index.kind.keeps_steps and index.input(0).axis == source.axis)
+        return not (index.kind.time.keeps_steps and index.input(0).axis == source.axis)
     if node.operation == "GatherPacked":
         return not node.input(1).has_layout
-    pair = _compared(node) if node.kind.across else None
+    pair = _compared(node) if node.kind.time.across else None
     return pair is not None and any(is_kept(one.axis) for one in pair)
 
 
@@ -174,7 +174,7 @@ def infer_axes(order: list[Node], exact: bool = False) -> None:
     conditions = _Conditions()
     _spread(order, conditions)
     for node in order:  # loops that nothing enters
-        if node.kind.delay and node.axis is None and _in_loop(node):
+        if node.kind.time.delay and node.axis is None and _in_loop(node):
             node.axis = DEFAULT
             _spread(order, conditions)
     if not exact:
@@ -191,9 +191,9 @@ def _single_steps(order: list[Node]) -> set[str | None]:
     along: set[str | None] = set()
     for node in order:
         axes = {source.axis for source in node.connected}
-        if node.kind.delay or node.kind.whole or (node.kind.reduces_time and node.has_layout):
+        if node.kind.time.delay or node.kind.time.whole or (node.kind.time.reduces_time and node.has_layout):
             along |= {node.axis, *axes}
-        elif ONE in axes and not node.kind.across:
+        elif ONE in axes and not node.kind.time.across:
             met |= axes
     return met & {node.axis for node in order if node.kind.layout == "always"} - along
 
@@ -226,7 +226,7 @@ def _of_input(node: Node, order: list[Node], exact: bool) -> str:
     if name in (DEFAULT, ONE):
         return name
     other = next((one for one in order if one.name.lower() == name.lower()), None)
-    if other is not None and not other.kind.makes_axis:
+    if other is not None and not other.kind.time.makes_axis:
         if exact:  # names of axes and those of nodes do not meet
             return name
         raise UserError(
@@ -242,33 +242,33 @@ def _of_input(node: Node, order: list[Node], exact: bool) -> str:
 def _inferred(node: Node, conditions: _Conditions) -> str | None:
     """The axis that follows from those of the operands, as far as they are known."""
     kind = node.kind
-    if kind.keeps_steps:
+    if kind.time.keeps_steps:
         return None if node.input(0).axis is None else conditions.made_axis(node)
-    if kind.delay:
+    if kind.time.delay:
         return node.input(0).axis
     if kind.layout != "inputs":
         return None
-    if kind.axis_from is not None:
-        return node.input(kind.axis_from).axis
+    if kind.time.axis_from is not None:
+        return node.input(kind.time.axis_from).axis
     return next((source.axis for source in node.connected if source.axis is not None), None)
 
 
 def _check(node: Node) -> None:
     """Refuse operands on different axes, and axes as operands."""
     for source in node.connected:
-        if source.kind.makes_axis:
+        if source.kind.time.makes_axis:
             raise UserError(
                 "AxisAsOperand",
                 f"{node.operation} '{node.name}': '{source.name}' is a time axis, which has no values",
                 span=node.span,
                 hint=f"give it to inputs, Input (..., dynamicAxis={source.name})",
             )
-    if (node.kind.across and not node.kind.whole) or len(node.inputs) < 2:
+    if (node.kind.time.across and not node.kind.time.whole) or len(node.inputs) < 2:
         return
-    if node.kind.delay and node.input(1).axis == ONE:
+    if node.kind.time.delay and node.input(1).axis == ONE:
         return
     first: Node | None = None
-    for source in [node.input(index) for index in node.kind.whole] or node.connected:
+    for source in [node.input(index) for index in node.kind.time.whole] or node.connected:
         if source.axis is None:
             continue
         if first is None:
@@ -348,7 +348,7 @@ class _Conditions:
         edge = _edge(node)
         if edge is not None:
             return ("edge", *edge, node.input(0).axis)
-        if node.inputs and not (node.kind.delay or node.kind.random or node.kind.precompute):
+        if node.inputs and not (node.kind.time.delay or node.kind.random or node.kind.precompute):
             parts = tuple(self._number(source) for source in node.connected)
             return (node.operation, repr(sorted(node.options.items())), parts)
         fixed = _fixed(node)
@@ -368,9 +368,9 @@ def _edge(node: Node) -> tuple[int, int] | None:
     """Direction and number of steps of a node that is 1 in the first or last steps of a sequence and 0 elsewhere."""
     while node.operation in ("NewReshape", "Pass"):
         node = node.input(0)
-    if not node.kind.delay or len(node.inputs) != 1 or not zeros(node.input(0)):
+    if not node.kind.time.delay or len(node.inputs) != 1 or not zeros(node.input(0)):
         return None
-    return (node.kind.delay, int(node.options["timeStep"])) if node.options["defaultHiddenActivity"] else None
+    return (node.kind.time.delay, int(node.options["timeStep"])) if node.options["defaultHiddenActivity"] else None
 
 
 def held(loop: Iterable[Node]) -> tuple[Node, Node, Node] | None:
@@ -387,7 +387,7 @@ def held(loop: Iterable[Node]) -> tuple[Node, Node, Node] | None:
     if len(nodes) != 2 or chosen is None:
         return None
     condition, first, past = chosen.connected
-    plain = past.kind.delay == -1 and len(past.inputs) == 1 and int(past.options.get("timeStep", 0)) == 1
+    plain = past.kind.time.delay == -1 and len(past.inputs) == 1 and int(past.options.get("timeStep", 0)) == 1
     if not plain or past.input(0) is not chosen or _edge(condition) != (-1, 1):
         return None
     return (chosen, past, first) if condition.axis == first.axis == chosen.axis else None

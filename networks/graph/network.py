@@ -108,7 +108,7 @@ class Network:
             raise UserError(
                 "NodeExists", f"cannot rename '{old}' to '{new}': the network already has a node of that name"
             )
-        if node.kind.makes_axis:
+        if node.kind.time.makes_axis:
             for one in self.nodes.values():
                 if str(one.options.get("dynamicAxis", "")).lower() == node.name.lower():
                     one.options["dynamicAxis"] = new

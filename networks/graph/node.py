@@ -74,6 +74,34 @@ Signature = tuple[Argument, ...]
 
 
 @dataclass(frozen=True)
+class TimeRule:
+    """How an operation treats time axes.
+
+    Args:
+        delay: -1 for PastValue, +1 for FutureValue, else 0.
+        reduces_time: cannot be part of a loop.
+        across: its operands may be on different time axes; it looks at them itself.
+        axis_from: the operand whose time axis the result has, if that is not the first with one.
+        keeps_steps: the result is on a time axis of its own: some steps of that of its operand.
+        makes_axis: a time axis, which has no value.
+        own_slots: needs each sequence of a minibatch in a slot of its own.
+        whole: the operands of which every step of the result sees whole sequences, inside of a loop as well.
+    """
+
+    delay: int = 0
+    reduces_time: bool = False
+    across: bool = False
+    axis_from: int | None = None
+    keeps_steps: bool = False
+    makes_axis: bool = False
+    own_slots: bool = False
+    whole: tuple[int, ...] = ()
+
+
+NO_TIME_RULE = TimeRule()
+
+
+@dataclass(frozen=True)
 class NodeKind:
     """One function of the network language.
 
@@ -97,8 +125,6 @@ class NodeKind:
         differentiable: False if a gradient through it is an error; True also for those with zero gradient.
         gaps: value that replaces the gap cells of the inputs before `forward` (None: gaps may hold anything).
         sparse: `forward` takes sparse inputs as they are; for an input: its data are sparse.
-        reduces_time: cannot be part of a loop.
-        delay: -1 for PastValue, +1 for FutureValue, else 0.
         precompute: computed once over the data set before training.
         random: draws random numbers at evaluation.
         printed: name of the operation in dumps and logs, if another.
@@ -106,12 +132,6 @@ class NodeKind:
         makes: name of the operation of the node made (`Constant` makes a LearnableParameter), if another.
         prepare: changes the options of a new node (after defaults were filled in); may raise `ShapeProblem`.
         unsupported: why it cannot be created and what to use instead; such a kind has only names.
-        across: its operands may be on different time axes; it looks at them itself.
-        axis_from: the operand whose time axis the result has, if that is not the first with one.
-        keeps_steps: the result is on a time axis of its own: some steps of that of its operand.
-        makes_axis: a time axis, which has no value.
-        own_slots: needs each sequence of a minibatch in a slot of its own.
-        whole: the operands of which every step of the result sees whole sequences, inside of a loop as well.
         pairwise: its first two operands must have equal shapes where it is computed. One may have further axes in a
             network that does not compute it: a decoder keeps the criterion of its model.
         parameter: a parameter, which has a value of its own.
@@ -122,6 +142,7 @@ class NodeKind:
         memory: what it remembers from minibatch to minibatch of an epoch: a function of the node gives the arrays as
             they are at the start, by what follows the node's name in the state.
         last_counts: as an evaluation node, its last value counts, not the sum over minibatches.
+        time: how it treats time axes.
         elsewhere: options that people expect, in lower case, and where to give that value instead.
     """
 
@@ -142,8 +163,6 @@ class NodeKind:
     differentiable: bool = True
     gaps: float | None = None
     sparse: bool = False
-    reduces_time: bool = False
-    delay: int = 0
     precompute: bool = False
     random: bool = False
     printed: str | None = None
@@ -151,12 +170,6 @@ class NodeKind:
     makes: str | None = None
     prepare: Callable[[dict[str, Any]], None] | None = None
     unsupported: str | None = None
-    across: bool = False
-    axis_from: int | None = None
-    keeps_steps: bool = False
-    makes_axis: bool = False
-    own_slots: bool = False
-    whole: tuple[int, ...] = ()
     pairwise: bool = False
     parameter: bool = False
     product: bool = False
@@ -164,6 +177,7 @@ class NodeKind:
     running: tuple[int, ...] = ()
     memory: Callable[[Node], Mapping[str, np.ndarray]] | None = None
     last_counts: bool = False
+    time: TimeRule = NO_TIME_RULE
     elsewhere: Mapping[str, str] = field(default_factory=dict[str, str])
     example: str = ""
 

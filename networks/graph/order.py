@@ -86,7 +86,7 @@ def _step_order(component: list[Node]) -> list[Node]:
     if not is_loop(component):
         return component
     members = set(component)
-    directions = {node.kind.delay for node in component if node.kind.delay}
+    directions = {node.kind.time.delay for node in component if node.kind.time.delay}
     first = min(component, key=lambda node: node.name)
     names = ", ".join(f"'{node.name}'" for node in sorted(component, key=lambda node: node.name)[:6])
     if len(directions) > 1:
@@ -95,7 +95,7 @@ def _step_order(component: list[Node]) -> list[Node]:
             f"the loop through '{first.name}' has both PastValue and FutureValue nodes (loop: {names})",
             span=first.span,
         )
-    order: list[Node] = [node for node in reversed(component) if node.kind.delay]
+    order: list[Node] = [node for node in reversed(component) if node.kind.time.delay]
     done, path = set(order), set[Node]()
     for start in reversed(component):
         work = [(start, iter(start.connected))] if start not in done else []
@@ -120,15 +120,15 @@ def _step_order(component: list[Node]) -> list[Node]:
                 done.add(node)
                 order.append(node)
     for node in order:
-        if any(node.input(index) in members for index in node.kind.whole):
-            source = next(node.input(index) for index in node.kind.whole if node.input(index) in members)
+        if any(node.input(index) in members for index in node.kind.time.whole):
+            source = next(node.input(index) for index in node.kind.time.whole if node.input(index) in members)
             raise UserError(
                 "BadLoop",
                 f"{node.operation} '{node.name}' looks at whole sequences of '{source.name}', which is part of "
                 f"the same loop (loop: {names})",
                 span=node.span,
             )
-        if node.kind.reduces_time:
+        if node.kind.time.reduces_time:
             raise UserError(
                 "BadLoop",
                 f"{node.operation} '{node.name}' reduces over time and cannot be part of a loop (loop: {names})",

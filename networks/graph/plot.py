@@ -45,7 +45,7 @@ def dot_text(network: Network, title: str = "") -> str:
         label = "\n".join((node.name, node.operation, shapes.text(node.shape)))
         lines.append(f"  {name} [label = {_quoted(label)}, {_style(network, node)}];")
     for node, name in names.items():
-        dashed = " [style = dashed, constraint = false]" if node.kind.delay else ""
+        dashed = " [style = dashed, constraint = false]" if node.kind.time.delay else ""
         lines.extend(f"  {names[source]} -> {name}{dashed};" for source in node.inputs if source in names)
     for group in GROUPS:
         members = [names[node] for node in network.groups[group] if node in names]

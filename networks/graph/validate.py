@@ -109,7 +109,7 @@ def _check_links(node: Node) -> None:
 def _infer_layouts(order: list[Node], exact_axes: bool) -> None:
     infer_axes(order, exact_axes)
     for node in order:
-        if node.kind.delay and not node.input(0).has_layout:
+        if node.kind.time.delay and not node.input(0).has_layout:
             raise UserError(
                 "BadShape",
                 f"{node.operation} '{node.name}': its input '{node.input(0).name}' carries no minibatch data",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from networks.arrays.lazy import jax, jnp
+from networks.graph.node import TimeRule
 from networks.graph.shapes import Shape, ShapeProblem, size
 from networks.nodes import rules
 from networks.nodes.call import Call, masked
@@ -51,10 +52,7 @@ KINDS = [
         _forward,
         family="Sequences",
         source=SOURCE,
-        across=True,
-        axis_from=3,
-        own_slots=True,
-        whole=(1, 2),
+        time=TimeRule(across=True, axis_from=3, own_slots=True, whole=(1, 2)),
         example="a = AdditiveAttention(Parameter(1, 3), Times(W, x), x, z)",
     )
 ]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from networks.arrays.lazy import custom_gradient, jax, jnp
 from networks.graph import shapes
+from networks.graph.node import TimeRule
 from networks.graph.shapes import Shape, ShapeProblem
 from networks.nodes import rules
 from networks.nodes.declare import BOOLEAN, INTEGER, INTEGERS, TEXT, Argument, NodeKind, Option, inputs
@@ -276,7 +277,7 @@ KINDS = [
         aliases=("SumOverMinibatch",),
         options=(Option("reductionOp", TEXT, "Sum", "what is computed", REDUCTIONS),),
         layout="none",
-        reduces_time=True,
+        time=TimeRule(reduces_time=True),
         example="total = ReduceMinibatch(x, reductionOp=Max)",
     ),
     _kind(

@@ -8,6 +8,7 @@ from networks.arrays.largest import first_largest
 from networks.arrays.lazy import custom_gradient, jax, jnp
 from networks.arrays.sparse import is_sparse
 from networks.graph import shapes
+from networks.graph.node import TimeRule
 from networks.graph.shapes import Shape, ShapeProblem
 from networks.nodes import rules
 from networks.nodes.classes import words_in_classes
@@ -269,7 +270,7 @@ def _criterion(
         family=FAMILY,
         source=SOURCE,
         layout="none",
-        reduces_time=True,
+        time=TimeRule(reduces_time=True),
         pairwise=shape in (rules.equal_shapes, _logistic_shape, _error_shape),
         **more,
     )

@@ -63,7 +63,7 @@ def _below(node: Node) -> dict[Node, Under]:
     found, waiting = {node: Under()}, deque([node])
     while waiting:
         one = waiting.popleft()
-        if one.kind.delay or one.shape is None or len(one.shape) < 2:
+        if one.kind.time.delay or one.shape is None or len(one.shape) < 2:
             continue
         for source, under in _steps(one):
             if source not in found:

@@ -11,6 +11,7 @@ from networks.arrays.lazy import custom_gradient, jax, jnp
 from networks.arrays.products import dot
 from networks.arrays.sparse import is_sparse
 from networks.graph import shapes
+from networks.graph.node import TimeRule
 from networks.graph.shapes import Shape, ShapeProblem
 from networks.nodes import rules
 from networks.nodes.declare import INTEGER, Argument, NodeKind, Option, inputs
@@ -367,7 +368,7 @@ KINDS = [
         rules.scalar,
         _reduce(_sum),
         layout="none",
-        reduces_time=True,
+        time=TimeRule(reduces_time=True),
         example="total = SumElements(x)",
     ),
     _kind(
@@ -388,7 +389,7 @@ KINDS = [
         _reduce(_sum_of_absolutes),
         aliases=("L1Reg",),
         layout="none",
-        reduces_time=True,
+        time=TimeRule(reduces_time=True),
         example="penalty = MatrixL1Reg(W)",
     ),
     _kind(
@@ -400,7 +401,7 @@ KINDS = [
         _reduce(_frobenius),
         aliases=("L2Reg",),
         layout="none",
-        reduces_time=True,
+        time=TimeRule(reduces_time=True),
         example="penalty = MatrixL2Reg(W)",
     ),
     _kind(
@@ -433,7 +434,7 @@ KINDS = [
         aliases=("CosWithNegSamples",),
         family=FAMILY,
         source=SOURCE,
-        reduces_time=True,
+        time=TimeRule(reduces_time=True),
         columns=True,
         example="h = CosDistanceWithNegativeSamples(x, y, Constant(1), Constant(4))",
     ),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from networks.arrays.images import ChannelsLast, as_given, is_image, plain
 from networks.arrays.lazy import jax, jnp
 from networks.graph import shapes
+from networks.graph.node import TimeRule
 from networks.graph.shapes import Shape, ShapeProblem
 from networks.nodes import rules
 from networks.nodes.declare import BOOLEAN, REAL, TEXT, NodeKind, Option, inputs
@@ -183,7 +184,7 @@ KINDS = [
         source=SOURCE,
         layout="none",
         precompute=True,
-        reduces_time=True,
+        time=TimeRule(reduces_time=True),
         example="m = Mean(x)",
     ),
     NodeKind(
@@ -196,7 +197,7 @@ KINDS = [
         source=SOURCE,
         layout="none",
         precompute=True,
-        reduces_time=True,
+        time=TimeRule(reduces_time=True),
         example="s = InvStdDev(x)",
     ),
     NodeKind(
@@ -243,7 +244,7 @@ KINDS = [
         family=FAMILY,
         source=SOURCE,
         images=True,
-        reduces_time=True,
+        time=TimeRule(reduces_time=True),
         running=(3, 4),
         example=(
             "gamma = Parameter(3, 1, init=fixedValue, value=1)\n"

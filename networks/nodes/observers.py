@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from networks.arrays.lazy import jax, jnp
+from networks.graph.node import TimeRule
 from networks.graph.shapes import Shape, ShapeProblem
 from networks.nodes import rules
 from networks.nodes.declare import BOOLEAN, INTEGER, TEXT, Argument, NodeKind, Option, inputs
@@ -89,7 +90,7 @@ KINDS = [
         family=FAMILY,
         source=SOURCE,
         layout="none",
-        reduces_time=True,
+        time=TimeRule(reduces_time=True),
         differentiable=False,
         memory=_nothing_yet,
         last_counts=True,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from networks.arrays.lazy import custom_gradient, jax, jnp
 from networks.graph import shapes
+from networks.graph.node import TimeRule
 from networks.graph.shapes import Shape, ShapeProblem
 from networks.nodes import rules
 from networks.nodes.declare import NodeKind, inputs
@@ -117,7 +118,7 @@ def _kind(name: str, meaning: str, formula: str, function: Any, **more: Any) -> 
         family=FAMILY,
         source=SOURCE,
         layout="none",
-        reduces_time=True,
+        time=TimeRule(reduces_time=True),
         columns=True,
         **more,
     )

@@ -8,6 +8,7 @@ import numpy as np
 
 from networks.graph import shapes
 from networks.graph.axes import ONE
+from networks.graph.node import TimeRule
 from networks.graph.shapes import Shape, ShapeProblem
 from networks.nodes import rules
 from networks.nodes.declare import INTEGER, REAL, Argument, NodeKind, Option
@@ -60,7 +61,7 @@ def _delay(name: str, direction: int, meaning: str, formula: str, **more: Any) -
         options=_OPTIONS,
         family="Recurrence",
         source="docs/specification/networks.md#b7-recurrence",
-        delay=direction,
+        time=TimeRule(delay=direction),
         prepare=_prepare,
         **more,
     )

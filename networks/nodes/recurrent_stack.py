@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from networks.arrays.lazy import jax, jnp
 from networks.arrays.products import dot
 from networks.graph import shapes
+from networks.graph.node import TimeRule
 from networks.graph.shapes import Shape, ShapeProblem
 from networks.nodes import rules
 from networks.nodes.declare import BOOLEAN, INTEGER, TEXT, Argument, NodeKind, Option
@@ -217,7 +218,7 @@ KINDS = [
         family="Recurrence",
         source="docs/specification/brainscript-library.md",
         prepare=_prepare,
-        reduces_time=True,
+        time=TimeRule(reduces_time=True),
         example="h = OptimizedRNNStack(Parameter(5, 0), x, hiddenDims=5)",
     ),
 ]

@@ -9,6 +9,7 @@ import numpy as np
 
 from networks.arrays.lazy import jax, jnp
 from networks.graph import shapes
+from networks.graph.node import TimeRule
 from networks.graph.shapes import Shape, ShapeProblem
 from networks.nodes import rules
 from networks.nodes.call import NO_SEED
@@ -152,7 +153,7 @@ def _kind(name: str, meaning: str, formula: str, shape: Any, forward: Any, examp
         family=FAMILY,
         source=SOURCE,
         layout="none",
-        reduces_time=True,
+        time=TimeRule(reduces_time=True),
         random=True,
         memory=_not_drawn_yet,
         example=example,
@@ -180,7 +181,7 @@ KINDS = [
         ),
         family=FAMILY,
         source="docs/training-from-python.md",
-        reduces_time=True,
+        time=TimeRule(reduces_time=True),
         random=True,
         memory=_not_drawn_yet,
         example="noise = RandomLike(x, distribution=normal)",

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from networks.arrays.batch import Grid
 from networks.arrays.lazy import jnp
 from networks.graph import axes, shapes
+from networks.graph.node import TimeRule
 from networks.graph.shapes import Shape, ShapeProblem
 from networks.nodes import rules
 from networks.nodes.call import Call, masked
@@ -199,7 +200,7 @@ KINDS = [
         source=SOURCE,
         shape=_axis_shape,
         layout="none",
-        makes_axis=True,
+        time=TimeRule(makes_axis=True),
         example=("sentence = DynamicAxis()\ntokens = Input(4, dynamicAxis=sentence)"),
     ),
     _kind(
@@ -210,10 +211,7 @@ KINDS = [
         _where_shape,
         _where,
         options=(Option("single", BOOLEAN, False, "every sequence keeps one step: there is one step per sequence"),),
-        keeps_steps=True,
-        own_slots=True,
-        across=True,
-        reduces_time=True,
+        time=TimeRule(keeps_steps=True, own_slots=True, across=True, reduces_time=True),
         example="first = Where(RowSlice(0, 1, x))",
     ),
     _kind(
@@ -224,10 +222,7 @@ KINDS = [
         _repeated_shape,
         _repeated,
         options=(Option("factor", REAL, 2.0, "how many steps there are for each one"),),
-        keeps_steps=True,
-        own_slots=True,
-        across=True,
-        reduces_time=True,
+        time=TimeRule(keeps_steps=True, own_slots=True, across=True, reduces_time=True),
         example="twice = RepeatSteps(x, factor=2)",
     ),
     _kind(
@@ -236,10 +231,7 @@ KINDS = [
         "The cells of the minibatch in which these steps (from Where) of the source lie.",
         _index_shape,
         _packed_index,
-        own_slots=True,
-        across=True,
-        axis_from=1,
-        reduces_time=True,
+        time=TimeRule(own_slots=True, across=True, axis_from=1, reduces_time=True),
         example="at = PackedIndex(x, Where(RowSlice(0, 1, x)))",
     ),
     _kind(
@@ -249,9 +241,7 @@ KINDS = [
         "numbers.",
         _gathered_shape,
         _gather_packed,
-        across=True,
-        axis_from=0,
-        reduces_time=True,
+        time=TimeRule(across=True, axis_from=0, reduces_time=True),
         example=("at = PackedIndex(x, Where(RowSlice(0, 1, x)))\nh = GatherPacked(at, x)"),
     ),
     _kind(
@@ -261,10 +251,7 @@ KINDS = [
         "gives. A source without time axis, as a constant, is the same at every step of packedIndex.",
         _scattered_shape,
         _scatter_packed,
-        own_slots=True,
-        across=True,
-        axis_from=0,
-        reduces_time=True,
+        time=TimeRule(own_slots=True, across=True, axis_from=0, reduces_time=True),
         example=("at = PackedIndex(x, Where(RowSlice(0, 1, x)))\nh = ScatterPacked(x, at, GatherPacked(at, x))"),
     ),
     _kind(
@@ -275,8 +262,7 @@ KINDS = [
         _reconciled_shape,
         _reconciled,
         options=(Option("broadcast", BOOLEAN, False, "repeat data of one step per sequence at every step"),),
-        across=True,
-        axis_from=1,
+        time=TimeRule(across=True, axis_from=1),
         example="h = ReconcileDynamicAxis(x, y)",
     ),
 ]

@@ -237,7 +237,7 @@ class MinibatchSource(MinibatchSourceBase):
     def _tell_idle(self, partitions: int) -> None:
         """Warn once where some partitions get no chunk."""
         order = self._source.timeline
-        chunks = order.chunks if isinstance(order, LocalTimeline) else self._source.deserializer.table.num_chunks
+        chunks = order.order.chunks if isinstance(order, LocalTimeline) else self._source.deserializer.table.num_chunks
         if chunks < partitions and partitions not in self._told:
             self._told.add(partitions)
             log.warning(

@@ -191,6 +191,65 @@ class _Gathered:
     end_of_sweep: bool = False
 
 
+@dataclass
+class _ChunkOrder:
+    """The order of chunks in each sweep, and which of them this worker reads.
+
+    Attributes:
+        chunks: How many there are.
+        shuffled: Whether each sweep has an order of its own; else it is that of the file.
+        seed: Of the first sweep's order.
+        workers, rank: How many workers read, and the number of this one.
+    """
+
+    chunks: int
+    shuffled: bool
+    seed: int
+    workers: int = 1
+    rank: int = 0
+
+    def of_sweep(self, sweep: int) -> np.ndarray:
+        """Chunks of a sweep in order, int64[chunks]."""
+        order = np.arange(self.chunks)
+        if self.shuffled:
+            order_functions(10 * len(order)).shuffle_all(mersenne(self.seed + sweep), order)
+        return order
+
+    def own_from(self, sweep: int, place: int) -> Iterator[int]:
+        """This worker's chunks of a sweep from a place on."""
+        order = self.of_sweep(sweep)
+        return (int(order[at]) for at in range(place, self.chunks) if self.is_own(at))
+
+    def is_own(self, place: int) -> bool:
+        """Whether this worker reads the chunk at a place of a sweep: in file order all do, and share its sequences."""
+        return not self.shuffled or place % self.workers == self.rank
+
+
+@dataclass
+class _Window:
+    """The loaded part of a window, up to the end of a sweep at most.
+
+    Attributes:
+        chunks: This worker's chunks in it.
+        sequences: Their sequences, in the order in which they are given out.
+        starts: int64[n + 1], the samples before each of them.
+        end: Where the part behind it begins in the sweep.
+        left: What remains of the window's size then.
+        passed: Sequences of the sweep up to its end.
+    """
+
+    chunks: list[int]
+    sequences: np.ndarray
+    starts: np.ndarray
+    end: int
+    left: int
+    passed: int
+
+    def samples_from(self, sequence: int) -> int:
+        """Samples of the sequences from one on."""
+        return int(self.starts[-1] - self.starts[sequence])
+
+
 class LocalTimeline:
     """Sweeps over chunks in windows: one chunk in file order, or a tumbling window of shuffled chunks.
 
@@ -209,19 +268,17 @@ class LocalTimeline:
         max_samples: int | None = None,
         max_sweeps: int | None = None,
     ):
-        self.store, self.randomize, self.seed = store, randomize, seed
+        self.store, self.order = store, _ChunkOrder(store.data.chunks, randomize, seed)
         self.in_samples = in_samples and randomize
         self.window = max(1, window) if randomize else 1
-        self.chunks = store.data.chunks
         self._largest = 1  # samples of a chunk
-        self.workers, self.rank = 1, 0
         self._end_samples, self._end_sweeps = max_samples, max_sweeps
         self._rewind()
 
     def _rewind(self) -> None:
         self._sweep, self._place, self._budget = 0, 0, self.window
         self._sweeps_done, self._samples, self._sequence = 0, 0, 0
-        self._part: np.ndarray | None = None
+        self._part: _Window | None = None
         self._next = 0
         self._ahead: set[int] = set()
         self._made: deque[_Made] = deque()
@@ -229,39 +286,21 @@ class LocalTimeline:
 
     # --------------------------------------------------------------------------------------------- windows
 
-    def _order(self, sweep: int) -> np.ndarray:
-        """Chunks of a sweep in order, int64[C]."""
-        if not self.randomize:
-            return np.arange(self.chunks)
-        order = np.arange(self.chunks)
-        order_functions(10 * len(order)).shuffle_all(mersenne(self.seed + sweep), order)
-        return order
-
-    def _mine_from(self, sweep: int, place: int) -> Iterator[int]:
-        """This worker's chunks of a sweep from a place on."""
-        order = self._order(sweep)
-        return (int(order[at]) for at in range(place, self.chunks) if self._is_mine(at))
-
-    def _is_mine(self, place: int) -> bool:
-        """Whether this worker reads the chunk at a place of a sweep: in file order all do, and share its sequences."""
-        return not self.randomize or place % self.workers == self.rank
-
     def _reach(self, sweep: int, place: int, budget: int) -> tuple[list[int], int, int]:
         """The part at a place of a sweep: this worker's chunks, where it ends, what remains of the budget."""
-        order = self._order(sweep)
+        order = self.order.of_sweep(sweep)
         mine: list[int] = []
-        while place < self.chunks and budget > 0:
+        while place < self.order.chunks and budget > 0:
             chunk = int(order[place])
-            if self._is_mine(place):
+            if self.order.is_own(place):
                 mine.append(chunk)
                 budget -= int(self.store.get(chunk)[1].sum()) if self.in_samples else 1
             place += 1
         return mine, place, budget
 
-    def _load(self) -> None:
-        """Load the part at (sweep, place): numbers and lengths of its sequences in order."""
-        mine, self._end, self._left = self._reach(self._sweep, self._place, self._budget)
-        self._mine = mine
+    def _load(self) -> _Window:
+        """Load the part at (sweep, place)."""
+        mine, end, left = self._reach(self._sweep, self._place, self._budget)
         if self._earlier:
             self._earlier -= set(mine)
             if self.store.missing(mine):  # what comes now was not read before
@@ -273,61 +312,73 @@ class LocalTimeline:
         numbers = np.concatenate(
             [np.empty(0, np.int64), *((c << SHIFT) + np.arange(len(n)) for c, n in zip(mine, loaded, strict=True))]
         )
-        self._passed = self._sequence + len(numbers)
         self._largest = max([self._largest, *(int(one.sum()) for one in loaded)])
-        if self.randomize:
+        if self.order.shuffled:
             shuffled = np.arange(len(numbers))
-            random = mersenne(self._place + self._sweep + self.seed)
+            random = mersenne(self._place + self._sweep + self.order.seed)
             order_functions(10 * len(numbers)).shuffle_range(random, shuffled, 0, len(numbers))
         else:
             shuffled = np.flatnonzero((self._sequence + np.arange(len(numbers))) % self.workers == self.rank)
-        self._part, self._starts = numbers[shuffled], starts_of(lengths[shuffled])
-        self._next = min(self._next, len(self._part))
-        ahead = self._coming(int(self._starts[-1] - self._starts[self._next]))
+        starts, passed = starts_of(lengths[shuffled]), self._sequence + len(numbers)
+        part = self._part = _Window(mine, numbers[shuffled], starts, end, left, passed)
+        self._next = min(self._next, len(part.sequences))
+        ahead = self._coming(part)
         self._ahead = set(ahead)
         self.store.ahead(ahead)
+        return part
 
-    def _coming(self, samples: int) -> list[int]:
-        """The chunks behind this part that are worth loading now: none behind the end of the epoch.
+    def _coming(self, part: _Window) -> list[int]:
+        """The chunks behind a part that are worth loading now: none behind the end of the epoch.
 
         A window is needed as a whole; else the time that loading takes says how many.
         """
+        samples = part.samples_from(self._next)
         if self._end_samples is not None and self._samples + samples >= self._share(self._end_samples):
             return []
-        whole = self.randomize and not self.in_samples
+        whole = self.order.shuffled and not self.in_samples
         count = self.window if whole else self.store.depth
         if self._end_samples is not None:
             left = self._share(self._end_samples) - self._samples - samples
             count = min(count, -(-left // self._largest))
         found: list[int] = []
-        sweep, place = self._sweep, self._end
+        sweep, place = self._sweep, part.end
         done = self._sweeps_done
         while len(found) < count:
-            if place >= self.chunks:
+            if place >= self.order.chunks:
                 sweep, place, done = sweep + 1, 0, done + 1
                 if whole and found:
                     break
             if (self._end_sweeps is not None and done >= self._end_sweeps) or sweep > self._sweep + 1:
                 break
-            found += islice(self._mine_from(sweep, place), count - len(found))
-            place = self.chunks
+            found += islice(self.order.own_from(sweep, place), count - len(found))
+            place = self.order.chunks
         return found
 
-    def _following(self) -> tuple[int, int, int]:
+    def _following(self, part: _Window) -> tuple[int, int, int]:
         """Sweep, place and budget of the part after this one."""
-        done = self._end >= self.chunks
-        return self._sweep + done, 0 if done else self._end, self._left if self._left > 0 else self.window
+        done = part.end >= self.order.chunks
+        return self._sweep + done, 0 if done else part.end, part.left if part.left > 0 else self.window
 
-    def _advance(self) -> bool:
+    def _advance(self, part: _Window) -> bool:
         """Go to the next part; whether that ends a sweep."""
-        ended = self._end >= self.chunks
-        self._sequence = 0 if ended else self._passed
-        self._sweep, self._place, self._budget = self._following()
+        ended = part.end >= self.order.chunks
+        self._sequence = 0 if ended else part.passed
+        self._sweep, self._place, self._budget = self._following(part)
         self._part, self._next = None, 0
         self._sweeps_done += ended
         return ended
 
     # --------------------------------------------------------------------------------------------- sequences
+
+    @property
+    def workers(self) -> int:
+        """How many workers read."""
+        return self.order.workers
+
+    @property
+    def rank(self) -> int:
+        """The number of this one."""
+        return self.order.rank
 
     @property
     def ended(self) -> bool:
@@ -336,27 +387,22 @@ class LocalTimeline:
         return over or (self._end_samples is not None and self._samples >= self._share(self._end_samples))
 
     def _share(self, samples: int) -> int:
-        return samples // self.workers + (self.rank < samples % self.workers)
+        return samples // self.order.workers + (self.order.rank < samples % self.order.workers)
 
     def waits(self, samples: int) -> bool:
         """Whether the next minibatch, of so many samples, needs a chunk that is not loaded yet."""
         place = self._sweep, self._place, self._budget
         if self._part is not None:
-            if int(self._starts[-1] - self._starts[self._next]) >= samples:
+            if self._part.samples_from(self._next) >= samples:
                 return False
-            place = self._following()
-        return not all(self.store.is_loaded(chunk) for chunk in self._next_chunks(*place))
-
-    def _next_chunks(self, sweep: int, place: int, budget: int) -> list[int]:
-        """This worker's chunks of the part at a place, as far as they are known without waiting."""
-        return list(islice(self._mine_from(sweep, place), 1 if self.in_samples else budget))
-
-    def _starved(self) -> bool:
-        return self.randomize and self.rank >= self.chunks
+            place = self._following(self._part)
+        sweep, at, budget = place  # a window in samples has at least one chunk; how many is not known before
+        needed = islice(self.order.own_from(sweep, at), 1 if self.in_samples else budget)
+        return not all(self.store.is_loaded(chunk) for chunk in needed)
 
     def next(self, global_limit: int, local_limit: int) -> Selection | None:
         """The next sequences of this worker, at least one, crossing chunks and sweeps; None at the end."""
-        if self.ended or self._starved():
+        if self.ended or (self.order.shuffled and self.order.rank >= self.order.chunks):
             return None
         got = _Gathered(local_limit)
         while not self.ended and self._gather(got):
@@ -364,7 +410,7 @@ class LocalTimeline:
         if not got.numbers and not got.end_of_sweep:
             return None
         if self._part is not None:
-            got.keep.update(self._mine)
+            got.keep.update(self._part.chunks)
         got.keep |= self._ahead
         chosen = np.concatenate([np.empty(0, np.int64), *got.numbers])
         used = set(np.unique(chosen >> SHIFT).tolist())
@@ -385,38 +431,38 @@ class LocalTimeline:
 
     def _gather(self, got: _Gathered) -> bool:
         """Take what fits of the part at hand, or go to the next part; whether there may be more."""
-        if self._part is None:
+        part = self._part
+        if part is None:
             if got.taken >= got.limit:
                 return False
-            self._load()
-        assert self._part is not None
-        got.keep.update(self._mine)
-        if self._next == len(self._part):
-            return self._pass_on(got)
+            part = self._load()
+        got.keep.update(part.chunks)
+        if self._next == len(part.sequences):
+            return self._pass_on(got, part)
         if got.taken >= got.limit:
             return False
-        count, more = self._fitting(got.limit - got.taken, got.taken == 0)
+        count, more = self._fitting(part, got.limit - got.taken, got.taken == 0)
         if count == 0:
             return False
-        got.numbers.append(self._part[self._next : self._next + count])
+        got.numbers.append(part.sequences[self._next : self._next + count])
         self._next += count
         self._samples += more
         got.taken += more
         return True
 
-    def _pass_on(self, got: _Gathered) -> bool:
+    def _pass_on(self, got: _Gathered, part: _Window) -> bool:
         """Go to the next part; whether there may be more: not when a whole sweep gave nothing."""
-        ended = self._advance()
+        ended = self._advance(part)
         got.end_of_sweep |= ended
         got.barren += ended
-        nothing = got.taken == self._samples == 0 and self.workers == 1
+        nothing = got.taken == self._samples == 0 and self.order.workers == 1
         if got.barren and nothing and (got.barren > 1 or self.ended):
             raise DataError("The deserializer has no sequences: all its chunks are empty.")
         return got.barren <= 1 or got.taken > 0
 
-    def _fitting(self, room: int, at_least_one: bool) -> tuple[int, int]:
+    def _fitting(self, part: _Window, room: int, at_least_one: bool) -> tuple[int, int]:
         """Sequences of the part that fit, and their samples."""
-        starts, first = self._starts[self._next :], int(self._starts[self._next])
+        starts, first = part.starts[self._next :], int(part.starts[self._next])
         count = int(np.searchsorted(starts[1:], first + room, side="right"))
         if self._end_samples is not None:  # a sequence that begins before the limit is taken whole
             left = self._share(self._end_samples) - self._samples
@@ -429,8 +475,8 @@ class LocalTimeline:
 
     def start_epoch(self, epoch: int, size: int | None, workers: int = 1, rank: int = 0) -> None:
         """Go to an epoch of `size` samples, or of one sweep. Samples in front of it are passed over by loading them."""
-        changed = (workers, rank) != (self.workers, self.rank)
-        self.workers, self.rank = workers, rank
+        changed = (workers, rank) != (self.order.workers, self.order.rank)
+        self.order.workers, self.order.rank = workers, rank
         if changed:
             self._rewind()
         if size is None:
@@ -451,7 +497,8 @@ class LocalTimeline:
         """What is left of the window at the start of a sweep."""
         if self.in_samples:
             return self.window
-        mine = len(range(self.rank, self.chunks, self.workers)) if self.randomize else self.chunks
+        order = self.order
+        mine = len(range(order.rank, order.chunks, order.workers)) if order.shuffled else order.chunks
         return self.window - sweeps * mine % self.window
 
     def state(self) -> dict[str, Any]:
@@ -466,8 +513,8 @@ class LocalTimeline:
             "windowLeft": self._budget,
             "endSamples": self._end_samples,
             "endSweeps": self._end_sweeps,
-            "workers": self.workers,
-            "rank": self.rank,
+            "workers": self.order.workers,
+            "rank": self.order.rank,
         }
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -483,4 +530,5 @@ class LocalTimeline:
         self._budget = int(state.get("windowLeft", self.window))
         self._end_samples = state.get("endSamples", self._end_samples)
         self._end_sweeps = state.get("endSweeps", self._end_sweeps)
-        self.workers, self.rank = int(state.get("workers", self.workers)), int(state.get("rank", self.rank))
+        self.order.workers = int(state.get("workers", self.order.workers))
+        self.order.rank = int(state.get("rank", self.order.rank))

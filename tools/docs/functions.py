@@ -70,7 +70,7 @@ def _notes(kind: NodeKind) -> list[str]:
         notes.append("has no gradient")
     if kind.sparse and kind.layout != "always":
         notes.append("takes sparse inputs without making them dense")
-    if kind.reduces_time:
+    if kind.time.reduces_time:
         notes.append("cannot be part of a recurrent loop")
     if kind.precompute:
         notes.append("computed over the training data before training")

@@ -16,7 +16,7 @@ def first_not_finite(network: ValidatedNetwork, criterion: Node, at: StepContext
         UserError: the sequences of the minibatch do not fit.
     """
     nodes = network.below([criterion])
-    computed = [node.name for node in nodes if node.kind.layout != "always" and not node.kind.makes_axis]
+    computed = [node.name for node in nodes if node.kind.layout != "always" and not node.kind.time.makes_axis]
     function = compile_network(network, computed, training=True)
     values, state = function(at.weights, at.state, at.batch, at.key, at.settings)
     for node in nodes:

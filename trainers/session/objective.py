@@ -51,7 +51,7 @@ class Objective:
             self.model, self.nodes = _network_of(roots, group, outputs)
         self._learners = learners
         self._learner_of = self._choose_parameters() if learners else {}
-        whole = bool(learners) and any(node.kind.own_slots for node in self.model.nodes.values())
+        whole = bool(learners) and any(node.kind.time.own_slots for node in self.model.nodes.values())
         self.arguments = Arguments(inputs_of(self.model, self.nodes), self.model.network.dtype, whole)
         if learners and not self.arguments.inputs:
             hint = "compute it from an input_variable; a minibatch has a value of the loss for each of its samples"

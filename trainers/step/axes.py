@@ -82,7 +82,7 @@ def network_axes(network: ValidatedNetwork, roots: Sequence[Node]) -> Axes | Non
     features = [node.name for node in inputs if node in network.groups["feature"]] or [node.name for node in inputs]
     others = tuple(axis for axis in axes_of(inputs) if axis != main)
     counted = tuple(summed_axis(root) or main for root in roots)
-    whole = next((node for node in below if node.kind.own_slots), None)
+    whole = next((node for node in below if node.kind.time.own_slots), None)
     return Axes(main, others, frozenset(features), tuple(equal_lengths(below)), counted, whole)
 
 

@@ -36,7 +36,7 @@ def sequence_problem(node: Node, keys: Sequence[Any] = ()) -> UserError:
     if node.options.get("single"):
         message = "keeps no step of a sequence, or several"
         hint = f"the condition '{node.input(0).name}' must be other than 0 in one step of every sequence"
-    elif node.kind.keeps_steps:
+    elif node.kind.time.keeps_steps:
         message = "keeps no step of a sequence"
         hint = (
             f"the condition '{node.input(0).name}' is 0 in all its steps, or the sequence is too short for the steps "

@@ -167,7 +167,9 @@ def carry(
     slots = stack.carried_slots
     if not slots:  # whole sequences may come after pieces of others, in another number of slots
         return {name: value for name, value in state.items() if not name.endswith(CARRIED)}
-    whole = (node for node in network.nodes.values() if node.kind.delay > 0 or node.operation == "OptimizedRNNStack")
+    whole = (
+        node for node in network.nodes.values() if node.kind.time.delay > 0 or node.operation == "OptimizedRNNStack"
+    )
     node = next(whole, None)
     if node is not None and any((layout.sequences[:, 3] > layout.T).any() for layout in stack.layouts):
         raise UserError(

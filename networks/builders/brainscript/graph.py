@@ -84,14 +84,14 @@ def _axis_name(value: NodeValue, made: Mapping[NodeValue, Node], evaluator: Eval
     if isinstance(given, str) and value.stored is not None:
         return given
     if isinstance(given, str):
-        axes = {node.name.lower(): node for node in made.values() if node.kind.makes_axis}
+        axes = {node.name.lower(): node for node in made.values() if node.kind.time.makes_axis}
         if given in (DEFAULT, ONE) or given.lower() in axes:
             return given
         hint = (
             suggestion(given, [node.name for node in axes.values()]) or "define it in the network: t = DynamicAxis ()"
         )
         message = f"'{value.name}': the network has no DynamicAxis '{given}'"
-    elif given in made and made[given].kind.makes_axis:
+    elif given in made and made[given].kind.time.makes_axis:
         return made[given].name
     else:
         what = "is no member of the network" if given not in made else f"is no DynamicAxis but {made[given].operation}"

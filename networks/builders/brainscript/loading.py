@@ -68,7 +68,7 @@ def network_value(network: Network, origin: Origin) -> NetworkValue:
         for node in members:
             made[node].tags += (group,)
     result = NetworkValue()
-    axes = {node.name.lower(): value for node, value in made.items() if node.kind.makes_axis}
+    axes = {node.name.lower(): value for node, value in made.items() if node.kind.time.makes_axis}
     for node, value in made.items():
         value.inputs = tuple(made[source] for source in node.connected)
         axis = axes.get(str(value.options.get("dynamicAxis", "")).lower())

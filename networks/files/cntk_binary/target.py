@@ -158,7 +158,7 @@ class Builder:
         """A node with its shape, as far as that is known."""
         kind = nodes.operation(kind) if isinstance(kind, str) else kind
         node = self.network.add(name, kind, inputs, options, shape)
-        if node.kind.delay:
+        if node.kind.time.delay:
             node.axis = DEFAULT
             return node
         if node.kind.layout == "inputs":

@@ -237,7 +237,7 @@ ELSEWHERE = RANKING | OF_THE_RUN | OF_SEQUENCES
 
 def test_every_function_has_a_case():
     """By its declaration: whatever computes something from its inputs is in the table."""
-    computing = {kind.name for kind in nodes.kinds() if kind.forward is not None or kind.delay}
+    computing = {kind.name for kind in nodes.kinds() if kind.forward is not None or kind.time.delay}
     assert computing - ELSEWHERE == {nodes.find(case[1]).name for case in CASES}
     rest = [kind for kind in nodes.kinds() if kind.name not in computing and not kind.unsupported]
     own = ("LearnableParameter", "DynamicAxis")

@@ -347,7 +347,7 @@ def test_axes_survive_renaming(sketch):
     sketch.network.rename("t", "inAxis")
     sketch.network.validate()
     assert b.x.axis == "inAxis"
-    assert nodes.find("Where").keeps_steps
+    assert nodes.find("Where").time.keeps_steps
 
 
 # ---- operands without minibatch data

@@ -48,6 +48,6 @@ def _on_the_same_axis(node: NodeValue) -> tuple[NodeValue, ...]:
     if is_recipe(node):
         return node.inputs
     kind = nodes.operation(node.operation.kind_name)
-    if kind.keeps_steps:
+    if kind.time.keeps_steps:
         return ()
-    return node.inputs if kind.axis_from is None else (node.inputs[kind.axis_from],)
+    return node.inputs if kind.time.axis_from is None else (node.inputs[kind.time.axis_from],)

@@ -273,14 +273,14 @@ def test_loops(base) -> None:
     found = made(program)
     assert found["h"].operation == "Sigmoid"
     assert names(found, "output") == ["h"]
-    (delay,) = [node for node in found.nodes.values() if node.kind.delay]
+    (delay,) = [node for node in found.nodes.values() if node.kind.time.delay]
     assert delay.input(0) is found["h"]
 
 
 def test_new_delays_take_what_is_there_afterwards(base) -> None:
     members = "f (n) = if n.name == 'h1' then Sigmoid (n.inputs[0] + BS.Loop.Previous (n)) else n"
     found = made(on(members, "BS.Network.Edit (old, f, None)"))
-    (delay,) = [node for node in found.nodes.values() if node.kind.delay]
+    (delay,) = [node for node in found.nodes.values() if node.kind.time.delay]
     assert delay.input(0) is found["h1"]
 
 
@@ -388,7 +388,7 @@ def test_a_node_under_construction_in_a_loop(base) -> None:
         outputNodes = (h : o)
     }""")
     assert "o = Tanh(o.h.z)" in lines(found)
-    copies = [node for node in found.nodes.values() if node.kind.delay]
+    copies = [node for node in found.nodes.values() if node.kind.time.delay]
     assert {node.input(0).name for node in copies} == {"h", "o"}
     assert found["o.R"] is not found["R"]
     np.testing.assert_array_equal(found["o.R"].value, found["R"].value)
