@@ -377,6 +377,70 @@ class _Tree:
             self.warnings.append(warning)
 
 
+class _Entries:
+    """The entries of one set.
+
+    Attributes:
+        by_name: By name, see `_key`.
+        tree: What all sets of the configuration share.
+    """
+
+    def __init__(self, tree: _Tree) -> None:
+        self.by_name: dict[str, Definition] = {}
+        self.tree = tree
+
+    def insert(self, fragment: Fragment, top: bool) -> None:
+        """Add the parameters of a text; `top`: it is that of a root, not of a section."""
+        given = remembered(fragment, "given", all_given)  # a section is made again by everyone who reads it
+        if given is None:
+            self._insert_records(parse_set(fragment), fragment.text, top)
+        else:
+            for one in given:
+                self.assign(Definition(*one))
+
+    def _insert_records(self, records: Sequence[Record], text: Text, top: bool) -> None:
+        before: Record | None = None
+        for record in records:
+            if record.kind in ("assignment", "flag"):
+                entry = Definition(*given_by(record, text))
+                if entry.name:
+                    self.assign(entry)
+                else:
+                    self._note_nameless(text, record)
+            elif record.kind == "missing":
+                raise _missing_value(record, text)
+            elif record.kind == "unnamed":
+                self._note_nameless(text, record)
+            elif record.kind == "stray":
+                message = f"this '{text.string[record.start]}' closes nothing and is ignored"
+                self._note("StrayBracket", text, record, message, "remove it")
+            elif top and before is not None and not text.string[before.end : record.start].strip(" \t"):
+                # only at the top: a section may be in another language, as NDL is
+                message = "this bracket does not belong to the value before it"
+                self._note("NamelessGroup", text, record, message, "put both into one bracket, or give it a name")
+            before = record
+
+    def assign(self, new: Definition) -> None:
+        """Add an entry, or give an entry of the same name another value."""
+        self.tree.given += 1
+        new.order = self.tree.given
+        entry = self.by_name.setdefault(_key(new.name), new)
+        if entry is not new:
+            warning = entry.assign(new)
+            if warning:
+                self.tree.warn(warning)
+
+    def _note_nameless(self, text: Text, record: Record) -> None:
+        message, hint = "a value without a name is ignored", "write name=value"
+        if text.span(record.start).in_word:
+            hint = AS_ONE_WORD
+        self._note("EmptyName", text, record, message, hint)
+
+    def _note(self, kind: str, text: Text, record: Record, message: str, hint: str) -> None:
+        span = text.span(record.start, 1 if record.kind == "nameless" else max(1, record.end - record.start))
+        self.tree.warn(Diagnostic(kind, message, span, hint, severity="warning"))
+
+
 class ConfigParameters:
     """A set of parameters: the root of a configuration, or a section of it.
 
@@ -395,8 +459,7 @@ class ConfigParameters:
         """Where names are searched that are not found here."""
         self.span: Span | None = None
         """Where the section is in the user's text; None for the root."""
-        self._tree = parent._tree if parent else _Tree()
-        self._entries: dict[str, Definition] = {}
+        self._entries = _Entries(parent._entries.tree if parent else _Tree())
         self._depth: int = parent._depth + 1 if parent else 0
 
     def __repr__(self) -> str:
@@ -482,7 +545,7 @@ class ConfigParameters:
 
     def names(self) -> list[str]:
         """The names defined in this very set, in the order of their first definition."""
-        return [entry.name for entry in self._entries.values()]
+        return [entry.name for entry in self._entries.by_name.values()]
 
     def inner(self) -> Iterator[tuple[str, ConfigParameters]]:
         """Names and sections of what is written as a section in this very set; other entries are left out."""
@@ -498,7 +561,7 @@ class ConfigParameters:
         return iter(self.names())
 
     def __len__(self) -> int:
-        return len(self._entries)
+        return len(self._entries.by_name)
 
     def __bool__(self) -> bool:
         return True
@@ -506,7 +569,7 @@ class ConfigParameters:
     @property
     def warnings(self) -> list[Diagnostic]:
         """What was noticed so far in the whole configuration."""
-        return self._tree.warnings
+        return self._entries.tree.warnings
 
     def error(self, name: str, message: str, hint: str | None = None, kind: str = "BadValue") -> ConfigError:
         """A `ConfigError` at the value of `name`, or at this section when there is none."""
@@ -532,8 +595,8 @@ class ConfigParameters:
         part = Fragment(fragment, 0, max(0, len(fragment.string) - 1)).trimmed()
         if len(text) > 1 and part.string[:1] == '"' and part.string.find('"', 1) == part.end - part.start - 1:
             part = unquoted(part)
-        self._assign(Definition(name.strip(" \t"), None, part))
-        self._tree.generation += 1
+        self._entries.assign(Definition(name.strip(" \t"), None, part))
+        self._entries.tree.generation += 1
         return None
 
     def load_config_file(self, path: str | os.PathLike[str]) -> None:
@@ -550,7 +613,7 @@ class ConfigParameters:
 
         With `strict=False` variables that cannot be replaced stay in the text.
         """
-        entry = self._entries[_key(name)]
+        entry = self._entries.by_name[_key(name)]
         if entry.is_default:
             return ConfigValue("", path=self._full(name), scope=self, entry=entry, fragments=tuple(entry.parts))
         if raw:
@@ -563,7 +626,7 @@ class ConfigParameters:
         section = cls(path=value.path, parent=None if alone else value.scope)
         section.span = value.span
         if value.scope is not None:
-            section._tree = value.scope._tree
+            section._entries.tree = value.scope._entries.tree
         if section._depth > MAX_NESTING:
             message = f"sections are nested deeper than {MAX_NESTING} levels"
             raise ConfigError("NestingTooDeep", message, value.span)
@@ -571,18 +634,18 @@ class ConfigParameters:
         if not fragments and value:
             fragments = (_plain(value, "<default>"),)
         for fragment in fragments:
-            section._insert_text(fragment)
+            section._entries.insert(fragment, section.parent is None)
         return section
 
     def files(self) -> list[Path]:
         """The files that entries of this very set were read from, each once, in the order of the entries."""
-        sources = [entry.span.source for entry in self._entries.values()]
+        sources = [entry.span.source for entry in self._entries.by_name.values()]
         paths = [source.path for source in sources if isinstance(source, Source) and source.path is not None]
         return list(dict.fromkeys(paths))
 
     def definition(self, name: str) -> Definition | None:
         """The entry of `name` in this very set."""
-        return self._entries.get(_key(name))
+        return self._entries.by_name.get(_key(name))
 
     def substituted(
         self, entry: Definition, /, *, active: tuple[Definition, ...] = ()
@@ -594,7 +657,7 @@ class ConfigParameters:
     def _find(self, name: str) -> tuple[ConfigParameters | None, Definition | None]:
         scope, key = self, _key(name)
         while scope is not None:
-            entry = scope._entries.get(key)
+            entry = scope._entries.by_name.get(key)
             if entry is not None:
                 return scope, entry
             scope = scope.parent
@@ -604,11 +667,11 @@ class ConfigParameters:
         holder, entry = self._find(name)
         if holder is None or entry is None or entry.is_default:
             if mandatory:
-                raise self._missing(name, entry)
+                raise self.missing(name)
             return None
         value = self._value(holder, entry, self if mandatory else holder, strict=strict)
         if mandatory and not value:
-            raise self._missing(name, entry)
+            raise self.missing(name)
         return value
 
     def _value(
@@ -620,7 +683,7 @@ class ConfigParameters:
     def _substitute(self, entry: Definition, strict: bool, active: tuple[Definition, ...]) -> Substituted:
         """The fragments of an own entry with variables replaced; remembered until something is inserted."""
         known = entry.cached if strict else entry.cached_open
-        generation = self._tree.generation
+        generation = self._entries.tree.generation
         if known is not None and known[0] == generation:
             if isinstance(known[1], ConfigError):
                 raise known[1]
@@ -638,11 +701,9 @@ class ConfigParameters:
             entry.cached_open = (generation, result)
         return result
 
-    def missing(self, name: str, known: Collection[str]) -> ConfigError:
+    def missing(self, name: str, known: Collection[str] = ()) -> ConfigError:
         """The error of a parameter that has to be given and is not; one of the `known` names is not meant."""
-        return self._missing(name, self._find(name)[1], known)
-
-    def _missing(self, name: str, entry: Definition | None, known: Collection[str] = ()) -> ConfigError:
+        entry = self._find(name)[1]
         scopes: list[ConfigParameters] = []
         scope: ConfigParameters | None = self
         while scope is not None:
@@ -663,62 +724,13 @@ class ConfigParameters:
 
     def add_text(self, text: Text) -> None:
         """Add the parameters of a text, as if it stood at the end."""
-        self._insert_text(Fragment(text, 0, len(text.string)))
-        self._tree.generation += 1
-
-    def _insert_text(self, fragment: Fragment) -> None:
-        given = remembered(fragment, "given", all_given)  # a section is made again by everyone who reads it
-        if given is None:
-            self._insert_records(parse_set(fragment), fragment.text)
-        else:
-            for one in given:
-                self._assign(Definition(*one))
-
-    def _insert_records(self, records: Sequence[Record], text: Text) -> None:
-        before: Record | None = None
-        for record in records:
-            if record.kind in ("assignment", "flag"):
-                entry = Definition(*given_by(record, text))
-                if entry.name:
-                    self._assign(entry)
-                else:
-                    self._note_nameless(text, record)
-            elif record.kind == "missing":
-                raise _missing_value(record, text)
-            elif record.kind == "unnamed":
-                self._note_nameless(text, record)
-            elif record.kind == "stray":
-                message = f"this '{text.string[record.start]}' closes nothing and is ignored"
-                self._note("StrayBracket", text, record, message, "remove it")
-            elif self.parent is None and before is not None and not text.string[before.end : record.start].strip(" \t"):
-                # only at the top: a section may be in another language, as NDL is
-                message = "this bracket does not belong to the value before it"
-                self._note("NamelessGroup", text, record, message, "put both into one bracket, or give it a name")
-            before = record
-
-    def _assign(self, new: Definition) -> None:
-        self._tree.given += 1
-        new.order = self._tree.given
-        entry = self._entries.setdefault(_key(new.name), new)
-        if entry is not new:
-            warning = entry.assign(new)
-            if warning:
-                self._tree.warn(warning)
-
-    def _note_nameless(self, text: Text, record: Record) -> None:
-        message, hint = "a value without a name is ignored", "write name=value"
-        if text.span(record.start).in_word:
-            hint = AS_ONE_WORD
-        self._note("EmptyName", text, record, message, hint)
-
-    def _note(self, kind: str, text: Text, record: Record, message: str, hint: str) -> None:
-        span = text.span(record.start, 1 if record.kind == "nameless" else max(1, record.end - record.start))
-        self._tree.warn(Diagnostic(kind, message, span, hint, severity="warning"))
+        self._entries.insert(Fragment(text, 0, len(text.string)), self.parent is None)
+        self._entries.tree.generation += 1
 
     def add_warnings(self, warnings: list[Diagnostic]) -> None:
         """Keep warnings, each once."""
         for warning in warnings:
-            self._tree.warn(warning)
+            self._entries.tree.warn(warning)
 
 
 def read_text_file(path: str | os.PathLike[str], variables_from: ConfigParameters | None = None) -> ConfigValue:

@@ -7,7 +7,7 @@ outside, the sums of the criteria of every minibatch, comes back as one small ar
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -187,6 +187,49 @@ def carry(
     return {**state} | fresh  # the first ones, or the reader has another number of slots and begins anew
 
 
+class _NodeValues:
+    """What the nodes of parameters show while the compiled step has their values.
+
+    Args:
+        network: The network.
+    """
+
+    def __init__(self, network: ValidatedNetwork):
+        self._network = network
+        self._shown: dict[str, NDArray[Any]] = {}
+        """Since `load`, until training changes it."""
+        self._withdrawn: dict[str, NDArray[Any]] = {}
+        """Placeholders, until the next `store`."""
+
+    def show(self, name: str, value: NDArray[Any]) -> None:
+        """Let a node show the step's own array."""
+        self._network.nodes[name].value = self._shown[name] = value
+
+    def is_own(self, name: str) -> bool:
+        """Whether what a node shows is the step's own, and need not be copied."""
+        value = self._network.nodes[name].value
+        return value is not None and (value is self._withdrawn.get(name) or value is self._shown.get(name))
+
+    def withdraw(self, names: Iterable[str]) -> None:
+        """Take the values from the nodes, so that the arrays can be changed in place."""
+        if self._withdrawn:
+            return
+        self._shown.clear()
+        for name in names:
+            node = self._network.nodes[name]
+            assert node.value is not None
+            self._withdrawn[name] = np.broadcast_to(np.array(np.nan, node.value.dtype), node.value.shape)
+            node.value = self._withdrawn[name]
+
+    def stored(self) -> None:
+        """The nodes have values of their own again."""
+        self._withdrawn.clear()
+
+    def changed(self) -> None:
+        """The step's arrays are others than those that were shown."""
+        self._shown.clear()
+
+
 @dataclass
 class CompiledStep:
     """The parameters under training, on the devices, and the compiled step.
@@ -221,14 +264,13 @@ class CompiledStep:
         self._dtype: np.dtype[Any] = np.dtype(self.network.dtype)
         self.buckets = Buckets()
         trained = self.network.parameters([self.nodes[0]])
-        self._multipliers = {node.name: node.learning_rate_multiplier for node in trained}
-        self._update = Update(self.rule, self.regularisation, self._multipliers, self.groups)
+        multipliers = {node.name: node.learning_rate_multiplier for node in trained}
+        self._update = Update(self.rule, self.regularisation, multipliers, self.groups)
         self._random = self._update.noisy or any(node.kind.random for node in self.network.nodes.values())
         self._check = class_label_check(self.network, self.nodes)
         self._state: TrainState = _nothing()
         self._elsewhere: UpdateState = {}  # what only another strategy uses of a checkpoint
-        self._away: dict[str, NDArray[Any]] = {}
-        self._shown: dict[str, NDArray[Any]] = {}  # what the nodes show since `load`, until training changes it
+        self._values = _NodeValues(self.network)
         self._epoch: EpochSettings | None = None
         self._programs: dict[Strategy, Program] = {}
         self._has_waiting_updates = False  # see `_place_updates`
@@ -237,7 +279,7 @@ class CompiledStep:
     def use(self, strategy: Strategy, update_state: UpdateState | None = None) -> None:
         """Train with another strategy from now on; takes the values of the network's nodes, see `load`."""
         if strategy is not self.strategy:
-            self._shown.clear()
+            self._values.changed()
         self.strategy = strategy
         if strategy not in self._programs:
             step, names = strategy.compiled(self._step), [node.name for node in self.nodes]
@@ -250,7 +292,6 @@ class CompiledStep:
                 devices=strategy.devices,
                 describe=_in_words,
             )
-        self._compiled = self._programs[strategy]
         self.load(update_state)
 
     def load(self, update_state: UpdateState | None = None) -> list[str]:
@@ -261,17 +302,17 @@ class CompiledStep:
         Returns:
             The parameters whose state is fresh, because the given one is of another shape or another rule.
         """
-        held = {name: value for name, value in self._state.weights.items() if self._has(name)}
+        held = {name: value for name, value in self._state.weights.items() if self._values.is_own(name)}
         self._state, strategy = _nothing(), self.strategy
         place, weights = strategy.place, self._state.weights
         parameters = network_parameters(self.network)
-        for name in self._multipliers:
-            node, given = self.network.nodes[name], parameters.pop(name)
+        for name in self._update.multipliers:
+            given = parameters.pop(name)
             taken = held[name] if name in held else place(np.asarray(given, self._dtype))
             weights[name] = taken
-            node.value = self._shown[name] = strategy.to_host(taken)
+            self._values.show(name, strategy.to_host(taken))
             del given, taken
-        self._away.clear()
+        self._values.stored()
         untrained = network_state(self.network) | parameters
         network = {name: place(value) for name, value in untrained.items()}
         unlike = [name for name in weights if not self._fits(name, (update_state or {}).get(name))]
@@ -298,11 +339,6 @@ class CompiledStep:
         expected = jax.eval_shape(self._update.rule_of(name).start, self.network.nodes[name].value)
         return all(key in arrays and arrays[key].shape == one.shape for key, one in expected.items())
 
-    def _has(self, name: str) -> bool:
-        """Whether a parameter's value is the trainer's own, and need not be copied."""
-        value = self.network.nodes[name].value
-        return value is not None and (value is self._away.get(name) or value is self._shown.get(name))
-
     def _place_updates(self) -> None:
         """Lay on the device what the update rule starts with. That waits for the program, whose making takes memory."""
         for arrays in self._state.updates.values():
@@ -318,7 +354,7 @@ class CompiledStep:
     @property
     def compilations(self) -> int:
         """How often the step was compiled so far."""
-        return self._compiled.shapes
+        return self._programs[self.strategy].shapes
 
     def batcher(
         self,
@@ -356,7 +392,7 @@ class CompiledStep:
         store(self.network, {}, jax.tree.map(fetch, self._state.network))
         for name, weight in self._state.weights.items():
             self.network.nodes[name].value = fetch(weight)
-        self._away.clear()
+        self._values.stored()
         more = self.strategy.saved_updates()
         updates: UpdateState = jax.tree.map(fetch, self._state.updates)
         return {name: state | self._elsewhere.get(name, {}) | more.get(name, {}) for name, state in updates.items()}
@@ -367,15 +403,6 @@ class CompiledStep:
         key, _ = random_keys((self._epoch.seed, number - 1), 0)
         weights, state = self.strategy.to_process((self._state.weights, self._state.network))
         return StepContext.of(stack, index, number, weights, state, key, self._epoch.settings)
-
-    def _withdraw(self) -> None:
-        """Take the values from the nodes until the next `store`, so that the arrays can be changed in place."""
-        self._shown.clear()
-        for name in self._state.weights:
-            node = self.network.nodes[name]
-            assert node.value is not None
-            self._away[name] = np.broadcast_to(np.array(np.nan, node.value.dtype), node.value.shape)
-            node.value = self._away[name]
 
     def snapshot(self) -> dict[str, NDArray[Any]]:
         """Everything that changes while training, of all workers, as flat arrays."""
@@ -390,7 +417,7 @@ class CompiledStep:
         """Go back to a snapshot, which is emptied, so that large arrays do not exist twice."""
         weights, updates, network = self._state.weights, self._state.updates, self._state.network
         network.clear()
-        self._shown.clear()
+        self._values.changed()
         kept = [path for path in arrays if path.startswith("kept\n")]
         self.strategy.restore_state({path.removeprefix("kept\n"): arrays.pop(path) for path in kept})
         for path in list(arrays):
@@ -425,12 +452,12 @@ class CompiledStep:
             context = self.at(stack, 0, first + 1)
             for callback in self.callbacks:
                 callback(context)
-        if not self._away:
-            self._withdraw()
+        self._values.withdraw(self._state.weights)
+        program = self._programs[strategy]
         if self._has_waiting_updates:
-            self._compiled.find(*self._arguments(stack, epoch, first))
+            program.find(*self._arguments(stack, epoch, first))
             self._place_updates()
-        state, totals = self._compiled(*self._arguments(stack, epoch, first))
+        state, totals = program(*self._arguments(stack, epoch, first))
         self._state = TrainState(*state)
         self._state = strategy.after_stack(self._state, stack, self.rule)
         return totals

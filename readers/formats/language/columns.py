@@ -19,19 +19,20 @@ from .corpus import Block, ColumnCorpus, Ends
 from .options import slots_of
 from .parameters import LULabelParameters, LUSequenceReaderParameters, feature_section, label_sections, name_of
 from .pieces import Pieces
-from .source import Groups, Position, SentenceSource
+from .source import Groups, Position, SentenceFormat, SentenceSource
 from .vocabulary import Vocabulary, WordClasses, load_tokens, load_word_map, renumber, show
 
 log = logging.getLogger("cntkpy.readers")
 
 
-class LUSequenceSource(SentenceSource):
+class LUSequenceFormat(SentenceFormat):
     """Groups of neighbouring sentences, padded to the longest.
 
     offsets: the words given at each step. table: of labels of mode=class, zeros in the last line, else None.
     """
 
     kind = "LUSequenceReader"
+    seeds_by_calls = True
 
     def __init__(
         self,
@@ -43,14 +44,11 @@ class LUSequenceSource(SentenceSource):
         *,
         slots: int,
         equal: bool,
-        shuffles: bool,
-        prefetch: bool = True,
     ):
-        self.corpus: ColumnCorpus
         self._features, self._labels, self._table = features, labels, table
         self._offsets, self._slots, self._equal = np.array(offsets), max(slots, 1), equal
-        self._before: dict[tuple[int, int | None], int] = {}
-        super().__init__(corpus, [features, labels], shuffles=shuffles, prefetch=prefetch)
+        self._columns = corpus
+        super().__init__(corpus, [features, labels])
 
     def permutation(self, count: int, seed: int) -> np.ndarray:
         """By the minimal standard generator."""
@@ -61,23 +59,6 @@ class LUSequenceSource(SentenceSource):
     def seed(self, position: Position) -> int:
         """Minibatches asked for so far, in all epochs."""
         return position.calls
-
-    def calls_before(self, epoch: int, epoch_size: int | None, minibatch_size: int) -> int:
-        """Go through the epochs before as if they had been read: a resumed training has the order of one in a go."""
-        calls = 0
-        if not self.shuffles:
-            return 0
-        for _ in range(epoch):
-            counted = 0
-            for block in self.corpus.blocks():
-                sizes = np.diff(self._ordered(block, calls, minibatch_size).starts)
-                before = counted + np.append(0, np.cumsum(sizes))
-                fits = before[:-1] <= (2**62 if epoch_size is None else epoch_size)
-                calls, counted = calls + int(fits.sum()), int(before[-1])
-                if not fits.all():
-                    break
-            calls += 1
-        return calls
 
     def group(self, lengths: np.ndarray, minibatch_size: int) -> np.ndarray:
         """The next sentences, of equal length if asked for."""
@@ -94,7 +75,7 @@ class LUSequenceSource(SentenceSource):
         if len(long) and long[0] == 0:
             members = groups.members[groups.starts[at.group] : groups.starts[at.group + 1]]
             steps = block.lengths[members]
-            line = self.corpus.first_line(block, int(members[steps.argmax()]))
+            line = self._columns.first_line(block, int(members[steps.argmax()]))
             raise _too_long(self.corpus.path, line, int(steps.max()), at.minibatch_size)
         return table[: long[0] + 1] if len(long) else table
 
@@ -159,7 +140,7 @@ def _given_names(words: Vocabulary, given: np.ndarray) -> dict[int, str]:
     return dict(sorted(names.items()))
 
 
-def create_source(section: ConfigParameters, precision: str) -> LUSequenceSource:
+def create_source(section: ConfigParameters, precision: str) -> SentenceSource:
     """One stream of words and one of labels."""
     p = LUSequenceReaderParameters(section)
     dtype = np.dtype(DTYPES[check_precision(section, precision)])
@@ -182,7 +163,7 @@ def create_source(section: ConfigParameters, precision: str) -> LUSequenceSource
     if labels.mode == "class":
         rows = np.hstack([np.arange(len(tags))[:, None], classes.bounds()]).astype(dtype)
         table = np.vstack([rows, np.zeros((1, rows.shape[1]), dtype)])
-    source = LUSequenceSource(
+    format = LUSequenceFormat(
         corpus,
         StreamInformation(name, (len(vocabulary) * len(offsets),), True, dtype),
         StreamInformation(outside, (4 if table is not None else len(tags),), table is None, dtype),
@@ -190,10 +171,8 @@ def create_source(section: ConfigParameters, precision: str) -> LUSequenceSource
         table,
         slots=slots_of(p),
         equal=p.equal_length,
-        prefetch=p.prefetch,
-        shuffles=p.randomize,
     )
-    source.repeats = p.multi_pass
+    source = SentenceSource(format, shuffles=p.randomize, repeats=p.multi_pass, prefetch=p.prefetch)
     source.class_names = {
         inside: lambda: _given_names(vocabulary, given_words),
         outside: lambda: _given_names(tags, given_tags),

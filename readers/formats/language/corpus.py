@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -56,6 +57,14 @@ class Block:
         return np.diff(self.bounds)
 
 
+class Measures(NamedTuple):
+    """How large a corpus is: its tokens, those of the longest sentence, its sentences."""
+
+    tokens: int
+    longest: int
+    sentences: int
+
+
 class Corpus:
     """A text file of sentences. vocabularies: of words and of labels, which may be the same."""
 
@@ -94,6 +103,13 @@ class Corpus:
         while block is not None:
             yield block
             block = self.block(block.end)
+
+    @cached_property
+    def measures(self) -> Measures:
+        """How large the corpus is; reads all of it, once."""
+        found = [(int(b.bounds[-1]), int(b.lengths.max()), len(b.bounds) - 1) for b in self.blocks()]
+        tokens, longest, sentences = zip(*found, strict=True)
+        return Measures(sum(tokens), max(longest), sum(sentences))
 
     def _read(self, begin: Place) -> Block | None:
         """Pieces of text are scanned until the block is full or the text ends."""

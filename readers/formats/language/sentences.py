@@ -27,7 +27,7 @@ from .parameters import (
     name_of,
 )
 from .pieces import Pieces
-from .source import Groups, Position, SentenceSource
+from .source import Groups, Position, SentenceFormat, SentenceSource
 from .vocabulary import Vocabulary, WordClasses, load_mapping, load_word_classes, show
 
 log = logging.getLogger("cntkpy.readers")
@@ -103,7 +103,7 @@ class LabelMaker:
         return np.concatenate([words[:, None], of_word[:, None], pairs], axis=-1)
 
 
-class SequenceSource(SentenceSource):
+class SequenceFormat(SentenceFormat):
     """Groups of sentences of equal length; with `slots`, a sentence longer than a minibatch goes on in the next."""
 
     def __init__(
@@ -112,16 +112,13 @@ class SequenceSource(SentenceSource):
         features: StreamInformation,
         labels: tuple[str, LabelMaker] | None,
         slots: int,
-        *,
-        shuffles: bool,
-        prefetch: bool = True,
     ):
         self._features, self._labels, self._slots = features, labels, slots
         self.unlabelled = int(bool(labels))
         streams = [features]
         if labels:
             streams.append(StreamInformation(labels[0], (labels[1].dim,), False, features.dtype))
-        super().__init__(corpus, streams, shuffles=shuffles, prefetch=prefetch)
+        super().__init__(corpus, streams)
 
     def permutation(self, count: int, seed: int) -> np.ndarray:
         """By the Mersenne twister."""
@@ -133,15 +130,14 @@ class SequenceSource(SentenceSource):
         """1 for the first block of the first epoch; one more for every epoch and for every block."""
         return position.epoch + 1 + position.number
 
-    @property
-    def samples_per_sweep(self) -> int:
-        """Words that have a label."""
-        tokens, _, sentences = self.measures
+    def samples(self) -> int:
+        """Words that have a label; reads the whole corpus, once."""
+        tokens, _, sentences = self.corpus.measures
         return tokens - sentences if self._labels else tokens
 
     def prepare(self, minibatch_size: int) -> None:
         """Find out whether sentences have to be cut."""
-        self.truncates = self._slots > 0 and self.measures.longest - bool(self._labels) > minibatch_size
+        self.truncates = self._slots > 0 and self.corpus.measures.longest - bool(self._labels) > minibatch_size
 
     def group(self, lengths: np.ndarray, minibatch_size: int) -> np.ndarray:
         """The first sentence not yet taken, and those as long as it is that come next, as many as there is room for."""
@@ -240,14 +236,8 @@ def create_sequence_reader(section: ConfigParameters, precision: str) -> Reader:
         p.block,
     )
     maker = None if kind == "none" else (outside, LabelMaker(mode, dtype, classes, features.noise))
-    source = SequenceSource(
-        corpus,
-        StreamInformation(name, (dim,), True, dtype),
-        maker,
-        slots_of(p),
-        shuffles=_shuffles(p),
-        prefetch=p.prefetch,
-    )
+    words_of = SequenceFormat(corpus, StreamInformation(name, (dim,), True, dtype), maker, slots_of(p))
+    source = SentenceSource(words_of, shuffles=_shuffles(p), prefetch=p.prefetch)
     source.class_names = {name: vocabulary.names, inside: vocabulary.names}
     if kind != "none":
         source.class_names[outside] = outputs.names

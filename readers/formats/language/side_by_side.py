@@ -29,7 +29,7 @@ class SideBySide:
             seen.add(stream.name.lower())
         first, *others = sources
         for name, other in zip(self._names[1:], others, strict=True):
-            count, wanted = other.measures.sentences, first.measures.sentences
+            count, wanted = other.corpus.measures.sentences, first.corpus.measures.sentences
             if count != wanted:
                 raise DataError(
                     f"The readers {self._names[0]} and {name} have {wanted} and {count} sentences, "

@@ -9,7 +9,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -87,38 +86,34 @@ _Made = tuple[Minibatch | None, Run, int]
 """A minibatch, None at the end of the epoch, and where reading stands after it: after so many of a run."""
 
 
-class Measures(NamedTuple):
-    """How large a corpus is: its tokens, those of the longest sentence, its sentences."""
+class SentenceFormat(ABC):
+    """The order and the layout of the sentences of one reader.
 
-    tokens: int
-    longest: int
-    sentences: int
+    Args:
+        corpus: The sentences.
+        streams: What minibatches have of them.
 
-
-class SentenceSource(ABC):
-    """Minibatches of sentences, as `readers.contracts.EpochSource` wants them."""
+    Attributes:
+        kind: The name of the reader.
+        unlabelled: Tokens at the end of a sentence that are no step.
+        truncates: Whether sentences go on from one minibatch to the next.
+        seeds_by_calls: Whether the order of a block depends on the number of minibatches before it.
+    """
 
     kind = "SequenceReader"
+    unlabelled = 0
+    truncates = False
+    seeds_by_calls = False
 
-    def __init__(self, corpus: Corpus, streams: Sequence[StreamInformation], *, shuffles: bool, prefetch: bool = True):
-        self.corpus, self.streams, self.shuffles = corpus, streams, shuffles
-        self.repeats = False
-        """Whether an epoch of given size goes on at the start of the corpus when the corpus ends."""
-        self.class_names: dict[str, Callable[[], dict[int, str]]] = {}
-        """The words of streams and of sections of labels, by number."""
-        self._position = Position()
-        self._delivered: tuple[Run, int] = Run(self._position), 0
-        self._block: Block | None = None
-        self._following: Block | None = None
-        self._groups = Groups(np.zeros(0, np.int64), np.zeros(0, np.int64))
-        self._made: GroupedProducer[_Made] = GroupedProducer(self._produce, _is_end, _nbytes, prefetch)
-        self._most = 1  # minibatches made at once
-        corpus.block()  # an empty corpus is an error now
+    def __init__(self, corpus: Corpus, streams: Sequence[StreamInformation]):
+        self.corpus, self.streams = corpus, streams
 
-    @property
-    def files(self) -> list[str]:
-        """The corpus."""
-        return [self.corpus.path]
+    def samples(self) -> int:
+        """Samples of the whole corpus; reads all of it, once."""
+        return self.corpus.measures.tokens
+
+    def prepare(self, minibatch_size: int) -> None:  # noqa: B027
+        """Called at the start of an epoch."""
 
     @abstractmethod
     def permutation(self, count: int, seed: int) -> np.ndarray:
@@ -144,34 +139,54 @@ class SentenceSource(ABC):
     def pack(self, pieces: Pieces) -> dict[str, Iterator[Any]]:
         """By stream, what each minibatch has of it."""
 
-    unlabelled = 0
-    """Tokens at the end of a sentence that are no step."""
-    truncates = False
-    """Whether sentences go on from one minibatch to the next."""
 
-    def prepare(self, minibatch_size: int) -> None:  # noqa: B027
-        """Called at the start of an epoch."""
+class SentenceSource:
+    """Minibatches of sentences, as `readers.contracts.EpochSource` wants them.
 
-    @cached_property
-    def measures(self) -> Measures:
-        """How large the corpus is; reads all of it, once."""
-        found = [(int(b.bounds[-1]), int(b.lengths.max()), len(b.bounds) - 1) for b in self.corpus.blocks()]
-        tokens, longest, sentences = zip(*found, strict=True)
-        return Measures(sum(tokens), max(longest), sum(sentences))
+    Args:
+        format: The order and the layout of the sentences.
+        shuffles: Whether the sentences of each block are shuffled.
+        repeats: Whether an epoch of given size goes on at the start of the corpus when the corpus ends.
+        prefetch: Whether minibatches are made ahead.
+    """
+
+    def __init__(self, format: SentenceFormat, *, shuffles: bool, repeats: bool = False, prefetch: bool = True):
+        self._format, self._shuffles, self._repeats = format, shuffles, repeats
+        self.corpus, self.streams = format.corpus, format.streams
+        self.class_names: dict[str, Callable[[], dict[int, str]]] = {}
+        """The words of streams and of sections of labels, by number."""
+        self._position = Position()
+        self._delivered: tuple[Run, int] = Run(self._position), 0
+        self._block: Block | None = None
+        self._following: Block | None = None
+        self._groups = Groups(np.zeros(0, np.int64), np.zeros(0, np.int64))
+        self._made: GroupedProducer[_Made] = GroupedProducer(self._produce, _is_end, _nbytes, prefetch)
+        self._most = 1  # minibatches made at once
+        self.corpus.block()  # an empty corpus is an error now
+
+    @property
+    def files(self) -> list[str]:
+        """The corpus."""
+        return [self.corpus.path]
 
     @property
     def samples_per_sweep(self) -> int:
         """Samples of the whole corpus."""
-        return self.measures.tokens
+        return self._format.samples()
 
     def start(self, request: EpochRequest) -> None:
         """Go to the start of an epoch."""
-        self._only_one(request.workers)
+        if request.workers > 1:
+            raise UserError(
+                "OneWorkerOnly",
+                f"{self._format.kind} reads for one worker only, there are {request.workers}",
+                hint="sentences are not shared out among workers; train in one process",
+            )
         self._forget()
         epoch, samples, size = request.epoch, request.samples, request.minibatch_size
-        calls = self._delivered_position().calls or self.calls_before(epoch, samples, size)
+        calls = self._delivered_position().calls or self._calls_before(epoch, samples, size)
         self._go_to(Position(epoch, samples, size, calls=calls))
-        self.prepare(size)
+        self._format.prepare(size)
 
     def _forget(self) -> None:
         """Drop what was made ahead."""
@@ -186,17 +201,25 @@ class SentenceSource(ABC):
         run, number = self._delivered
         return run.position(number)
 
-    def calls_before(self, epoch: int, epoch_size: int | None, minibatch_size: int) -> int:
-        """Minibatches that epochs before this one asked for, if the order depends on them."""
-        return 0
+    def _calls_before(self, epoch: int, epoch_size: int | None, minibatch_size: int) -> int:
+        """Minibatches that epochs before this one asked for, if the order depends on them.
 
-    def _only_one(self, workers: int) -> None:
-        if workers > 1:
-            raise UserError(
-                "OneWorkerOnly",
-                f"{self.kind} reads for one worker only, there are {workers}",
-                hint="sentences are not shared out among workers; train in one process",
-            )
+        Epochs are gone through as if they had been read: a resumed training has the order of one that was not stopped.
+        """
+        calls = 0
+        if not (self._shuffles and self._format.seeds_by_calls):
+            return 0
+        for _ in range(epoch):
+            counted = 0
+            for block in self.corpus.blocks():
+                sizes = np.diff(self._ordered(block, calls, minibatch_size).starts)
+                before = counted + np.append(0, np.cumsum(sizes))
+                fits = before[:-1] <= (2**62 if epoch_size is None else epoch_size)
+                calls, counted = calls + int(fits.sum()), int(before[-1])
+                if not fits.all():
+                    break
+            calls += 1
+        return calls
 
     def leave_reading_ahead(self) -> None:
         """Make minibatches where they are asked for, from now on; see `ReadsAhead`."""
@@ -225,7 +248,7 @@ class SentenceSource(ABC):
         ends_epoch = self._is_over(after) or (ends_sweep and not self._starts_again(after))
         self._position = after
         self._most = min(GROWTH * self._most, MOST_TOGETHER)
-        return self._minibatches(pieces, run, self.pack(pieces), ends_sweep, ends_epoch)
+        return self._minibatches(pieces, run, self._format.pack(pieces), ends_sweep, ends_epoch)
 
     def _next_pieces(self, block: Block, at: Position) -> tuple[Pieces, Run]:
         """What the next minibatches are of, up to the end of the epoch."""
@@ -233,12 +256,12 @@ class SentenceSource(ABC):
 
         groups = self._groups
         bytes_of_cell = sum(s.dim * s.dtype.itemsize for s in self.streams if not s.sparse)
-        table = self.plan(block, groups, at, self._most, min(MANY, LARGE_DENSE // max(bytes_of_cell, 1)))
-        counted = at.counted + np.cumsum(self.counts(table))
+        table = self._format.plan(block, groups, at, self._most, min(MANY, LARGE_DENSE // max(bytes_of_cell, 1)))
+        counted = at.counted + np.cumsum(self._format.counts(table))
         if at.epoch_size is not None:
             count = int(np.searchsorted(counted, at.epoch_size, "right")) + 1
             table, counted = table[: count + 1], counted[:count]
-        sequences, which = k.sequences_of(table, block.bounds, groups.members, groups.starts, self.unlabelled)
+        sequences, which = k.sequences_of(table, block.bounds, groups.members, groups.starts, self._format.unlabelled)
         step = table[:-1, k.BEGIN] + table[:-1, k.STEPS]
         ended = step == table[:-1, k.LONGEST]
         after = zip(counted.tolist(), (table[:-1, k.GROUP] + ended).tolist(), (step * ~ended).tolist(), strict=True)
@@ -249,7 +272,7 @@ class SentenceSource(ABC):
     ) -> Iterator[_Made]:
         from . import lay_kernels as k
 
-        names, truncates, last = tuple(packed), self.truncates, len(run.after)
+        names, truncates, last = tuple(packed), self._format.truncates, len(run.after)
         keys: list[int | str] = (pieces.block.begin.sentence + pieces.which).tolist()
         firsts = pairwise(pieces.table[:, k.FIRST].tolist())
         several = zip(zip(*packed.values(), strict=True), pieces.layouts(), pieces.columns(), firsts, strict=True)
@@ -264,7 +287,7 @@ class SentenceSource(ABC):
         return at.epoch_size is not None and at.counted > at.epoch_size
 
     def _starts_again(self, at: Position) -> bool:
-        return self.repeats and at.epoch_size is not None
+        return self._repeats and at.epoch_size is not None
 
     def _next_block(self) -> Block | None:
         if self._following is None and self._block is not None:
@@ -282,7 +305,7 @@ class SentenceSource(ABC):
             return False
         now.number += 1
         now.begin, now.group, now.step = block.begin, 0, 0
-        now.seed = self.seed(now)
+        now.seed = self._format.seed(now)
         self._enter(block, now)
         return True
 
@@ -292,31 +315,31 @@ class SentenceSource(ABC):
 
     def _ordered(self, block: Block, seed: int, minibatch_size: int) -> Groups:
         lengths = block.lengths
-        order = self.permutation(len(lengths), seed) if self.shuffles else np.arange(len(lengths))
-        return Groups(order, self.group(lengths[order], minibatch_size))
+        order = self._format.permutation(len(lengths), seed) if self._shuffles else np.arange(len(lengths))
+        return Groups(order, self._format.group(lengths[order], minibatch_size))
 
     def _has_step(self, block: Block, at: Position) -> bool:
         """Whether there are this group and this step of it, or the group is the one behind the last."""
         if not 0 <= at.group < len(self._groups):
             return at.group == len(self._groups)
         first, end = self._groups.starts[at.group : at.group + 2]
-        return 0 <= at.step < int(block.lengths[self._groups.members[first:end]].max()) - self.unlabelled
+        return 0 <= at.step < int(block.lengths[self._groups.members[first:end]].max()) - self._format.unlabelled
 
     def state(self) -> dict[str, Any]:
         """Where reading stands after the last minibatch that was given out."""
-        return {"version": 1, "reader": self.kind, **asdict(self._delivered_position())}
+        return {"version": 1, "reader": self._format.kind, **asdict(self._delivered_position())}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go on exactly where `state` was taken."""
-        if not is_dict(state) or state.get("reader") != self.kind:
-            raise ArgumentError(f"this is not the position of a {self.kind}")
+        if not is_dict(state) or state.get("reader") != self._format.kind:
+            raise ArgumentError(f"this is not the position of a {self._format.kind}")
         self._forget()
         known = {name: value for name, value in state.items() if name in vars(self._position)}
         if known.get("begin") is not None:
             known["begin"] = Place(*known["begin"])
         at = replace(self._position, **known)
         self._go_to(at)
-        self.prepare(at.minibatch_size)
+        self._format.prepare(at.minibatch_size)
         if at.begin is not None and not at.over:
             block = self.corpus.block(at.begin)
             if block is not None:

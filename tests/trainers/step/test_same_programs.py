@@ -26,13 +26,13 @@ use, texts = CompiledStep.use, {}
 def lowering(self, *rest):
     use(self, *rest)
     class Lowering:
-        program = self._compiled
+        program = self._programs[self.strategy]
         def find(self, *arguments):
             pass
         def __call__(self, *arguments):
             texts[configuration] = self.program.lower(*arguments).as_text()
             raise Done
-    self._compiled = Lowering()
+    self._programs[self.strategy] = Lowering()
 
 CompiledStep.use = lowering
 for configuration in sys.argv[2:]:
