@@ -122,10 +122,10 @@ def disks_need_not_keep_what_tests_write() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def work_without_kernels() -> None:
-    """Little data are read as in a new process, whatever the tests before have read; see `readers.common.little`."""
-    from readers.common import little
+    """Little data are read as in a new process, whatever the tests before have read; see `readers.kernels.budget`."""
+    from readers.kernels import budget
 
-    little.allow(little.BUDGET)
+    budget.reset(budget.BUDGET)
 
 
 HASTY = ("cntkpy", "commands", "networks", "readers", "trainers")

@@ -21,7 +21,7 @@ MADE = {
         one for sign in ";:*" for is_list in (False, True) for one in patterns_in(vars(_patterns(sign, is_list)))
     ],
     "networks.builders.ndl.parse": [re.compile(r"[^\s:](?:[^:]*[^\s:])?")],
-    "readers.formats.text.plain": [re.compile(rb"\|x(?:[^!-{}~]|\Z)")],
+    "readers.formats.text.fallback": [re.compile(rb"\|x(?:[^!-{}~]|\Z)")],
     "trainers.checkpoints.checkpoint": [re.compile(r"m\.(\d+)\.partial")],
     "trainers.checkpoints.keeping": [re.compile(r"m\.(0|[1-9][0-9]*)")],
     "trainers.checkpoints.lock": [],  # of a name of a file and parts that are tried
@@ -31,7 +31,7 @@ MADE = {
     "commands.actions.svd": [],
 }
 """Patterns that functions make, by module, with usual values for their parts."""
-SEARCHED = ("networks.builders.ndl.parse", "readers.formats.text.plain", "commands.editor.occurrences")
+SEARCHED = ("networks.builders.ndl.parse", "readers.formats.text.fallback", "commands.editor.occurrences")
 """Modules that search a text with them; the others match at a place, or the whole of a name."""
 
 

@@ -69,7 +69,7 @@ def pad_channels(network: "ValidatedNetwork", context: RunContext, new: "Set[Nod
         context: knows the device.
         new: the nodes that are looked at, where others have the padding of the network they come from; None: all.
     """
-    from networks.nodes.convolution import CHANNEL_PADDING, missed_channels
+    from networks.nodes.images.convolution import CHANNEL_PADDING, missed_channels
 
     nodes = (node for node in network.nodes.values() if new is None or node in new)
     found = {

@@ -110,7 +110,7 @@ class NodeKind:
         signatures: the accepted lists of positional arguments, usually one.
         meaning: what it computes, in a sentence.
         formula: the formula, where one says more than the sentence.
-        example: how it is called, a line or several, with the names of `networks.nodes.examples`.
+        example: how it is called, a line or several, with the names of `networks.nodes.declare.EXAMPLE_NODES`.
         shape: rule `node -> shape`, or None while inputs are unknown; raises `ShapeProblem`. Sees `node.inputs` with
             their shapes and may complete the shape of a parameter among them.
         forward: function `(call, *arrays) -> array`; see `networks.nodes.call.Call`.

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from networks.arrays.lazy import jax, jnp
-from networks.graph.node import TimeRule
 from networks.graph.shapes import Shape, ShapeProblem, size
 from networks.nodes import rules
 from networks.nodes.call import Call, masked
-from networks.nodes.declare import NodeKind, inputs
+from networks.nodes.declare import NodeKind, TimeRule, inputs
 
 if TYPE_CHECKING:
     from networks.graph.node import Node

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from networks.arrays.lazy import custom_gradient, jax, jnp
 from networks.graph import shapes
-from networks.graph.node import TimeRule
 from networks.graph.shapes import Shape, ShapeProblem
 from networks.nodes import rules
-from networks.nodes.declare import BOOLEAN, INTEGER, INTEGERS, TEXT, Argument, NodeKind, Option, inputs
+from networks.nodes.declare import BOOLEAN, INTEGER, INTEGERS, TEXT, Argument, NodeKind, Option, TimeRule, inputs
 
 if TYPE_CHECKING:
     from networks.graph.node import Node

@@ -8,11 +8,10 @@ from networks.arrays.largest import first_largest
 from networks.arrays.lazy import custom_gradient, jax, jnp
 from networks.arrays.sparse import is_sparse
 from networks.graph import shapes
-from networks.graph.node import TimeRule
 from networks.graph.shapes import Shape, ShapeProblem
 from networks.nodes import rules
 from networks.nodes.classes import words_in_classes
-from networks.nodes.declare import NodeKind, Signature, inputs
+from networks.nodes.declare import NodeKind, Signature, TimeRule, inputs
 from networks.nodes.elementwise import clipped_log
 
 if TYPE_CHECKING:

@@ -11,10 +11,9 @@ from networks.arrays.lazy import custom_gradient, jax, jnp
 from networks.arrays.products import dot
 from networks.arrays.sparse import is_sparse
 from networks.graph import shapes
-from networks.graph.node import TimeRule
 from networks.graph.shapes import Shape, ShapeProblem
 from networks.nodes import rules
-from networks.nodes.declare import INTEGER, Argument, NodeKind, Option, inputs
+from networks.nodes.declare import INTEGER, Argument, NodeKind, Option, TimeRule, inputs
 from networks.nodes.elementwise import absolute
 
 if TYPE_CHECKING:

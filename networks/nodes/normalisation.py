@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 from networks.arrays.images import ChannelsLast, as_given, is_image, plain
 from networks.arrays.lazy import jax, jnp
 from networks.graph import shapes
-from networks.graph.node import TimeRule
 from networks.graph.shapes import Shape, ShapeProblem
 from networks.nodes import rules
-from networks.nodes.declare import BOOLEAN, REAL, TEXT, NodeKind, Option, inputs
+from networks.nodes.declare import BOOLEAN, REAL, TEXT, NodeKind, Option, TimeRule, inputs
 from networks.nodes.inputs import IMAGE_LAYOUTS, is_chw
 
 if TYPE_CHECKING:

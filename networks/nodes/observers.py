@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from networks.arrays.lazy import jax, jnp
-from networks.graph.node import TimeRule
 from networks.graph.shapes import Shape, ShapeProblem
 from networks.nodes import rules
-from networks.nodes.declare import BOOLEAN, INTEGER, TEXT, Argument, NodeKind, Option, inputs
+from networks.nodes.declare import BOOLEAN, INTEGER, TEXT, Argument, NodeKind, Option, TimeRule, inputs
 
 if TYPE_CHECKING:
     from networks.graph.node import Node

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from networks.arrays.lazy import custom_gradient, jax, jnp
 from networks.graph import shapes
-from networks.graph.node import TimeRule
 from networks.graph.shapes import Shape, ShapeProblem
 from networks.nodes import rules
-from networks.nodes.declare import NodeKind, inputs
+from networks.nodes.declare import NodeKind, TimeRule, inputs
 
 if TYPE_CHECKING:
     from networks.graph.network import Node

@@ -8,10 +8,9 @@ import numpy as np
 
 from networks.graph import shapes
 from networks.graph.axes import ONE
-from networks.graph.node import TimeRule
 from networks.graph.shapes import Shape, ShapeProblem
 from networks.nodes import rules
-from networks.nodes.declare import INTEGER, REAL, Argument, NodeKind, Option
+from networks.nodes.declare import INTEGER, REAL, Argument, NodeKind, Option, TimeRule
 
 if TYPE_CHECKING:
     from networks.graph.node import Node

@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from networks.arrays.lazy import jax, jnp
 from networks.arrays.products import dot
 from networks.graph import shapes
-from networks.graph.node import TimeRule
 from networks.graph.shapes import Shape, ShapeProblem
 from networks.nodes import rules
-from networks.nodes.declare import BOOLEAN, INTEGER, TEXT, Argument, NodeKind, Option
+from networks.nodes.declare import BOOLEAN, INTEGER, TEXT, Argument, NodeKind, Option, TimeRule
 
 if TYPE_CHECKING:
     from networks.graph.node import Node

@@ -9,11 +9,10 @@ import numpy as np
 
 from networks.arrays.lazy import jax, jnp
 from networks.graph import shapes
-from networks.graph.node import TimeRule
 from networks.graph.shapes import Shape, ShapeProblem
 from networks.nodes import rules
 from networks.nodes.call import NO_SEED
-from networks.nodes.declare import BOOLEAN, INTEGER, REAL, TEXT, Argument, NodeKind, Option, inputs
+from networks.nodes.declare import BOOLEAN, INTEGER, REAL, TEXT, Argument, NodeKind, Option, TimeRule, inputs
 
 if TYPE_CHECKING:
     from networks.graph.node import Node

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any
 from networks.arrays.batch import Grid
 from networks.arrays.lazy import jnp
 from networks.graph import axes, shapes
-from networks.graph.node import TimeRule
 from networks.graph.shapes import Shape, ShapeProblem
 from networks.nodes import rules
 from networks.nodes.call import Call, masked
-from networks.nodes.declare import BOOLEAN, REAL, NodeKind, Option, inputs
+from networks.nodes.declare import BOOLEAN, REAL, NodeKind, Option, TimeRule, inputs
 
 if TYPE_CHECKING:
     from networks.graph.node import Node

@@ -63,7 +63,7 @@ class FileBytes:
         done, descriptor = 0, self.descriptor
         while done < len(at):
             if descriptor >= 0:
-                from readers.common.piece_kernels import read_pieces
+                from readers.kernels.row_kernels import read_pieces
 
                 done = read_pieces(descriptor, at, sizes, places, into, done)
             if done < len(at):  # what could not be read in one go, or is not there

@@ -13,18 +13,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from readers.common.chunk import Part, StreamData
-from readers.common.little import is_little
 from readers.errors import DataError
+from readers.kernels.budget import fits_budget
 from readers.minibatch import Layout, singles
 from readers.streams import StreamInformation
 
 
 def _functions(work: int) -> Any:
-    """`pack_kernels`, or their twins for so little work (see `little`)."""
-    if is_little(work):
-        from . import pack_plain as functions
+    """`pack_kernels`, or the fallbacks if the work fits the budget."""
+    if fits_budget(work):
+        from readers.kernels import pack_fallback as functions
     else:
-        from . import pack_kernels as functions
+        from readers.kernels import pack_kernels as functions
     return functions
 
 

@@ -12,43 +12,43 @@ from typing import Any
 import numpy as np
 
 from readers.common.arguments import state_field
-from readers.common.little import is_little
 from readers.common.selection import Selection, Several, join
 from readers.common.sequences import SequenceTable, starts_of
+from readers.kernels.budget import fits_budget
 
 EVERYTHING = (2**64 - 1) >> 2
 _FOR_EVER = 2**62
 _MOST = 2**63 - 1
 _NO_OWNER = np.empty(0, np.int32)
 _NO_CHUNKS = np.empty(0, np.int64)
-_DRAW, _SEEDING = 10, 2000  # work, see `little`
+_DRAW, _SEEDING = 10, 2000  # work, see `fits_budget`
 _AHEAD = 64  # chunks beyond the window of which is told, so that they can be read ahead
 
 
 def order_functions(work: int) -> Any:
-    """`order_kernels`, or their twins for so little work (see `little`)."""
-    if is_little(work):
-        from . import order_plain as functions
+    """`order_kernels`, or the fallbacks if the work fits the budget."""
+    if fits_budget(work):
+        from readers.kernels import order_fallback as functions
     else:
-        from . import order_kernels as functions
+        from readers.kernels import order_kernels as functions
     return functions
 
 
 def mersenne(seed: int) -> np.ndarray:
     """A Mersenne Twister seeded with this number: its state, for `random_kernels.draw`."""
-    if is_little(_SEEDING):
-        from readers.common.random_plain import mt_seed
+    if fits_budget(_SEEDING):
+        from readers.kernels.random_fallback import mt_seed
     else:
-        from readers.common.random_kernels import mt_seed
+        from readers.kernels.random_kernels import mt_seed
     return mt_seed(np.uint64(seed % 2**64))
 
 
 def window_order(count: int, window: int, seed: int) -> np.ndarray:
     """A permutation of 0 .. count - 1, int64[count], in which nothing moves by more than half the window."""
-    if is_little(60 * count):
-        from readers.common.random_plain import window_order
+    if fits_budget(60 * count):
+        from readers.kernels.random_fallback import window_order
     else:
-        from readers.common.shuffle_kernels import window_order
+        from readers.kernels.shuffle_kernels import window_order
     return window_order(count, window, seed)
 
 
@@ -102,7 +102,7 @@ class SequenceRandomizer:
             k.number_places(first, chunks, values)
             k.shuffle_all(state, values)
             return values
-        from . import order_kernels as k
+        from readers.kernels import order_kernels as k
 
         sizes = np.diff(first)[chunks]
         starts = starts_of(sizes)

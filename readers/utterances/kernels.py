@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from readers.common.jit import kernel
-from readers.common.kernel_types import Bytes, Int, Int32s, Int64s, Ints
+from readers.kernels.jit import kernel
+from readers.kernels.kernel_types import Bytes, Int, Int32s, Int64s, Ints
 
 
 @kernel

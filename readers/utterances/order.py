@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from readers.common.random_plain import rand_seed
 from readers.common.sequences import SequenceTable
+from readers.kernels.random_fallback import rand_seed
 from readers.pipeline.randomize import (
     BlockRandomizer,
     ChunkRandomizer,

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from readers import Minibatch, Reader, create_reader
-from readers.common import little
+from readers.kernels import budget
 
 SINGLES = "".join(f"{i} |x {i + 1} |y {100 * (i + 1)}\n" for i in range(20))
 LENGTHS = (3, 5, 2, 2, 4, 1, 6, 3, 1, 4, 2, 5, 1, 3)
@@ -35,8 +35,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture(autouse=True)
 def work_without_kernels(request: pytest.FixtureRequest) -> None:
-    """How much may be read without kernels, see `readers.common.little`."""
-    little.allow(getattr(request, "param", 0))
+    """How much may be read without kernels, see `readers.kernels.budget`."""
+    budget.reset(getattr(request, "param", 0))
 
 
 class Files:

@@ -10,10 +10,10 @@ import pytest
 
 from cntk_config.base.diagnostics import UserError
 from readers import create_reader
-from readers.common import little
 from readers.convert.batches import parse_stream
 from readers.convert.sources import find_streams
 from readers.formats.kaldi.features import Counts
+from readers.kernels import budget
 
 LONG = "9" * 5000
 
@@ -58,7 +58,7 @@ CASES: dict[Callable[[Path], None], str] = {
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
 def test_long_numbers(case: Callable[[Path], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(little, "_left", little.BUDGET)
+    monkeypatch.setattr(budget, "_left", budget.BUDGET)
     with pytest.raises(UserError, match=CASES[case]):
         case(tmp_path)
 

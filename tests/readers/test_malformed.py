@@ -20,7 +20,6 @@ import pytest
 import scipy.sparse
 
 from readers import CBFDeserializer, DataError, MinibatchSource, StreamInformation, UserDeserializer, create_reader
-from readers.common import index_kernels
 from readers.common.corpus import Corpus
 from readers.common.labels import LabelMap
 from readers.formats.htk import feature_kernels
@@ -31,7 +30,8 @@ from readers.formats.text.parse import PADDING, StreamNames, parse
 from readers.formats.text.stream_format import StreamFormat
 from readers.formats.uci.columns import Columns
 from readers.formats.uci.text import UCIText
-from readers.pipeline.order_kernels import by_chunk, windows_in_samples
+from readers.kernels import index_kernels
+from readers.kernels.order_kernels import by_chunk, windows_in_samples
 from readers.utterances import kernels
 from readers.utterances.frames import FrameTable
 from tests.readers.formats.cbf.test_cbf import CHUNK, FILE
@@ -394,7 +394,7 @@ def test_a_matrix_whose_arrays_do_not_fit(part: str, array: list[float], as_list
 
 
 def test_a_kernel_with_checks_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    from readers.common import jit
+    from readers.kernels import jit
 
     monkeypatch.setattr(jit.config, "BOUNDSCHECK", 1)
     checked: Any = jit.kernel(lambda array: array[2])
@@ -410,7 +410,7 @@ def test_kernels_with_checks_are_not_kept(tmp_path: Path) -> None:
     import sys
 
     code = (
-        "import numpy as np\nfrom readers.pipeline.order_kernels import number_places as f\n"
+        "import numpy as np\nfrom readers.kernels.order_kernels import number_places as f\n"
         "try:\n    f(np.array([0, 5]), np.array([0]), np.empty(2, np.int64)); print('unchecked')\n"
         "except IndexError:\n    print('checked')\n"
     )

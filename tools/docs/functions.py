@@ -5,10 +5,9 @@ from __future__ import annotations
 import inspect
 
 from networks import nodes
-from networks.nodes.declare import NODE, Argument, NodeKind, Option, shown
-from networks.nodes.examples import NAMES
+from networks.nodes.declare import EXAMPLE_NODES, NODE, Argument, NodeKind, Option, shown
 
-EXAMPLES = f"The examples use these nodes:\n\n```\n{NAMES}```\n"
+EXAMPLES = f"The examples use these nodes:\n\n```\n{EXAMPLE_NODES}```\n"
 
 HEADER = (
     """\

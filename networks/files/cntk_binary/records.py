@@ -93,7 +93,7 @@ class Records:
         form: the format, for messages.
         precision: "float" or "double".
         shared_padding: whether automatic padding shares what a step leaves over between both ends (programs since the
-            end of 2016), see `networks.nodes.geometry`.
+            end of 2016), see `networks.nodes.images.geometry`.
         exact_axes: see `Network.validate`.
         records: by name, in the order of the file.
         groups: names of nodes by group of `networks.graph.network.GROUPS`.

@@ -10,7 +10,7 @@ from networks.files.cntk_binary.target import Target
 from networks.graph import shapes
 from networks.graph.network import Node
 from networks.graph.shapes import Shape, ShapeProblem
-from networks.nodes.geometry import extended, windows
+from networks.nodes.images.geometry import extended, windows
 
 _PADS = ("autoPadding", "lowerPad", "upperPad")
 _LARGEST = 1 << 31

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numba import carray  # pyright: ignore[reportPrivateImportUsage]
 
-from readers.common.jit import kernel, part
-from readers.common.kernel_types import Int, Int16s, Int64s, Ints, Reals
-from readers.common.words import intrinsic, prefetch_at, read_at, types
+from readers.kernels.jit import kernel, part
+from readers.kernels.kernel_types import Int, Int16s, Int64s, Ints, Reals
+from readers.kernels.words import intrinsic, prefetch_at, read_at, types
 
 ADDRESS, HANDLE, OFFSET, SWAP = 0, 1, 2, 3
 """Columns of the table of files, int64[F, 4]: where the first frame lies in memory, or would lie before those that do

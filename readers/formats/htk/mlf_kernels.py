@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from readers.common.jit import kernel, part
-from readers.common.kernel_types import Bytes, Int, Int64s
-from readers.common.line_kernels import find_label
+from readers.kernels.jit import kernel, part
+from readers.kernels.kernel_types import Bytes, Int, Int64s
+from readers.kernels.line_kernels import find_label
 
 # Where a line stands.
 OUTSIDE, INSIDE, SKIPPING = 0, 1, 2

@@ -25,7 +25,8 @@ ENTRIES = (
             parameters=f"{_HERE}.parameters:{name}Parameters",
         )
         for name, file in (
-            ("Crop", "crop"), ("Scale", "scale"), ("Color", "color"), ("Intensity", "color"), ("Mean", "mean"),
+            ("Crop", "transforms.crop"), ("Scale", "transforms.scale"), ("Color", "transforms.color"),
+            ("Intensity", "transforms.color"), ("Mean", "transforms.mean"),
             ("Transpose", "layout"), ("Cast", "layout"),
         )
     ),

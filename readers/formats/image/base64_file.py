@@ -182,7 +182,7 @@ def _checked(classes: np.ndarray, dim: int, path: str) -> np.ndarray:
 
 def _chunks(begins: np.ndarray, ends: np.ndarray, size: int) -> np.ndarray:
     """Pictures before each chunk, int64[C+1]."""
-    from readers.common import index_kernels as k
+    from readers.kernels import index_kernels as k
 
     first = np.empty(len(begins) + 1, np.int64)
     return first[: k.form_chunks(begins, ends - begins, max(1, size), first) + 1].copy()

@@ -7,10 +7,10 @@ import struct
 import numpy as np
 
 from readers.errors import DataError
+from readers.formats.image.transforms.opencv import MOST_PIXELS, opencv
+from readers.formats.image.transforms.transform import Picture
 
-from .opencv import MOST_PIXELS, opencv
 from .sizes import segment, size_of
-from .transform import Picture
 
 MOST_BYTES = 1 << 28
 """No encoded picture may be larger: a container that claims more is broken, or a bomb."""

@@ -10,11 +10,11 @@ from readers.common.chunk import Chunk, StreamData
 from readers.common.corpus import Corpus
 from readers.common.sequences import SequenceTable
 from readers.errors import DataError
+from readers.formats.image.transforms.chain import Chain, with_channels
+from readers.formats.image.transforms.opencv import opencv
 from readers.streams import StreamInformation
 
-from .chain import Chain, with_channels
 from .decode import PictureError, decode
-from .opencv import opencv
 from .parameters import VIEWS
 
 TRIED = 100

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from readers.common.draws import Draws
+from readers.formats.image.transforms.transform import Picture
 from readers.streams import DTYPES
 
 from .parameters import CastParameters, TransposeParameters
-from .transform import Picture
 
 
 @dataclass(frozen=True)

@@ -150,10 +150,10 @@ def _pictures(p: ImageParameters, setting: Setting, until_mean: bool, listing: C
     import numpy as np
 
     from readers.common.corpus import Corpus
+    from readers.formats.image.transforms.chain import make_chain
     from readers.streams import DTYPES
 
     from .base64_file import Base64File
-    from .chain import make_chain
     from .deserializer import Pictures
 
     name, stream, label = p.streams()
@@ -256,9 +256,9 @@ def old_pictures(p: ImageReaderParameters, precision: str, *, until_mean: bool =
     import numpy as np
 
     from readers.common.corpus import Corpus
+    from readers.formats.image.transforms.chain import old_chain
     from readers.streams import DTYPES
 
-    from .chain import old_chain
     from .deserializer import Pictures
     from .map_file import MapFile
 

@@ -11,10 +11,10 @@ import numpy as np
 
 from cntk_config.base.writing import output_file
 from readers.common.sparse import is_dense
+from readers.formats.image.transforms.opencv import opencv
 from readers.minibatch import Minibatch, as_dense
 from readers.reader import Reader
 
-from .opencv import opencv
 from .source import PictureSource
 
 SMALLEST, LARGEST = 64, 160

@@ -10,8 +10,7 @@ import numpy as np
 from cntk_config.base.files import read_input
 from cntk_config.base.writing import output_file
 from readers.errors import DataError
-
-from .opencv import opencv
+from readers.formats.image.transforms.opencv import opencv
 
 
 def read_matrices(path: str) -> dict[str, np.ndarray]:

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from readers.common.jit import kernel, part
-from readers.common.kernel_types import Bytes, Int, Int64s, Real, Reals
-from readers.common.words import intrinsic, ir, read_at, types
+from readers.kernels.jit import kernel, part
+from readers.kernels.kernel_types import Bytes, Int, Int64s, Real, Reals
+from readers.kernels.words import intrinsic, ir, read_at, types
 
 from .object_kernels import CM, CM2, CM3, DM, DV, FM, FV
 

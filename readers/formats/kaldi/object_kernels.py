@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from readers.common.jit import kernel, part
-from readers.common.kernel_types import Bytes, Int, Int64s
-from readers.common.words import read_at
+from readers.kernels.jit import kernel, part
+from readers.kernels.kernel_types import Bytes, Int, Int64s
+from readers.kernels.words import read_at
 
 # Kinds of objects.
 FM, DM, CM, CM2, CM3, FV, DV, INTEGERS, POSTERIORS, TEXT, LINE = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11

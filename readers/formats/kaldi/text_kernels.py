@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from readers.common.jit import kernel, part
-from readers.common.kernel_types import Bytes, Int, Int32s, Int64s, Reals
-from readers.common.number_kernels import OK, any_real
+from readers.kernels.jit import kernel, part
+from readers.kernels.kernel_types import Bytes, Int, Int32s, Int64s, Reals
+from readers.kernels.number_kernels import OK, any_real
 
 from .object_kernels import DATA, END, INTEGERS, KIND, POSTERIORS, ROWS, int_at
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from readers.common.jit import brief, kernel
-from readers.common.kernel_types import Int, Int32s, Int64s
+from readers.kernels.jit import brief, kernel
+from readers.kernels.kernel_types import Int, Int32s, Int64s
 
 GROUP, BEGIN, STEPS, LONGEST, SLOTS, MEMBERS, SAMPLES, FIRST, ROW = range(9)
 """Columns of the table of pieces: the group, the step of its sentences with which the piece begins, its steps, the

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from readers.common.jit import kernel, part
-from readers.common.kernel_types import Int, Int64s
+from readers.kernels.jit import kernel, part
+from readers.kernels.kernel_types import Int, Int64s
 
 _LOW32 = np.int64(0xFFFFFFFF)
 _MODULUS = np.int64(2147483647)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from readers.common.jit import inlined, kernel, part
-from readers.common.kernel_types import Bytes, Int, Int32s, Int64s
-from readers.common.line_kernels import find_label
+from readers.kernels.jit import inlined, kernel, part
+from readers.kernels.kernel_types import Bytes, Int, Int32s, Int64s
+from readers.kernels.line_kernels import find_label
 
 # Return codes.
 DONE, UNKNOWN_INPUT, UNKNOWN_OUTPUT = 0, 1, 2

@@ -14,12 +14,12 @@ from cntk_config.base.files import open_input
 from readers.common.chunk import Chunk
 from readers.common.corpus import Corpus
 from readers.common.file_bytes import FileBytes
-from readers.common.little import is_little
 from readers.common.sequences import starts_of
 from readers.errors import DataError
+from readers.formats.text import fallback
+from readers.kernels.budget import fits_budget
 from readers.streams import StreamInformation
 
-from . import plain
 from .events import UNKNOWN, UNREAD
 from .index import BOM, NUMERIC, build_index
 from .parse import PADDING, Parsed, StreamNames, parse
@@ -134,9 +134,9 @@ class TextFormatDeserializer:
         cut, named = self._cut(ends, sequences), self.table.corpus is not None
         known = self._known_errors(sequences)
         budget = max(0, self.max_errors - len(self._counted) + known)  # once exceeded, what is sound can still be read
-        if is_little(2 * len(buffer)):
+        if fits_budget(2 * len(buffer)):
             self._read_runs(runs, buffer)
-            found = plain.parse(buffer, begins, ends, nominal, self.formats, self.dtype, budget, named, cut)
+            found = fallback.parse(buffer, begins, ends, nominal, self.formats, self.dtype, budget, named, cut)
             if found is not None:
                 return self._loaded(found, buffer, begins, sequences)
         given = (buffer, begins, ends, nominal, self.formats, self._names, self.dtype, budget, named, cut)

@@ -13,13 +13,12 @@ import numpy as np
 
 from cntk_config.base.files import open_input
 from readers.common import index_cache
-from readers.common import text_codes as codes
 from readers.common.corpus import Corpus
-from readers.common.little import BUDGET, is_little
 from readers.common.sequences import SequenceTable
 from readers.errors import DataError
-
-from . import plain
+from readers.formats.text import fallback
+from readers.kernels import text_codes as codes
+from readers.kernels.budget import BUDGET, fits_budget
 
 BLOCK = 1 << 20
 PIECE = 16 << 20  # bytes of a file worth a thread
@@ -116,12 +115,12 @@ def _build(
             )
         mode = codes.LINES if by_line else codes.NAMES if named else codes.NUMBERS
         size = file.seek(0, 2)
-        if (text := _little_text(file, begin, size)) is not None:
-            little = plain.find_sequences(text, begin, mode, main, corpus.hashed)
+        if (text := _text_in_budget(file, begin, size)) is not None:
+            found = fallback.find_sequences(text, begin, mode, main, corpus.hashed)
             if len(text) == size - begin:
-                if little.fault is not None:
-                    raise _bad_key(path, *little.fault, skipped + little.lines + 1, named)
-                arrays = {"keys": little.keys, "samples": little.samples, "offsets": little.offsets}
+                if found.fault is not None:
+                    raise _bad_key(path, *found.fault, skipped + found.lines + 1, named)
+                arrays = {"keys": found.keys, "samples": found.samples, "offsets": found.offsets}
                 return arrays, {"size": size, "newline": text.endswith(b"\n"), "skipped": skipped}
         several = 1 if named else max(1, min(threads, (size - begin) // max(1, piece)))
         cuts = [begin, *(_next_line(file, begin + (size - begin) * i // several) for i in range(1, several)), size]
@@ -160,7 +159,7 @@ def _scan(
 ) -> _Found:
     """Read the lines in the bytes begin..end-1. continues: the first ones may belong to a sequence that began before;
     then sequence 0 is what belongs to it."""
-    from readers.common import index_kernels as k
+    from readers.kernels import index_kernels as k
 
     state = np.zeros(7, np.int64)
     state[k.HASHED], state[k.MODE] = int(hashed), mode
@@ -303,13 +302,13 @@ def _finish(
     return TextIndex(table, offsets, sizes, more["size"], more["newline"])
 
 
-def _little_text(file: BinaryIO, begin: int, size: int) -> bytes | None:
-    """The text of a file of so many bytes from `begin` on; None if its index, or what comes after, is not little."""
-    if not is_little(size // _BYTES if 2 * size < BUDGET else size):
+def _text_in_budget(file: BinaryIO, begin: int, size: int) -> bytes | None:
+    """The text of a file of `size` bytes from `begin` on; None if making its index does not fit the budget."""
+    if not fits_budget(size // _BYTES if 2 * size < BUDGET else size):
         return None
     file.seek(begin)
     text = file.read(size - begin)
-    return text if is_little(_LINE * text.count(b"\n")) else None
+    return text if fits_budget(_LINE * text.count(b"\n")) else None
 
 
 def _chunks(offsets: np.ndarray, sizes: np.ndarray, maximum: int) -> np.ndarray:
@@ -318,9 +317,9 @@ def _chunks(offsets: np.ndarray, sizes: np.ndarray, maximum: int) -> np.ndarray:
         return np.array([0, len(offsets)], np.int64)
     # Of two chunks that follow each other, the first sequence of the second did not fit into the first.
     most = min(len(offsets), 2 * (int(offsets[-1]) + int(sizes[-1]) - int(offsets[0])) // maximum + 1)
-    if is_little(_CHUNK * most):
-        return plain.form_chunks(offsets, sizes, maximum)
-    from readers.common import index_kernels as k
+    if fits_budget(_CHUNK * most):
+        return fallback.form_chunks(offsets, sizes, maximum)
+    from readers.kernels import index_kernels as k
 
     first = np.empty(len(offsets) + 1, np.int64)
     return first[: k.form_chunks(offsets, sizes, maximum, first) + 1].copy()

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from readers.common.jit import brief, part
-from readers.common.kernel_types import Bools, Bytes, Int, Int32s, Int64s, Reals
-from readers.common.number_kernels import BAD, OK, SLOW, any_real, real
-from readers.common.words import after_digits, borrowed, byte_at, digits, word_at
+from readers.kernels.jit import brief, part
+from readers.kernels.kernel_types import Bools, Bytes, Int, Int32s, Int64s, Reals
+from readers.kernels.number_kernels import BAD, OK, SLOW, any_real, real
+from readers.kernels.words import after_digits, borrowed, byte_at, digits, word_at
 
 from .events import (
     BUDGET,

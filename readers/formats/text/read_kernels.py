@@ -5,9 +5,9 @@ A thread that has finished something small takes longer to get the lock back, if
 
 from __future__ import annotations
 
-from readers.common.jit import kernel
-from readers.common.kernel_types import Bools, Bytes, Int, Int32s, Int64s, Reals
-from readers.common.words import read_at
+from readers.kernels.jit import kernel
+from readers.kernels.kernel_types import Bools, Bytes, Int, Int32s, Int64s, Reals
+from readers.kernels.words import read_at
 
 from .events import UNREAD
 from .parse_kernels import parse_sequences

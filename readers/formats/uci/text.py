@@ -7,16 +7,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from readers.common import text_codes as codes
 from readers.common.chunk import Chunk, StreamData, dense_stream
 from readers.common.file_bytes import FileBytes
 from readers.common.labels import LabelMap
-from readers.common.little import is_little
 from readers.common.sequences import SequenceTable, starts_of
 from readers.errors import DataError
+from readers.formats.uci import fallback
+from readers.kernels import text_codes as codes
+from readers.kernels.budget import fits_budget
 from readers.streams import StreamInformation
 
-from . import plain
 from .columns import Columns
 
 CHUNK = 4 << 20
@@ -76,11 +76,11 @@ class UCIText:
 
     def _find_records(self) -> tuple[np.ndarray, np.ndarray]:
         """Offset and line (from 0) of every record."""
-        if is_little(self.size):
+        if fits_budget(self.size):
             text = self._file.bytes(0, self.size)
             begin = self._start(np.frombuffer(text, np.uint8))
-            return plain.find_records(text[begin:], begin, self._translation)
-        from readers.common import line_kernels as k
+            return fallback.find_records(text[begin:], begin, self._translation)
+        from readers.kernels import line_kernels as k
 
         offsets, lines = np.empty(1024, np.int64), np.empty(1024, np.int64)
         state = np.zeros(3, np.int64)
@@ -164,10 +164,10 @@ class UCIText:
     def _parse(self, text: np.ndarray, records: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Features (flat), and labels: ids, targets (flat) or nothing. text ends in padding."""
         c, n = self.columns, len(records)
-        if is_little(2 * len(text)):
+        if fits_budget(2 * len(text)):
             given = (c, self._translation, self.labels, self.may_add, self.dtype, n)
-            found = plain.parse(text[:-_PADDING].tobytes(), *given)
-            if isinstance(found, plain.Trouble):
+            found = fallback.parse(text[:-_PADDING].tobytes(), *given)
+            if isinstance(found, fallback.Trouble):
                 if found.code == codes.MORE:
                     raise self._changed()
                 raise self._error(found.code, text, (found.begin, found.end, found.column), int(records[found.record]))
@@ -176,7 +176,7 @@ class UCIText:
         return self._parse_with_kernels(text, records)
 
     def _parse_with_kernels(self, text: np.ndarray, records: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        from readers.common import line_kernels as k
+        from readers.kernels import line_kernels as k
 
         c, n = self.columns, len(records)
         numbers = self._with_blanks(text)

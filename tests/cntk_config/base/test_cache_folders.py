@@ -127,7 +127,7 @@ def test_kernels_and_programs_are_not_kept_there(
     places: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     from networks.arrays import lazy
-    from readers.common import jit
+    from readers.kernels import jit
 
     jit.place_for_compiled_code.cache_clear()
     monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)

@@ -13,7 +13,7 @@ from scipy.sparse import csr_matrix
 from networks import nodes
 from networks.arrays.sparse import Sparse
 from networks.builders.ndl.front_end import parse_ndl
-from networks.nodes.examples import NAMES
+from networks.nodes.declare import EXAMPLE_NODES
 
 from .node_cases import BATCHES, CASES, FRAMES_ONLY, SUMS
 
@@ -253,7 +253,7 @@ def test_every_function_has_an_example():
         if kind.unsupported:
             assert not kind.example
             continue
-        before, network = parse_ndl(NAMES), parse_ndl(NAMES + kind.example)
+        before, network = parse_ndl(EXAMPLE_NODES), parse_ndl(EXAMPLE_NODES + kind.example)
         network.validate()
         made = [node.operation for name, node in network.nodes.items() if name not in before.nodes]
         assert kind.operation in made, kind.example

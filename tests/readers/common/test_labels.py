@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from readers.common.labels import LabelMap
-from readers.common.line_kernels import find_label
+from readers.kernels.line_kernels import find_label
 
 
 @pytest.mark.parametrize("at_once", [0, 1, 85, 86, 3000])

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from readers import DataError
-from readers.common import little
-from readers.common.random_kernels import mt_next, mt_seed
 from readers.common.sequences import SequenceTable
-from readers.pipeline import order_kernels as k
+from readers.kernels import budget
+from readers.kernels import order_kernels as k
+from readers.kernels.random_kernels import mt_next, mt_seed
 from readers.pipeline.randomize import EVERYTHING, BlockRandomizer, NoRandomizer
 from readers.pipeline.store import ChunkStore
 
@@ -81,7 +81,7 @@ def test_the_largest_window_is_everything(files, tools, singles, window):
 
 def test_windows_fit_into_what_kernels_take():
     """A kernel that was compiled for a smaller number takes none beyond 63 bits."""
-    little.allow(0)
+    budget.reset(0)
     assert order(5, 2, 8) != order(5, 2, 2**64 - 1) == order(5, 2)
 
 

@@ -302,7 +302,7 @@ def test_ctrl_c_while_a_minibatch_is_made_loses_none(parallel, tools, monkeypatc
     def interrupted(*arguments):
         raise KeyboardInterrupt
 
-    for place in ("readers.pipeline.whole._made", "readers.pipeline.pack_kernels.first_fit"):
+    for place in ("readers.pipeline.whole._made", "readers.kernels.pack_kernels.first_fit"):
         if threads and "first_fit" in place:
             break  # only the main thread is interrupted
         with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):

@@ -419,7 +419,7 @@ def test_missing_mean_file(album):
 def test_without_opencv(album, monkeypatch):
     import sys
 
-    from readers.formats.image.opencv import opencv
+    from readers.formats.image.transforms.opencv import opencv
 
     opencv.cache_clear()
     monkeypatch.setitem(sys.modules, "cv2", None)

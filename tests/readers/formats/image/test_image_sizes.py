@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from readers.formats.image.decode import PictureError, decode
-from readers.formats.image.opencv import opencv
 from readers.formats.image.sizes import size_of
+from readers.formats.image.transforms.opencv import opencv
 
 
 @pytest.mark.parametrize(

@@ -159,7 +159,7 @@ def test_jitter_draws_sides_between_the_ratios(album, kind):
 
 
 def test_aspect_ratio_keeps_the_area_and_turns_half_of_the_time(album):
-    from readers.formats.image.crop import Crop
+    from readers.formats.image.transforms.crop import Crop
 
     crop = Crop(side=(0.5, 0.5), aspect=(0.25, 0.25))
     shapes = [crop.apply(np.zeros((100, 100), np.uint8), Draws(0, 0, i)).shape for i in range(100)]

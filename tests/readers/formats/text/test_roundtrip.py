@@ -125,9 +125,9 @@ def test_any_bytes_give_data_or_a_located_error(tail):
 @cache
 def number_kernel() -> Any:
     """Parts of kernels are called by kernels only."""
-    from readers.common.jit import kernel
-    from readers.common.kernel_types import Int
-    from readers.common.number_kernels import OTHER, any_real, real
+    from readers.kernels.jit import kernel
+    from readers.kernels.kernel_types import Int
+    from readers.kernels.number_kernels import OTHER, any_real, real
 
     def number(p: Int):
         end, value, status = real(p)
@@ -144,7 +144,7 @@ def number_kernel() -> Any:
     | st.from_regex(r"[+-]?[0-9]{1,22}(\.[0-9]{1,22})?[eE][+-]?[0-9]{1,3}", fullmatch=True)
 )
 def test_numbers_are_rounded_as_python_does(text):
-    from readers.common.number_kernels import SLOW
+    from readers.kernels.number_kernels import SLOW
 
     buffer = np.frombuffer(text.encode() + b"\n" * 40, np.uint8)
     base = buffer.ctypes.data

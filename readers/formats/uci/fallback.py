@@ -1,7 +1,6 @@
-"""Reading little UCI text without Numba: where its records lie, their values, and what is wrong with them.
+"""Pure-Python fallbacks of the kernels for UCI text: the offsets of records, and their values.
 
-What both functions give is what the kernels give. Records without anything odd in them are read quickly, the others
-field by field.
+Results and errors are those of the kernels. Well-formed records take a fast path, all others are parsed field by field.
 """
 
 from __future__ import annotations
@@ -13,9 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from readers.common.labels import LabelMap
-from readers.common.text_codes import MISSING, MORE, STRAY_TEXT, TEXT_IN_FEATURES, UNKNOWN_LABEL
-
-from .columns import Columns
+from readers.formats.uci.columns import Columns
+from readers.kernels.text_codes import MISSING, MORE, STRAY_TEXT, TEXT_IN_FEATURES, UNKNOWN_LABEL
 
 _NUMBER = re.compile(rb"[+-]?(\d+(?:\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 _SIMPLE = b"0123456789.- "

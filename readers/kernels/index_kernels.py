@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from .jit import inlined, kernel, part
-from .kernel_types import Bytes, Int, Int32s, Int64s, Ints, UInt64s
-from .text_codes import DONE, FULL, LINES, LONG_NAME, NAMES, NO_ID, NUMBERS, OVERFLOW
-from .words import byte_at, trailing_zeros, word_at
+from readers.kernels.jit import inlined, kernel, part
+from readers.kernels.kernel_types import Bytes, Int, Int32s, Int64s, Ints, UInt64s
+from readers.kernels.text_codes import DONE, FULL, LINES, LONG_NAME, NAMES, NO_ID, NUMBERS, OVERFLOW
+from readers.kernels.words import byte_at, trailing_zeros, word_at
 
 # Elements of the state array, int64.
 SEQUENCES, LINE, MODE, POSITION, NAME, HASHED, CONTINUES = range(7)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from .jit import kernel
-from .kernel_types import Int
-from .random_kernels import draw, rand_seed
+from readers.kernels.jit import kernel
+from readers.kernels.kernel_types import Int
+from readers.kernels.random_kernels import draw, rand_seed
 
 _TRIES = 5
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from readers.common.jit import brief, kernel
-from readers.common.kernel_types import Int, Int32s, Int64s, Ints
-from readers.common.random_kernels import State, draw
+from readers.kernels.jit import brief, kernel
+from readers.kernels.kernel_types import Int, Int32s, Int64s, Ints
+from readers.kernels.random_kernels import State, draw
 
 
 @kernel

@@ -8,11 +8,10 @@ import numpy as np
 
 from cntk_config.arrays import PerEpoch
 from readers.common.draws import Draws
-
-from .opencv import opencv
-from .parameters import ColorParameters, IntensityParameters
-from .storage import read_axes
-from .transform import Picture, as_float, channels_of
+from readers.formats.image.parameters import ColorParameters, IntensityParameters
+from readers.formats.image.storage import read_axes
+from readers.formats.image.transforms.opencv import opencv
+from readers.formats.image.transforms.transform import Picture, as_float, channels_of
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,9 @@ import numpy as np
 
 from readers.common.draws import Draws
 from readers.errors import DataError
-
-from .opencv import opencv
-from .parameters import INTERPOLATIONS, ScaleParameters
-from .transform import Picture
+from readers.formats.image.parameters import INTERPOLATIONS, ScaleParameters
+from readers.formats.image.transforms.opencv import opencv
+from readers.formats.image.transforms.transform import Picture
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""`random_kernels` without Numba: the numbers of MT19937-64 and of C's `rand`."""
+"""Pure-Python fallbacks of `random_kernels`: the numbers of MT19937-64 and of C's `rand`."""
 
 from __future__ import annotations
 

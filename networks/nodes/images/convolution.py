@@ -13,10 +13,11 @@ from networks.arrays.images import images_of, plain, value_of
 from networks.arrays.lazy import jax, jnp
 from networks.graph import shapes
 from networks.graph.shapes import Shape, ShapeProblem
-from networks.nodes import pooling, rules
-from networks.nodes.channels_last import Window, channels_last
+from networks.nodes import rules
 from networks.nodes.declare import BOOLEAN, BOOLEANS, INTEGER, INTEGERS, TEXT, Argument, NodeKind, Option
-from networks.nodes.geometry import SHARED_PADDING, Geometry, extended, several, transposed, windows
+from networks.nodes.images import pooling
+from networks.nodes.images.channels_last import Window, channels_last
+from networks.nodes.images.geometry import SHARED_PADDING, Geometry, extended, several, transposed, windows
 from networks.nodes.inputs import IMAGE_LAYOUTS, is_chw
 
 if TYPE_CHECKING:

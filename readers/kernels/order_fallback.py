@@ -1,10 +1,10 @@
-"""What little data needs of `order_kernels`, without Numba: the same arguments, the same results."""
+"""Pure-Python fallbacks of `order_kernels`: the same arguments, the same results."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from readers.common.random_plain import draws
+from readers.kernels.random_fallback import draws
 
 
 def shuffle_all(state: np.ndarray, values: np.ndarray) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from readers.common.jit import brief, kernel
-from readers.common.kernel_types import Int, Int32s, Int64s, Reals
-from readers.common.words import borrowed, prefetch
+from readers.kernels.jit import brief, kernel
+from readers.kernels.kernel_types import Int, Int32s, Int64s, Reals
+from readers.kernels.words import borrowed, prefetch
 
 FAR, NEAR = 64, 32
 """How many samples ahead the place of a sample, and what stands there, is fetched from memory: those of shuffled

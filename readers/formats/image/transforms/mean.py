@@ -8,11 +8,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from readers.common.draws import Draws
-
-from .opencv import opencv
-from .parameters import MeanParameters
-from .storage import read_mean
-from .transform import Picture
+from readers.formats.image.parameters import MeanParameters
+from readers.formats.image.storage import read_mean
+from readers.formats.image.transforms.opencv import opencv
+from readers.formats.image.transforms.transform import Picture
 
 log = logging.getLogger("cntkpy.readers")
 

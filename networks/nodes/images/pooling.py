@@ -13,7 +13,7 @@ from networks.arrays.lazy import custom_gradient, jax, jnp
 from networks.graph.shapes import Shape, ShapeProblem
 from networks.nodes import rules
 from networks.nodes.declare import BOOLEANS, INTEGER, INTEGERS, TEXT, Argument, NodeKind, Option
-from networks.nodes.geometry import SHARED_PADDING, Geometry, extended, several, transposed, windows
+from networks.nodes.images.geometry import SHARED_PADDING, Geometry, extended, several, transposed, windows
 from networks.nodes.inputs import IMAGE_LAYOUTS, is_chw
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""`pack_kernels` without Numba, for little data: the same arguments, the same results."""
+"""Pure-Python fallbacks of `pack_kernels`: the same arguments, the same results."""
 
 from __future__ import annotations
 

@@ -10,9 +10,9 @@ import math
 
 import numpy as np
 
-from .jit import inlined, part
-from .kernel_types import Int
-from .words import byte_at, digits, leading_zeros, word_at
+from readers.kernels.jit import inlined, part
+from readers.kernels.kernel_types import Int
+from readers.kernels.words import byte_at, digits, leading_zeros, word_at
 
 OK, BAD, SLOW, OTHER = 0, 1, 2, 3
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from readers.common.jit import kernel
-from readers.common.words import read_at
-
-from .kernel_types import Bytes, Int, Int64s
+from readers.kernels.jit import kernel
+from readers.kernels.kernel_types import Bytes, Int, Int64s
+from readers.kernels.words import read_at
 
 
 @kernel

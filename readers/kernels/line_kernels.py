@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from .index_kernels import end_of_line
-from .jit import inlined, kernel, part
-from .kernel_types import Bytes, Int, Int32s, Int64s, Reals
-from .number_kernels import OK, SLOW, any_real, real
-from .text_codes import (
+from readers.kernels.index_kernels import end_of_line
+from readers.kernels.jit import inlined, kernel, part
+from readers.kernels.kernel_types import Bytes, Int, Int32s, Int64s, Reals
+from readers.kernels.number_kernels import OK, SLOW, any_real, real
+from readers.kernels.text_codes import (
     CATEGORY,
     DONE,
     FULL,
@@ -23,7 +23,7 @@ from .text_codes import (
     TEXT_IN_FEATURES,
     UNKNOWN_LABEL,
 )
-from .words import byte_at, digits, word_at
+from readers.kernels.words import byte_at, digits, word_at
 
 # Elements of the state array, int64: offset of the next line, next record, slow numbers; and of the trouble: the offset
 # of the field, its end, its column.

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numba.extending import overload
 
-from .jit import kernel, part
-from .kernel_types import Int, Int64s, UInt64s
+from readers.kernels.jit import kernel, part
+from readers.kernels.kernel_types import Int, Int64s, UInt64s
 
 U64 = np.uint64
 State = Int64s | UInt64s

@@ -1,7 +1,6 @@
-"""Reading little text without Numba: the index of a file, and sequences.
+"""Pure-Python fallbacks of the kernels for text: the index of a file, and the parsing of sequences.
 
-What both functions give is what the kernels give, and so is what they find wrong. Lines without anything odd in them
-are read quickly, the others by `odd`.
+Results and errors are those of the kernels. Well-formed lines take a fast path, all others go through `odd`.
 """
 
 from __future__ import annotations
@@ -13,14 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from readers.common.chunk import Chunk
-from readers.common.little import is_little
-from readers.common.text_codes import LINES, LONG_NAME, LONGEST_NAME, NAMES, NO_ID, NUMBERS, OVERFLOW
-
-from .events import BUDGET, DONE, EMPTY_ROW, LESS, MORE, QUIET_LIMIT, REPEATED, UNKNOWN
-from .odd import read_line
-from .parse import Parsed, damaged_sequences
-from .stream_format import StreamFormat
-from .stream_values import StreamValues
+from readers.formats.text.events import BUDGET, DONE, EMPTY_ROW, LESS, MORE, QUIET_LIMIT, REPEATED, UNKNOWN
+from readers.formats.text.odd import read_line
+from readers.formats.text.parse import Parsed, damaged_sequences
+from readers.formats.text.stream_format import StreamFormat
+from readers.formats.text.stream_values import StreamValues
+from readers.kernels.budget import fits_budget
+from readers.kernels.text_codes import LINES, LONG_NAME, LONGEST_NAME, NAMES, NO_ID, NUMBERS, OVERFLOW
 
 _KEY = re.compile(rb"[0-9]*")
 _NAMED_KEY = re.compile(rb"[^\0- |]*")
@@ -145,7 +143,7 @@ def parse(
         for number, line in enumerate(found):
             may_be_cut = number == last and len(line.rpartition(b"|")[2].split()) < 2
             if may_be_cut or not lines.read(line, at, sequence):
-                if not is_little(_ODD * len(line)):
+                if not fits_budget(_ODD * len(line)):
                     return None
                 lines.read_odd(line, at, sequence, is_last=number == last)
                 if lines.errors > budget:

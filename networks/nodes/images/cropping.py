@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from networks.graph.shapes import Shape, ShapeProblem
 from networks.nodes import rules
-from networks.nodes.convolution import geometry_of as convolution_geometry
 from networks.nodes.declare import INTEGER, Argument, NodeKind, Option
+from networks.nodes.images.convolution import geometry_of as convolution_geometry
+from networks.nodes.images.pooling import geometry_of as pooling_geometry
 from networks.nodes.inputs import is_chw
-from networks.nodes.pooling import geometry_of as pooling_geometry
 
 if TYPE_CHECKING:
     from networks.graph.node import Node

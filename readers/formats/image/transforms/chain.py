@@ -11,11 +11,10 @@ from cntk_config.parameters import ConfigParameters
 from readers.common.draws import Draws
 from readers.contracts import Transform
 from readers.entries import TRANSFORM, find_entry, names
-
-from .layout import Transpose
-from .parameters import TransformTypeParameters
-from .scale import Scale
-from .transform import Picture
+from readers.formats.image.layout import Transpose
+from readers.formats.image.parameters import TransformTypeParameters
+from readers.formats.image.transforms.scale import Scale
+from readers.formats.image.transforms.transform import Picture
 
 _NUMBER = {name: i for i, name in enumerate(names(TRANSFORM))}
 AFTER_COLOURS = ("Mean", "Transpose", "Cast")

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from readers.common.draws import Draws
-
-from .opencv import opencv
-from .parameters import RANDOM, VIEWS, CropParameters
-from .transform import Picture
+from readers.formats.image.parameters import RANDOM, VIEWS, CropParameters
+from readers.formats.image.transforms.opencv import opencv
+from readers.formats.image.transforms.transform import Picture
 
 ATTEMPTS = 10
 

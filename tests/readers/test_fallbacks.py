@@ -16,31 +16,43 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from readers import DataError, create_reader
-from readers.common import index_kernels, labels, line_kernels, little, random_kernels, random_plain, shuffle_kernels
+from readers.common import labels
 from readers.common.chunk import StreamData
-from readers.formats.text import deserializer, index, plain
+from readers.formats.text import deserializer, index
+from readers.formats.text import fallback as text_fallback
 from readers.formats.uci.columns import Columns
 from readers.formats.uci.text import UCIText
-from readers.pipeline import order_kernels, order_plain, pack_kernels, pack_plain
+from readers.kernels import (
+    budget,
+    index_kernels,
+    line_kernels,
+    order_fallback,
+    order_kernels,
+    pack_fallback,
+    pack_kernels,
+    random_fallback,
+    random_kernels,
+    shuffle_kernels,
+)
 
 
 @pytest.fixture(autouse=True)
-def budget(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each test begins with all there is."""
-    monkeypatch.setattr(little, "_left", little.BUDGET)
+def whole_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every test starts with the whole budget."""
+    monkeypatch.setattr(budget, "_left", budget.BUDGET)
 
 
 def test_work_is_done_without_kernels_until_it_has_cost_as_much_as_they_do() -> None:
-    little.allow(10_000)
-    assert little.is_little(5000)
-    assert not little.is_little(5000), "calls cost something too"
-    assert not little.is_little(0), "kernels are there now"
+    budget.reset(10_000)
+    assert budget.fits_budget(5000)
+    assert not budget.fits_budget(5000), "calls cost something too"
+    assert not budget.fits_budget(0), "kernels are there now"
 
 
 def test_what_is_too_much_at_once_is_not_begun() -> None:
-    little.allow(10_000)
-    assert not little.is_little(10_001)
-    assert not little.is_little(1)
+    budget.reset(10_000)
+    assert not budget.fits_budget(10_001)
+    assert not budget.fits_budget(1)
 
 
 # ------------------------------------------------------------------------------------------------ text
@@ -101,7 +113,7 @@ class Messages(logging.Handler):
 
 def read(path: Path, options: str, work: int) -> Any:
     """All that a reader gives in two epochs, and what it says."""
-    little.allow(work)
+    budget.reset(work)
     messages, log = Messages(), logging.getLogger("cntkpy.readers")
     log.addHandler(messages)
     try:
@@ -221,7 +233,7 @@ COLUMNS = [
 
 
 def read_uci(path: Path, columns: Columns, may_add: bool, work: int) -> Any:
-    little.allow(work)
+    budget.reset(work)
     known = labels.LabelMap([b"a", b"b", b"1", b"-3", b".5", b"7", b"9"])
     try:
         data = UCIText(str(path), columns, np.float32, known, may_add=may_add)
@@ -295,8 +307,8 @@ assert not {"numba", "llvmlite"} & set(sys.modules)
 
 def states(seed: int, of_c: bool = False) -> tuple[np.ndarray, np.ndarray]:
     if of_c:
-        return random_kernels.rand_seed(seed), random_plain.rand_seed(seed)
-    return random_kernels.mt_seed(np.uint64(seed)), random_plain.mt_seed(seed)
+        return random_kernels.rand_seed(seed), random_fallback.rand_seed(seed)
+    return random_kernels.mt_seed(np.uint64(seed)), random_fallback.mt_seed(seed)
 
 
 @pytest.mark.parametrize("seed", [0, 1, 5489, 2**64 - 1])
@@ -304,7 +316,7 @@ def test_the_generator(seed: int) -> None:
     a, b = states(seed)
     assert_array_equal(a, b)
     for count in (1, 311, 5, 700):
-        assert_array_equal([random_kernels.mt_next(a) for _ in range(count)], random_plain.mt_next(b, count))
+        assert_array_equal([random_kernels.mt_next(a) for _ in range(count)], random_fallback.mt_next(b, count))
     assert_array_equal(a, b)
 
 
@@ -313,7 +325,7 @@ def test_the_generator_of_c(seed: int) -> None:
     a, b = states(seed, of_c=True)
     assert_array_equal(a, b)
     for count in (1, 30, 5, 700):
-        assert_array_equal([random_kernels.rand(a) for _ in range(count)], random_plain.rand(b, count))
+        assert_array_equal([random_kernels.rand(a) for _ in range(count)], random_fallback.rand(b, count))
     assert_array_equal(a, b)
 
 
@@ -324,27 +336,29 @@ def test_shuffles(seed: int, count: int, of_c: bool, data: st.DataObject) -> Non
     for name, more in (("shuffle_all", ()), ("shuffle_range", (min(3, count), count))):
         (a, b), (x, y) = states(seed, of_c), (np.arange(count), np.arange(count))
         getattr(order_kernels, name)(a, x, *more)
-        getattr(order_plain, name)(b, y, *more)
+        getattr(order_fallback, name)(b, y, *more)
         assert_array_equal(x, y)
         assert_array_equal(a, b)
     window, seed = data.draw(st.integers(0, 2 * count + 2)), seed % 2**31
     assert_array_equal(
-        shuffle_kernels.window_order(count, window, seed), random_plain.window_order(count, window, seed)
+        shuffle_kernels.window_order(count, window, seed), random_fallback.window_order(count, window, seed)
     )
 
 
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=40), st.integers(0, 60))
 def test_windows_and_places(sizes: list[int], window: int) -> None:
     first = np.concatenate([[0], np.cumsum(sizes)])
-    assert_array_equal(order_kernels.windows_in_samples(first, window), order_plain.windows_in_samples(first, window))
+    assert_array_equal(
+        order_kernels.windows_in_samples(first, window), order_fallback.windows_in_samples(first, window)
+    )
     places = np.random.default_rng(window).permutation(len(sizes))
     one, other = np.empty(first[-1], np.int32), np.empty(first[-1], np.int32)
     order_kernels.number_places(first, places, one)
-    order_plain.number_places(first, places, other)
+    order_fallback.number_places(first, places, other)
     assert_array_equal(one, other)
     some = np.random.default_rng(window).integers(0, max(1, int(first[-1])), 20)
     for wanted in (some, np.sort(some), np.array([-1]), np.array([first[-1]])):
-        for a, b in zip(order_kernels.by_chunk(first, wanted), order_plain.by_chunk(first, wanted), strict=True):
+        for a, b in zip(order_kernels.by_chunk(first, wanted), order_fallback.by_chunk(first, wanted), strict=True):
             assert_array_equal(a, b)
 
 
@@ -359,12 +373,12 @@ def test_taking_sequences(given_lengths: list[int], data: st.DataObject) -> None
     begin, limit, left = (data.draw(st.integers(low, high)) for low, high in ((0, count), (1, 20), (0, 60)))
     flags = [data.draw(st.booleans()) for _ in range(3)]
     several = (lengths, begin, count, limit, left, *flags, data.draw(st.integers(1, 6)), data.draw(st.integers(0, 40)))
-    for a, b in zip(order_kernels.take_several(*several), order_plain.take_several(*several), strict=True):
+    for a, b in zip(order_kernels.take_several(*several), order_fallback.take_several(*several), strict=True):
         assert_array_equal(a, b)
     workers = data.draw(st.integers(1, 3))
     owner = np.arange(count, dtype=np.int32)[::-1].copy() if flags[0] else np.empty(0, np.int32)
     one = (lengths, begin, count, owner, workers, workers - 1, limit, data.draw(st.integers(1, 20)), left, *flags[1:])
-    assert tuple(order_kernels.take(*one)) == order_plain.take(*one)
+    assert tuple(order_kernels.take(*one)) == order_fallback.take(*one)
 
 
 @given(st.lists(st.integers(0, 6), min_size=1, max_size=30), st.integers(1, 9), st.integers(0, 2**32))
@@ -376,7 +390,7 @@ def test_layouts_and_samples(given_lengths: list[int], size: int, seed: int) -> 
         lengths[:] = lengths[0]
     cuts = np.append(np.arange(0, len(lengths), size), len(lengths))
     found = pack_kernels.first_fit(lengths, cuts)
-    for a, b in zip(found, pack_plain.first_fit(lengths, cuts), strict=True):
+    for a, b in zip(found, pack_fallback.first_fit(lengths, cuts), strict=True):
         assert_array_equal(a, b)
     *_, places, rows = found
     # The samples of a chunk of two more sequences, in another order.
@@ -387,37 +401,37 @@ def test_layouts_and_samples(given_lengths: list[int], size: int, seed: int) -> 
     where = np.arange(len(lengths))
     ours, theirs = np.empty(len(lengths), np.int64), np.empty(len(lengths), np.int64)
     pack_kernels.lengths_to(sequences, which, where, ours)
-    pack_plain.lengths_to(sequences, which, where, theirs)
+    pack_fallback.lengths_to(sequences, which, where, theirs)
     assert_array_equal(ours, theirs)
     samples = pack_kernels.samples_of(sequences, which, where, lengths, places)
     first, row = sequences[which], places[:, 0].copy()
     for found in (
-        pack_plain.samples_of(sequences, which, where, lengths, places),
+        pack_fallback.samples_of(sequences, which, where, lengths, places),
         pack_kernels.samples_of_runs(first, lengths, row, 3),
-        pack_plain.samples_of_runs(first, lengths, row, 3),
+        pack_fallback.samples_of_runs(first, lengths, row, 3),
     ):
         assert_array_equal(found[0], samples[0])
     assert_array_equal(found[1], pack_kernels.samples_of_runs(first, lengths, row, 3)[1])
-    assert_array_equal(pack_plain.samples_of(sequences, which, where, lengths, places)[1], samples[1])
+    assert_array_equal(pack_fallback.samples_of(sequences, which, where, lengths, places)[1], samples[1])
     total, dim = int(sequences[-1]), 4
     values = rng.random(total * dim + 3).astype(np.float32)
     starts = rng.permutation(total) * dim
     dense = [np.zeros((int(rows[-1]), dim), np.float32) for _ in range(2)]
     pack_kernels.gather_dense(values, starts, *samples, dense[0])
-    pack_plain.gather_dense(values, starts, *samples, dense[1])
+    pack_fallback.gather_dense(values, starts, *samples, dense[1])
     assert_array_equal(*dense)
     counts = rng.integers(0, dim + 1, total).astype(np.int32)
     indices = rng.integers(0, 5, len(values)).astype(np.int32)
-    entries = [_csr(k, values, indices, starts, counts, samples, int(rows[-1])) for k in (pack_kernels, pack_plain)]
+    entries = [_csr(k, values, indices, starts, counts, samples, int(rows[-1])) for k in (pack_kernels, pack_fallback)]
     for a, b in zip(*entries, strict=True):
         assert_array_equal(a, b)
     indptr = entries[0][2]
-    for a, b in zip(pack_kernels.split_rows(indptr, rows), pack_plain.split_rows(indptr, rows), strict=True):
+    for a, b in zip(pack_kernels.split_rows(indptr, rows), pack_fallback.split_rows(indptr, rows), strict=True):
         assert a.dtype == b.dtype
         assert_array_equal(a, b)
     spread = [np.zeros((int(rows[-1]), 5), np.float32) for _ in range(2)]
     pack_kernels.spread_sparse(values, indices, starts, counts, *samples, spread[0])
-    pack_plain.spread_sparse(values, indices, starts, counts, *samples, spread[1])
+    pack_fallback.spread_sparse(values, indices, starts, counts, *samples, spread[1])
     assert_array_equal(*spread)
 
 
@@ -449,7 +463,7 @@ def test_samples_with_as_many_entries_each(total: int, begin: int, apart: int, e
     rng = np.random.default_rng(seed)
     samples = rng.permutation(total), rng.permutation(total)
     expected = _csr(pack_kernels, values, indices, starts, counts, samples, total)
-    for k in (pack_kernels, pack_plain):
+    for k in (pack_kernels, pack_fallback):
         indptr, data, columns = np.zeros(total + 1, np.int32), np.empty_like(expected[0]), np.empty_like(expected[1])
         k.note_as_many(entries, samples[1], indptr)
         k.add_up(indptr)
@@ -464,7 +478,7 @@ def test_chunks_of_sequences(given_sizes: list[int], maximum: int, gap: int) -> 
     offsets = np.arange(len(sizes)) * gap + np.append(0, sizes.cumsum()[:-1]).astype(np.int64)
     first = np.empty(len(sizes) + 1, np.int64)
     expected = first[: index_kernels.form_chunks(offsets, sizes, maximum, first) + 1]
-    assert_array_equal(plain.form_chunks(offsets, sizes, maximum), expected)
+    assert_array_equal(text_fallback.form_chunks(offsets, sizes, maximum), expected)
 
 
 @given(st.binary(max_size=20))

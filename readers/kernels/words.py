@@ -21,8 +21,8 @@ from numba import extending
 from numba.core import cgutils as _cgutils
 from numba.core import types as _types
 
-from .jit import inlined
-from .kernel_types import Int
+from readers.kernels.jit import inlined
+from readers.kernels.kernel_types import Int
 
 # What Numba and llvmlite have no types for.
 cgutils: Any = _cgutils

@@ -1,0 +1,1 @@
+"""The transforms of images, in the order of their sections."""
