@@ -179,6 +179,10 @@ class ChunkSource(Protocol):
         ...
 
 
+NO_LIMIT = 2**62
+"""Samples of a minibatch, or of an epoch, that has no limit."""
+
+
 class Order(Protocol):
     """Hands out sequences by number: `randomize.Timeline` or `local_timeline.LocalTimeline`."""
 
@@ -201,8 +205,13 @@ class Order(Protocol):
         """Go to the start of an epoch; size None means one sweep."""
         ...
 
-    def next(self, global_limit: int, local_limit: int) -> Selection | None:
-        """The sequences of the next minibatch."""
+    def next(self, minibatch_size: int, worker_size: int) -> Selection | None:
+        """The sequences of the next minibatch.
+
+        Args:
+            minibatch_size: samples of all workers together; `NO_LIMIT` where each worker counts its own.
+            worker_size: samples of this worker.
+        """
         ...
 
     def state(self) -> dict[str, Any]:

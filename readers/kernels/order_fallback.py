@@ -51,8 +51,8 @@ def take(
     owner: np.ndarray,
     workers: int,
     rank: int,
-    global_limit: int,
-    local_limit: int,
+    minibatch_size: int,
+    worker_size: int,
     epoch_left: int,
     at_least_one: bool,
     together: bool,
@@ -64,7 +64,7 @@ def take(
     while t < count:
         length = length if same else int(lengths[t])
         local = workers == 1 or int(owner[t] if len(owner) else t) % workers == rank
-        if not at_least_one and (taken + length > global_limit or (local and local_taken + length > local_limit)):
+        if not at_least_one and (taken + length > minibatch_size or (local and local_taken + length > worker_size)):
             break
         if taken >= epoch_left:
             break
@@ -79,7 +79,7 @@ def take_several(
     lengths: np.ndarray,
     begin: int,
     count: int,
-    limit: int,
+    minibatch_size: int,
     epoch_left: int,
     cuts_at_epoch_end: bool,
     fills_up: bool,
@@ -87,14 +87,14 @@ def take_several(
     most: int,
     samples: int,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The sequences begin.. of `count` in minibatches of at most `limit` samples, at least one sequence each."""
+    """The sequences begin.. of `count` in minibatches, at least one sequence each."""
     one = int(lengths[0]) if len(lengths) == 1 else 0
     count -= begin
     ends = None if one else np.broadcast_to(lengths, begin + count)[begin:].cumsum(dtype=np.int64)
     cuts, taken, t, total = [0], list[int](), 0, 0
     while len(taken) < most and t < count and total < epoch_left and total <= samples:
         left = epoch_left - total
-        room = min(limit, left) if fills_up else limit
+        room = min(minibatch_size, left) if fills_up else minibatch_size
         if ends is None:
             n = max(1, room // one)
             n = min(n, -(-left // one)) if cuts_at_epoch_end else n

@@ -107,8 +107,8 @@ def take(
     owner: Int32s,
     workers: Int,
     rank: Int,
-    global_limit: Int,
-    local_limit: Int,
+    minibatch_size: Int,
+    worker_size: Int,
     epoch_left: Int,
     at_least_one: bool,
     together: bool,
@@ -128,9 +128,9 @@ def take(
         length = lengths[0] if same else lengths[t]
         local = workers == 1 or (owner[t] if len(owner) else t) % workers == rank
         if not at_least_one:
-            if taken + length > global_limit:
+            if taken + length > minibatch_size:
                 break
-            if local and local_taken + length > local_limit:
+            if local and local_taken + length > worker_size:
                 break
         if taken >= epoch_left:
             break
@@ -148,7 +148,7 @@ def take_several(
     lengths: Int32s,
     begin: Int,
     count: Int,
-    limit: Int,
+    minibatch_size: Int,
     epoch_left: Int,
     cuts_at_epoch_end: bool,
     fills_up: bool,
@@ -156,7 +156,7 @@ def take_several(
     most: Int,
     samples: Int,
 ):
-    """The sequences begin.. of `count` in minibatches of at most `limit` samples, at least one sequence each.
+    """The sequences begin.. of `count` in minibatches of at most `minibatch_size` samples, at least one sequence each.
 
     lengths as for `take`. Stops after `most` minibatches, at the end of the epoch (after epoch_left samples) or of the
     sweep (cross_sweeps: before the minibatch that reaches it), and before one that more than `samples` samples precede.
@@ -171,7 +171,7 @@ def take_several(
     t, total, m = begin, 0, 0
     while m < most and t < count and total < epoch_left and total <= samples:
         first, got, left = t, 0, epoch_left - total
-        room = min(limit, left) if fills_up else limit
+        room = min(minibatch_size, left) if fills_up else minibatch_size
         while t < count and not (cuts_at_epoch_end and got >= left):
             length = lengths[0] if same else lengths[t]
             if t > first and got + length > room:

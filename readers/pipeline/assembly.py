@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from readers.contracts import Data, Order, Store
+from readers.common.selection import Selection
+from readers.contracts import NO_LIMIT, Data, Order, Store
 from readers.minibatch import Minibatch
 from readers.streams import StreamInformation
 
@@ -22,10 +23,18 @@ Made = tuple[Minibatch | None, dict[str, Any], Any]
 
 @dataclass(eq=False)
 class Inputs:
-    """What minibatches are made of. limits: samples of a minibatch, of all workers together and of this one.
+    """What minibatches are made of.
 
-    slots: sequences side by side, of all workers together; 0 where the minibatch size says how many. waits: whether the
-    order has to wait for data before it says what comes next.
+    Attributes:
+        timeline: The order.
+        deserializer: The data.
+        store: Where loaded sequences come from.
+        invalid: Counts the sequences that are left out.
+        minibatch_size: Samples of a minibatch, of all workers together.
+        worker_size: Samples of this worker, if `counts_own`; else `minibatch_size`.
+        counts_own: Whether each worker counts its own samples; else all take the same minibatch and share it.
+        slots: Parallel sequences, of all workers together; 0 where the minibatch size decides.
+        waits: Whether the order has to wait for data before it can give the next sequences.
     """
 
     timeline: Order
@@ -33,7 +42,8 @@ class Inputs:
     store: Store
     invalid: InvalidSequences
     minibatch_size: int = 0
-    limits: tuple[int, int] = (1, 1)
+    worker_size: int = 1
+    counts_own: bool = False
     slots: int = 0
     waits: Callable[[], bool] = lambda: False
 
@@ -46,6 +56,10 @@ class Inputs:
     def samples_per_sweep(self) -> int:
         """Samples of the whole data set (sum of nominal sequence lengths)."""
         return self.deserializer.table.num_samples
+
+    def select(self) -> Selection | None:
+        """The sequences of the next minibatch; None at the end of the epoch."""
+        return self.timeline.next(NO_LIMIT if self.counts_own else self.minibatch_size, self.worker_size)
 
     def own_slots(self) -> int:
         """Of the slots, those of this worker; one at least."""

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from readers.contracts import FrameData, SampleOrder
+from readers.contracts import NO_LIMIT, FrameData, SampleOrder
 from readers.minibatch import Minibatch, singles
 
 from .assembly import Inputs, Made, given
@@ -66,11 +66,11 @@ class Frames:
     def _plan(self, inputs: Inputs) -> None:
         """What goes into the next minibatches: for a single worker those of a few thousand frames."""
         timeline = cast("SampleOrder", inputs.timeline)
-        everybody, size = inputs.limits
+        size = inputs.worker_size
         times = max(1, PLANNED // size) if timeline.workers == 1 else 1
         while not self._planned:
             begin = timeline.position
-            selection = timeline.next(min(everybody * times, 2**62), size * times)
+            selection = timeline.next(NO_LIMIT if inputs.counts_own else size * times, size * times)
             if selection is None:
                 return
             sequences, end = selection.sequences, timeline.position

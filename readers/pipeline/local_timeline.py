@@ -181,9 +181,9 @@ def _place_of(state: dict[str, Any]) -> tuple[int, ...]:
 
 @dataclass
 class _Gathered:
-    """What the next minibatch has so far. limit: its samples; barren: ends of sweeps that were passed."""
+    """What the next minibatch has so far. worker_size: its samples; barren: ends of sweeps that were passed."""
 
-    limit: int
+    worker_size: int
     numbers: list[np.ndarray] = field(default_factory=list[np.ndarray])
     keep: set[int] = field(default_factory=set[int])
     taken: int = 0
@@ -400,11 +400,11 @@ class LocalTimeline:
         needed = islice(self.order.own_from(sweep, at), 1 if self.in_samples else budget)
         return not all(self.store.is_loaded(chunk) for chunk in needed)
 
-    def next(self, global_limit: int, local_limit: int) -> Selection | None:
+    def next(self, minibatch_size: int, worker_size: int) -> Selection | None:
         """The next sequences of this worker, at least one, crossing chunks and sweeps; None at the end."""
         if self.ended or (self.order.shuffled and self.order.rank >= self.order.chunks):
             return None
-        got = _Gathered(local_limit)
+        got = _Gathered(worker_size)
         while not self.ended and self._gather(got):
             pass
         if not got.numbers and not got.end_of_sweep:
@@ -433,15 +433,15 @@ class LocalTimeline:
         """Take what fits of the part at hand, or go to the next part; whether there may be more."""
         part = self._part
         if part is None:
-            if got.taken >= got.limit:
+            if got.taken >= got.worker_size:
                 return False
             part = self._load()
         got.keep.update(part.chunks)
         if self._next == len(part.sequences):
             return self._pass_on(got, part)
-        if got.taken >= got.limit:
+        if got.taken >= got.worker_size:
             return False
-        count, more = self._fitting(part, got.limit - got.taken, got.taken == 0)
+        count, more = self._fitting(part, got.worker_size - got.taken, got.taken == 0)
         if count == 0:
             return False
         got.numbers.append(part.sequences[self._next : self._next + count])

@@ -14,10 +14,10 @@ import numpy as np
 from readers.common.arguments import state_field
 from readers.common.selection import Selection, Several, join
 from readers.common.sequences import SequenceTable, starts_of
+from readers.contracts import NO_LIMIT
 from readers.kernels.budget import fits_budget
 
 EVERYTHING = (2**64 - 1) >> 2
-_FOR_EVER = 2**62
 _MOST = 2**63 - 1
 _NO_OWNER = np.empty(0, np.int32)
 _NO_CHUNKS = np.empty(0, np.int64)
@@ -141,7 +141,7 @@ class Timeline:
 
     def __init__(self, table: SequenceTable, *, cross_sweeps: bool = False):
         self.table, self.cross_sweeps = table, cross_sweeps
-        self.position, self.epoch_end = 0, _FOR_EVER
+        self.position, self.epoch_end = 0, NO_LIMIT
         self.workers, self.rank = 1, 0
         self._sweep: Sweep | None = None
 
@@ -211,28 +211,29 @@ class Timeline:
     def _start_of(self, sweep: Sweep, index: int) -> int:
         return int(sweep.starts[index]) if sweep.starts is not None else index * int(sweep.lengths[0])
 
-    def next(self, global_limit: int, local_limit: int) -> Selection | None:
+    def next(self, minibatch_size: int, worker_size: int) -> Selection | None:
         """The next sequences, at least one while there are any; None at the end of the epoch.
 
-        Several workers under a global limit take the minibatch of one worker and share it, so that all stand at the
-        same place and some may get nothing; without one, each takes at least one sequence of its own.
+        Several workers take the minibatch of one worker and share it, so that all stand at the same place and some may
+        get nothing; where `minibatch_size` is `NO_LIMIT`, each takes at least one sequence of its own.
         """
         if self.ended or self.starved():
             return None
         parts: list[Selection] = []
-        at_least_one, together = True, self.workers > 1 and global_limit < _FOR_EVER
+        left, own_left = minibatch_size, worker_size
+        at_least_one, together = True, self.workers > 1 and minibatch_size < NO_LIMIT
         while True:
-            part, taken, local_taken, more = self._take(global_limit, local_limit, at_least_one, together)
+            part, taken, local_taken, more = self._take(left, own_left, at_least_one, together)
             if part is None:
                 break
             parts.append(part)
-            global_limit, local_limit = global_limit - taken, local_limit - local_taken
+            left, own_left = left - taken, own_left - local_taken
             at_least_one = at_least_one and not local_taken
-            if not (self.cross_sweeps and more and not part.end_of_epoch and global_limit > 0 and local_limit > 0):
+            if not (self.cross_sweeps and more and not part.end_of_epoch and left > 0 and own_left > 0):
                 break
         return join(parts)
 
-    def next_several(self, limit: int, most: int, samples: int) -> Several | None:
+    def next_several(self, minibatch_size: int, most: int, samples: int) -> Several | None:
         """What `next` would give again and again to a single worker, at most `most` minibatches.
 
         None at the end of the epoch, and where `next` itself has to be asked: the minibatch may reach into the next
@@ -249,7 +250,7 @@ class Timeline:
             sweep.lengths,
             begin,
             self.table.num_sequences,
-            limit,
+            minibatch_size,
             self.epoch_end - base,
             self.cuts_at_epoch_end,
             self.fills_up_to_epoch_end,
@@ -267,16 +268,16 @@ class Timeline:
         return Several(self._select(sweep, begin, end, ended), cuts.tolist(), states)
 
     def _take(
-        self, global_limit: int, local_limit: int, at_least_one: bool, together: bool
+        self, minibatch_size: int, worker_size: int, at_least_one: bool, together: bool
     ) -> tuple[Selection | None, int, int, bool]:
         total = self.table.num_samples
         sweep = self.sweep(self.position // total)
         offset = self.position - sweep.number * total
         begin = self._index_of(sweep, offset)
-        left = self.epoch_end - self.position if self.cuts_at_epoch_end else _FOR_EVER
+        left = self.epoch_end - self.position if self.cuts_at_epoch_end else NO_LIMIT
         if self.fills_up_to_epoch_end:
-            global_limit = min(global_limit, left)
-        k = order_functions(_DRAW * min(global_limit, self.table.num_sequences - begin))
+            minibatch_size = min(minibatch_size, left)
+        k = order_functions(_DRAW * min(minibatch_size, self.table.num_sequences - begin))
         end, taken, local_taken = k.take(
             sweep.lengths,
             begin,
@@ -284,8 +285,8 @@ class Timeline:
             sweep.owner,
             self.workers,
             self.rank,
-            min(global_limit, total - offset),
-            min(local_limit, _FOR_EVER),
+            min(minibatch_size, total - offset),
+            min(worker_size, NO_LIMIT),
             left,
             at_least_one,
             together,

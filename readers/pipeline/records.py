@@ -105,7 +105,7 @@ class RecordOrder:
             size = min(size, self._count - self.position % self._count)
         return 0 if self._full and size < self.minibatch_size else max(size, 0)
 
-    def next(self, global_limit: int, local_limit: int) -> Selection | None:
+    def next(self, minibatch_size: int, worker_size: int) -> Selection | None:
         """The records of the next minibatch; each worker gets its share of them, which may be empty."""
         size = self._next_size()
         if size == 0:
@@ -161,6 +161,6 @@ class RecordSource(Source):
         """The workers divide every minibatch of records."""
         return True
 
-    def _set_limits(self, minibatch_size: int, workers: int, rank: int) -> None:
-        super()._set_limits(minibatch_size, workers, rank)
+    def _set_sizes(self, minibatch_size: int, workers: int, rank: int) -> None:
+        super()._set_sizes(minibatch_size, workers, rank)
         self.order.minibatch_size = max(1, min(minibatch_size, self.order.table.num_samples))

@@ -78,7 +78,6 @@ class Source:
     ):
         self.deserializer, self.timeline = deserializer, timeline
         self._frees = timeline if isinstance(timeline, FreesData) else None
-        self._local_timeline = local_timeline
         if assembler is None:
             assembler = _assembler_for(deserializer, frame_mode, truncation_length)
         self._assembler: Assembler = assembler
@@ -91,10 +90,10 @@ class Source:
             loading = {"threads": 0, "callers": threads} if many else {"threads": at_once}
             options = loading if memory is None else loading | {"memory": memory}
             store = ChunkStore(cast("Any", deserializer), keep_everything=keep_in_memory, **options)
-        self._inputs = inputs = Inputs(timeline, deserializer, store, invalid)
+        self._inputs = inputs = Inputs(timeline, deserializer, store, invalid, counts_own=local_timeline)
         if isinstance(timeline, WaitsForData):
             waits = timeline.waits
-            inputs.waits = lambda: waits(min(inputs.limits))
+            inputs.waits = lambda: waits(inputs.worker_size)
         self._slots = slots
         self._set_slots(0)
         self._parallel: ParallelPrefetcher[Group, Group] | None = None
@@ -148,7 +147,7 @@ class Source:
     def start(self, request: EpochRequest) -> None:
         """Go to the start of an epoch."""
         self._forget()
-        self._set_limits(request.minibatch_size, request.workers, request.worker)
+        self._set_sizes(request.minibatch_size, request.workers, request.worker)
         self._set_slots(request.epoch)
         self.timeline.start_epoch(request.epoch, request.samples, request.workers, request.worker)
         self._delivered = self._position()
@@ -160,13 +159,10 @@ class Source:
             self._parallel.reset()
         self._assembler.clear()
 
-    def _set_limits(self, minibatch_size: int, workers: int, rank: int) -> None:
-        self._inputs.minibatch_size = minibatch_size
-        if self._local_timeline:
-            local = max(1, minibatch_size // workers + (rank < minibatch_size % workers))
-            self._inputs.limits = (2**62, local)
-        else:
-            self._inputs.limits = (minibatch_size, minibatch_size)
+    def _set_sizes(self, minibatch_size: int, workers: int, rank: int) -> None:
+        self._inputs.minibatch_size = self._inputs.worker_size = minibatch_size
+        if self._inputs.counts_own:
+            self._inputs.worker_size = max(1, minibatch_size // workers + (rank < minibatch_size % workers))
 
     def _set_slots(self, epoch: int) -> None:
         if self._slots is not None:
@@ -200,7 +196,7 @@ class Source:
         self._forget()
         self.timeline.restore(state)
         size = int(state.get("minibatchSize", self.minibatch_size))
-        self._set_limits(size, self.timeline.workers, self.timeline.rank)
+        self._set_sizes(size, self.timeline.workers, self.timeline.rank)
         if state.get("held") is not None:
             self._assembler.restore(state["held"], self._inputs)
         self._delivered = self._position()

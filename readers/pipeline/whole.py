@@ -221,8 +221,8 @@ def _next_planned(inputs: Inputs, most: int, samples: int) -> Several | None:
     """What the timeline gives next: several minibatches if it can, None at the end of the epoch."""
     timeline = inputs.timeline
     if isinstance(timeline, Timeline):
-        several = timeline.next_several(min(inputs.limits), most, samples)
+        several = timeline.next_several(inputs.worker_size, most, samples)
         if several is not None:
             return several
-    selection = timeline.next(*inputs.limits)
+    selection = inputs.select()
     return None if selection is None else Several(selection, [0, len(selection.sequences)], [timeline.state()])

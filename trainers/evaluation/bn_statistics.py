@@ -73,14 +73,14 @@ def _estimate(
     network: ValidatedNetwork,
     node: Node,
     data: Iterator[Minibatch],
-    size: int,
+    minibatch_size: int,
     iterations: int,
     progress: Progress,
     callbacks: Sequence[Callback],
 ) -> None:
     function = jax.jit(_pass(network, node))
     parameters, state = network_parameters(network), network_state(network)
-    batcher = Batcher.of(network, [node], size, capacity=1, chosen=EVALUATION_BUCKETS)
+    batcher = Batcher.of(network, [node], minibatch_size, capacity=1, chosen=EVALUATION_BUCKETS)
     done = samples = 0
     for stack in batcher.stacks(itertools.islice(data, iterations), lambda number: True):
         if callbacks:

@@ -37,7 +37,7 @@ PERPLEXITY = {
 
 def minibatches(
     reader: MinibatchReader,
-    size: int,
+    minibatch_size: int,
     epoch: int,
     epoch_samples: int | None,
     tracing: Tracing | None = None,
@@ -48,7 +48,7 @@ def minibatches(
 
     Args:
         reader: Reads the data.
-        size: Minibatch size in samples.
+        minibatch_size: In samples.
         epoch: Number of the epoch, from 0.
         epoch_samples: Samples of an epoch; None is one pass over the data.
         tracing: Gets the number of minibatches read; training reports by itself.
@@ -58,7 +58,7 @@ def minibatches(
     Raises:
         Stopped: `stop` says so.
     """
-    start_epoch(reader, EpochRequest(size, epoch, epoch_samples))
+    start_epoch(reader, EpochRequest(minibatch_size, epoch, epoch_samples))
     for number, (minibatch, _) in enumerate(following(reader, ahead=ahead), 1):
         if stop():
             raise Stopped

@@ -156,7 +156,7 @@ def _saved_when_stopped(
 def train_epoch(
     trainer: CompiledStep,
     data: Iterator[Minibatch],
-    size: int,
+    minibatch_size: int,
     settings: EpochSettings,
     view: EpochView,
     position: Position | None = None,
@@ -167,7 +167,7 @@ def train_epoch(
     Results are fetched one stack late, so that reading and computing overlap, except where a line is due.
 
     Args:
-        trainer, data, size, settings, view: what is trained, on what, how, and what is shown.
+        trainer, data, minibatch_size, settings, view: what is trained, on what, how, and what is shown.
         position: where an epoch that is resumed stands; `data` begins with the minibatch after it.
         between: called after every stack with a function that waits for all results and gives the position, and the
             number of minibatches done.
@@ -180,7 +180,7 @@ def train_epoch(
     nodes = trainer.nodes
     at = position or Position.start(nodes)
     one_by_one = view.perf or bool(trainer.callbacks)
-    batcher = trainer.batcher(size, 1 if one_by_one else CAPACITY)
+    batcher = trainer.batcher(minibatch_size, 1 if one_by_one else CAPACITY)
     waiting: list[Callable[[], None]] = []
 
     def collected() -> Position:
@@ -214,7 +214,7 @@ def train_epoch(
                 level(view.lines),
                 "%s%s",
                 view.prefix,
-                _line(view, size, at.shown + 1, at.done, totals, now - began),
+                _line(view, minibatch_size, at.shown + 1, at.done, totals, now - began),
                 extra=event(
                     "progress",
                     totals,
@@ -229,7 +229,7 @@ def train_epoch(
             view.log_details(trainer, stack, at.done)
             view.shown_samples = at.done * at.interval.samples // (at.done - at.shown)
             if view.samples:
-                view.tracing.point(view.epoch + at.done * size / view.samples, totals[0].average)
+                view.tracing.point(view.epoch + at.done * minibatch_size / view.samples, totals[0].average)
             at.shown, began, at.interval = at.done, time.perf_counter(), Totals.start(nodes)
         if at.broken is not None and not view.every:  # else the line that is due shows it
             check_criterion(at.totals.rows(nodes)[0], view.epoch, at.broken, trainer)
@@ -282,10 +282,10 @@ def up_to(data: Iterator[Minibatch], samples: int) -> Iterator[Minibatch]:
             return
 
 
-def _line(view: EpochView, size: int, first: int, last: int, totals: list[text.Total], seconds: float) -> str:
+def _line(view: EpochView, minibatch_size: int, first: int, last: int, totals: list[text.Total], seconds: float) -> str:
     percent = None
     if view.samples:
-        minibatches = view.samples / size
+        minibatches = view.samples / minibatch_size
         percent = (100 * last / minibatches, text.percent_digits(minibatches, last - first + 1))
     return text.progress(view.epoch + 1, view.epochs, first, last, percent, totals, seconds, totals[0].count)
 

@@ -56,14 +56,14 @@ class EpochLog:
             tracing=self._reporting.tracing,
         )
 
-    def trial(self, epoch: int, totals: list[text.Total], rate: float, size: int) -> None:
+    def trial(self, epoch: int, totals: list[text.Total], rate: float, minibatch_size: int) -> None:
         """A trial is over."""
         log.info(
             " Finished Mini-Epoch[%d]: %s; learningRatePerSample = %.8g; minibatchSize = %d",
             epoch + 1,
             text.totals_line(totals),
             rate,
-            size,
+            minibatch_size,
         )
 
     def started(self, epoch: int, rate: float, momentum: float, constant: float, together: str) -> None:

@@ -134,9 +134,9 @@ class SavedEpoch:
             self.position = Position.from_json(trainer.nodes, self._partial.position)
             self.finished = bool(self._partial.position.get("finished", False))
 
-    def data(self, size: int, epoch: int, samples: int | None) -> Iterator[Minibatch]:
+    def data(self, request: EpochRequest) -> Iterator[Minibatch]:
         """The minibatches that are left; the reader's states after those that are read ahead are kept."""
-        start_epoch(self._reader, EpochRequest(size, epoch, samples))
+        start_epoch(self._reader, request)
         if self._partial is not None:
             self._reader.restore(self._parallel.own(self._partial.reader))
         number = self.position.done if self.position is not None else 0

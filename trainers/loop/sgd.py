@@ -15,6 +15,7 @@ from cntk_config.base.diagnostics import UserError
 from cntk_config.base.stopping import Stopped
 from networks.graph.network import ValidatedNetwork as Network
 from readers.contracts import MinibatchReader
+from readers.epochs import EpochRequest
 from readers.minibatch import Minibatch
 from trainers.checkpoints.checkpoint import Checkpoint, partial_name
 from trainers.evaluation.evaluate import evaluate, minibatches
@@ -127,12 +128,12 @@ class TrainingLoop:
             if rate < p.min_rate:
                 self._rate_too_small(epoch, rate)
                 return
-            state.size = rates.minibatch_size(epoch, rate, self._trial)
-            totals = self._epoch(epoch, rate, state.size)
+            state.minibatch_size = rates.minibatch_size(epoch, rate, self._trial)
+            totals = self._epoch(epoch, rate, state.minibatch_size)
             last = totals[0].average
             if not rates.is_due(epoch):  # else a roll-back may mend it
                 check_criterion(totals[0], epoch, self._broken, self.step)
-            validated = self._validate(epoch, state.size)
+            validated = self._validate(epoch, state.minibatch_size)
             state.rate = rate
             value = rates.value(totals, validated)
             after = self._after_epoch(epoch, value)
@@ -175,7 +176,7 @@ class TrainingLoop:
             callbacks(p, self.network, nodes),
             p.trace_level,
             self.parallel.alone,
-            frames=max(size for start, size in sizes if start < max(1, p.max_epochs)),
+            max_minibatch_size=max(size for start, size in sizes if start < max(1, p.max_epochs)),
         )
         if self.start:
             self._resume()
@@ -247,16 +248,16 @@ class TrainingLoop:
             return read or per_epoch[0]
         return per_epoch[min(epoch, len(per_epoch) - 1)]
 
-    def _trial(self, epoch: int, rate: float, size: int, samples: int, tag: str) -> float:
+    def _trial(self, epoch: int, rate: float, minibatch_size: int, samples: int, tag: str) -> float:
         """Train on the first samples of an epoch, undo it, and return the criterion; `tag` begins progress lines."""
         p = self.parameters
         self.parallel.train_alone(self.step, self.reader)
-        settings = self._settings(epoch, rate, size, frozen=rate <= 0.01 * p.min_rate)
-        data = up_to(minibatches(self.reader, size, epoch, p.epoch_size or None, ahead=False), samples)
+        settings = self._settings(epoch, rate, minibatch_size, frozen=rate <= 0.01 * p.min_rate)
+        data = up_to(minibatches(self.reader, minibatch_size, epoch, p.epoch_size or None, ahead=False), samples)
         with self._stopped_between_epochs(epoch):
             data = self.parallel.until_stopped(data, self.stop)
-            totals = train_epoch(self.step, data, size, settings, self.log.trial_view(epoch, tag))
-        self.log.trial(epoch, totals, rate, size)
+            totals = train_epoch(self.step, data, minibatch_size, settings, self.log.trial_view(epoch, tag))
+        self.log.trial(epoch, totals, rate, minibatch_size)
         self.step.drop_updates()
         self.files.load_values(epoch)
         try:
@@ -265,16 +266,17 @@ class TrainingLoop:
             self.step.load()
         return totals[0].average
 
-    def _settings(self, epoch: int, rate: float, size: int, frozen: bool = False) -> EpochSettings:
+    def _settings(self, epoch: int, rate: float, minibatch_size: int, frozen: bool = False) -> EpochSettings:
         p = self.parameters
         momentum, per_step = self.rates.schedules.momentum_of_updates(epoch)
-        return EpochSettings(rate, momentum, network_settings(p, epoch), epoch, frozen, pieces_of(p, size), per_step)
+        pieces = pieces_of(p, minibatch_size)
+        return EpochSettings(rate, momentum, network_settings(p, epoch), epoch, frozen, pieces, per_step)
 
-    def _epoch(self, epoch: int, rate: float, size: int) -> list[text.Total]:
+    def _epoch(self, epoch: int, rate: float, minibatch_size: int) -> list[text.Total]:
         p, schedules = self.parameters, self.rates.schedules
         together = self.parallel.start_epoch(self.step, self.reader, epoch)
         parallel = self._parallel_sequences(epoch)
-        momentum = schedules.effective_momentum(epoch, size, parallel)
+        momentum = schedules.effective_momentum(epoch, minibatch_size, parallel)
         constant = time_constant(schedules.momentum_per_sample(epoch, parallel))
         self.log.started(epoch, rate, momentum, constant, together)
         if p.trace_level >= DETAILS and self._details is None:
@@ -282,14 +284,14 @@ class TrainingLoop:
             self._details = Details(self.network, self.step.nodes, self.reader.state, p.trace_level, whole)
         view = self.log.view(epoch, self._details)
         began = time.perf_counter()
-        saved = self._trained = self._saved_epoch(epoch, rate, size)
+        saved = self._trained = self._saved_epoch(epoch, rate, minibatch_size)
         if saved.position is not None:
             log.info("Going on after minibatch %d of this epoch.", saved.position.done)
-        data = saved.data(size, epoch, p.epoch_size or None)
+        data = saved.data(EpochRequest(minibatch_size, epoch, p.epoch_size or None))
         if not epoch and saved.position is None:
             data = warned_of_scales(self.network, self.step.nodes, data)
-        settings = self._settings(epoch, rate, size)
-        totals = train_epoch(self.step, data, size, settings, view, saved.position, saved.between)
+        settings = self._settings(epoch, rate, minibatch_size)
+        totals = train_epoch(self.step, data, minibatch_size, settings, view, saved.position, saved.between)
         if not saved.finished:
             self.step.finish_epoch()
         self._broken = view.broken
@@ -299,13 +301,13 @@ class TrainingLoop:
         self.log.finished(view, totals, self.state.samples_seen, rate, time.perf_counter() - began)
         return totals
 
-    def _saved_epoch(self, epoch: int, rate: float, size: int) -> SavedEpoch:
+    def _saved_epoch(self, epoch: int, rate: float, minibatch_size: int) -> SavedEpoch:
         p = self.parameters
-        settings = {"epoch": epoch, "rate": rate, "size": size, "samples": p.epoch_size, "rule": rule_name(p)}
+        settings = {"epoch": epoch, "rate": rate, "size": minibatch_size, "samples": p.epoch_size, "rule": rule_name(p)}
         path = partial_name(self.files.model(epoch))
         return SavedEpoch(self.step, self.reader, path, settings, p.checkpoint_minutes, self.stop, self.parallel)
 
-    def _validate(self, epoch: int, size: int) -> list[text.Total] | None:
+    def _validate(self, epoch: int, minibatch_size: int) -> list[text.Total] | None:
         if self.validation is None:
             return None
         self.step.store()
@@ -316,7 +318,7 @@ class TrainingLoop:
                 self.network,
                 nodes,
                 self.validation,
-                size,
+                minibatch_size,
                 tracing=self.reporting.tracing,
                 evaluator=known,
                 group=self.parallel.evaluating,

@@ -23,7 +23,7 @@ class TrainingState:
         adapted_size: The minibatch size that was adapted last; sizes that are listed do not set it.
         samples_seen: Over all epochs.
         rate: Per sample, after the adjustments of the last epoch; None: not known yet.
-        size: Minibatch size of the last epoch; 0: none yet.
+        minibatch_size: That of the last epoch; 0: none yet.
         found_rates: Rates that searches have found.
         search_ratio: The rate that the last search has found by the rate before.
         best: The number of epochs after which the criterion was best, and the criterion then.
@@ -34,7 +34,7 @@ class TrainingState:
     adapted_size: int
     samples_seen: int = 0
     rate: float | None = None
-    size: int = 0
+    minibatch_size: int = 0
     found_rates: list[float] = field(default_factory=list[float])
     search_ratio: float = 1.0
     best: tuple[int, float] | None = None
@@ -65,7 +65,7 @@ class TrainingState:
             "shapes": shapes,
             "control": self.control.state(),
         }
-        numbers = self.samples_seen, self.rate, self.control.reference, self.size
+        numbers = self.samples_seen, self.rate, self.control.reference, self.minibatch_size
         return Checkpoint(*numbers, updates, reader, {"schedule": schedule})
 
     def roll_back(self, checkpoint: Checkpoint) -> None:
@@ -73,7 +73,7 @@ class TrainingState:
         self.samples_seen = checkpoint.samples_seen
         self.rate = checkpoint.rate
         self.control.reference = checkpoint.reference
-        self.size = self.adapted_size = checkpoint.minibatch_size
+        self.minibatch_size = self.adapted_size = checkpoint.minibatch_size
 
     def resume(self, checkpoint: Checkpoint) -> dict[str, Any]:
         """Take everything from a checkpoint; returns the values of its schedule, {} in one of an early version."""

@@ -49,7 +49,7 @@ FILL_SECONDS = 0.5
 """A stack of minibatches is not filled further after that time."""
 
 SMALL_STEP_WORK = 1 << 18
-"""Weights times samples of a minibatch up to which it is padded, see `Batcher.frames`: some ten microseconds."""
+"""Weights times samples of a minibatch up to which it is padded to `max_minibatch_size`: some ten microseconds."""
 
 BUCKETS_OF_SEVERAL_AXES = 2
 """Buckets to choose, at most, where there are several time axes."""
@@ -137,8 +137,8 @@ class Batcher:
         chosen: buckets to choose for minibatches that are read ahead; 0: take them as they come.
         hurries: read ahead fewer where the source is slow.
         weights: elements of the network's parameters.
-        frames: the most samples of a minibatch in any epoch. Those of single frames are padded to as many where the
-            network is so small that this takes less time than it saves, a program for each size of minibatches.
+        max_minibatch_size: the most samples of a minibatch in any epoch. Minibatches of single frames are padded to
+            this size where the network is so small that padding takes less time than compiling a program for each size.
     """
 
     nodes: Sequence[Node]
@@ -152,7 +152,7 @@ class Batcher:
     chosen: int = 0
     hurries: bool = True
     weights: float = math.inf
-    frames: int = 0
+    max_minibatch_size: int = 0
 
     def __post_init__(self) -> None:
         self._dtype = np.dtype(np.float64 if self.precision == "double" else np.float32)
@@ -345,12 +345,14 @@ class Batcher:
         plain = not prepared.sparse and self.axes is None
         if plain and self._last.slots == layout.S and self._last.steps == layout.T:
             return self._last
-        own, nominal = self._own_shape(prepared), self.minibatch_size
+        own, minibatch_size = self._own_shape(prepared), self.minibatch_size
         truncated = prepared.minibatch.truncated
-        if plain and own.steps == 1 and own.slots < self.frames and not truncated and not self.exact:
-            small = self.frames * self.weights <= SMALL_STEP_WORK
-            own, nominal = (Shape(1, self.frames), self.frames) if small else (own, nominal)
-        self._last = self.buckets.fit(own, nominal, slots_stay=truncated, exact=self.exact)
+        shorter = own.steps == 1 and own.slots < self.max_minibatch_size
+        is_small = self.max_minibatch_size * self.weights <= SMALL_STEP_WORK
+        if plain and shorter and is_small and not truncated and not self.exact:
+            minibatch_size = self.max_minibatch_size
+            own = Shape(1, minibatch_size)
+        self._last = self.buckets.fit(own, minibatch_size, slots_stay=truncated, exact=self.exact)
         if self.buckets.use(self._last) and self.trace_level >= 2:
             text = "Compiling for minibatches of up to %d time steps and %d sequences (compilation %d)."
             log.info(text, self._last.steps, self._last.slots, len(self.buckets.used))

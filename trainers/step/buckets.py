@@ -60,8 +60,8 @@ class Buckets:
     def to_json(self) -> dict[str, Any]:
         """JSON-able form."""
         chosen = [
-            [nominal, self.counts[nominal], [one.to_json() for one in buckets]]
-            for nominal, buckets in self.chosen.items()
+            [minibatch_size, self.counts[minibatch_size], [one.to_json() for one in buckets]]
+            for minibatch_size, buckets in self.chosen.items()
         ]
         return {"known": [shape.to_json() for shape in self.known], "chosen": chosen}
 
@@ -71,15 +71,15 @@ class Buckets:
         if not is_dict(saved):
             return cls()
         buckets = cls([Shape.from_json(shape) for shape in saved["known"]])
-        for nominal, count, shapes in saved["chosen"]:
-            buckets.chosen[nominal] = [Shape.from_json(shape) for shape in shapes]
-            buckets.counts[nominal] = count
+        for minibatch_size, count, shapes in saved["chosen"]:
+            buckets.chosen[minibatch_size] = [Shape.from_json(shape) for shape in shapes]
+            buckets.counts[minibatch_size] = count
         return buckets
 
     def choose(
         self,
         shapes: Sequence[Shape],
-        nominal: int,
+        minibatch_size: int,
         *,
         slots_stay: bool = False,
         most: int = TRAINING_BUCKETS,
@@ -89,15 +89,17 @@ class Buckets:
 
         Args:
             shapes: those of the first of these minibatches.
-            nominal, slots_stay: see `fit`.
+            minibatch_size, slots_stay: see `fit`.
             most: how many there may be.
             least_saving: work that one more bucket has to save.
         """
-        full = [_is_full(shape, nominal) and not slots_stay for shape in shapes]
-        usual = [replace(one, slots=nominal) if is_full else one for one, is_full in zip(shapes, full, strict=True)]
-        self.chosen[nominal] = choose_buckets(usual, most, least_saving, slots_stay)
-        self.counts[nominal] = len(self.chosen[nominal])
-        self.know(self.chosen[nominal])
+        full = [_is_full(shape, minibatch_size) and not slots_stay for shape in shapes]
+        usual = [
+            replace(one, slots=minibatch_size) if is_full else one for one, is_full in zip(shapes, full, strict=True)
+        ]
+        self.chosen[minibatch_size] = choose_buckets(usual, most, least_saving, slots_stay)
+        self.counts[minibatch_size] = len(self.chosen[minibatch_size])
+        self.know(self.chosen[minibatch_size])
 
     def keep(self, sparse: int, others: int) -> None:
         """Forget all if a bucket is not one of minibatches with so many sparse inputs and other time axes."""
@@ -116,23 +118,23 @@ class Buckets:
         self.known += [shape for shape in shapes if shape not in self.known]
         self.known.sort(key=lambda one: one.cells)
 
-    def fit(self, shape: Shape, nominal: int, *, slots_stay: bool = False, exact: bool = False) -> Shape:
+    def fit(self, shape: Shape, minibatch_size: int, *, slots_stay: bool = False, exact: bool = False) -> Shape:
         """The bucket to pad a minibatch to.
 
         Args:
             shape: its own.
-            nominal: the usual number of samples; a minibatch of single frames that is a little shorter gets that many
-                slots, because only the last one of a sweep differs from the others.
+            minibatch_size: the usual number of samples; a minibatch of single frames that is a little shorter gets so
+                many slots, because only the last one of a sweep differs from the others.
             slots_stay: no slots may be added, because they go on in the next minibatch.
             exact: neither slots nor steps may be added.
         """
         if not shape.slots:  # all sequences of the minibatch are malformed, and left out
             shape = replace(shape, steps=max(1, shape.steps), slots=1)
-        if nominal in self.chosen and not exact:
-            return self._fit_chosen(shape, nominal, slots_stay)
-        full = _is_full(shape, nominal) and not (exact or slots_stay)
+        if minibatch_size in self.chosen and not exact:
+            return self._fit_chosen(shape, minibatch_size, slots_stay)
+        full = _is_full(shape, minibatch_size) and not (exact or slots_stay)
         if full or exact:
-            same = replace(shape, slots=nominal) if full else shape
+            same = replace(shape, slots=minibatch_size) if full else shape
             found = (one for one in self.known if one.steps == same.steps and one.slots == same.slots)
             return next((one for one in found if one.holds(shape, 1.0)), None) or self._made(
                 replace(same, sparse=round_up(same.sparse))
@@ -150,16 +152,16 @@ class Buckets:
         self.know([bucket])
         return bucket
 
-    def _fit_chosen(self, shape: Shape, nominal: int, slots_stay: bool) -> Shape:
+    def _fit_chosen(self, shape: Shape, minibatch_size: int, slots_stay: bool) -> Shape:
         """The chosen bucket that takes least work; else one more, which holds all before it."""
-        buckets = self.chosen[nominal]
-        shape = replace(shape, slots=nominal) if _is_full(shape, nominal) and not slots_stay else shape
+        buckets = self.chosen[minibatch_size]
+        shape = replace(shape, slots=minibatch_size) if _is_full(shape, minibatch_size) and not slots_stay else shape
         usable = [one for one in buckets if one.slots == shape.slots or not slots_stay]
         holding = [one for one in usable if one.holds(shape)]
         if holding:
             return min(holding, key=lambda one: (one.work, one.steps))
         made = reduce(Shape.around, usable, shape)
-        if len(buckets) > self.counts[nominal]:
+        if len(buckets) > self.counts[minibatch_size]:
             made = made.in_powers()  # each is at least twice as large as the one before
         else:
             made = made.with_slack()
@@ -223,6 +225,6 @@ def choose_buckets(
     return sorted(set(result), key=lambda one: (one.work, one.steps))
 
 
-def _is_full(shape: Shape, nominal: int) -> bool:
+def _is_full(shape: Shape, minibatch_size: int) -> bool:
     """Whether it is a minibatch of single frames, or the last one of a sweep, which may be a little shorter."""
-    return shape.steps == 1 and not shape.others and 2 * shape.slots > nominal >= shape.slots
+    return shape.steps == 1 and not shape.others and 2 * shape.slots > minibatch_size >= shape.slots

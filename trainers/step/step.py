@@ -244,7 +244,7 @@ class CompiledStep:
         trace_level: from 2 on, every compilation is logged.
         strategy: how the devices train together.
         groups: of parameters with an update rule of their own, that rule.
-        frames: the most samples of a minibatch in any epoch, see `Batcher`.
+        max_minibatch_size: the most samples of a minibatch in any epoch, see `Batcher`.
     """
 
     network: ValidatedNetwork
@@ -256,7 +256,7 @@ class CompiledStep:
     trace_level: int = 0
     strategy: Strategy = field(default_factory=SingleDevice)
     groups: dict[str, Group] = field(default_factory=dict[str, Group])
-    frames: int = 0
+    max_minibatch_size: int = 0
 
     def __post_init__(self) -> None:
         names = [node.name for node in self.nodes]
@@ -370,7 +370,7 @@ class CompiledStep:
     @cached_property
     def _batcher(self) -> Batcher:
         """What all batchers of this trainer have in common."""
-        return Batcher.of(self.network, self.nodes, 1, chosen=sys.maxsize, frames=self.frames)
+        return Batcher.of(self.network, self.nodes, 1, chosen=sys.maxsize, max_minibatch_size=self.max_minibatch_size)
 
     def forget(self) -> None:
         """Drop what concerns one epoch only: activations that truncated sequences carry on, what nodes remember, a

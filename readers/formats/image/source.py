@@ -149,7 +149,7 @@ class _Ahead:
 
     def _begin(self, inputs: Inputs) -> _Begun:
         source = self._source
-        selection = inputs.timeline.next(*inputs.limits)
+        selection = inputs.select()
         begun = _Begun(selection, inputs.timeline.state(), {}, [])
         if selection is None:
             return begun

@@ -124,7 +124,7 @@ def test_a_short_minibatch_of_frames_is_filled_up() -> None:
         ({}, [16, 16, 16]),
         ({"weights": 1e6}, [8, 8, 16]),
         ({"exact": True}, [8, 3, 16]),
-        ({"frames": 8}, [8, 8, 16]),
+        ({"max_minibatch_size": 8}, [8, 8, 16]),
     ],
 )
 def test_frames_of_small_networks_are_padded_to_the_largest_size_of_any_epoch(
@@ -132,7 +132,7 @@ def test_frames_of_small_networks_are_padded_to_the_largest_size_of_any_epoch(
 ) -> None:
     """One program for all; where a step takes longer, and where columns count, there is nothing to gain."""
     made = network()
-    one = replace(Batcher.of(made, [made["wx"]], 8, capacity=1, frames=16), **more)
+    one = replace(Batcher.of(made, [made["wx"]], 8, capacity=1, max_minibatch_size=16), **more)
     cases = [case([1] * count) for count in (8, 3, 16)]
     found = list(one.stacks((each.minibatch for each in cases), never))
     assert [stack.batch.mask.shape[2] for stack in found] == slots
