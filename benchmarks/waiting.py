@@ -66,7 +66,7 @@ def cntkpy(config: Path, data: Path) -> tuple[list[str], tempfile.TemporaryDirec
 
 
 def ratio(config: Path, environment: dict[str, str]) -> tuple[float, float]:
-    """Processor time of a run by that of importing JAX, measured beside it; its peak memory."""
+    """Processor time of a run by that of importing JAX, measured next to it; its peak memory."""
     alone, _ = measured(JAX, environment)
     command, folder = cntkpy(config, RUNS / "data")
     with folder:

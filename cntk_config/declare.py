@@ -22,7 +22,7 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, cast, overload
 from cntk_config.arrays import PerEpoch
 from cntk_config.base.diagnostics import ConfigError, Diagnostic, suggestion
 from cntk_config.base.objects import load_object
-from cntk_config.parameters import ALIKE, REQUIRED, SIZE_MAXIMUM, ConfigParameters, ConfigValue
+from cntk_config.parameters import MIN_SIMILARITY, REQUIRED, SIZE_MAXIMUM, ConfigParameters, ConfigValue
 
 T = TypeVar("T")
 N = TypeVar("N")
@@ -279,7 +279,7 @@ class Parameter(Generic[T]):
             return error.with_note(f"{self.name}: {self.help}") if self.help else error
         message = f"{config.path}:{self.name} is missing"
         others = [one for one in config.names() if one.lower() not in known]
-        hint = suggestion(self.name, others, ALIKE) or f"add {self.name}=..."
+        hint = suggestion(self.name, others, MIN_SIMILARITY) or f"add {self.name}=..."
         return ConfigError("MissingParameter", message, config.span, hint, [f"searched in {config.path} only"])
 
     def _declared_beside(self) -> tuple[Parameter[Any], ...]:
@@ -322,11 +322,11 @@ class Declared:
         """Raise a `ConfigError` if values that are right by themselves contradict each other. Opens no files."""
 
     def without_effect(self) -> Iterable[tuple[str, str]]:
-        """Parameters that are given but change nothing beside the other values, each with the reason."""
+        """Parameters that are given but have no effect, given the other values, each with the reason."""
         return ()
 
     def sample_size(self) -> int | None:
-        """Elements of a sample, if this is the section of a stream and tells."""
+        """Elements of a sample, if this is the section of a stream that says it."""
         return None
 
     def needs_no_files(self) -> bool:

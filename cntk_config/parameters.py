@@ -31,14 +31,14 @@ REAL = grammars.terminal("config", "REAL")
 INFINITE = grammars.terminal("config", "INFINITE")
 TRUE = grammars.terminal("config", "TRUE")
 FALSE = grammars.terminal("config", "FALSE")
-WHITE = " \t\n\r\f\v"
+WHITESPACE = " \t\n\r\f\v"
 SIZE_MAXIMUM = 2**64 - 1
 MAX_COUNT = 2**31 - 1
-ALIKE = 0.75
+MIN_SIMILARITY = 0.75
 """How alike a name is to the missing one that it is meant to be, 0 to 1."""
 MAX_NESTING = 100
 """How deep sections may be nested in each other."""
-AS_ONE_WORD = 'on the command line name=value is one word, without blanks around its "="'
+ONE_WORD_HINT = 'on the command line name=value is one word, without blanks around its "="'
 
 
 class ConfigValue(str):
@@ -149,7 +149,7 @@ class ConfigValue(str):
 
     def as_double(self) -> float:
         """A number as C's strtod reads it, including hexadecimal, `inf`, `nan` and `1#INF`."""
-        text = self.strip(WHITE)
+        text = self.strip(WHITESPACE)
         if not REAL.fullmatch(text):
             found = INFINITE.fullmatch(text)
             if not found:
@@ -167,7 +167,7 @@ class ConfigValue(str):
 
     def as_bool(self) -> bool:
         """A truth value: 1 t T true True TRUE, or 0 f F false False FALSE and the empty text."""
-        text = self.strip(WHITE)
+        text = self.strip(WHITESPACE)
         if TRUE.fullmatch(text):
             return True
         if FALSE.fullmatch(text) or not text:
@@ -175,7 +175,7 @@ class ConfigValue(str):
         raise self.error("BadBoolean", f"'{shorten(self)}' is not a boolean", "write true or false")
 
     def _integer(self, low: int, high: int, minus_one: bool = False) -> int:
-        text = self.strip(WHITE)
+        text = self.strip(WHITESPACE)
         if not INTEGER.fullmatch(text):
             hint = "write a whole number with digits only"
             if REAL.fullmatch(text) and math.isfinite(value := self.as_double()) and value == int(value):
@@ -433,7 +433,7 @@ class _Entries:
     def _note_nameless(self, text: Text, record: Record) -> None:
         message, hint = "a value without a name is ignored", "write name=value"
         if text.span(record.start).in_word:
-            hint = AS_ONE_WORD
+            hint = ONE_WORD_HINT
         self._note("EmptyName", text, record, message, hint)
 
     def _note(self, kind: str, text: Text, record: Record, message: str, hint: str) -> None:
@@ -713,7 +713,7 @@ class ConfigParameters:
 
         def hint() -> str | None:
             names = [one for scope in scopes for one in scope.names() if one.lower() not in known]
-            return (suggestion(name, names, ALIKE) if entry is None else None) or f"add {name}=..."
+            return (suggestion(name, names, MIN_SIMILARITY) if entry is None else None) or f"add {name}=..."
 
         notes = [f"searched in {', '.join(scope.path for scope in scopes)}"] if entry is None else []
         span = entry.span if entry is not None else self.span
@@ -770,7 +770,7 @@ def _missing_value(record: Record, text: Text) -> ConfigError:
     assert record.name is not None
     name = text.string[record.name[0] : record.name[1]].strip(" \t")
     span = text.span(record.end)
-    rule = AS_ONE_WORD if span.in_word else 'a bracket must open on the line of its "="'
+    rule = ONE_WORD_HINT if span.in_word else 'a bracket must open on the line of its "="'
     hint = f'write {name}="" for an empty text; {rule}'
     return ConfigError("MissingValue", f"the value of '{name}' is missing", span, hint)
 

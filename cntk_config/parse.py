@@ -169,7 +169,7 @@ def is_group(fragment: Fragment) -> bool:
 
 
 def unquoted(fragment: Fragment) -> Fragment:
-    """The content of a quoted text, trimmed. Brackets in it are matched anew, apart from the text around it."""
+    """The content of a quoted text, trimmed. Brackets in it are matched again, apart from the text around it."""
     content = Fragment(fragment.text, fragment.start + 1, fragment.end - 1).trimmed()
     if not any(char in content.string for char in "[](){}"):
         return content

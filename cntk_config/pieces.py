@@ -95,7 +95,7 @@ class Brackets:
         return ConfigError("UnclosedBracket", message, span, hint=f"add the missing '{OPENERS[bracket]}'", notes=notes)
 
     def _lost_quote(self, string: str) -> int | None:
-        """The first quote that goes on in other lines, but seems to be half of a text of its own line.
+        """The first quote that continues in other lines, but seems to be half of a text of its own line.
 
         Behind a lost quotation mark all others swap their parts: what closes a text is taken for an opener.
         """

@@ -1,4 +1,4 @@
-"""The command line: the classic form (`configFile=...`) and the subcommands beside it. Thin over the other modules."""
+"""The command line: the classic form (`configFile=...`) and the subcommands next to it. Thin over the other modules."""
 
 import errno
 import os

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 AGAIN = "--again"
-"""The word that makes every training of a run begin anew; it is an option, since a command may have any name."""
+"""The word that makes every training of a run start over; it is an option, since a command may have any name."""
 OPEN = ("UnknownVariable", "VariableCycle")
 """Kinds of errors that say that a variable is not given, which `--open` allows."""
 

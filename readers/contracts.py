@@ -62,7 +62,7 @@ class MinibatchReader(Protocol):
         ...
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on where `state` was taken, in the middle of an epoch too."""
+        """Resume where `state` was taken, in the middle of an epoch too."""
         ...
 
     def get_label_mapping(self, name: str) -> dict[int, str]:
@@ -100,7 +100,7 @@ class EpochSource(Protocol):
         ...
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on exactly where `state` was taken."""
+        """Resume exactly where `state` was taken."""
         ...
 
     def close(self) -> None:

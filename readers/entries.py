@@ -55,7 +55,7 @@ WRITER = Kind(
 )
 COMPOSITE = "CompositeDataReader"
 VARYING_SLOTS = "varying slots"
-"""Trait of a reader: it tells the trainer the number of parallel sequences of its last minibatch."""
+"""Trait of a reader: it reports to the trainer the number of parallel sequences of its last minibatch."""
 NAMED_SEQUENCES = "named sequences"
 """Trait of a deserializer: keys of sequences are names, not numbers."""
 KINDS = (READER, DESERIALIZER, TRANSFORM, WRITER)

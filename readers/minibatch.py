@@ -26,7 +26,7 @@ class Layout:
     """Where the sequences of a minibatch lie: T time steps of S parallel slots.
 
     `sequences` is int64 (n, 4): id, slot, begin, end, one line per sequence, gaps not listed. A sequence continued
-    from the minibatch before has begin < 0, one that goes on in the next has end > T.
+    from the minibatch before has begin < 0, one that continues in the next has end > T.
     """
 
     T: int

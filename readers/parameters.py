@@ -98,7 +98,7 @@ class ReaderParameters(Declared):
         "precision", choice("float", "double", ignore_case=True), default=None, own=True, help="Element type."
     )
     truncated = Parameter("truncated", BOOLEAN, default="false", help="Truncated back-propagation through time.")
-    verbosity = Parameter("verbosity", INTEGER, default="0", help="1 tells more.")
+    verbosity = Parameter("verbosity", INTEGER, default="0", help="1 logs more.")
     slots = Parameter("nbruttsineachrecurrentiter", per_epoch(COUNT), default="1", help="Sequences side by side.")
 
     def without_effect(self) -> Iterator[tuple[str, str]]:
@@ -179,7 +179,7 @@ RANDOMIZE = Type(" | ".join(_ORDERS), _randomize, choices=_ORDERS)
 class OrderParameters(Declared):
     """In which order a reader gives its data, and how it is kept."""
 
-    randomize = Parameter("randomize", RANDOMIZE, default="true", help="Shuffle the data anew in each sweep.")
+    randomize = Parameter("randomize", RANDOMIZE, default="true", help="Reshuffle the data in each sweep.")
     window = Parameter(
         "randomizationWindow", SIZE, default=None, help="Samples among which data are shuffled; everything if absent."
     )
@@ -199,11 +199,11 @@ class OrderParameters(Declared):
 
     def timeline(self, deserializer: Deserializer) -> Timeline:
         """The randomizer."""
-        from readers.pipeline.randomize import EVERYTHING, BlockRandomizer, NoRandomizer
+        from readers.pipeline.randomize import WHOLE_DATA, BlockRandomizer, NoRandomizer
 
         if not self.randomize:
             return NoRandomizer(deserializer.table)
-        window = EVERYTHING if self.window is None else self.window
+        window = WHOLE_DATA if self.window is None else self.window
         return BlockRandomizer(deserializer.table, window, seed=self.seed)
 
 

@@ -67,7 +67,7 @@ class Reader(EpochReader):
         try:
             minibatch = self.source.next()
         except DataError as error:
-            raise error.with_traceback(None) from error.__cause__  # the pipeline's inside tells nobody anything
+            raise error.with_traceback(None) from error.__cause__  # frames of the pipeline do not help
         self.data_end = minibatch is None or minibatch.end_of_epoch
         return minibatch
 
@@ -76,7 +76,7 @@ class Reader(EpochReader):
         return self.source.state()
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on where `state` was taken, in the middle of an epoch too."""
+        """Resume where `state` was taken, in the middle of an epoch too."""
         self.data_end = False
         self.source.restore(state)
         self._started = True

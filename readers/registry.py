@@ -108,9 +108,9 @@ def find_installed(kind: Kind, name: str) -> Callable[[], Any] | None:
 
 
 def varying_slots(section: ConfigParameters) -> bool:
-    """Whether the reader of a section tells the trainer the number of parallel sequences of its last minibatch.
+    """Whether the reader of a section reports to the trainer the number of parallel sequences of its last minibatch.
 
-    The others tell what `nbruttsineachrecurrentiter` says, whatever their minibatches are.
+    The others report what `nbruttsineachrecurrentiter` says, whatever their minibatches are.
     """
     entry = entry_of_reader(section)
     return entry is None or VARYING_SLOTS in entry.traits

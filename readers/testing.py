@@ -29,7 +29,7 @@ def check_reader(make: Callable[[], Any], minibatch_size: int = 4, workers: int 
 
     Raises:
         AssertionError: the streams of minibatches are not those that are declared; an epoch is not the same when it is
-            read again; a state is not JSON, or reading does not go on where it was taken; the shares of the workers
+            read again; a state is not JSON, or reading does not resume where it was taken; the shares of the workers
             are not all the data, each once.
     """
     reader = make()
@@ -156,14 +156,14 @@ def _listed(paths: Sequence[Path]) -> set[Path]:
 
 
 def _check_resume(make: Callable[[], Any], size: int, stop: int, keys: list[list[int | str]]) -> None:
-    """Whether reading goes on exactly where the state after `stop` minibatches was taken."""
+    """Whether reading continues exactly where the state after `stop` minibatches was taken."""
     reader, again = make(), make()
     reader.start_minibatch_loop(size, 0)
     for _ in range(stop):
         reader.get_minibatch()
     again.restore(json.loads(json.dumps(reader.state())))
     rest = [list(one.keys) for one in iter(again.get_minibatch, None)]
-    assert rest == keys[stop:], f"after {stop} minibatches, reading does not go on where the state was taken"
+    assert rest == keys[stop:], f"after {stop} minibatches, reading does not resume where the state was taken"
     reader.close()
     again.close()
 

@@ -30,7 +30,7 @@ with contextlib.suppress(ImportError):
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# Where PYTHONDONTWRITEBYTECODE is set, every process that a test starts would compile the sources anew, half a second.
+# Where PYTHONDONTWRITEBYTECODE is set, every process that a test starts would compile the sources again, half a second.
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import pytest
 
-from cntk_config.base.spelling import LONGEST, nearest
+from cntk_config.base.spelling import MAX_NAME_LENGTH, nearest
 from commands.checks.names import Spellings
 from tools.fuzz.console import run_words
 from tools.fuzz.targets import BRAINSCRIPT, EVENTS, LOG, MEAN, NDL, NETWORK, find
@@ -188,7 +188,7 @@ def test_long_names_are_compared_with_none() -> None:
     long, other = "ab" * 100_000, "ba" * 100_000
     assert nearest(long, [other]) is None
     assert Spellings([other], 0.7).closest(long) is None
-    assert Spellings([other], 0.7).closest(long[:LONGEST]) is None
+    assert Spellings([other], 0.7).closest(long[:MAX_NAME_LENGTH]) is None
 
 
 def test_what_takes_quadratic_time_is_found() -> None:

@@ -54,7 +54,7 @@ class Span:
         return pattern.match(self.source.line(self.line) or "", self.column - 1 + skipped)
 
     def starts_with(self, text: str) -> bool:
-        """Whether the line goes on with this text here."""
+        """Whether the line continues with this text here."""
         return (self.source.line(self.line) or "").startswith(text, self.column - 1)
 
     @property
@@ -114,7 +114,7 @@ class UserError(Exception):
 
     The classes say who has to act, and with them the exit code; the kind says what to repair.
 
-    - `UserError`: a run cannot go on: a file, a network, a device, another process. Exit code 1.
+    - `UserError`: a run cannot continue: a file, a network, a device, another process. Exit code 1.
     - `ConfigError`: a fault in the configuration or a network description. Exit code 2.
     - `DataError` (`readers.errors`, also a `RuntimeError`): data are not as their section says. Exit code 1.
     - `ArgumentError` (`readers.errors`, also a `ValueError`): a program asks a Python interface for what cannot be.

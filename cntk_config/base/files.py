@@ -21,9 +21,9 @@ TEXT_LIMIT = 64 << 20
 """Most bytes of a text that a person writes: a configuration, a network, a script."""
 LIST_LIMIT = 4 << 30
 """Most bytes of a list that is read whole: labels, words, names of files."""
-PATIENCE = 10.0
+PIPE_TIMEOUT_SECONDS = 10.0
 """Seconds to wait for the first bytes of a pipe."""
-_PIECE = 1 << 20
+_READ_BYTES = 1 << 20
 _KINDS = (
     (stat.S_ISFIFO, "a pipe"),
     (stat.S_ISCHR, "a device"),
@@ -81,7 +81,7 @@ def read_input(path: str | os.PathLike[str], limit: int = TEXT_LIMIT, *, pipe: b
         if size <= limit:
             pieces = [file.read(size + 1)]  # one byte more tells that nothing follows
             size = len(pieces[0])
-            while size <= limit and (more := file.read(_PIECE)):
+            while size <= limit and (more := file.read(_READ_BYTES)):
                 pieces.append(more)
                 size += len(more)
             if size <= limit:
@@ -147,7 +147,7 @@ def _wait_for_writer(descriptor: int, name: str) -> None:
 
     poll = select.poll()
     poll.register(descriptor, select.POLLIN | select.POLLHUP)
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + PIPE_TIMEOUT_SECONDS
     while not poll.poll(max(0.0, 1000 * (end - time.monotonic()))):
         if time.monotonic() >= end:
-            raise OSError(errno.EAGAIN, f"it is a pipe, and nobody wrote to it for {PATIENCE:.0f} s", name)
+            raise OSError(errno.EAGAIN, f"it is a pipe, and nobody wrote to it for {PIPE_TIMEOUT_SECONDS:.0f} s", name)

@@ -6,24 +6,24 @@ import difflib
 import functools
 from collections.abc import Iterable
 
-SAME = 8
+MAX_REPEATS = 8
 """So often the same letter has a bit."""
 
 
-LONGEST = 300
+MAX_NAME_LENGTH = 300
 """Names of more characters are like none: to compare two takes time in proportion to the product of their lengths."""
 
 
 @functools.lru_cache(1 << 16)
-def letters(name: str) -> int:
-    """The letters of a name without case and order: the bits of `a & b` are the letters that both have.
+def letter_bits(name: str) -> int:
+    """The letter_bits of a name without case and order: the bits of `a & b` are the letter_bits that both have.
 
-    Beyond `SAME` of a letter there are no bits.
+    Beyond `MAX_REPEATS` of a letter there are no bits.
     """
     bag = 0
     for char in name.lower():
-        at = (ord(char) & 63) * SAME
-        while bag >> at & 1 and at % SAME < SAME - 1:
+        at = (ord(char) & 63) * MAX_REPEATS
+        while bag >> at & 1 and at % MAX_REPEATS < MAX_REPEATS - 1:
             at += 1
         bag |= 1 << at
     return bag
@@ -37,14 +37,14 @@ def nearest(name: str, candidates: Iterable[str], cutoff: float = 0.6) -> str | 
         candidates: what may be meant.
         cutoff: how alike they have to be, 0 to 1.
     """
-    return _nearest(name, tuple(candidates), cutoff) if len(name) <= LONGEST else None
+    return _nearest(name, tuple(candidates), cutoff) if len(name) <= MAX_NAME_LENGTH else None
 
 
 @functools.lru_cache(32)
 def _nearest(name: str, candidates: tuple[str, ...], cutoff: float) -> str | None:
     spelled = _spelled(candidates)
     name = name.lower()
-    bag = letters(name)
+    bag = letter_bits(name)
     without_bit = len(name) - bag.bit_count()  # such a letter may be common to both
     half = cutoff / 2
     alike = [
@@ -58,5 +58,5 @@ def _nearest(name: str, candidates: tuple[str, ...], cutoff: float) -> str | Non
 
 @functools.lru_cache(8)
 def _spelled(candidates: tuple[str, ...]) -> dict[str, tuple[str, int]]:
-    """Candidates in lower case, with their own case and their letters."""
-    return {one.lower(): (one, letters(one)) for one in candidates}
+    """Candidates in lower case, with their own case and their letter_bits."""
+    return {one.lower(): (one, letter_bits(one)) for one in candidates}

@@ -50,7 +50,7 @@ def why_not_written(path: str | os.PathLike[str]) -> str:
 
 
 def why_no_folder(path: str | os.PathLike[str]) -> str:
-    """Why the folder of a file cannot be made or written to, as far as can be told without trying; empty if it can.
+    """Why the folder of a file cannot be made or written to, as far as is known without trying; empty if it can.
 
     A name that no file can have has no folder, either.
     """
@@ -162,7 +162,7 @@ def not_written(error: OSError, path: str | os.PathLike[str]) -> str:
 
     Args:
         error: what `atomic_write` raised, or a write to its file.
-        path: the file that it is if the error does not tell.
+        path: the file that it is if the error does not say.
     """
     return f"{shown(error.filename or path)} cannot be written: {error.strerror or error}"
 

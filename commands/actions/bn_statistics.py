@@ -1,4 +1,4 @@
-"""`action = bnstat`: the statistics of batch normalisation estimated anew after training."""
+"""`action = bnstat`: the statistics of batch normalisation estimated again after training."""
 
 from typing import TYPE_CHECKING
 
@@ -25,7 +25,7 @@ ENTRY = Entry(
 
 
 class BNStatisticsParameters(EvaluationParameters):
-    """`action=bnstat`: estimates the means and variances of batch normalisation anew, as averages over minibatches."""
+    """`action=bnstat`: estimates the means and variances of batch normalisation again, as averages over minibatches."""
 
     model_path = Parameter("modelPath", PATH, help="The model file.")
     new_model_path = Parameter("newModelPath", PATH, default=None, help="Where the new model goes; modelPath.PBN.")

@@ -145,7 +145,7 @@ def load(path: str, context: RunContext) -> "ValidatedNetwork":
 def reader_for(
     section: ConfigParameters, name: str, context: RunContext, stop: Callable[[], bool] | None = None, **given: str
 ) -> "MinibatchReader":
-    """A reader made from a sub-section; a run that a signal can stop does not wait for it for ever.
+    """A reader made from a sub-section; a run that a signal can stop does not wait for it forever.
 
     Args:
         section, name: the command section and the name of the sub-section.

@@ -1,4 +1,4 @@
-"""`action = train`: train a network, or go on where an earlier run of the same configuration stopped."""
+"""`action = train`: train a network, or resume where an earlier run of the same configuration stopped."""
 
 import logging
 from typing import TYPE_CHECKING

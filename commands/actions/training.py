@@ -29,7 +29,7 @@ log = logging.getLogger("cntkpy.commands")
 class TrainingParameters(Declared):
     """A section that trains a network."""
 
-    make_mode = Parameter("makeMode", BOOLEAN, default="true", help="Go on from the newest model of this training.")
+    make_mode = Parameter("makeMode", BOOLEAN, default="true", help="Continue from the newest model of this training.")
     sgd = Parameter("SGD", section_of("trainers.parameters.sgd:SGDParameters"), help="How to train.")
     reader = Parameter("reader", SECTION, help="Training data.")
     cv_reader = Parameter("cvReader", SECTION, default=None, help="Data evaluated after every epoch.")
@@ -113,7 +113,7 @@ def _say_what_is_continued(p: TrainingParameters, start: int, context: RunContex
 
     path, epochs = str(p.sgd.model_path), p.sgd.max_epochs
     if start < epochs and _is_continued(path, start):
-        log.info("%s was trained for %d epochs; maxEpochs is %d now: training goes on.", path, start, epochs)
+        log.info("%s was trained for %d epochs; maxEpochs is %d now: training resumes.", path, start, epochs)
     if context.settings is None:
         return
     warnings = _other_settings(p, context.settings(), model_name(path, start, epochs), start)
@@ -126,8 +126,8 @@ def _say_what_is_continued(p: TrainingParameters, start: int, context: RunContex
         log.warning("WARNING: %s.", _ANEW, extra={"plain": True})
 
 
-_ANEW = "makeMode=false trains anew from the first epoch with what the configuration says now"
-_ANEW_OR_BOTH = "`cntkpy run --again`, or makeMode=false, trains anew; another modelPath keeps this model, too"
+_ANEW = "makeMode=false trains again from the first epoch with what the configuration says now"
+_ANEW_OR_BOTH = "`cntkpy run --again`, or makeMode=false, trains again; another modelPath keeps this model, too"
 
 
 def other_recipe(found: Diagnostic) -> ConfigError:
@@ -176,7 +176,7 @@ def _other_settings(p: TrainingParameters, settings: TrainingSettings, model: st
 
 
 def _is_continued(path: str, start: int) -> bool:
-    """Whether the final model of a shorter training is there, from which this one goes on."""
+    """Whether the final model of a shorter training is there, from which this one continues."""
     from trainers.checkpoints.checkpoint import TrainingRecord
 
     final = TrainingRecord.of(path) if exists(Path(path)) else None

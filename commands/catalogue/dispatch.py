@@ -20,7 +20,7 @@ ENTRY_POINTS = "cntkpy.actions"
 ACTIONS: tuple[Entry, ...] = tuple(entry for entry in collect("commands.actions") if entry.kind == "action")
 """The actions of cntkpy and those of CNTK that it does not have. Names are case-sensitive."""
 BUILDS = "builds"
-"""Trait of an action: it builds a network anew if it sees a builder, and loads one otherwise."""
+"""Trait of an action: it builds a new network if it sees a builder, and loads one otherwise."""
 EVALUATES = "evaluates"
 """Trait of an action: it evaluates that network."""
 

@@ -1,4 +1,4 @@
-"""What a configuration says about a training: it is kept with the models, and compared when the training goes on."""
+"""What a configuration says about a training: it is kept with the models, and compared when the training resumes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from commands.context.run_context import Change
 from networks.builders.parameters import BUILDERS, BuilderParameters, builder_of
 from networks.builders.registry import ENTRIES
 
-SILENT = frozenset(
+NOT_COMPARED = frozenset(
     word.lower()
     for word in (
         "action", "modelPath", "makeMode", "maxEpochs", "deviceId", "numCPUThreads",
@@ -104,7 +104,7 @@ class Settings:
             self._section(part, f"{path}/{name}" + (f"[{number}]" if number > 1 else ""))
 
     def _add(self, use: Use, path: str, one: Parameter[Any]) -> None:
-        if one.ignored or one.name.lower() in SILENT:
+        if one.ignored or one.name.lower() in NOT_COMPARED:
             return
         try:
             value = one.value(use.section)
@@ -114,7 +114,7 @@ class Settings:
             self._set(path + one.name, Setting.of(str(value), value, use))
 
     def _set(self, path: str, setting: Setting) -> None:
-        if path.rpartition("/")[2].lower() not in SILENT:
+        if path.rpartition("/")[2].lower() not in NOT_COMPARED:
             self.given[path] = setting
 
     def texts(self) -> dict[str, str]:

@@ -23,7 +23,7 @@ from commands.context import processes
 from commands.words import OPEN, is_config_word, same_directory, sort_words
 
 EXIT_WARNINGS, EXIT_ERRORS = 1, 2
-MANY = 25
+CONFIGS_PER_PROCESS = 25
 """Configurations that are worth a process of their own."""
 SUFFIXES = (".cntk", ".cfg", ".config")
 """The files of a folder that are configurations."""
@@ -82,7 +82,7 @@ def _check_codes(option: str, codes: str) -> None:
 def _all_findings(configurations: list[list[str]], options: dict[str, Any]) -> Iterator[list[Finding]]:
     """The findings of every configuration; many are shared out among processes."""
     work = functools.partial(_findings_here, options=options)
-    several = min(processes.cores(), len(configurations) // MANY)
+    several = min(processes.cores(), len(configurations) // CONFIGS_PER_PROCESS)
     if several < 2:
         yield from map(work, configurations)
         return
@@ -124,7 +124,7 @@ def looks_like_cntk(path: Path) -> bool:
     try:
         text = read_input(path).decode("utf-8-sig", "replace")
     except (OSError, ConfigError):
-        return True  # the error is told where it is read
+        return True  # the error is reported where it is read
     return bool(_COMMANDS.search(text)) and not _FOREIGN_TEXT.search(text)
 
 

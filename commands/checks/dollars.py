@@ -86,6 +86,6 @@ def _named_parts(value: ConfigValue, meant: set[str]) -> Iterator[Diagnostic]:
 
 
 def _name_at(one: Diagnostic) -> str:
-    """The name that a finding is about, if its message tells it and it stands at the place."""
+    """The name that a finding is about, if its message names it and it stands at the place."""
     found = one.span.match(_WORD) if one.span is not None else None
     return found[0] if found is not None and f"'{found[0]}'" in one.message else ""

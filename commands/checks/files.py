@@ -144,7 +144,7 @@ def _unwritable_of_all(root: RootParameters, top: Use) -> Iterator[Diagnostic]:
     """The log, and the file that says that all is done: it is written last, and nothing makes its folder."""
     try:
         log, done, suffixed = root.given("stderr"), root.given("doneFile"), root.timestamping
-    except ConfigError:  # told where values are looked at
+    except ConfigError:  # reported where values are looked at
         return
     if log:
         yield from _unwritable(log, single=not suffixed, in_place=not suffixed)
@@ -204,7 +204,7 @@ def _reading(use: Use) -> Iterator[Use]:
     try:
         if any(declared(use.section).needs_no_files() for declared in use.declared):
             return
-    except ConfigError:  # told where values are looked at
+    except ConfigError:  # reported where values are looked at
         pass
     yield use
     for part in use.parts:
@@ -248,7 +248,7 @@ def _paths(use: Use, parameter: Parameter[Any]) -> Iterator[ConfigValue]:
 
 
 def makes_anything(command: Use) -> bool:
-    """Whether a command may write files that its section does not tell."""
+    """Whether a command may write files that its section does not name."""
     return bool(set(command.actions) & set(MAKERS)) or any(use.open for use in command.walk())
 
 
@@ -316,7 +316,7 @@ class _Sequence:
 
 
 def _sequences(lines: list[bytes], names: Mapping[str, str], every: bool) -> list[_Sequence]:
-    """The sequences of the first lines of a file, without the last one if it may go on behind them.
+    """The sequences of the first lines of a file, without the last one if it may continue behind them.
 
     every: every line is a sequence.
     """
@@ -401,7 +401,7 @@ def _by_axis(counts: dict[str, int], names: dict[str, str], axes: Mapping[str, s
 
 
 def _data(use: Use, axes: Callable[[], Mapping[str, str]]) -> Iterator[Diagnostic]:
-    """The first lines of a file in text format beside the declared streams."""
+    """The first lines of a file in text format against the declared streams."""
     declared = {one.__name__ for one in use.declared}
     if not declared & {"TextReaderParameters", "TextFormatParameters"}:
         return

@@ -27,13 +27,13 @@ from commands.checks.scan import TRAINING
 from commands.checks.values import open_values, value_problems
 from commands.context.root import RootParameters, check_deprecated, check_precision, listed_commands
 
-QUIET = ("CK040", "CK060")
+HIDDEN_HINTS = ("CK040", "CK060")
 """Hints that a run does not show: a longer schedule is meant for more epochs, and other files need not be there."""
 
 MISSING = ("FileNotFound", "MissingFile", "MissingInput")
 """Kinds that say the same of one place."""
 OTHER_MODELS = frozenset(name for action in ("edit", "SVD", "adapt", "bnstat") for name in names_of(action))
-"""Actions that write models beside the training's own, perhaps one with which a training goes on."""
+"""Actions that write models beside the training's own, perhaps one with which a training resumes."""
 
 
 def look(root: ConfigParameters, *, data: bool = False, modules: bool = False) -> list[Diagnostic]:
@@ -86,7 +86,9 @@ def _found(root: ConfigParameters, everything: Use, top: Use) -> list[Finding]:
     """The findings of a run for the commands of `top`, without those that comments in the files switch off."""
     wrong = [*_root_problems(root), *_problems(root, everything, top, here=True), *missing_inputs(top)]
     found = map(Finding.of, with_variables(distinct(wrong), top))
-    return [one for one in found if not one.ignored() and (one.rule.code not in QUIET or one.severity == "error")]
+    return [
+        one for one in found if not one.ignored() and (one.rule.code not in HIDDEN_HINTS or one.severity == "error")
+    ]
 
 
 def _listed_part(root: ConfigParameters, everything: Use) -> Use:
@@ -126,7 +128,7 @@ def _problems(root: ConfigParameters, everything: Use, top: Use, *, here: bool) 
 
 
 def _networks_to_build(root: ConfigParameters, top: Use, *, before_run: bool, here: bool) -> Iterator[Diagnostic]:
-    """What is wrong with the networks that a run builds: a training that goes on from a model builds none.
+    """What is wrong with the networks that a run builds: a training that resumes from a model builds none.
 
     `before_run`: options that CNTK ignores are none of the findings, and models that are there are looked at.
     """
@@ -145,7 +147,7 @@ def _networks_to_build(root: ConfigParameters, top: Use, *, before_run: bool, he
 
 
 def _has_model(use: Use) -> bool:
-    """Whether a file of the training is there, with which it goes on."""
+    """Whether a file of the training is there, with which it continues."""
     own = _own_file(use)
     try:
         p = TrainParameters(use.section)

@@ -12,7 +12,7 @@ from cntk_config import ConfigError, ConfigParameters
 from cntk_config.base.diagnostics import Diagnostic, Span, suggestion
 from cntk_config.base.files import read_input
 from cntk_config.base.source import VARIABLE
-from cntk_config.base.spelling import LONGEST, letters
+from cntk_config.base.spelling import MAX_NAME_LENGTH, letter_bits
 from cntk_config.command_line import CURRENT_DIRECTORY
 from cntk_config.definitions import Definition
 from commands.catalogue.section_map import Use
@@ -326,7 +326,7 @@ def _bare(use: Use) -> str | None:
 def _listed(root: ConfigParameters) -> set[str]:
     try:
         return listed_commands(root)
-    except ConfigError:  # told where values are looked at
+    except ConfigError:  # reported where values are looked at
         return set()
 
 
@@ -341,7 +341,7 @@ def _sections_of(use: Use) -> set[str]:
 
 
 def _without_effect(use: Use) -> dict[str, str]:
-    """Names, in lower case, that change nothing beside the other values, with the reasons."""
+    """Names, in lower case, that have no effect, given the other values, with the reasons."""
     found: dict[str, str] = {}
     for declared in use.declared:
         try:
@@ -407,24 +407,24 @@ class Spellings:
         preferred = set(prefer)
         self.cutoff = cutoff
         self._known = [
-            (letters(one), cutoff / 2 * len(one), one, 0.03 * (one in preferred))
+            (letter_bits(one), cutoff / 2 * len(one), one, 0.03 * (one in preferred))
             for one in known
-            if len(one) <= LONGEST
+            if len(one) <= MAX_NAME_LENGTH
         ]
         self._left = COMPARED
 
     def closest(self, name: str) -> str | None:
         """The name that is most like `name`; None where none is like it."""
         self._left -= len(self._known)
-        if self._left < 0 or len(name) > LONGEST:
+        if self._left < 0 or len(name) > MAX_NAME_LENGTH:
             return None
-        bag, cutoff = letters(name), self.cutoff
+        bag, cutoff = letter_bits(name), self.cutoff
         without_bit = len(name) - bag.bit_count()
         needed = cutoff / 2 * len(name) - without_bit - 1e-9
         alike = [
             (one, other, bonus)
             for other, half, one, bonus in self._known
-            if (bag & other).bit_count() >= half + needed  # else there are too few letters in common
+            if (bag & other).bit_count() >= half + needed  # else there are too few letter_bits in common
         ]
         if not alike:
             return None

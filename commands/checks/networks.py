@@ -21,7 +21,7 @@ from commands.actions.train import TrainParameters, starts_from_model
 from commands.catalogue.dispatch import EVALUATES, has_trait, names_of
 from commands.catalogue.section_map import Use
 from commands.checks.criteria import swapped_operands
-from commands.checks.models import SMALL, Models, ModelToCome
+from commands.checks.models import MAX_CONSTANT, Models, ModelToCome
 from commands.checks.outlines import NODES, READING, Outlines, evaluated, simple_outline
 from commands.checks.scan import TRAINING
 from commands.checks.streams import Streams, missing_or_wrong, reader_streams, unread
@@ -167,7 +167,7 @@ def _problems(use: Use, models: Models, strict: bool, asked: set[str]) -> Genera
 
 
 NEAR = 0.85
-"""How alike the name of a member and that of a group have to be, which any name may resemble a little."""
+"""How alike the name of a member and that of a group have to be, which any name may resemble slightly."""
 LOADING = frozenset({*names_of("dumpNode"), *names_of("SVD")})
 """Actions that load a model, and do not compute it."""
 OF_NETWORKS = ("CK050", "CK051", "CK052", "CK053", "CK055", "CK056")
@@ -189,7 +189,7 @@ def _is_listed(root: ConfigParameters) -> Callable[[Use], bool]:
 def _simple(
     section: ConfigParameters, streams: Streams | None, trains: bool, computes: Computes | None
 ) -> Iterator[Diagnostic]:
-    """Names and shapes of the network; the first and last layer of a feed-forward one beside the data."""
+    """Names and shapes of the network; the first and last layer of a feed-forward one against the data."""
     from networks.builders.simple.parameters import SimpleNetworkBuilder
 
     try:
@@ -341,7 +341,7 @@ def _loaded(
     streams: Streams | None,
     models: Models,
 ) -> Generator[Diagnostic, None, Network | None]:
-    """The model that a training starts from, beside its data."""
+    """The model that a training starts from, against its data."""
     try:
         network = models.load(str(value), str(section("precision", "float")))
         _find_criteria(network, section)
@@ -470,12 +470,17 @@ def _give_constants_their_values(network: Network) -> None:
 
     seeds = SeedCounter()
     for node in network.nodes.values():
-        if node.init is not None and node.init.kind == "fixedValue" and node.shape and math.prod(node.shape) <= SMALL:
+        if (
+            node.init is not None
+            and node.init.kind == "fixedValue"
+            and node.shape
+            and math.prod(node.shape) <= MAX_CONSTANT
+        ):
             network.initialize(node, seeds)
 
 
 def _editing(section: ConfigParameters, models: Models, strict: bool) -> Iterator[Diagnostic]:
-    """The commands of a MEL script, each beside its declaration; if these are right, the nodes that they name."""
+    """The commands of a MEL script, each against its declaration; if these are right, the nodes that they name."""
     if not section.exists("editPath"):
         return
     from cntk_config.parameters import read_text_file
@@ -575,7 +580,7 @@ def _rehearsed(section: ConfigParameters, place: Span | None, models: Models) ->
 
 
 def _check_statement(editor: Editor, statement: Statement) -> Iterator[Diagnostic]:
-    """A statement of MEL by itself: a command beside its declaration, a call beside the macros that are known."""
+    """A statement of MEL by itself: a command against its declaration, a call against the macros that are known."""
     from networks.builders.ndl.idle import idle_problems
     from networks.builders.ndl.parse import parse_document
     from networks.mel.commands import COMMANDS, find

@@ -50,7 +50,7 @@ class Outlines:
         """The inputs of feed-forward networks: they are known without the network."""
 
     def beside(self, use: Use, network: Network | None, models: Models) -> Iterator[Diagnostic]:
-        """A command beside its network: the nodes that it names, the data that it reads; that of a training is kept.
+        """Check a command against its network: nodes that it names, data that it reads; that of a training is kept.
 
         Args:
             use: the command.
@@ -95,7 +95,7 @@ class Outlines:
     def _data(
         self, use: Use, found: Callable[[], Network | ValidatedNetwork], path: str, role: str, owner: str
     ) -> Iterator[Diagnostic]:
-        """What a reader of a command delivers beside what the network needs."""
+        """What a reader of a command delivers against what the network needs."""
         reader = use.part(role)
         streams = reader_streams(reader) if reader is not None and set(use.actions) <= READING else None
         if reader is None or streams is None:

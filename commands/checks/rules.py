@@ -54,7 +54,7 @@ def command_problems(root: ConfigParameters, top: Use) -> Iterator[Diagnostic]:
 
 
 def _precision(root: ConfigParameters) -> str:
-    """What networks compute in; where that cannot be read, the default: it is told elsewhere."""
+    """What networks compute in; where that cannot be read, the default: the error is reported elsewhere."""
     try:
         return str(root("precision", "float"))
     except ConfigError:

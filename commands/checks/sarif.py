@@ -1,4 +1,4 @@
-"""The findings as a SARIF file, with what GitHub's code scanning asks for beside the standard.
+"""The findings as a SARIF file, with what GitHub's code scanning asks for besides the standard.
 
 GitHub takes a result only with a place in a file of the repository, tells results apart by `primaryLocationLineHash`,
 shows rules that have a full description, and takes 25,000 results of a run.
@@ -20,7 +20,7 @@ from commands import __version__
 from commands.checks.findings import Finding
 from commands.words import is_config_word
 
-MOST = 25_000
+MAX_RESULTS = 25_000
 """Results of a run that GitHub takes."""
 _HOME = "https://github.com/cntkpy/cntkpy"
 _LEVELS = {"error": "error", "warning": "warning", "hint": "note"}
@@ -39,10 +39,10 @@ def sarif(found: Iterable[tuple[Sequence[str], Sequence[Finding]]]) -> str:
     run: dict[str, Any] = {
         "tool": {"driver": _driver()},
         "columnKind": "unicodeCodePoints",
-        "results": results[:MOST],
+        "results": results[:MAX_RESULTS],
     }
-    if len(results) > MOST:
-        left_out = f"{len(results):,} findings; the {MOST:,} worst are listed"
+    if len(results) > MAX_RESULTS:
+        left_out = f"{len(results):,} findings; the {MAX_RESULTS:,} worst are listed"
         run["invocations"] = [
             {
                 "executionSuccessful": True,

@@ -1,4 +1,4 @@
-"""The streams of a reader beside the inputs of a network."""
+"""The streams of a reader against the inputs of a network."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Stream(NamedTuple):
-    """A stream of a reader, as far as its section tells."""
+    """A stream of a reader, as far as its section says."""
 
     name: str
     dim: int | None
@@ -40,7 +40,7 @@ class Streams(dict[str, Stream]):
 
 
 def reader_streams(reader: Use) -> Streams | None:
-    """The streams of a reader by name in lower case; None where its sections do not tell which there are."""
+    """The streams of a reader by name in lower case; None where its sections do not name them."""
     found = Streams()
     for use in reader.walk():
         if use.open:
@@ -84,7 +84,7 @@ def missing_or_wrong(
     meant: Mapping[str, str] | None = None,
     computed: Iterable[Node] | None = None,
 ) -> Iterator[Diagnostic]:
-    """Every input of the network beside the stream of its name.
+    """Every input of the network against the stream of its name.
 
     One that is missing is an error where a criterion needs it that is trained, and a warning where that is not known.
 
@@ -148,7 +148,7 @@ def needed_inputs(network: Network | ValidatedNetwork, nodes: Iterable[Node]) ->
 
 
 def beside_model(inputs: Iterable[Input], streams: Streams, reader: Use, owner: str) -> Iterator[Diagnostic]:
-    """The streams of a reader beside the inputs of a network that stands elsewhere: what is wrong is the reader.
+    """The streams of a reader against the inputs of a network that stands elsewhere: what is wrong is the reader.
 
     Args:
         inputs: the inputs that are needed.

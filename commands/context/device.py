@@ -73,7 +73,7 @@ class Device:
         """Return those of JAX's `devices` (with `.platform` and `.id`) which were asked for.
 
         Whatever is not a CPU counts as a GPU. `auto` is the first GPU, `all` and `*N` are all or N of them, where there
-        are none the same of the CPU's devices (one, unless XLA was told to make several).
+        are none the same of the CPU's devices (one, unless XLA was configured to make several).
 
         Raises:
             UserError: if there is none that fits; it lists what there is.

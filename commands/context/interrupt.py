@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("cntkpy.commands")
 
-TELL, END = 10.0, 30.0
+WARN_SECONDS, KILL_SECONDS = 10.0, 30.0
 """Seconds after the first signal."""
 GRACE_SECONDS = 0.6
 """How long a process that has nothing to save may take to end by itself."""
@@ -139,11 +139,11 @@ class StopRequest:
                 needed = now
             elif now - needed > GRACE_SECONDS:
                 _end(self.status, self.message)
-            if passed > END:
-                _end(self.status, f"ended, because the run has not stopped within {END:.0f} s")
-            if passed > TELL and not told:
+            if passed > KILL_SECONDS:
+                _end(self.status, f"ended, because the run has not stopped within {KILL_SECONDS:.0f} s")
+            if passed > WARN_SECONDS and not told:
                 told = True
-                _say(f"still waiting, for {END - passed:.0f} s more, for {_place()}")
+                _say(f"still waiting, for {KILL_SECONDS - passed:.0f} s more, for {_place()}")
 
     @staticmethod
     def _next(reading: socket.socket, seconds: float | None) -> int | None:
@@ -207,7 +207,7 @@ def _place() -> str:
 
 
 def _say(text: str) -> None:
-    """Log it, but do not wait for a log that cannot be written: the main thread may hold it for ever."""
+    """Log it, but do not wait for a log that cannot be written: the main thread may hold it forever."""
     thread = threading.Thread(target=log.warning, args=(text,), daemon=True)
     thread.start()
     thread.join(SAID_WITHIN_SECONDS)

@@ -1,4 +1,4 @@
-"""What an action is told beside its section: the run around it."""
+"""What an action gets besides its section: the run around it."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -58,7 +58,7 @@ class TrainingSettings(Protocol):
 
 @dataclass
 class RunContext:
-    """Given to every action beside its section."""
+    """Given to every action besides its section."""
 
     command: str
     """The name of the section being run."""
@@ -90,5 +90,5 @@ class RunContext:
 
     @property
     def seeds(self) -> "SeedCounter":
-        """The counter of random initialisations; it goes on from command to command."""
+        """The counter of random initialisations; it resumes from command to command."""
         return self.seed_source.counter()

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from cntk_config.base.diagnostics import Span
-from cntk_config.base.spelling import LONGEST
+from cntk_config.base.spelling import MAX_NAME_LENGTH
 from commands.checks.findings import Finding
 from commands.editor.language import Analysis
 from commands.editor.occurrences import occurrences
@@ -16,7 +16,7 @@ from commands.editor.occurrences import occurrences
 _MEANT = re.compile(r"did you mean '([^']+)'")
 _WORD = re.compile(r"[^\s\"'=:;,()\[\]{}$]+")
 _NAME = re.compile(r"(?<!\w)([A-Za-z_]\w*)\s*=\s*$")
-_ALIKE = 0.5
+_MIN_SIMILARITY = 0.5
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def _wrong_word(line: str, span: Span, new: str) -> Span | None:
     Paths end in the word, or are all of it.
     """
     text = line[span.column - 1 : span.column - 1 + span.length]
-    words = [(span.column + at.start(), at[0]) for at in _WORD.finditer(text) if len(at[0]) <= LONGEST]
+    words = [(span.column + at.start(), at[0]) for at in _WORD.finditer(text) if len(at[0]) <= MAX_NAME_LENGTH]
     name = _NAME.search(line[: span.column - 1])
     if name is not None:
         words.append((name.start(1) + 1, name[1]))
@@ -60,4 +60,4 @@ def _wrong_word(line: str, span: Span, new: str) -> Span | None:
         if word and word != new
     ]
     score, start, word = max(alike, default=(0.0, 0, ""), key=lambda one: one[0])
-    return Span(span.source, span.line, start, len(word)) if score >= _ALIKE else None
+    return Span(span.source, span.line, start, len(word)) if score >= _MIN_SIMILARITY else None

@@ -286,7 +286,7 @@ def _item(types: Any, name: str, parameter: Parameter[Any] | Documented | None) 
 
 
 def name_of(uri: str) -> str:
-    """The path of a document, which findings in it are told apart by."""
+    """The path of a document, which distinguishes its findings."""
     return unquote(urlparse(uri).path) or uri
 
 

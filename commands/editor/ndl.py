@@ -188,7 +188,7 @@ def _name_of(statement: Statement) -> Name | None:
 
 
 def _end(statement: Statement) -> tuple[int, int]:
-    """Line and column behind a statement, as far as its parts tell."""
+    """Line and column behind a statement, as far as its parts show."""
     if isinstance(statement, Macro):
         last = statement.body[-1] if statement.body else statement.name
         place = last.place if isinstance(last, Word | Call) else last.value.place

@@ -16,7 +16,7 @@ from commands.catalogue.section_map import Use, command_use, reader_use
 E = TypeVar("E", bound=UserError)
 
 OURS = ("grammar", "cntk_config", "readers", "networks", "trainers", "commands", "cntkpy")
-"""The packages of cntkpy, beside each other."""
+"""The packages of cntkpy, next to each other."""
 LIBRARIES = (
     "jax", "jaxlib", "numpy", "scipy", "numba", "llvmlite", "lark", "click", "rich", "safetensors", "cv2", "matplotlib",
 )  # fmt: skip

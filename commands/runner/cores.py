@@ -41,7 +41,7 @@ def started_on(cores: set[int]) -> Generator[None]:
 
 
 def use_for(threads: int) -> None:
-    """Let this worker use all cores of its launcher if it has been told to compute with more threads than its share."""
+    """Let this worker use all cores of its launcher, if it is configured for more threads than its share."""
     told = os.environ.get(ALL_CORES)
     if sys.platform == "linux" and told and threads > len(os.sched_getaffinity(0)):
         _choose({int(core) for core in told.split(",")})

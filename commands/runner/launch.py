@@ -60,7 +60,7 @@ def launch(words: list[str], workers: int) -> int:
         for rank, share in enumerate(shares(own, workers)):
             with started_on(share):
                 started.append(subprocess.Popen(command, env=environment | {RANK: str(rank)}))
-            if stopped:  # while this one was being started, so that it may not have been told
+            if stopped:  # while this one was being started, so that it may not have heard
                 started[-1].terminate()
                 break
         return _watch(started, stopped, silence)

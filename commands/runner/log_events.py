@@ -1,4 +1,4 @@
-"""`logFormat=json`: beside the log, one JSON object per line for everything that happens.
+"""`logFormat=json`: besides the log, one JSON object per line for everything that happens.
 
 Objects have `time`, `event`, and what belongs to the event: "action", "epoch started", "progress", "epoch finished",
 "validation", "final results", "saved". Numbers that are not finite are null.

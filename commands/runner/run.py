@@ -41,7 +41,7 @@ log = logging.getLogger("cntkpy.commands")
 
 EXIT_FAILURE, EXIT_USAGE, EXIT_INTERRUPTED, EXIT_TERMINATED = 1, 2, 130, 143
 
-SHOWN = 10
+MAX_WARNINGS_SHOWN = 10
 """So many warnings are shown at the start; the others are counted."""
 SAID_BY_ACTIONS = ("InheritedBuilder", "UntrainedNetwork")
 """Kinds of warnings that the action gives when its time comes; not twice."""
@@ -155,7 +155,7 @@ def _run(words: list[str], opened: run_log.Log, stop: StopRequest | None, worker
             print_banner(banner)
     if parameters.log_format == "json":
         opened.add_events(f"{log_file}.jsonl" if stderr and stderr != "-" else "cntkpy.jsonl", log_place)
-    for warning in root.warnings[:SHOWN]:
+    for warning in root.warnings[:MAX_WARNINGS_SHOWN]:
         log.warning("WARNING: %s", Finding.of(warning).one_line("warning"), extra={"plain": True})
     _begin_anew(root, words)
     if trace_level > 0:
@@ -209,10 +209,10 @@ def _look(root: ConfigParameters, strict: bool, commands: list[Command]) -> None
     if strict:
         errors += map(Finding.of, root.warnings)
     warnings.sort(key=lambda one: SEVERITIES.index(one.severity))
-    room = max(0, SHOWN - len(root.warnings))
+    room = max(0, MAX_WARNINGS_SHOWN - len(root.warnings))
     for one in warnings[:room]:
         log.warning("WARNING: %s", one.one_line("warning"), extra={"plain": True})
-    left = len(warnings[room:]) + len(root.warnings[SHOWN:])
+    left = len(warnings[room:]) + len(root.warnings[MAX_WARNINGS_SHOWN:])
     if left:
         log.warning("WARNING: %d more of this kind; `cntkpy check` lists all.", left, extra={"plain": True})
     if errors and commands and commands[0].actions and is_wrong(root, commands[0].name):
@@ -227,7 +227,7 @@ def _look(root: ConfigParameters, strict: bool, commands: list[Command]) -> None
 
 
 def _other_settings(commands: list[Command]) -> Iterator[Diagnostic]:
-    """What trainings that go on find otherwise than when they began."""
+    """What trainings that continue find otherwise than when they began."""
     from commands.actions.training import TrainingParameters, other_recipe, other_settings
 
     for command in commands:
@@ -263,7 +263,7 @@ def _set_threads(threads: int, deterministic: bool) -> None:
     if threads <= 0:
         return
     cores.use_for(threads)
-    useful = str(min(threads, os.cpu_count() or 1))  # XLA would start as many as it is told, and each takes memory
+    useful = str(min(threads, os.cpu_count() or 1))  # XLA would start as many as it is allowed, and each takes memory
     for name in ("NPROC", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
         os.environ[name] = useful
     if threads == 1:

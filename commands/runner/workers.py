@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("cntkpy.commands")
 
-TOGETHER = ("train", "trainRNN", "adapt", "test", "eval", "cv", "testUnroll")
+PARALLEL_ACTIONS = ("train", "trainRNN", "adapt", "test", "eval", "cv", "testUnroll")
 """Actions that all workers run; worker 0 runs the others alone."""
 
 
@@ -48,7 +48,7 @@ class Workers:
 
     def runs(self, action: str) -> bool:
         """Whether this process runs an action."""
-        return self.rank == 0 or action in TOGETHER
+        return self.rank == 0 or action in PARALLEL_ACTIONS
 
     def wait(self) -> None:
         """After an action: wait for all, however long worker 0 takes."""
@@ -94,7 +94,7 @@ def _lost(message: str) -> UserError:
     return UserError(
         "WorkerLost",
         message,
-        hint="see the log of that worker; the last checkpoint is whole: start the same command again to go on from it",
+        hint="see the log of that worker; the last checkpoint is whole: start the same command again to resume",
     )
 
 

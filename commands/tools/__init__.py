@@ -1,1 +1,1 @@
-"""The subcommands beside running: show, explain, diff, format, convert, preview, plot."""
+"""The subcommands besides running: show, explain, diff, format, convert, preview, plot."""

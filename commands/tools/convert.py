@@ -133,10 +133,10 @@ def _read(
 
 
 def _keep_inputs(output: str, target: Format, inputs: list[str], more: list[Path]) -> None:
-    """An error if a file that is written, or one beside it, is one of those that are read."""
+    """An error if a file that is written, or one next to it, is one of those that are read."""
     for path in (Path(output), *(Path(output).with_suffix(suffix) for suffix in target.beside), *more):
         if exists(path) and any(exists(one) and path.samefile(one) for one in inputs):
-            what = "itself" if str(path) == output else f"what is read: {output} has {path.name} beside it"
+            what = "itself" if str(path) == output else f"what is read: {output} has {path.name} next to it"
             raise ConfigError("SameFile", f"{path} would be written over {what}", hint="give the output another name")
 
 

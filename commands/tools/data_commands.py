@@ -60,7 +60,7 @@ NAME.ark, Kaldi's as NAME.ark with NAME.labels.ark and NAME.counts.
 
 Of a table, --labels COLUMN has the classes (by default the only column that
 holds no numbers): the stream "labels". All other columns are "features". The
-names of the classes are kept beside OUTPUT, as NAME.labels.txt.
+names of the classes are kept next to OUTPUT, as NAME.labels.txt.
 
 \b
 Examples:

@@ -33,7 +33,7 @@ _COMMENT = re.compile(r"(?:(?<=[ \t])|^)#")
 
 
 def format_files(words: list[str], check: bool = False, show_diff: bool = False) -> int:
-    """Format files in place, or only tell what would change; return the exit status."""
+    """Format files in place, or only report what would change; return the exit status."""
     status = 0
     for name in expand_folders(words, (*SUFFIXES, SUFFIX)):
         path = Path(name)

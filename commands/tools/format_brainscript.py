@@ -1,6 +1,6 @@
 """The layout of BrainScript: lines are indented by their brackets. Nothing inside a line changes.
 
-A line that begins a member stands as deep as the brackets around it say. A line that goes on with an expression keeps
+A line that begins a member stands as deep as the brackets around it say. A line that continues with an expression keeps
 its distance from the line that began it. What stands inside a text or a comment of several lines stays as it is.
 """
 

@@ -32,7 +32,7 @@ def overview() -> str:
     """All sections, one a line."""
     rows = [(one.name, one.meaning) for one in topics()]
     lines = [f"  {name:28} {meaning[:90]}\n" for name, meaning in rows]
-    return "Sections and actions; `cntkpy help NAME` tells more, also of any parameter or function:\n" + "".join(lines)
+    return "Sections and actions; `cntkpy help NAME` explains more, also any parameter or function:\n" + "".join(lines)
 
 
 def explanations(name: str) -> Iterator[str]:

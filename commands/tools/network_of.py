@@ -14,7 +14,7 @@ from networks.builders.registry import BRAIN_SCRIPT, EXPERIMENTAL, NDL, SIMPLE
 if TYPE_CHECKING:
     from networks.graph.network import Network, Node
 
-SMALL = 100
+MAX_CONSTANT = 100
 """Elements of a constant whose value a rule of shapes may look at."""
 
 
@@ -99,7 +99,7 @@ def _ndl(section: ConfigParameters, name: str) -> Found:
     for node in network.nodes.values():
         if node.init is not None:
             node.init.assign_seed(seeds, int(node.options.get("randomSeed", -1)))
-    network.validate(SMALL)
+    network.validate(MAX_CONSTANT)
     return network, _spans(network)
 
 

@@ -95,7 +95,7 @@ def _nodes(text: str) -> dict[str, float]:
 
 
 def _events(lines: Iterable[str]) -> Iterator[Event]:
-    """What the lines tell; the last one of a run that was killed, and lines of others, tell nothing."""
+    """What the lines say; the last one of a run that was killed, and lines of others, say nothing."""
     kinds = {"epoch finished": "training", "validation": "validation", "progress": "progress", "action": "action"}
     for line in lines:
         try:

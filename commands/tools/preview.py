@@ -21,8 +21,8 @@ from commands.actions.evaluate import TestParameters
 from commands.context.root import RootParameters
 from commands.words import sort_words
 
-SECONDS = 1.0
-"""How long reading goes on to measure its speed."""
+MEASURE_SECONDS = 1.0
+"""How long reading continues to measure its speed."""
 
 
 def preview(
@@ -150,7 +150,7 @@ def describe(
                     left_out = draw(reader.streams, minibatch, picture)
                 if len(shown) < samples:
                     shown += texts(minibatch, samples - len(shown))
-            elif seconds > SECONDS:
+            elif seconds > MEASURE_SECONDS:
                 break
         able = cast("object", reader)  # one of a plug-in may have nothing but the interface
         total = able.samples_per_sweep if isinstance(able, KnowsSize) else 0
@@ -184,7 +184,7 @@ def describe(
 
 
 def _read_again(section: ConfigParameters, precision: str, size: int) -> tuple[int, float]:
-    """Samples and seconds of one more sweep: the first one of little data is spent on loading the program."""
+    """Samples and seconds of one more sweep: the first one of small data is spent on loading the program."""
     from readers.registry import create_reader
 
     log = logging.getLogger("cntkpy.readers")

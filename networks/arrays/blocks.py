@@ -9,7 +9,7 @@ from networks.arrays.lazy import jax, jnp
 
 Array = Any
 
-BLOCK = 1 << 20
+BLOCK_ELEMENTS = 1 << 20
 """Elements of a block, 4 MiB of single precision; a loop over less costs time."""
 SHORTEST = 8
 """Places along the first axis that a block has at least, so that little is added where they do not divide evenly."""
@@ -17,7 +17,7 @@ SHORTEST = 8
 
 def blocks_of(length: int, elements: int) -> int:
     """In how many blocks `length` places with that many elements are computed: a power of two, 1 where they are few."""
-    count = 1 << (max(0, elements - 1) // BLOCK).bit_length()
+    count = 1 << (max(0, elements - 1) // BLOCK_ELEMENTS).bit_length()
     while count > 1 and length < count * SHORTEST:
         count //= 2
     return count if count > 1 and _on_processor() else 1

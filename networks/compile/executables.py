@@ -43,7 +43,7 @@ log = logging.getLogger("cntkpy.networks")
 
 __all__ = ["Program", "Unknown", "digest"]
 
-LIMIT = 256 << 20
+CACHE_BYTES = 256 << 20
 """Bytes of all kept programs; the ones that were not used for longest go first."""
 
 MAGIC = b"cntkpy program 1\n"
@@ -462,16 +462,16 @@ _written: dict[Path, int] = {}
 
 
 def _remove_oldest(folder: Path, written: int) -> None:
-    """Keep the size of all programs below `LIMIT`, once and then again for every sixteenth of it that is written."""
-    _written[folder] = _written.get(folder, LIMIT) + written
-    if _written[folder] < LIMIT // 16:
+    """Keep the programs below `CACHE_BYTES`, once and then again whenever a sixteenth of it was written."""
+    _written[folder] = _written.get(folder, CACHE_BYTES) + written
+    if _written[folder] < CACHE_BYTES // 16:
         return
     _written[folder] = 0
     with os.scandir(folder) as files:
         found = [(one.stat(), one.path) for one in files]
     total = sum(one.st_size for one, _ in found)
     for one, path in sorted(found, key=lambda pair: pair[0].st_mtime):
-        if total <= LIMIT:
+        if total <= CACHE_BYTES:
             return
         Path(path).unlink(missing_ok=True)
         total -= one.st_size

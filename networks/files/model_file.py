@@ -168,7 +168,7 @@ def _damaged(path: Path, why: str) -> UserError:
     return UserError(
         "BadModel",
         f"the model {path} is damaged: {why}",
-        hint="delete it, so that training goes on from the newest model before it, or restore it from a copy",
+        hint="delete it, so that training resumes from the newest model before it, or restore it from a copy",
     )
 
 

@@ -16,7 +16,7 @@ from cntk_config.base.writing import atomic_write
 
 METADATA = "__metadata__"
 """What stands for the texts among the names of arrays, so that no array can have this name."""
-_PIECE = 1 << 20
+_READ_BYTES = 1 << 20
 """Bytes that are copied at a time, few enough for the caches of a core."""
 _SHORTEST = 1 << 10
 """Elements that are read or written at a place, at least."""
@@ -77,12 +77,12 @@ def _parts(array: np.ndarray) -> Iterator[tuple[np.ndarray, range]]:
     Most are consecutive. Those of an array with long rows that lies in another order have some columns of all rows:
     else every row would be gathered from all over the memory.
     """
-    if array.nbytes <= _PIECE or array.ndim == 0:
+    if array.nbytes <= _READ_BYTES or array.ndim == 0:
         yield array, range(1)
-    elif array.nbytes > _PIECE // 4 * len(array) and not array.flags.c_contiguous:
+    elif array.nbytes > _READ_BYTES // 4 * len(array) and not array.flags.c_contiguous:
         yield from _columns(array)
     else:
-        rows = max(1, _PIECE * len(array) // array.nbytes)
+        rows = max(1, _READ_BYTES * len(array) // array.nbytes)
         length = array.size // len(array)
         for begin in range(0, len(array), rows):
             yield array[begin : begin + rows], range(begin * length, begin * length + 1)
@@ -90,7 +90,7 @@ def _parts(array: np.ndarray) -> Iterator[tuple[np.ndarray, range]]:
 
 def _columns(array: np.ndarray) -> Iterator[tuple[np.ndarray, range]]:
     width = array.shape[-1]
-    columns = max(_SHORTEST, _PIECE * width // array.nbytes)
+    columns = max(_SHORTEST, _READ_BYTES * width // array.nbytes)
     for begin in range(0, width, columns):
         yield array[..., begin : begin + columns], range(begin, array.size, width)
 

@@ -21,9 +21,9 @@ from networks.graph.shapes import Shape
 _MODULUS = np.uint64(2147483647)
 _SHIFT = np.uint64(31)
 _RANGE = 2147483646
-_BLOCK = 1 << 16
+_BLOCK_ELEMENTS = 1 << 16
 
-_PIECE = 1 << 14
+_PIECE_ELEMENTS = 1 << 14
 """Values computed at a time, so that what is computed on the way stays in the processor's cache."""
 
 UNIFORM = float(np.float32(0.05))
@@ -47,9 +47,9 @@ def _reduce(product: np.ndarray) -> np.ndarray:
 
 
 def _powers() -> np.ndarray:
-    """16807^1 ... 16807^_BLOCK modulo 2^31 - 1."""
+    """16807^1 ... 16807^_BLOCK_ELEMENTS modulo 2^31 - 1."""
     powers = np.array([16807], np.uint64)
-    while len(powers) < _BLOCK:
+    while len(powers) < _BLOCK_ELEMENTS:
         powers = np.concatenate([powers, _reduce(powers * powers[-1])])
     return powers
 
@@ -101,7 +101,7 @@ class MinStdRand0:
         out = np.empty(count, dtype)
         done = 0
         while done < count:
-            tries = min(_PIECE // 2, int(0.7 * (count - done)) + 16)
+            tries = min(_PIECE_ELEMENTS // 2, int(0.7 * (count - done)) + 16)
             pairs = two * self.canonical(2 * tries, dtype).reshape(tries, 2) - one
             x, y = pairs[:, 0], pairs[:, 1]
             radius = x * x + y * y
@@ -116,8 +116,8 @@ class MinStdRand0:
 
 
 def _spans(count: int) -> Iterator[tuple[int, int]]:
-    for begin in range(0, count, _PIECE):
-        yield begin, min(begin + _PIECE, count)
+    for begin in range(0, count, _PIECE_ELEMENTS):
+        yield begin, min(begin + _PIECE_ELEMENTS, count)
 
 
 class SeedCounter:
@@ -135,7 +135,7 @@ class SeedCounter:
         self._others: dict[str, SeedCounter] = {}
 
     def other(self, name: str) -> SeedCounter:
-        """A counter of its own, which goes on as long as this one."""
+        """A counter of its own, which continues as long as this one."""
         return self._others.setdefault(name, SeedCounter(constant=self.constant))
 
     def next(self) -> int:

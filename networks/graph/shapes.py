@@ -23,7 +23,7 @@ class ShapeProblem(Exception):
     Args:
         message: what is wrong.
         hint: what to do.
-        provisional: the shape to go on with while those of the inputs may still change, in loops.
+        provisional: the shape to continue with while those of the inputs may still change, in loops.
     """
 
     def __init__(self, message: str, hint: str | None = None, provisional: Shape | None = None) -> None:

@@ -164,7 +164,7 @@ def _run(cell: Cell, layer: Layer, flat: Array, hidden: int, x: Array, fresh: Ar
 
 
 def _starts(call: Any, x: Array, backwards: bool) -> Array:
-    """Where a sequence begins (for a backward layer: ends); gaps begin anew, too."""
+    """Where a sequence begins (for a backward layer: ends); gaps start over, too."""
     context = call.context
     distance = context.to_end if backwards else context.to_start
     if distance is None or int(call.options["axis"]) == 2:

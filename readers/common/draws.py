@@ -10,7 +10,7 @@ class Draws:
     """Numbers that depend on a seed, the sweep, the sequence and the place of the transform, and nothing else.
 
     So the same picture is cut differently in each sweep, equal transforms of joined streams draw the same numbers, and
-    reading that goes on from a checkpoint draws what it would have drawn. `sweep` is the pass over the data, from 0;
+    reading that resumes from a checkpoint draws what it would have drawn. `sweep` is the pass over the data, from 0;
     `view` is the number of a multi-view copy.
     """
 

@@ -1,4 +1,4 @@
-"""The index of a text file kept beside it, so that the next run need not read the whole file first.
+"""The index of a text file kept next to it, so that the next run need not read the whole file first.
 
 The cache is an .npz archive of the index's arrays with a description of the data file: size, times of change, and a
 checksum over blocks spread evenly over it. The archive has a checksum for each array. A cache that belongs to another

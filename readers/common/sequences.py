@@ -1,4 +1,4 @@
-"""What a deserializer tells of its data without reading it: chunks, sequences, their lengths and keys."""
+"""What a deserializer knows of its data without reading it: chunks, sequences, their lengths and keys."""
 
 from __future__ import annotations
 

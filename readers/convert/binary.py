@@ -114,7 +114,7 @@ def to_binary(path: str, streams: Sequence[Stream], source: Input) -> Generator[
     if source.samples is None:
         raise UserError(
             "NoLength",
-            "a binary file begins with the number of its records, which this reader does not tell",
+            "a binary file begins with the number of its records, which this reader does not know",
             hint="convert to an .npz archive first, and that to a binary file",
         )
     config: dict[str, Any] = {"wfile": path, "wrecords": source.samples}

@@ -18,7 +18,7 @@ class Format:
         source: `module:function` in this package, `f(paths, streams, precision) -> Input`.
         target: likewise, `f(path, streams, input)`, a context manager that gives a `Target`; None: it is only read.
         inputs: the files that are named, in order.
-        beside: suffixes, in place of that of the output, of files that are written beside it.
+        beside: suffixes, in place of that of the output, of files that are written next to it.
         sequences: whether it holds where sequences begin.
         single: whether its values are of single precision.
         named_columns: whether it has columns with names, of which `labels` may name the one with the classes.

@@ -145,20 +145,20 @@ class HTKTarget:
         return f'"*/{key}.lab"\n{"".join(lines)}.\n'
 
     def finish(self) -> None:
-        """Write the header, which tells the number of frames."""
+        """Write the header, with the number of frames."""
         self._archive.seek(0)
         self._archive.write(make_header(self._frames, self._features.dim, period=PERIOD).pack())
 
 
 @contextmanager
 def to_htk(path: str, streams: Sequence[Stream], source: Input) -> Generator[Target]:
-    """A script file; beside it an archive `.ark` and, if there is a stream of classes, label file `.mlf`."""
+    """A script file; next to it an archive `.ark` and, if there is a stream of classes, label file `.mlf`."""
     features, labels = features_and_classes(streams, "HTK files")
     if Path(path).suffix.lower() != ".scp":
         raise ConfigError(
             "UnknownFormat",
             f"{path} is not the name of a script file",
-            hint="write NAME.scp; NAME.ark and NAME.mlf stand beside it",
+            hint="write NAME.scp; NAME.ark and NAME.mlf stand next to it",
         )
     make_header(0, features.dim)
     archive, mlf = Path(path).with_suffix(".ark"), Path(path).with_suffix(".mlf")

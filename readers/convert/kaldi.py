@@ -96,13 +96,13 @@ class KaldiTarget:
 
 @contextmanager
 def to_kaldi(path: str, streams: Sequence[Stream], source: Input) -> Generator[Target]:
-    """An archive; beside it NAME.counts, the lengths, and, if there is a stream of classes, NAME.labels.ark."""
+    """An archive; next to it NAME.counts, the lengths, and, if there is a stream of classes, NAME.labels.ark."""
     _, labels = features_and_classes(streams, "Kaldi archives")
     if Path(path).suffix.lower() != ".ark":
         raise ConfigError(
             "UnknownFormat",
             f"{path} is not the name of an archive",
-            hint="write NAME.ark; NAME.counts and NAME.labels.ark stand beside it",
+            hint="write NAME.ark; NAME.counts and NAME.labels.ark stand next to it",
         )
     with ExitStack() as stack:  # the archive of features appears last
         archive = stack.enter_context(open_writer(WriteSpecifier(f"ark:{path}", path, None)))

@@ -30,7 +30,7 @@ class Input:
         labels: names of classes, by stream.
         precision: of the values.
         files: where the data are, as far as that is known.
-        names: by stream, names of classes that were found in the data and are kept beside the output.
+        names: by stream, names of classes that were found in the data and are kept next to the output.
     """
 
     streams: Sequence[Stream]

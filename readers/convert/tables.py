@@ -41,7 +41,7 @@ def from_csv(
         labels: name of the column with the classes, or its number from 1.
 
     Raises:
-        UserError: the columns cannot be told apart. DataError: a row is not as the table's first ones.
+        UserError: the columns cannot be distinguished. DataError: a row is not as the table's first ones.
     """
     if len(paths) > 2:
         raise ConfigError("TooManyFiles", f"a table is one file, and one of class names: {' '.join(paths)}")

@@ -14,7 +14,7 @@ from readers.user.streams import StreamInformation
 from .value import MinibatchData
 
 INFINITELY_REPEAT = 2**64 - 1
-"""Limit of a source: go on sweep after sweep for ever."""
+"""Limit of a source: continue sweep after sweep forever."""
 FULL_DATA_SWEEP = 2**64 - 2
 """Limit of a source in samples: one pass over the data."""
 DEFAULT_RANDOMIZATION_WINDOW_IN_CHUNKS = 128
@@ -44,7 +44,7 @@ class MinibatchSourceBase:
         return self.stream_info(name)
 
     def is_infinite(self) -> bool:
-        """Whether it goes on for ever."""
+        """Whether it continues forever."""
         return False
 
     def get_checkpoint_state(self) -> dict[str, Any]:
@@ -52,7 +52,7 @@ class MinibatchSourceBase:
         raise NotImplementedError
 
     def restore_from_checkpoint(self, checkpoint: Mapping[str, Any]) -> None:
-        """Go on where the state was taken."""
+        """Resume where the state was taken."""
         raise NotImplementedError
 
     @property

@@ -26,7 +26,7 @@ class MinibatchSourceFromData(UserMinibatchSource):
             Data are an ndarray (n, *sample), a scipy CSR matrix (n, dim), a `Value`, or a list of n arrays (length,
             *sample) or CSR matrices (length, dim), which are sequences. Each row of an array is an item: a sample, or
             for an input of sequences a sequence.
-        max_samples: where they end; FULL_DATA_SWEEP: after all of them; by default they are repeated for ever.
+        max_samples: where they end; FULL_DATA_SWEEP: after all of them; by default they are repeated forever.
     """
 
     def __init__(self, data_streams: Mapping[str, Any], max_samples: int = INFINITELY_REPEAT):
@@ -109,7 +109,7 @@ class MinibatchSourceFromData(UserMinibatchSource):
         return {"cursor": self._cursor, "total_num_samples": self._total}
 
     def restore_from_checkpoint(self, checkpoint: Mapping[str, Any]) -> None:
-        """Go on where the state was taken."""
+        """Resume where the state was taken."""
         cursor, total = state_field(checkpoint, "cursor"), state_field(checkpoint, "total_num_samples")
         if cursor >= self._count:
             raise ArgumentError(f"Checkpoint with cursor {cursor}, but there are {self._count} items of data")

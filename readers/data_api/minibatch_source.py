@@ -232,7 +232,7 @@ class MinibatchSource(MinibatchSourceBase):
         try:
             return self._source.next()
         except DataError as error:
-            raise error.with_traceback(None) from error.__cause__  # the pipeline's inside tells nobody anything
+            raise error.with_traceback(None) from error.__cause__  # frames of the pipeline do not help
 
     def _tell_idle(self, partitions: int) -> None:
         """Warn once where some partitions get no chunk."""
@@ -265,7 +265,7 @@ class MinibatchSource(MinibatchSourceBase):
         return {name: value for name, value in state.items() if name not in ("epochEnd", "endSamples", "endSweeps")}
 
     def restore_from_checkpoint(self, checkpoint: Mapping[str, Any]) -> None:
-        """Go on exactly where the state was taken."""
+        """Resume exactly where the state was taken."""
         if not isinstance(checkpoint, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ArgumentError(
                 f"a checkpoint state is a dictionary, not {type(checkpoint).__name__}",

@@ -94,7 +94,7 @@ class SourceReader(EpochReader):
             if self._done == 0 and self._workers == 1:
                 raise DataError(
                     f"{self._name} has no data for epoch {self._epoch + 1}: its first answer is empty",
-                    hint="lower maxEpochs, or let the source go on with its data from the beginning",
+                    hint="lower maxEpochs, or let the source continue with its data from the beginning",
                 )
             return None
         minibatch = as_minibatch(found, self._dtype, self._name)
@@ -163,7 +163,7 @@ class SourceReader(EpochReader):
             self.restore(state)
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on where `state` was taken; a `start_minibatch_loop` that follows goes on there with its epoch."""
+        """Resume where `state` was taken; a `start_minibatch_loop` that follows continues there with its epoch."""
         if not is_dict(state) or "source" not in state:
             raise ArgumentError(f"this is not the position of a {self._name}")
         self._restore(state["source"])

@@ -56,7 +56,7 @@ class UserMinibatchSource(MinibatchSourceBase):
         return {}
 
     def restore_from_checkpoint(self, checkpoint: Mapping[str, Any]) -> None:
-        """Go on where the state was taken."""
+        """Resume where the state was taken."""
         if checkpoint:
             raise NotImplementedError(
                 f"{type(self).__name__} has a checkpoint state, so it has to implement restore_from_checkpoint"

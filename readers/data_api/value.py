@@ -32,7 +32,7 @@ class Value:
     Args:
         batch: an ndarray (N, T, *sample) or (N, *sample); a list of arrays (length, *sample), one per sequence; a scipy
             CSR matrix (N, dim); or a list of CSR matrices (length, dim).
-        seq_starts: for each sequence whether it begins here; else it goes on from the one before. None: all begin.
+        seq_starts: for each sequence whether it begins here; else it resumes from the one before. None: all begin.
         device: accepted for programs written for CNTK; data stay in the memory of the process.
         sample_shape: shape of a sample where `batch` cannot tell, as of sparse samples of several axes.
 
@@ -261,7 +261,7 @@ class Value:
         Args:
             var: the input; its shape is that of a sample, its dynamic axes say what is in front of it.
             data: an array, a CSR matrix, or a list of these, one for each sequence.
-            seq_starts: for each sequence whether it begins here; else it goes on from the minibatch before. An array
+            seq_starts: for each sequence whether it begins here; else it resumes from the minibatch before. An array
                 has a sequence in each of its rows then.
             device: accepted; data stay in the memory of the process.
             read_only: accepted; nothing is written into the data.
@@ -433,7 +433,7 @@ class MinibatchData:
     """Samples, layout and stream of what a `MinibatchSource` gives."""
     _lent = False
     truncated = False
-    """Whether its sequences go on in other minibatches: the pieces keep their slots."""
+    """Whether its sequences continue in other minibatches: the pieces keep their slots."""
 
     def __init__(self, value: Any, num_sequences: int, num_samples: int, sweep_end: bool):
         self.data = value if value is None or isinstance(value, Value) else Value(value)
@@ -510,7 +510,7 @@ class MinibatchData:
         if self.data is None:
             raise DataError(
                 "this worker has no data in this minibatch",
-                hint="go on with the next one if num_samples is 0; others have data",
+                hint="continue with the next one if num_samples is 0; others have data",
             )
         return self.data
 

@@ -30,7 +30,7 @@ log = logging.getLogger("cntkpy.readers")
 
 config: Any = numba_config
 F = TypeVar("F", bound=Callable[..., Any])
-_OLD = 60 * 24 * 3600.0
+_MAX_AGE_SECONDS = 60 * 24 * 3600.0
 
 
 @cache
@@ -70,7 +70,7 @@ def _made(folder: Path) -> Path:
 def _remove_old(parent: Path) -> None:
     """Remove the kernels of versions not used for two months."""
     for folder in parent.iterdir():
-        if folder.is_dir() and folder.stat().st_mtime < time.time() - _OLD:
+        if folder.is_dir() and folder.stat().st_mtime < time.time() - _MAX_AGE_SECONDS:
             shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -96,7 +96,7 @@ def _fraction(p: Int):
 def _number(begin: Int):
     """The field that `real` cannot read: (end, value, OK | SLOW | TEXT). SLOW: it looks like a number, ask float().
 
-    In range: it goes on to the end of the field, an LF at the latest.
+    In range: it continues to the end of the field, an LF at the latest.
     """
     p, value, status = _fraction(begin)
     if status == TEXT:

@@ -137,7 +137,7 @@ def any_real(p: Int):
 
     BAD: the position of the odd byte; SLOW: it has more digits than can be rounded here, ask float().
 
-    In range: it goes on behind digits, signs, points and the letter e only, and stops at an LF; the exponent is
+    In range: it continues behind digits, signs, points and the letter e only, and stops at an LF; the exponent is
     compared with what the tables have before it is an index, here and in `scale`.
     """
     negative = False
@@ -208,7 +208,7 @@ def any_real(p: Int):
 def _long_mantissa(p: Int):
     """First 19 significant digits from p on: (mantissa, digits dropped, whether all dropped ones are zero).
 
-    In range: it goes on behind digits and points only.
+    In range: it continues behind digits and points only.
     """
     m = np.uint64(0)
     significant, dropped = 0, 0

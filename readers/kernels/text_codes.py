@@ -1,4 +1,4 @@
-"""How looking for sequences or records of text can end, and what they are: numbers of the kernels and of their twins.
+"""How a search for sequences or records of text can end, and what these are: codes of kernels and fallbacks.
 
 No Numba is imported here.
 """

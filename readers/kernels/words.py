@@ -156,7 +156,7 @@ def prefetch_at(typing: Any, address: Any) -> Any:
 def after_digits(p: Int):
     """Address of the first byte at or after p that is no digit. Needs eight readable bytes from there on.
 
-    In range: it goes on only behind eight digits, so it stops at the word with the LF that ends the text.
+    In range: it continues only behind eight digits, so it stops at the word with the LF that ends the text.
     """
     word = word_at(p) ^ _ZEROS
     rest = ((word + _SIX) | word) & _HIGH

@@ -14,7 +14,7 @@ from readers.errors import DataError
 from readers.streams import StreamInformation
 
 log = logging.getLogger("cntkpy.readers")
-_SHOWN = 3
+_MAX_KEYS_SHOWN = 3
 
 
 class Bundle:
@@ -104,7 +104,7 @@ def _tell_loss(parts: Sequence[Deserializer], found: Sequence[np.ndarray], kept:
         missing = np.flatnonzero(sequences < 0)
         if not len(missing):
             continue
-        some = ", ".join(str(key) for key in parts[0].table.names(missing[:_SHOWN]))
+        some = ", ".join(str(key) for key in parts[0].table.names(missing[:_MAX_KEYS_SHOWN]))
         where = ", ".join(part.files) if isinstance(part, ReadsFiles) else f"deserializer {number}"
         log.warning(
             "WARNING: %d of %d sequences of the first deserializer are left out of every sweep: %s has no data for "

@@ -14,7 +14,7 @@ from readers.minibatch import Minibatch, singles
 
 from .assembly import Inputs, Made, given
 
-PLANNED, COPIED = 8192, 4096
+PLANNED_FRAMES, COPIED_FRAMES = 8192, 4096
 """Frames whose order is asked for at once, and that are copied at once: to do so for each minibatch takes as long as
 the copying itself. The minibatches of a copy share its memory."""
 
@@ -55,7 +55,7 @@ class Frames:
             self._plan(inputs)
         some: list[_Planned] = []
         bounds = [0]
-        while self._planned and (not some or bounds[-1] + len(self._planned[0].sequences) <= COPIED):
+        while self._planned and (not some or bounds[-1] + len(self._planned[0].sequences) <= COPIED_FRAMES):
             some.append(self._planned.popleft())
             bounds.append(bounds[-1] + len(some[-1].sequences))
         if some:
@@ -67,7 +67,7 @@ class Frames:
         """What goes into the next minibatches: for a single worker those of a few thousand frames."""
         timeline = cast("SampleOrder", inputs.timeline)
         size = inputs.worker_size
-        times = max(1, PLANNED // size) if timeline.workers == 1 else 1
+        times = max(1, PLANNED_FRAMES // size) if timeline.workers == 1 else 1
         while not self._planned:
             begin = timeline.position
             selection = timeline.next(NO_LIMIT if inputs.counts_own else size * times, size * times)

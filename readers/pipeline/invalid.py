@@ -1,4 +1,4 @@
-"""Sequences that a deserializer could not make sense of are left out, counted, and told of once per sweep."""
+"""Sequences that a deserializer could not make sense of are left out, counted, and reported once per sweep."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from readers.common.chunk import Part
 from readers.errors import DataError
 
 log = logging.getLogger("cntkpy.readers")
-_SHOWN = 3
+_MAX_KEYS_SHOWN = 3
 
 
 class InvalidSequences:
@@ -46,7 +46,7 @@ class InvalidSequences:
             sequences: their numbers, int64[n].
             parts: their data.
             failed: bool[n], sequences known to be invalid.
-            end_of_sweep: whether a sweep ends with the minibatch; then a line tells what was left out in it.
+            end_of_sweep: whether a sweep ends with the minibatch; then a line logs what was left out in it.
 
         Returns:
             The numbers and the parts of what is left.
@@ -93,7 +93,7 @@ class InvalidSequences:
         left_out = list(self._of_sweep)
         if not left_out:
             return
-        some = ", ".join(str(key) for key in self._keys(np.array(left_out[:_SHOWN], np.int64)))
+        some = ", ".join(str(key) for key in self._keys(np.array(left_out[:_MAX_KEYS_SHOWN], np.int64)))
         if 2 * len(left_out) > self._total > 0:
             raise DataError(
                 f"{len(left_out)} of {self._total} sequences are malformed and were left out, the first: {some}.",

@@ -174,7 +174,7 @@ class _Made(NamedTuple):
 
 
 def _place_of(state: dict[str, Any]) -> tuple[int, ...]:
-    """What tells positions apart."""
+    """What distinguishes positions."""
     names = ("sweepIndex", "chunkPosition", "baseCurrentSequencePositionInWindow", "baseSampleCount", "baseSweepCount")
     return tuple(int(state[name]) for name in names)
 
@@ -253,7 +253,7 @@ class _Window:
 class LocalTimeline:
     """Sweeps over chunks in windows: one chunk in file order, or a tumbling window of shuffled chunks.
 
-    window: chunks of this worker (in_samples: samples) that are shuffled together. A window goes on into the next
+    window: chunks of this worker (in_samples: samples) that are shuffled together. A window continues in the next
     sweep, but sequences of different sweeps are not mixed; so it is loaded sweep by sweep.
     """
 
@@ -518,7 +518,7 @@ class LocalTimeline:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go where `state` was taken. With other workers, go on with the same window, at the same place of it."""
+        """Go where `state` was taken. With other workers, continue with the same window, at the same place of it."""
         sweep, place, position = (
             state_field(state, name) for name in ("sweepIndex", "chunkPosition", "baseCurrentSequencePositionInWindow")
         )

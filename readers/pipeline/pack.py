@@ -93,7 +93,7 @@ def _fitting(rows: int, stream: StreamInformation) -> tuple[int, int]:
 
 @cache
 def _memory() -> int:
-    """Bytes of memory of this machine; the largest number where the system does not tell."""
+    """Bytes of memory of this machine; the largest number where the system does not say."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):  # Windows

@@ -31,7 +31,7 @@ class ParallelPrefetcher(Generic[P, T]):
         """The next result; what `plan` or `make` raised is raised here, after the results before it, ever again."""
         if self._failed is not None:
             raise self._failed
-        # A thread that works at once keeps the core of the one that started it, which then goes on late.
+        # A thread that works at once keeps the core of the one that started it, which then continues late.
         with nullcontext() if self._ahead else self._planning:
             while len(self._ahead) <= self._threads + 1:
                 future: Future[T] = Future()

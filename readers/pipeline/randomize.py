@@ -17,12 +17,12 @@ from readers.common.sequences import SequenceTable, starts_of
 from readers.contracts import NO_LIMIT
 from readers.kernels.budget import fits_budget
 
-EVERYTHING = (2**64 - 1) >> 2
-_MOST = 2**63 - 1
+WHOLE_DATA = (2**64 - 1) >> 2
+_MAX_INT64 = 2**63 - 1
 _NO_OWNER = np.empty(0, np.int32)
 _NO_CHUNKS = np.empty(0, np.int64)
-_DRAW, _SEEDING = 10, 2000  # work, see `fits_budget`
-_AHEAD = 64  # chunks beyond the window of which is told, so that they can be read ahead
+_DRAW_WORK, _SEEDING_WORK = 10, 2000  # work, see `fits_budget`
+_CHUNKS_AHEAD = 64  # chunks beyond the window that are announced, so that they can be read ahead
 
 
 def order_functions(work: int) -> Any:
@@ -36,7 +36,7 @@ def order_functions(work: int) -> Any:
 
 def mersenne(seed: int) -> np.ndarray:
     """A Mersenne Twister seeded with this number: its state, for `random_kernels.draw`."""
-    if fits_budget(_SEEDING):
+    if fits_budget(_SEEDING_WORK):
         from readers.kernels.random_fallback import mt_seed
     else:
         from readers.kernels.random_kernels import mt_seed
@@ -55,8 +55,8 @@ def window_order(count: int, window: int, seed: int) -> np.ndarray:
 class ChunkRandomizer:
     """Order of the chunks in a sweep, and around each placed chunk the window its sequences may come from."""
 
-    def __init__(self, table: SequenceTable, window: int = EVERYTHING, *, in_chunks: bool = False, seed: int = 0):
-        self.table, self.window, self.in_chunks, self.seed = table, min(window, EVERYTHING), in_chunks, seed
+    def __init__(self, table: SequenceTable, window: int = WHOLE_DATA, *, in_chunks: bool = False, seed: int = 0):
+        self.table, self.window, self.in_chunks, self.seed = table, min(window, WHOLE_DATA), in_chunks, seed
 
     def random(self, sweep: int) -> np.ndarray:
         """The generator at the start of a sweep."""
@@ -67,14 +67,14 @@ class ChunkRandomizer:
         order = np.arange(self.table.num_chunks)
         if len(order) == 1:
             return order  # to seed a generator takes as long as all the rest of a small sweep
-        order_functions(_DRAW * len(order)).shuffle_all(self.random(sweep), order)
+        order_functions(_DRAW_WORK * len(order)).shuffle_all(self.random(sweep), order)
         return order
 
     def windows(self, order: np.ndarray) -> np.ndarray:
         """[begin, end) of the window around every placed chunk, int64[C, 2]."""
         if not self.in_chunks:
             samples = np.diff(self.table.chunk_starts)[order]
-            return order_functions(_DRAW * len(order)).windows_in_samples(starts_of(samples), self.window)
+            return order_functions(_DRAW_WORK * len(order)).windows_in_samples(starts_of(samples), self.window)
         count, width = len(order), max(self.window, 1)
         begin = np.maximum(np.arange(count) - self.window // 2, 0)
         end = np.minimum(begin + width, count)
@@ -98,7 +98,7 @@ class SequenceRandomizer:
         number = np.int32 if total < 2**31 else np.int64
         if bool((windows == [0, len(chunks)]).all()):  # every place may trade with every other
             values = np.empty(total, number)
-            k = order_functions(_DRAW * total)
+            k = order_functions(_DRAW_WORK * total)
             k.number_places(first, chunks, values)
             k.shuffle_all(state, values)
             return values
@@ -156,7 +156,7 @@ class Timeline:
     def start_epoch(self, epoch: int, size: int | None, workers: int = 1, rank: int = 0) -> None:
         """Go to epoch `epoch` (from 0) of `size` samples (None: one sweep)."""
         size = self.table.num_samples if size is None else size
-        if size * (epoch + 1) > _MOST:
+        if size * (epoch + 1) > _MAX_INT64:
             raise ValueError("Too big epoch size can cause bit overflow")
         if workers != self.workers:
             self._sweep = None
@@ -277,7 +277,7 @@ class Timeline:
         left = self.epoch_end - self.position if self.cuts_at_epoch_end else NO_LIMIT
         if self.fills_up_to_epoch_end:
             minibatch_size = min(minibatch_size, left)
-        k = order_functions(_DRAW * min(minibatch_size, self.table.num_sequences - begin))
+        k = order_functions(_DRAW_WORK * min(minibatch_size, self.table.num_sequences - begin))
         end, taken, local_taken = k.take(
             sweep.lengths,
             begin,
@@ -338,7 +338,7 @@ class BlockRandomizer(Timeline):
     def __init__(
         self,
         table: SequenceTable,
-        window: int = EVERYTHING,
+        window: int = WHOLE_DATA,
         *,
         in_chunks: bool = False,
         seed: int = 0,
@@ -380,7 +380,7 @@ class BlockRandomizer(Timeline):
         # Chunks are dealt out to workers by their place in the sweep.
         mine = first + (self.rank - first) % self.workers
         next_one = last + (self.rank - last) % self.workers
-        more = sweep.chunks[next_one : next_one + _AHEAD * self.workers : self.workers]
+        more = sweep.chunks[next_one : next_one + _CHUNKS_AHEAD * self.workers : self.workers]
         return sweep.chunks[mine : last : self.workers], more
 
 
@@ -410,6 +410,6 @@ class NoRandomizer(Timeline):
         first, last, keep, ahead = self._told
         if not first <= begin < end <= last:
             low, high = map(int, self.table.first.searchsorted((begin, end - 1), "right"))
-            keep, ahead = np.arange(low - 1, high), np.arange(high, min(high + _AHEAD, self.table.num_chunks))
+            keep, ahead = np.arange(low - 1, high), np.arange(high, min(high + _CHUNKS_AHEAD, self.table.num_chunks))
             self._told = int(self.table.first[high - 1]), int(self.table.first[high]), keep, ahead
         return keep, ahead

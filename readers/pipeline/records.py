@@ -24,7 +24,7 @@ class RecordOrder:
     """Epochs over records numbered 0, 1, ... of an endlessly repeated data set.
 
     block: records that are shuffled among each other; 0 for none, AUTO_BLOCK for the whole epoch. full: minibatches
-    that are smaller than asked for are not given out. wraps: a full minibatch goes on at the start of the data, and an
+    that are smaller than asked for are not given out. wraps: a full minibatch continues at the start of the data, an
     epoch of a given size is made a multiple of the minibatch. complain: makes the error for a block that does not fit.
     """
 

@@ -15,7 +15,7 @@ from readers.contracts import Deserializer
 from .loads import Load, Loads
 
 SMALLEST, GROWTH = 1 << 20, 4
-"""Bytes of the first batch that is read ahead, and how much larger the next ones are: a start costs little."""
+"""Bytes of the first batch that is read ahead, and how much larger the next ones are: the start is fast."""
 SHARE = 8
 """The largest batch is this part of the memory."""
 _NONE = np.empty(0, np.int64)

@@ -56,7 +56,7 @@ class Source:
     prefetch: make minibatches ahead, on background threads; threads: load that many chunks, and make that many
     minibatches at once if they are of whole sequences.
     assembler: makes minibatches in its own way; slots: sequences that it lays side by side, per epoch.
-    max_errors: invalid sequences to put up with.
+    max_errors: invalid sequences that are tolerated.
     """
 
     def __init__(
@@ -192,7 +192,7 @@ class Source:
         return {"version": STATE_VERSION, **position, "minibatchSize": self.minibatch_size, "held": held}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on exactly where `state` was taken. Only the position is needed; the rest stays as started."""
+        """Resume exactly where `state` was taken. Only the position is needed; the rest stays as started."""
         self._forget()
         self.timeline.restore(state)
         size = int(state.get("minibatchSize", self.minibatch_size))
@@ -202,7 +202,7 @@ class Source:
         self._delivered = self._position()
 
     def change(self, minibatch_size: int, workers: int, rank: int) -> None:
-        """Go on with another minibatch size or another share of the data. What was held back is dropped."""
+        """Continue with another minibatch size or another share of the data. What was held back is dropped."""
         self.restore(self.state() | {"minibatchSize": minibatch_size, "workers": workers, "rank": rank, "held": None})
 
     def close(self) -> None:

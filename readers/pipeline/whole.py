@@ -22,14 +22,14 @@ from .assembly import Inputs, Made
 from .randomize import Timeline
 from .read_ahead import GROUP_SECONDS
 
-MOST_TOGETHER = 256
+MAX_GROUP = 256
 """Minibatches made at once: each then costs a tenth of what it costs alone, if it is small."""
-MANY = 1 << 16
+MAX_CELLS = 1 << 16
 """Samples after which no further minibatch is added."""
-LARGE_DENSE, LARGE = 1 << 21, 1 << 22
+MAX_DENSE_BYTES, LARGE = 1 << 21, 1 << 22
 """Bytes of dense data, and of all that is loaded for the minibatches, after which none is added."""
-GROWTH = 4
-"""The first minibatch is made alone, so that a start costs little; every group may have so many times the minibatches
+GROUP_GROWTH = 4
+"""The first minibatch is made alone, so that the start is fast; every group may have so many times the minibatches
 of the one before."""
 
 _Mark = tuple[Selection, bool, bool, dict[str, Any]]
@@ -94,7 +94,7 @@ class WholeSequences:
     def __init__(self, packer: SequencePacker, loaded_bytes: float = 0.0):
         self._packer = packer
         dense = sum(s.dim * s.dtype.itemsize for s in packer.streams if not s.sparse)
-        self._enough = min(MANY, LARGE_DENSE // max(dense, 1), int(LARGE / max(loaded_bytes, 1.0)))
+        self._enough = min(MAX_CELLS, MAX_DENSE_BYTES // max(dense, 1), int(LARGE / max(loaded_bytes, 1.0)))
         self._most = 1  # minibatches in the next group
         self._fault: Exception | None = None  # comes after what is planned
         self._left: deque[_Single] = deque()
@@ -128,7 +128,7 @@ class WholeSequences:
             if len(more.cuts) > 2 or more.selection.end_of_epoch:
                 break
         group = Group(planned, inputs.timeline.state())
-        self._most = min(MOST_TOGETHER, GROWTH * self._most)
+        self._most = min(MAX_GROUP, GROUP_GROWTH * self._most)
         if planned:
             last = planned[-1].selection
             try:

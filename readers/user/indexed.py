@@ -1,4 +1,4 @@
-"""A user's deserializer beside others: its sequences are counted first, numbered 0, 1, 2, ... through all chunks."""
+"""A user's deserializer together with others: its sequences are counted first and numbered through all chunks."""
 
 from __future__ import annotations
 

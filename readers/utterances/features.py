@@ -31,7 +31,7 @@ class FrameSource(Protocol):
 
     @property
     def held(self) -> bool:
-        """Whether copying single frames costs little."""
+        """Whether copying single frames is cheap."""
         ...
 
     @property
@@ -59,7 +59,7 @@ class FrameSource(Protocol):
         ...
 
     def keep(self, which: np.ndarray) -> None:
-        """Go on with these utterances only."""
+        """Continue with these utterances only."""
         ...
 
     def copy(self, which: np.ndarray, begin: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

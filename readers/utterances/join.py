@@ -20,13 +20,13 @@ from .lists import picked
 from .side_by_side import SideBySide
 
 log = logging.getLogger("cntkpy.readers")
-LONGEST = 65535
-_SHOWN = 5
+MAX_SEQUENCE_LENGTH = 65535
+_MAX_NAMES_SHOWN = 5
 
 
 def longest_taken(pieces: bool, longest: int) -> int:
     """Frames of the longest utterance that a reader takes: less than it could, if it gives whole utterances."""
-    return LONGEST if pieces else min(LONGEST, longest)
+    return MAX_SEQUENCE_LENGTH if pieces else min(MAX_SEQUENCE_LENGTH, longest)
 
 
 Features = tuple[str, FrameSource, bool]
@@ -99,7 +99,7 @@ def leave_out(
     bad = kept[~good]
     if not len(bad):
         return kept
-    names = ", ".join(picked(first.keys, bad[:_SHOWN]))
+    names = ", ".join(picked(first.keys, bad[:_MAX_NAMES_SHOWN]))
     if 2 * len(bad) > count or len(bad) == len(kept):
         limit = "at most half of the utterances may be left out" if 2 * len(bad) > count else "no utterance is left"
         raise DataError(

@@ -17,7 +17,7 @@ from .labels import Labels
 from .lists import picked
 
 log = logging.getLogger("cntkpy.readers")
-SHOWN = 5
+MAX_NAMES_SHOWN = 5
 
 
 def corpus_of(setting: Setting) -> Corpus:
@@ -38,7 +38,7 @@ def labels_of_right_length(labels: Labels, corpus: Corpus, path: str, hint: str)
     if lengths is not None:
         wrong = np.flatnonzero((lengths >= 0) & (lengths != labels.lengths) & labels.contiguous)
         if len(wrong):
-            names = ", ".join(picked(labels.keys, wrong[:SHOWN]))
+            names = ", ".join(picked(labels.keys, wrong[:MAX_NAMES_SHOWN]))
             log.warning(
                 "%d utterances have labels for another number of frames and are left out: %s (the first has %d frames, "
                 "and labels for %d)",

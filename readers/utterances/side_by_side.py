@@ -89,7 +89,7 @@ class JoinedFrames(Bundle):
 def frames_or_sequences(parts: Sequence[Deserializer]) -> Sequence[Deserializer]:
     """Deserializers in frame mode that can be joined: frames with frames, sequences with sequences.
 
-    The key of a frame is none of a sequence, so beside other deserializers utterances of one frame are sequences.
+    A frame has no key, so together with other deserializers utterances of one frame are sequences.
 
     Raises:
         DataError: there are other deserializers, and utterances of several frames.

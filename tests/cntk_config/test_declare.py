@@ -173,7 +173,7 @@ class Numbers(Declared):
     ],
 )
 def test_numbers_have_ranges(text: str, message: str) -> None:
-    """R9: what would loop for ever, or overflow, or compare with nothing."""
+    """R9: what would loop forever, or overflow, or compare with nothing."""
     (problem,) = Numbers(parse(text)).problems()
     assert message in problem.message
 

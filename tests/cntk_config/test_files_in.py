@@ -53,7 +53,7 @@ def test_a_pipe_where_it_makes_sense(tmp_path: Path, monkeypatch: pytest.MonkeyP
     thread.start()
     assert len(read_input(path, pipe=True)) == 300_000
     thread.join()
-    monkeypatch.setattr(files, "PATIENCE", 0.1)
+    monkeypatch.setattr(files, "PIPE_TIMEOUT_SECONDS", 0.1)
     with pytest.raises(OSError, match="nobody wrote to it"):
         read_input(path, pipe=True)
 

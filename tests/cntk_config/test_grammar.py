@@ -29,7 +29,7 @@ def parser():
 
 
 def scannable(pieces, joined):
-    """A sequence as the scanner gives it: TEXT never follows TEXT; JOIN only where a value goes on."""
+    """A sequence as the scanner gives it: TEXT never follows TEXT; JOIN only where a value continues."""
     result, named = [], False
     for kind, join in zip(pieces, joined, strict=False):
         if kind == "TEXT" and result[-1:] == ["TEXT"]:

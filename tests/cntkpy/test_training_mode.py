@@ -141,7 +141,7 @@ def test_tests_are_in_inference_mode() -> None:
 
 @pytest.mark.parametrize("how", ["clone", "freeze", "share"])
 def test_running_statistics_of_copies(how: str) -> None:
-    """They go on from those of the first; shared ones are the same."""
+    """They resume from those of the first; shared ones are the same."""
     net, inner = Normalised(), C.input_variable(4)
     net.loss.grad(net.given, wrt=net.z.parameters)
     before, other = net.mean(), Normalised.data * 2 + 1

@@ -1,4 +1,4 @@
-"""Sessions of two workers: block momentum trains, and a killed session goes on bit for bit."""
+"""Sessions of two workers: block momentum trains, and a killed session continues bit for bit."""
 
 import os
 import re

@@ -44,7 +44,7 @@ def test_a_reader_that_forgets_its_position_is_found(tmp_path: Path) -> None:
         reader.restore = lambda state: start(4, 0)
         return reader
 
-    with pytest.raises(AssertionError, match="does not go on where the state was taken"):
+    with pytest.raises(AssertionError, match="does not resume where the state was taken"):
         testing.check_reader(forgetful)
 
 

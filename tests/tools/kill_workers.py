@@ -3,7 +3,7 @@
     python tests/tools/kill_workers.py FOLDER [--kills 10] [--seed 1] [--method DataParallelSGD ...] [--mpiexec WORDS]
 
 Every round starts a training of three workers and sends SIGKILL to one of them at random: while they start, inside an
-epoch, or as soon as a file is being written. All processes must end, and every file must be whole. The training goes on
+epoch, or as soon as a file is being written. All processes must end, and every file must be whole. The training resumes
 with the same or another number of workers, and its result is compared with that of an undisturbed run. The exit status
 is 1 if anything was wrong. A round takes about a minute on two cores; the same seed gives the same rounds.
 """

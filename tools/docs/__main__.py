@@ -1,4 +1,4 @@
-"""Write all generated pages anew, or say which are old.
+"""Write all generated pages again, or say which are old.
 
 python -m tools.docs            writes them
 python -m tools.docs --check    writes nothing; exit status 1 and a list where a page is old
@@ -14,7 +14,7 @@ from tools.docs.pages import old, pages
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@click.command(help="Write the generated pages of the documentation anew.")
+@click.command(help="Write the generated pages of the documentation again.")
 @click.option(
     "--check", is_flag=True, help="Write nothing; list the pages that are old, and end with 1 if there are any."
 )

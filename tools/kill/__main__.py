@@ -4,7 +4,7 @@
     python -m tools.kill FOLDER --kind dropout --kills 5 --seed 7
 
 A run of every kind is left alone first. Then runs are started and killed (SIGKILL) again and again until they have had
-their share, and go on to their end. The model must be that of the run that was left alone, byte for byte, every file
+their share, and continue to their end. The model must be that of the run that was left alone, byte for byte, every file
 on the way must be whole, and no other file may be left. Exit status 1 where anything was wrong. All workers of a
 training are killed at once; one of several is killed by tests/tools/kill_workers.py.
 """

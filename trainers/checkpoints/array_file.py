@@ -72,5 +72,5 @@ def not_a_checkpoint(path: str, why: str) -> UserError:
     return UserError(
         "BadCheckpoint",
         f"'{path}' is not a checkpoint of this version of cntkpy: {why}",
-        hint="delete it to go on from the model alone, or set makeMode=false to start again",
+        hint="delete it to resume from the model alone, or set makeMode=false to start again",
     )

@@ -51,7 +51,7 @@ class TrainingRecord:
         epochs: number of epochs that were trained.
         settings: the parameters that were given, their texts by path.
         ended: training was over, whatever the number of epochs that were asked for.
-        keeps: which files beside all models were kept, see `trainers.loop.tidy.keeps`.
+        keeps: which files besides all models were kept, see `trainers.loop.tidy.keeps`.
     """
 
     epochs: int
@@ -82,7 +82,7 @@ def is_final(model_path: str, max_epochs: int) -> bool:
 
 
 def continue_final(model_path: str, max_epochs: int) -> None:
-    """See that a finished training can go on to more epochs: its final model becomes the one after its last epoch.
+    """See that a finished training can continue to more epochs: its final model becomes the one after its last epoch.
 
     The final model stays until the next one takes its place.
     """

@@ -1,4 +1,4 @@
-"""One training at a time writes the files of a model: a lock beside it, and the files that a killed run left there.
+"""One training at a time writes the files of a model: a lock next to it, and the files that a killed run left there.
 
 The lock is a file `.NAME.lock` with the machine and the process in it, held by the operating system (`flock`): it ends
 with the process however that ends. Where the file system knows no such locks, what the file says decides.

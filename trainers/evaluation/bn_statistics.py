@@ -1,4 +1,4 @@
-"""The statistics of BatchNormalization nodes, estimated anew as plain averages over minibatches."""
+"""The statistics of BatchNormalization nodes, estimated again as plain averages over minibatches."""
 
 import itertools
 import logging

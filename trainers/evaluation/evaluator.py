@@ -36,7 +36,7 @@ class Evaluator:
         network: the network.
         nodes: what to evaluate.
         summed: give the sum of every node over a minibatch; otherwise the values of every minibatch.
-        callbacks: told of every stack before it is evaluated; stacks must then be of one minibatch.
+        callbacks: called with every stack before it is evaluated; stacks must then be of one minibatch.
         trace_level: from 2 on, every compilation is logged.
     """
 
@@ -66,7 +66,7 @@ class Evaluator:
         self._state: dict[str, Any] = jax.device_put(network_state(self.network), may_alias=True)
 
     def load_again(self) -> None:
-        """The same, but random numbers go on."""
+        """The same, but random numbers continue."""
         drawn = {name: value for name, value in self._state.items() if name.endswith(DRAWN)}
         self.load()
         self._state |= drawn

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("cntkpy.trainers")
 
-TOGETHER = 1 << 16
+NUMBERS_TOGETHER = 1 << 16
 """Numbers that become text at once."""
 
 
@@ -142,7 +142,7 @@ class NodeWriter:
         """A line for each sample of all sequences, which are most often so short that each by itself takes longer."""
         table = np.concatenate(sequences)
         number = self._row(table.shape[1])
-        rows = max(1, TOGETHER // max(1, table.shape[1]))
+        rows = max(1, NUMBERS_TOGETHER // max(1, table.shape[1]))
         for begin in range(0, len(table), rows):
             yield from [number % tuple(row) for row in (table[begin : begin + rows] + 0.0).tolist()]
 

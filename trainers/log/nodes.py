@@ -7,7 +7,7 @@ from networks.graph.network import Node, ValidatedNetwork
 
 log = logging.getLogger("cntkpy.trainers")
 
-SHAPES = 3
+SHAPES_LEVEL = 3
 """The `traceLevel` from which on the shapes of nodes and minibatches are logged."""
 
 
@@ -20,7 +20,7 @@ def prototype(node: Node) -> str:
 
 def log_shapes(network: ValidatedNetwork, roots: Sequence[Node], trace_level: int) -> None:
     """List the nodes that are computed, in the order of the computation, if `trace_level` asks for it."""
-    if trace_level < SHAPES:
+    if trace_level < SHAPES_LEVEL:
         return
     log.info("")
     log.info("Nodes that are computed:")

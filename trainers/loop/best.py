@@ -42,5 +42,5 @@ class BestModels:
         return {name: [done, repr(value)] for name, (done, value) in self.found.items()}
 
     def restore(self, state: dict[str, list[Any]]) -> None:
-        """Go on where `state` was taken."""
+        """Resume where `state` was taken."""
         self.found = {name: (int(done), float(value)) for name, (done, value) in state.items()}

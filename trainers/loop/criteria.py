@@ -17,7 +17,7 @@ log = logging.getLogger("cntkpy.trainers")
 
 
 def choose_criteria(network: Network, p: SGDParameters) -> tuple[list[Node], list[Node]]:
-    """The criterion nodes, the first of which is trained, and the evaluation nodes that are reported beside it.
+    """The criterion nodes, the first of which is trained, and the evaluation nodes that are reported next to it.
 
     Further criterion nodes are listed, not reported; neither is an evaluation node that is a criterion, too.
 

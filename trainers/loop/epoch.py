@@ -1,4 +1,4 @@
-"""One pass of training over the data of an epoch, with its progress lines."""
+"""T pass of training over the data of an epoch, with its progress lines."""
 
 import logging
 import math
@@ -37,7 +37,7 @@ class EpochView:
         shown_samples: set to what CNTK takes for the size of later epochs: the number of minibatches up to the
             last line times the mean number of samples in those of that line.
         bar: size of the epoch for the progress bar, `None` if it is not known.
-        progress, tracing: told how far the epoch is.
+        progress, tracing: report how far the epoch is.
         prefix: what stands before a line, in the trials of a search.
         details: what is logged behind every progress line, if anything.
         perf: log where the time of every minibatch goes.
@@ -134,17 +134,17 @@ def _trained(
         yield stack, trainer.run(stack, settings, at.done), before
 
 
-One = TypeVar("One")
+T = TypeVar("T")
 
 
 def _saved_when_stopped(
-    trained: Iterator[One],
+    trained: Iterator[T],
     between: Between | None,
     collected: Callable[[], Position],
     done: Callable[[], int],
-) -> Iterator[One]:
+) -> Iterator[T]:
     """What was trained; where reading or compiling is stopped, the state after the last stack is saved, and training
-    goes on from there."""
+    resumes from there."""
     try:
         yield from trained
     except Stopped:

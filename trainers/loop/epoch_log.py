@@ -8,7 +8,7 @@ from trainers.log import text
 from trainers.log.events import event, level
 from trainers.log.reporting import NoProgress, Reporting
 from trainers.loop.epoch import EpochView
-from trainers.monitors.details import DETAILS, Details
+from trainers.monitors.details import DETAILS_LEVEL, Details
 from trainers.parameters.sgd import SGDParameters
 
 log = logging.getLogger("cntkpy.trainers")
@@ -22,7 +22,7 @@ class EpochLog:
 
     Args:
         parameters: The `SGD` section.
-        reporting: Where progress is reported beside the log.
+        reporting: Where progress is reported besides the log.
         resumed: Whether epochs of the training are done already.
         sweep: Samples of the whole data set; 0 if that is not known.
     """
@@ -117,7 +117,7 @@ class EpochLog:
                 seconds=seconds,
             ),
         )
-        if epochs > epoch and self._p.trace_level >= DETAILS:
+        if epochs > epoch and self._p.trace_level >= DETAILS_LEVEL:
             log.info("  About %s to go.", text.duration((epochs - epoch) * seconds))
 
     def validated(self, epoch: int, totals: list[text.Total]) -> None:

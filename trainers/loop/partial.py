@@ -1,6 +1,6 @@
 """The state of a training inside an epoch: saved now and then, and when the run is interrupted.
 
-A resumed epoch goes on with the next minibatch and ends with the same parameters, bit for bit: the file holds the
+A resumed epoch continues with the next minibatch and ends with the same parameters, bit for bit: the file holds the
 parameters, the state of the update rule and of the network, the position of the reader, the shapes to which minibatches
 are padded, and the sums of the criteria so far.
 """
@@ -75,7 +75,7 @@ class Partial:
         except FileNotFoundError:
             return None
         except UserError as error:
-            log.warning("WARNING: the epoch begins anew, because its state inside cannot be used: %s", error)
+            log.warning("WARNING: the epoch starts over, because its state inside cannot be used: %s", error)
             return None
         if values["settings"] != settings:
             before = values["settings"]
@@ -171,7 +171,7 @@ class SavedEpoch:
         if stop:
             raise Interrupted(
                 f"the state after {collected().done} minibatches of the epoch is saved in {self._path}; "
-                "start the same command again to go on from there"
+                "start the same command again to resume"
             )
 
     def stopped_afterwards(self) -> NoReturn:
@@ -183,8 +183,7 @@ class SavedEpoch:
         position = self._collected() if self._collected is not None else self.position
         self._save(position or Position.start(self._trainer.nodes), finished=True)
         raise Interrupted(
-            f"the state at the end of the epoch is saved in {self._path}; "
-            "start the same command again to go on from there"
+            f"the state at the end of the epoch is saved in {self._path}; start the same command again to resume"
         )
 
     def _save(self, position: Position, finished: bool = False) -> None:

@@ -33,7 +33,7 @@ from trainers.loop.partial import Interrupted, SavedEpoch
 from trainers.loop.rates import ParallelSequences, RatePolicy
 from trainers.loop.state import TrainingState
 from trainers.monitors.callbacks import callbacks
-from trainers.monitors.details import DETAILS, Details
+from trainers.monitors.details import DETAILS_LEVEL, Details
 from trainers.monitors.scales import warned_of_scales
 from trainers.parallel.training import ParallelTraining
 from trainers.parameters.sgd import UNLIMITED, SGDParameters
@@ -71,7 +71,7 @@ class TrainingLoop:
         validation: Reads the data to evaluate after every epoch; None: there are none.
         start: Number of finished epochs.
         loaded: Whether the network comes from a file of this training.
-        reporting: Where progress is reported beside the log.
+        reporting: Where progress is reported besides the log.
         targets: Changes the data of minibatches before they are trained on (see `trainers.loop.adaptation`).
         stop: Whether the run should save its state and end with `Interrupted`; called for every minibatch.
         sequences: The reader's number of parallel sequences.
@@ -209,7 +209,7 @@ class TrainingLoop:
             saved = "training has not begun"
             if done is not None:
                 saved = f"the state before is saved in {self.files.model(done)}"
-            raise Interrupted(f"{saved}; start the same command again to go on from there") from None
+            raise Interrupted(f"{saved}; start the same command again to resume") from None
 
     def _resume(self) -> None:
         """Resume after the last finished epoch."""
@@ -279,14 +279,14 @@ class TrainingLoop:
         momentum = schedules.effective_momentum(epoch, minibatch_size, parallel)
         constant = time_constant(schedules.momentum_per_sample(epoch, parallel))
         self.log.started(epoch, rate, momentum, constant, together)
-        if p.trace_level >= DETAILS and self._details is None:
+        if p.trace_level >= DETAILS_LEVEL and self._details is None:
             whole = p.subminibatches <= 1 and p.max_samples_in_ram == UNLIMITED
             self._details = Details(self.network, self.step.nodes, self.reader.state, p.trace_level, whole)
         view = self.log.view(epoch, self._details)
         began = time.perf_counter()
         saved = self._trained = self._saved_epoch(epoch, rate, minibatch_size)
         if saved.position is not None:
-            log.info("Going on after minibatch %d of this epoch.", saved.position.done)
+            log.info("Resuming after minibatch %d of this epoch.", saved.position.done)
         data = saved.data(EpochRequest(minibatch_size, epoch, p.epoch_size or None))
         if not epoch and saved.position is None:
             data = warned_of_scales(self.network, self.step.nodes, data)

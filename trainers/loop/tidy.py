@@ -33,7 +33,7 @@ def keeps(p: SGDParameters) -> str:
 
 
 def remove_left(p: SGDParameters, done: int) -> None:
-    """Remove the same when a training goes on: a run that was killed right after it saved its model left it.
+    """Remove the same when a training resumes: a run that was killed right after it saved its model left it.
 
     What a run that kept other files left, or one of CNTK, is there on purpose.
 

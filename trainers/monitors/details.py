@@ -15,16 +15,16 @@ from networks.arrays.lazy import jax
 from networks.arrays.sparse import RowGradient
 from networks.compile.evaluate import compile_gradient
 from networks.graph.network import Node, ValidatedNetwork
-from trainers.log.nodes import SHAPES
+from trainers.log.nodes import SHAPES_LEVEL
 from trainers.step.batching import Stack
 from trainers.step.step import StepContext
 
 log = logging.getLogger("cntkpy.trainers")
 
-DETAILS = 2
+DETAILS_LEVEL = 2
 """The `traceLevel` from which on there are details."""
 
-LONGEST = 300
+MAX_STATE_CHARACTERS = 300
 """Characters of the reader's state that are shown."""
 
 _MEGABYTE = 1 << 20
@@ -45,7 +45,7 @@ class Details:
         network: ValidatedNetwork,
         nodes: Sequence[Node],
         position: Callable[[], dict[str, Any]],
-        trace_level: int = DETAILS,
+        trace_level: int = DETAILS_LEVEL,
         gradients: bool = True,
     ):
         self._network, self._names = network, [node.name for node in nodes]
@@ -68,10 +68,10 @@ class Details:
     def log(self, context: StepContext, index: int) -> None:
         """Log the details; `context` is that of the last minibatch, number `index` of its stack, after its update."""
         log.info("  Waited %.4fs for data; %s.", self._waited, memory())
-        log.info("  The reader stands at %s.", json.dumps(self._position())[:LONGEST])
+        log.info("  The reader stands at %s.", json.dumps(self._position())[:MAX_STATE_CHARACTERS])
         for name, gradient, weight in self._measured(context) if self._gradients else ():
             log.info("  %s: norm of the gradient %.6g, of the values %.6g", name, gradient, weight)
-        if self._trace_level >= SHAPES:
+        if self._trace_level >= SHAPES_LEVEL:
             for name, layout in context.stack.minibatches[index].layouts.items():
                 log.info(
                     "  %s: %d steps of %d sequences side by side, %d samples",

@@ -17,7 +17,7 @@ from trainers.step.step import StepContext
 log = logging.getLogger("cntkpy.trainers")
 
 ELEMENTS = 50
-"""Elements of a parameter that are compared, at most; drawn anew for every minibatch."""
+"""Elements of a parameter that are compared, at most; drawn again for every minibatch."""
 
 STEPS = (1e-5, 1e-6)
 """Half the distance of the two points of a difference. The second is tried where the first fails: a network with

@@ -12,7 +12,7 @@ from readers.minibatch import Minibatch
 
 log = logging.getLogger("cntkpy.trainers")
 
-LARGE = 100.0
+LARGE_VALUE = 100.0
 """Values beyond this saturate layers whose weights are drawn for values about 1."""
 LEARNED = frozenset(("Times", "TransposeTimes", "Plus", "Convolution"))
 """Operations that the values of an input enter as they are."""
@@ -67,7 +67,7 @@ def _warn(inputs: Sequence[Node], minibatch: Minibatch) -> None:
         if not isinstance(values, np.ndarray) or not values.size:
             continue
         largest = float(np.abs(cast("NDArray[np.floating[Any]]", values)).max())
-        if largest > LARGE and np.isfinite(largest):
+        if largest > LARGE_VALUE and np.isfinite(largest):
             log.warning(
                 "WARNING: the values of the input '%s' reach %.4g and are not normalised: training may not learn from "
                 "them. applyMeanVarNorm=true in the SimpleNetworkBuilder normalises them, "

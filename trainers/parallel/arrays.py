@@ -112,7 +112,7 @@ def only_if(real: Array, value: Array) -> Array:
     return jnp.where(real, value, jnp.zeros_like(value))
 
 
-SMALL = 1 << 22
+MAX_ELEMENTS_JOINED = 1 << 22
 """Elements of an array that is sent together with others: each message has its own delay, and a copy its memory."""
 
 
@@ -121,7 +121,9 @@ def _summed(tree: Tree) -> Tree:
     from jax.flatten_util import ravel_pytree
 
     leaves, structure = jax.tree.flatten(tree)
-    apart = {k: leaf for k, leaf in enumerate(leaves) if leaf.size > SMALL or leaf.dtype != leaves[0].dtype}
+    apart = {
+        k: leaf for k, leaf in enumerate(leaves) if leaf.size > MAX_ELEMENTS_JOINED or leaf.dtype != leaves[0].dtype
+    }
     together, separate = ravel_pytree({k: leaf for k, leaf in enumerate(leaves) if k not in apart})
     together, apart = jax.lax.psum((together, apart), AXIS)
     found = apart | separate(together)

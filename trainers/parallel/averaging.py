@@ -6,7 +6,7 @@ rule. After a block of samples (of all workers) the models become one:
 - model averaging: `W <- sum_k n_k W_k / sum_k n_k`, `n_k` the samples of worker k since the last time;
 - block momentum, blockwise model update filtering (K. Chen and Q. Huo, "Scalable training of deep learning machines by
   incremental block training with intra-block parallel optimization and blockwise model-update filtering", ICASSP 2016):
-  `G = mean_k W_k - S`, `D <- eta D + zeta G`, `W <- W + D`, all workers go on from `S = W`, or with Nesterov's form
+  `G = mean_k W_k - S`, `D <- eta D + zeta G`, `W <- W + D`, all workers resume from `S = W`, or with Nesterov's form
   from `S = W + eta D`.
 """
 

@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 
 from cntk_config.base.stopping import Stopped
 from readers.minibatch import Layout, Minibatch
-from trainers.parallel.levelling import level, moves
+from trainers.parallel.balancing import balance, moves
 from trainers.parallel.process_group import ProcessGroup
 from trainers.step.batching import FILL_SECONDS, STACK_BYTES, Batcher, Prepared, Stack, stream_of
 from trainers.step.shape import Shape
 
-WORK, FRAME_BYTES = 1 << 26, 1 << 16
+MIN_WORK, FRAME_BYTES = 1 << 26, 1 << 16
 """Workers give each other frames from so many weights times samples of a worker on (milliseconds), and up to so many
 bytes of a frame."""
 
@@ -32,7 +32,7 @@ class Part:
         shape: its `Shape` before padding.
         samples, columns: real ones, and cells with gaps.
         whole: columns of the minibatch of all workers if the reader knows them, else 0.
-        truncated: its slots go on in the next.
+        truncated: its slots continue in the next.
         counts: see `Placed.counts`.
     """
 
@@ -124,7 +124,7 @@ class SharedBatcher(Batcher):
 
     Attributes:
         group: the workers.
-        ends: told the samples of a whole minibatch, in order; says whether a stack has to end with it.
+        ends: called with the samples of a whole minibatch, in order; says whether a stack has to end with it.
         levels: the workers give each other frames where that takes less time than padding, see `levelling`.
     """
 
@@ -238,7 +238,7 @@ class SharedBatcher(Batcher):
         """Whether computing a frame takes much longer than sending it."""
         size = sum(self._sizes.values()) * self._dtype.itemsize
         plain = self.axes is None and not self._sparse and not self.exact
-        return plain and size <= FRAME_BYTES and self.weights * self.minibatch_size >= WORK
+        return plain and size <= FRAME_BYTES and self.weights * self.minibatch_size >= MIN_WORK
 
     def _level(self, own: list[Prepared], columns: list[list[Part]]) -> tuple[list[Prepared], list[list[Part]]]:
         """Minibatches and the parts of all workers after these have given each other frames."""
@@ -249,8 +249,8 @@ class SharedBatcher(Batcher):
         if not any(planned):
             return own, columns
         names = sorted({stream_of(own[0].minibatch, node.name) for node in self.nodes})
-        minibatches = level(
-            [one.minibatch for one in own], planned, names, self.group.communicator.rank, self.group.tell
+        minibatches = balance(
+            [one.minibatch for one in own], planned, names, self.group.communicator.rank, self.group.send
         )
         for k, some in enumerate(planned):
             counts = [part.samples for part in columns[k]]

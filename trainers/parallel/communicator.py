@@ -1,10 +1,10 @@
-"""What the processes of a parallel run tell each other beside arrays: plans, decisions, signs of life.
+"""What the processes of a parallel run exchange besides arrays: plans, decisions, heartbeats.
 
-Everything goes through the key-value store of JAX's coordination service, which lives in worker 0, or, beside signs of
-life, through memory that the workers of one machine share. A thread of every
-worker gives a sign each second and looks for those of the others; a second one judges them, because the first hangs
-when worker 0 does. A worker that is silent or says that it failed ends this process too, with a message that names it,
-even while the main thread waits inside a collective operation.
+Everything goes through the key-value store of JAX's coordination service, which lives in worker 0, or, except for
+heartbeats, through memory that the workers of one machine share. A thread of every worker sends a heartbeat each second
+and reads those of the others; a second thread judges them, because the first hangs when worker 0 does. A worker that is
+silent or reports that it failed ends this process too, with a message that names it, even while the main thread waits
+inside a collective operation.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 from trainers.parallel.signals import Gone
 
 if TYPE_CHECKING:
-    from trainers.parallel.letters import Letters
+    from trainers.parallel.shared_messages import SharedMessages
 
-SILENT = 30.0
+SILENCE_SECONDS = 30.0
 """Seconds without a sign of life after which a worker counts as lost, where nothing else is said."""
 
-SUSPECTED = 5.0
+SILENCE_AFTER_FAILURE_SECONDS = 5.0
 """The same, after a collective operation has failed."""
 
 BARRIER_TIMEOUT_SECONDS = 1800.0
 """Seconds to wait for a worker that gives signs of life but does not come to an exchange."""
 
-BEAT = 1.0
+HEARTBEAT_SECONDS = 1.0
 """Seconds between two signs of life."""
 
 SOCKET = "unix:"
 """What the address of worker 0 begins with if it is a socket in a folder that only this user can open."""
 
-One = TypeVar("One")
+T = TypeVar("T")
 
 
 class WorkerLost(Exception):
@@ -62,11 +62,11 @@ class Communicator:
         size: int = 1,
         client: Any = None,
         on_lost: Callable[[str], NoReturn] | None = None,
-        silent: float = SILENT,
+        silent: float = SILENCE_SECONDS,
     ):
         self.rank, self.size = rank, size
         self._client, self._on_lost, self._silent = client, on_lost, silent
-        self._letters: Letters | None = None
+        self._messages: SharedMessages | None = None
         self._number = 0
         self._closed = threading.Event()
         self._lost: str | None = None
@@ -98,9 +98,9 @@ class Communicator:
         """
         if self.size == 1:
             return [value]
-        told = self.tell(json.dumps(value).encode(), no_timeout)
-        if told is not None:
-            return [value if rank == self.rank else json.loads(one) for rank, one in enumerate(told)]
+        received = self.send(json.dumps(value).encode(), no_timeout)
+        if received is not None:
+            return [value if rank == self.rank else json.loads(one) for rank, one in enumerate(received)]
         self._number += 1
         if self._number == 1:
             self._try(self._give_sign)
@@ -115,21 +115,23 @@ class Communicator:
             self._names |= {rank: state["who"] for rank, state in self._try(self._signs).items()}
         return values
 
-    def use(self, letters: Letters) -> None:
-        """Exchange letters in this way from now on; called by all processes between the same two exchanges."""
-        self._letters = letters
+    def use(self, messages: SharedMessages) -> None:
+        """Exchange messages through this memory from now on; called by all processes between the same two exchanges."""
+        self._messages = messages
 
-    def tell(self, letter: bytes, no_timeout: bool = False) -> list[bytes] | None:
-        """The letters of all processes, in order of their ranks; None, in all of them, if there is no memory for them.
+    def send(self, message: bytes, no_timeout: bool = False) -> list[bytes] | None:
+        """Send a message to all; returns those of all processes, in order of their ranks.
+
+        None, in all of them, if there is no memory for messages.
 
         Raises:
             WorkerLost: when another worker does not come.
         """
-        if self._letters is None:
+        if self._messages is None:
             return None
         until = math.inf if no_timeout else time.monotonic() + BARRIER_TIMEOUT_SECONDS
         try:
-            return self._letters.exchange(letter, lambda rank: self._check(rank, until))
+            return self._messages.exchange(message, lambda rank: self._check(rank, until))
         except Gone as error:
             self.explain(error)
 
@@ -150,11 +152,14 @@ class Communicator:
         if self._client is None:
             return
         self._state = self._state | {"failed": self._lost or message, "behind": self._lost is not None}
-        until, needed = time.monotonic() + SUSPECTED, range(self.size) if self.main else (self.rank,)
+        until, needed = (
+            time.monotonic() + SILENCE_AFTER_FAILURE_SECONDS,
+            range(self.size) if self.main else (self.rank,),
+        )
         while time.monotonic() < until and self._threads[0].is_alive():
             if all("failed" in self._states.get(rank, {}) for rank in needed):
                 return
-            time.sleep(BEAT / 4)
+            time.sleep(HEARTBEAT_SECONDS / 4)
 
     def close(self) -> None:
         """Wait for all, then stop watching."""
@@ -169,10 +174,10 @@ class Communicator:
         Raises:
             WorkerLost: if another worker does not live; otherwise the error itself is raised again.
         """
-        self._silent = min(self._silent, SUSPECTED)
-        until = time.monotonic() + SUSPECTED + 3 * BEAT
+        self._silent = min(self._silent, SILENCE_AFTER_FAILURE_SECONDS)
+        until = time.monotonic() + SILENCE_AFTER_FAILURE_SECONDS + 3 * HEARTBEAT_SECONDS
         while time.monotonic() < until and self._lost is None:
-            time.sleep(BEAT / 4)
+            time.sleep(HEARTBEAT_SECONDS / 4)
         if self._lost is not None:
             raise WorkerLost(self._lost) from error
         raise error
@@ -180,7 +185,7 @@ class Communicator:
     def _store(self, key: str, text: str) -> None:
         self._try(lambda: self._client.key_value_set(key, text))
 
-    def _try(self, call: Callable[[], One]) -> One:
+    def _try(self, call: Callable[[], T]) -> T:
         """What a call of JAX's client gives; where it fails, which worker is behind that."""
         try:
             return call()
@@ -200,7 +205,7 @@ class Communicator:
         while True:
             self._check(rank, until)
             try:
-                return self._client.blocking_key_value_get(key, int(1000 * BEAT))
+                return self._client.blocking_key_value_get(key, int(1000 * HEARTBEAT_SECONDS))
             except Exception as error:
                 if "DEADLINE_EXCEEDED" not in str(error):
                     self.explain(error)
@@ -217,7 +222,7 @@ class Communicator:
     # ---- the thread that talks to worker 0, and hangs with it
 
     def _talk(self) -> None:
-        while not self._closed.wait(BEAT):
+        while not self._closed.wait(HEARTBEAT_SECONDS):
             try:
                 self._give_sign()
                 states = self._signs()
@@ -234,9 +239,11 @@ class Communicator:
         parent = os.getppid()
         before = time.monotonic()
         last = dict.fromkeys(range(self.size), (-1, before))
-        while not self._closed.wait(BEAT):
+        while not self._closed.wait(HEARTBEAT_SECONDS):
             now = time.monotonic()
-            stopped = now - before if now - before > 3 * BEAT else 0.0  # this process itself had a rest: so much later
+            stopped = (
+                now - before if now - before > 3 * HEARTBEAT_SECONDS else 0.0
+            )  # this process itself had a rest: so much later
             before, self._heard = now, self._heard + stopped
             if os.getppid() != parent:
                 self._end("the process that started this worker is gone")
@@ -262,7 +269,7 @@ class Communicator:
         if self._closed.is_set():
             return
         self._lost = self._lost or message
-        if self._closed.wait(3 * BEAT) or "failed" in self._state or self._on_lost is None:
+        if self._closed.wait(3 * HEARTBEAT_SECONDS) or "failed" in self._state or self._on_lost is None:
             return  # the main thread has noticed, too
         self.failed(self._lost)
         self._on_lost(self._lost)

@@ -71,7 +71,7 @@ def coordination_client() -> Any:
 
 
 def address_of_worker_0(rank: int, size: int, visible: list[int] | None, seconds: int) -> str | None:
-    """The address of worker 0 that JAX finds in what the launcher has told the processes; None: it finds none."""
+    """The address of worker 0 that JAX finds in what the launcher has set for the processes; None: it finds none."""
     return found(DETECT)(None, size, rank, visible, None, seconds)[0]
 
 

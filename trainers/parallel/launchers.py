@@ -1,4 +1,4 @@
-"""Who has started this process beside others, and what it was told: the launcher's environment variables."""
+"""Who has started this process with others, and with which settings: the launcher's environment variables."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 RANK, SIZE, COORDINATOR = "CNTKPY_RANK", "CNTKPY_WORKERS", "JAX_COORDINATOR_ADDRESS"
 
 LOST_AFTER = "CNTKPY_LOST_AFTER"
-"""Seconds without a sign of life after which a worker counts as lost, if not those of `communicator.SILENT`."""
+"""Seconds without a sign of life after which a worker counts as lost; by default `communicator.SILENCE_SECONDS`."""
 
 LAUNCHERS = {
     "cntkpy run --workers": (RANK, SIZE, RANK, SIZE),
@@ -35,7 +35,7 @@ FIRST_PORT, PORTS = 20000, 12000
 
 
 def find_meeting(environment: Mapping[str, str]) -> Rendezvous | None:
-    """What the launcher has told this process; `None` if it was started alone.
+    """What the launcher has set for this process; `None` if it was started alone.
 
     Raises:
         ConfigError: if the address of worker 0 has to be given.
@@ -68,15 +68,17 @@ def silence_allowed(environment: Mapping[str, str]) -> float:
     Raises:
         ConfigError: if the variable holds no such number.
     """
-    from trainers.parallel.communicator import BEAT, SILENT
+    from trainers.parallel.communicator import HEARTBEAT_SECONDS, SILENCE_SECONDS
 
-    text = environment.get(LOST_AFTER, str(SILENT))
+    text = environment.get(LOST_AFTER, str(SILENCE_SECONDS))
     try:
         seconds = float(text)
     except ValueError:
         seconds = 0.0
-    if not seconds >= 2 * BEAT:
-        raise ConfigError("BadSilence", f"{LOST_AFTER} is a number of seconds, {2 * BEAT:.0f} or more, not '{text}'")
+    if not seconds >= 2 * HEARTBEAT_SECONDS:
+        raise ConfigError(
+            "BadSilence", f"{LOST_AFTER} is a number of seconds, {2 * HEARTBEAT_SECONDS:.0f} or more, not '{text}'"
+        )
     return seconds
 
 

@@ -20,7 +20,7 @@ from cntk_config.base.diagnostics import UserError
 from networks.arrays.lazy import jax, number_of
 from trainers.parallel import host_call, shared_memory
 from trainers.parallel.communicator import Communicator
-from trainers.parallel.letters import LONGEST
+from trainers.parallel.shared_messages import MAX_MESSAGE_BYTES
 from trainers.step.strategy import copy_to_device
 
 log = logging.getLogger("cntkpy.trainers")
@@ -95,12 +95,12 @@ class ProcessGroup:
         alone = self.communicator.size == 1 or len(self.own) > 1 or self.own[0].platform != "cpu"
         return None if alone else sums_in_memory(self.communicator)
 
-    def tell(self, letter: bytes) -> list[bytes]:
-        """The letters of all processes, in order of their ranks."""
-        told = self.communicator.tell(letter) if self.sums is not None else None
-        if told is not None:
-            return told
-        return [base64.b64decode(one) for one in self.communicator.exchange(base64.b64encode(letter).decode("ascii"))]
+    def send(self, message: bytes) -> list[bytes]:
+        """Send a message to all; returns those of all processes, in order of their ranks."""
+        received = self.communicator.send(message) if self.sums is not None else None
+        if received is not None:
+            return received
+        return [base64.b64decode(one) for one in self.communicator.exchange(base64.b64encode(message).decode("ascii"))]
 
     def gather(self, array: Array, axis: int = 0) -> np.ndarray:
         """The whole of an array of which every process has a part, on the host of every process.
@@ -112,9 +112,11 @@ class ProcessGroup:
         if self.sums is None:
             return np.asarray(self._together(array))
         own = np.ascontiguousarray(array)
-        letter = own.tobytes()
-        told = [self.tell(letter[k : k + LONGEST]) for k in range(0, len(letter) or 1, LONGEST)]
-        parts = [np.frombuffer(b"".join(pieces), own.dtype).reshape(own.shape) for pieces in zip(*told, strict=True)]
+        message = own.tobytes()
+        begins = range(0, len(message) or 1, MAX_MESSAGE_BYTES)
+        received = [self.send(message[begin : begin + MAX_MESSAGE_BYTES]) for begin in begins]
+        joined = (b"".join(pieces) for pieces in zip(*received, strict=True))
+        parts = [np.frombuffer(one, own.dtype).reshape(own.shape) for one in joined]
         return np.concatenate(parts, axis)
 
     def part(self, array: np.ndarray, axis: int = 0) -> np.ndarray:
@@ -132,12 +134,12 @@ class ProcessGroup:
 def sums_in_memory(communicator: Communicator) -> str | None:
     """What programs call for sums in memory that all processes share; None, in all of them, where they cannot share it.
 
-    From now on the processes tell each other everything through that memory.
+    From now on the processes send each other everything through that memory.
     """
     found = shared_memory.connect(communicator)
     if found is None:
         return None
-    communicator.use(found.letters)
+    communicator.use(found.messages)
     name = f"cntkpy_sums_{next(_numbers)}"
     known = True
     try:

@@ -16,7 +16,7 @@ from cntk_config.base.cache_folders import is_private
 from cntk_config.base.diagnostics import UserError
 from networks.arrays.lazy import jax, prepare
 from trainers.parallel import jax_internals
-from trainers.parallel.communicator import SILENT, SOCKET, Communicator, WorkerLost
+from trainers.parallel.communicator import SILENCE_SECONDS, SOCKET, Communicator, WorkerLost
 from trainers.parallel.process_group import sums_in_memory
 
 log = logging.getLogger("cntkpy.trainers")
@@ -43,7 +43,7 @@ class Rendezvous:
     size: int
     local_rank: int = 0
     coordinator: str | None = None
-    silent: float = SILENT
+    silent: float = SILENCE_SECONDS
 
 
 def join(
@@ -158,7 +158,7 @@ def _warn_of_loopback(what: str) -> None:
 
 
 def _detected(rendezvous: Rendezvous, visible: list[int] | None) -> str:
-    """The address of worker 0 that JAX finds in what the launcher has told the processes."""
+    """The address of worker 0 that JAX finds in what the launcher has set for the processes."""
     timeout = round(RENDEZVOUS_SECONDS) + 60
     found = jax_internals.address_of_worker_0(rendezvous.rank, rendezvous.size, visible, timeout)
     if found is None:

@@ -1,13 +1,13 @@
 """Sums over the processes of one machine, through memory that they share.
 
-Gloo, which JAX uses between processes, sends gradients through the sockets of the machine: they are copied into the
-kernel and out of it, by a thread of their own. Here every process sums up a share of the elements over all processes,
-in order of ranks. What others sum up it writes into its place, and reads the sums of.
+Gloo, which JAX uses between processes, sends gradients through sockets, so they are copied into the kernel and out of
+it. Here every process adds up one share of the elements over all processes, in order of ranks. It writes the elements
+that others add up into its part of the memory, and reads their sums from there. `docs/decisions` has measurements.
 
-Neither the memory nor the sockets have a name that is left behind: worker 0 makes them and hands their descriptors to
-the others, and the system frees them with the last process. It gives them only to processes of the same user that know
-the secret of this run; all others are turned away. Each two workers have a pair of sockets for sums, which a thread of
-XLA makes, and one for letters.
+Neither the memory nor the sockets have a name that is left behind: worker 0 makes them and sends their descriptors to
+the others, and the system frees them with the last process. It sends them only to processes of the same user that know
+the secret of this run, and refuses all others. Each two workers have a pair of sockets for sums, used by a thread of
+XLA, and one for messages.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from trainers.parallel.letters import Letters, room
+from trainers.parallel.shared_messages import SharedMessages, memory_bytes
 from trainers.parallel.signals import Signals
 
 if TYPE_CHECKING:
@@ -44,25 +44,25 @@ log = logging.getLogger("cntkpy.trainers")
 Sockets = Sequence[socket.socket | None]
 """By rank, to the others; None for the process itself."""
 
-BLOCK = 4 << 20
+BLOCK_BYTES = 4 << 20
 """Bytes that every process gives at a time. Larger arrays are summed block after block."""
 
-MOST = 16
+MAX_WORKERS = 16
 """Processes, at most: each reads what all others write, and has a socket to each of them."""
 
-KNOWN = 64
+MAX_PLANS = 64
 """Lists of arrays of which is kept how they are summed."""
 
-TOGETHER = 1 << 15
+ELEMENTS_PER_ADDITION = 1 << 15
 """Elements that are added at once: few enough that the core still has them when they are copied."""
 
-SECONDS = 20.0
+CONNECT_SECONDS = 20.0
 """How long to wait while descriptors are handed out."""
 
-SECONDS_OF_ONE = 5.0
+HANDSHAKE_SECONDS = 5.0
 """How long a process that has connected may take for its answer."""
 
-NONCE = 32
+NONCE_BYTES = 32
 """Bytes that worker 0 sends to who connects, others each time; the answer proves that both know the secret."""
 
 
@@ -87,10 +87,10 @@ class SharedSums:
         rank: Number of this process.
         memory: Descriptor of the memory, which can be closed afterwards.
         signals: By rank, sockets to the others; None for this process.
-        more: The same, for letters.
+        more: The same, for messages.
 
     Attributes:
-        letters: What the processes tell each other beside sums.
+        messages: The messages of the processes.
     """
 
     def __init__(self, rank: int, memory: int, signals: Sockets, more: Sockets):
@@ -100,7 +100,7 @@ class SharedSums:
         self._memory = mmap.mmap(memory, _bytes(self._size))
         self._known: dict[tuple[int, ...], tuple[list[NDArray[Any]], list[_Step]]] = {}
         """By the identities of arrays, which are kept so that no others can have them."""
-        self.letters = Letters(rank, self._size, self._memory, (self._size + 1) * BLOCK, Signals(more))
+        self.messages = SharedMessages(rank, self._size, self._memory, (self._size + 1) * BLOCK_BYTES, Signals(more))
 
     def sum(self, arrays: list[NDArray[Any]]) -> None:
         """Replace flat arrays by their sums over all processes, which call this with arrays of the same sizes.
@@ -137,28 +137,30 @@ class SharedSums:
         """How to sum these very arrays, which are most often those of the call before."""
         key = tuple(map(id, arrays))
         if key not in self._known:
-            if len(self._known) == KNOWN:
+            if len(self._known) == MAX_PLANS:
                 self._known.clear()
             steps = [
                 self._step(dtype, pieces)
                 for dtype in sorted({array.dtype for array in arrays}, key=str)
-                for pieces in _blocks([array for array in arrays if array.dtype == dtype], BLOCK // dtype.itemsize)
+                for pieces in _blocks(
+                    [array for array in arrays if array.dtype == dtype], BLOCK_BYTES // dtype.itemsize
+                )
             ]
             self._known[key] = arrays, steps
         return self._known[key][1]
 
     def _step(self, dtype: np.dtype[Any], pieces: list[NDArray[Any]]) -> _Step:
-        """How to sum pieces of arrays that have room in a block."""
+        """How to sum pieces of arrays that have memory_bytes in a block."""
         count = sum(len(piece) for piece in pieces)
-        most = (self._size + 1) * BLOCK // dtype.itemsize
+        most = (self._size + 1) * BLOCK_BYTES // dtype.itemsize
         places = np.frombuffer(self._memory, dtype, most).reshape(self._size + 1, -1)[:, :count]
         own, total = places[self._rank], places[-1]
         cuts = [count * rank // self._size for rank in range(self._size + 1)]
         others = [found for rank in self._others for found in _within(pieces, cuts[rank], cuts[rank + 1])]
         added: list[tuple[list[NDArray[Any]], NDArray[Any], NDArray[Any]]] = []
         for whole, where in _within(pieces, cuts[self._rank], cuts[self._rank + 1]):
-            for first in range(0, len(whole), TOGETHER):
-                piece = whole[first : first + TOGETHER]
+            for first in range(0, len(whole), ELEMENTS_PER_ADDITION):
+                piece = whole[first : first + ELEMENTS_PER_ADDITION]
                 place = slice(where.start + first, where.start + first + len(piece))
                 parts = [piece if rank == self._rank else places[rank, place] for rank in range(self._size)]
                 # what a third worker has is not added yet, so it stays
@@ -176,22 +178,22 @@ class SharedSums:
 def _blocks(arrays: list[NDArray[Any]], size: int) -> Iterator[list[NDArray[Any]]]:
     """Views of consecutive elements of flat arrays, so many elements at a time."""
     block: list[NDArray[Any]] = []
-    room = size
+    memory_bytes = size
     for array in arrays:
-        for first in _cuts(len(array), room, size):
-            piece = array[first : first + room]
+        for first in _cuts(len(array), memory_bytes, size):
+            piece = array[first : first + memory_bytes]
             block.append(piece)
-            room -= len(piece)
-            if not room:
+            memory_bytes -= len(piece)
+            if not memory_bytes:
                 yield block
-                block, room = [], size
+                block, memory_bytes = [], size
     if block:
         yield block
 
 
-def _cuts(length: int, room: int, size: int) -> list[int]:
-    """Where the pieces of an array begin, the first of which has so much room."""
-    return [0, *range(room, length, size)] if length else []
+def _cuts(length: int, memory_bytes: int, size: int) -> list[int]:
+    """Where the pieces of an array begin, the first of which has so much memory_bytes."""
+    return [0, *range(memory_bytes, length, size)] if length else []
 
 
 def _within(pieces: list[NDArray[Any]], first: int, last: int) -> Iterator[tuple[NDArray[Any], slice]]:
@@ -206,8 +208,8 @@ def _within(pieces: list[NDArray[Any]], first: int, last: int) -> Iterator[tuple
 
 
 def _bytes(size: int) -> int:
-    """Of the memory: a block for each process, and one for the sums; letters."""
-    return (size + 1) * BLOCK + room(size)
+    """Of the memory: a block for each process, and one for the sums; messages."""
+    return (size + 1) * BLOCK_BYTES + memory_bytes(size)
 
 
 # ---- how the processes get it
@@ -216,7 +218,7 @@ def _bytes(size: int) -> int:
 def connect(communicator: Communicator) -> SharedSums | None:
     """The memory of all processes of a run; None, in all of them, where they cannot share it."""
     rank, size = communicator.rank, communicator.size
-    if not 2 <= size <= MOST:
+    if not 2 <= size <= MAX_WORKERS:
         return None
     name = b"\0cntkpy-" + secrets.token_hex(16).encode()  # of no file, and gone with the socket
     with contextlib.ExitStack() as kept:
@@ -232,7 +234,7 @@ def connect(communicator: Communicator) -> SharedSums | None:
         found: SharedSums | None = None
         with contextlib.suppress(OSError):
             found = _take(name, secret, rank, size) if listening is None else _hand_out(listening, secret, size)
-        kept.close()  # who waits for what is not handed out is told so
+        kept.close()  # who waits for what is not handed out gets an error
         return found if all(communicator.exchange(found is not None)) else None
 
 
@@ -255,7 +257,7 @@ def _hand_out(listening: socket.socket, secret: bytes, size: int) -> SharedSums:
     """
     signals, more = _pairs(size), _pairs(size)
     memory = os.memfd_create("cntkpy sums")
-    until = time.monotonic() + SECONDS
+    until = time.monotonic() + CONNECT_SECONDS
     missing = set(range(1, size))
     try:
         os.posix_fallocate(memory, 0, _bytes(size))
@@ -264,10 +266,10 @@ def _hand_out(listening: socket.socket, secret: bytes, size: int) -> SharedSums:
             with listening.accept()[0] as to:
                 try:
                     rank = _who(to, secret, missing)
-                except (_Stranger, OSError) as error:
+                except (_NotAWorker, OSError) as error:
                     log.warning(
-                        "WARNING: a process that is not a worker of this run has connected to it and was turned away: "
-                        "%s. The run goes on.",
+                        "WARNING: a process that is not a worker of this run has connected to it and was refused: "
+                        "%s. The run continues.",
                         str(error),  # a record that is kept would keep the sockets of this call open
                     )
                     continue
@@ -281,7 +283,7 @@ def _hand_out(listening: socket.socket, secret: bytes, size: int) -> SharedSums:
         os.close(memory)
 
 
-class _Stranger(Exception):
+class _NotAWorker(Exception):
     """A process that has connected is not one of the missing workers."""
 
 
@@ -289,19 +291,19 @@ def _who(to: socket.socket, secret: bytes, missing: set[int]) -> int:
     """The rank of the worker that has connected, which proves that it knows the secret.
 
     Raises:
-        _Stranger: it is none of those that are missing.
+        _NotAWorker: it is none of those that are missing.
         OSError: it does not answer.
     """
     _check_user(to)
-    to.settimeout(SECONDS_OF_ONE)
-    nonce = secrets.token_bytes(NONCE)
+    to.settimeout(HANDSHAKE_SECONDS)
+    nonce = secrets.token_bytes(NONCE_BYTES)
     to.sendall(nonce)
     answer = _received(to, 4 + hashlib.sha256().digest_size)
     (rank,) = struct.unpack("=I", answer[:4])
     if not hmac.compare_digest(answer, _answer(secret, nonce, rank)):
-        raise _Stranger("it does not know the secret of the run")
+        raise _NotAWorker("it does not know the secret of the run")
     if rank not in missing:
-        raise _Stranger(f"it says that it is worker {rank}, which is here already")
+        raise _NotAWorker(f"it says that it is worker {rank}, which is here already")
     return rank
 
 
@@ -345,10 +347,10 @@ def _take(name: bytes, secret: bytes, rank: int, size: int) -> SharedSums:
         OSError: It does not.
     """
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as at:
-        at.settimeout(SECONDS)
+        at.settimeout(CONNECT_SECONDS)
         at.connect(name)
         _check_user(at)
-        at.sendall(_answer(secret, _received(at, NONCE), rank))
+        at.sendall(_answer(secret, _received(at, NONCE_BYTES), rank))
         _, descriptors, _, _ = socket.recv_fds(at, 1, 2 * size - 1, socket.MSG_CMSG_CLOEXEC)
     if len(descriptors) != 2 * size - 1:
         raise OSError("descriptors are missing")

@@ -1,6 +1,6 @@
 """Short words between the processes of one machine, through a pair of sockets for each two of them.
 
-Nobody spins, because another may need the core. Who waits for one that has ended is told so.
+Nobody spins, because another may need the core. Who waits for one that has ended gets an error.
 """
 
 from __future__ import annotations

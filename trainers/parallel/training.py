@@ -19,7 +19,7 @@ from trainers.step.strategy import SingleDevice, Strategy
 
 log = logging.getLogger("cntkpy.trainers")
 
-ASK_EVERY = 32
+STOP_CHECK_MINIBATCHES = 32
 """Minibatches after which processes ask each other whether to stop, while each reads all the data by itself."""
 
 
@@ -143,7 +143,7 @@ class ParallelTraining:
             Stopped: In all processes, before the same minibatch.
         """
         for number, minibatch in enumerate(data):
-            if (self.communicator.size == 1 or number % ASK_EVERY == 0) and self.any_of(stop())[0]:
+            if (self.communicator.size == 1 or number % STOP_CHECK_MINIBATCHES == 0) and self.any_of(stop())[0]:
                 raise Stopped
             yield minibatch
 

@@ -67,7 +67,7 @@ class RateControl:
         return {"average": repr(self.average), "reducing": self.reducing, "skipped": self._skipped}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on where `state` was taken, in the middle of an interval, too."""
+        """Resume where `state` was taken, in the middle of an interval, too."""
         self.average, self.reducing = float(state["average"]), state["reducing"]
         self._skipped = state["skipped"]
 

@@ -117,8 +117,8 @@ class RateSearch:
 
     Attributes:
         epoch: 0-based.
-        trial: trains on the first samples of the epoch with a rate and returns the criterion; told how its progress
-            lines begin.
+        trial: trains on the first samples of the epoch with a rate, and a tag that begins its progress lines;
+            returns the criterion.
         minibatch_size: nominal size.
         previous_rates: the rates found before earlier epochs.
         previous: control value of the epoch before; infinite if there is none.
@@ -138,7 +138,7 @@ class RateSearch:
 
     def run(self) -> float:
         """The rate per sample to train with."""
-        # CNTK has these constants in single precision, and goes on in double
+        # CNTK has these constants in single precision, and continues in double
         eighth, shrink = np.float32(1 / 8), np.float32(SHRINK)
         if self.previous_rates:
             rate = max(self.previous_rates) / float(shrink) ** 2
@@ -181,8 +181,8 @@ class SizeSearch:
 
     Attributes:
         epoch: 0-based.
-        trial: trains on the first samples of the epoch with a minibatch size and returns the criterion; told how its
-            progress lines begin.
+        trial: trains on the first samples of the epoch with a minibatch size, and a tag that begins its progress
+            lines; returns the criterion.
         smallest, largest: bounds of the search.
         margin: accepted loss in percent.
     """

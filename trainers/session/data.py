@@ -172,13 +172,13 @@ class Arguments:
             raise ArgumentError(f"there is no input '{key}'", f"there are: {names}")
         raise ArgumentError(f"the keys of arguments are inputs, not {type(key).__name__}")
 
-    def minibatch(self, given: Any, *, goes_on: bool = False) -> Minibatch:
+    def minibatch(self, given: Any, *, continued: bool = False) -> Minibatch:
         """The minibatch of some arguments, with data that nobody else changes.
 
         Args:
             given: the arguments.
-            goes_on: pieces of sequences stay in the slots of their source, for they go on in the next minibatch; else
-                each is a sequence of its own.
+            continued: pieces of sequences stay in the slots of their source, because they continue in the next
+                minibatch; else each is a sequence of its own.
         """
         streams: dict[str, Any] = {}
         layouts: dict[str, Layout] = {}
@@ -193,7 +193,7 @@ class Arguments:
                 sweep_end |= data.end_of_sweep
                 if data.sample_shape is not None:
                     check_sample(data.sample_shape, one.axes)
-                pieces = goes_on and data.truncated
+                pieces = continued and data.truncated
                 truncated |= pieces
                 lent = data.lend() if pieces or not data.truncated else None
                 if lent is not None and (pieces or lent[0].dtype == self._dtype):
@@ -212,13 +212,13 @@ class Arguments:
             streams[one.node.name], layouts[one.node.name] = self._stream(one, data, own is not None)
         self._repeat(streams, layouts)
         _check_counts(layouts)
-        if not goes_on and layouts and not next(iter(layouts.values())).num_sequences:
+        if not continued and layouts and not next(iter(layouts.values())).num_sequences:
             raise ArgumentError("the data have no sample", "give at least one")
         check_beginnings(begins, layouts)
         if begins is not None and not truncated:
-            truncated = self._goes_on(begins, goes_on)
+            truncated = self._continued(begins, continued)
             layouts = self.pieces.place(layouts, begins) if truncated else layouts
-        elif goes_on:
+        elif continued:
             self.pieces.forget()
         return Minibatch(streams, layouts, [], sweep_end, truncated=truncated)
 
@@ -233,10 +233,10 @@ class Arguments:
             streams[name] = np.repeat(data, count, axis=1) if is_dense(data) else data[np.zeros(count, int)]
             layouts[name] = single_samples(count)
 
-    def _goes_on(self, begins: list[bool], trained: bool) -> bool:
-        """Whether sequences of a minibatch may go on in the next one, or from the one before."""
+    def _continued(self, begins: list[bool], trained: bool) -> bool:
+        """Whether sequences of a minibatch may continue in the next one, or from the one before."""
         if not trained and not all(begins):
-            message = "sequences go on from one minibatch to the next in training only"
+            message = "sequences resume from one minibatch to the next in training only"
             raise ArgumentError(
                 message, "eval and tests see each minibatch by itself: give the sequences from the start"
             )

@@ -1,4 +1,4 @@
-"""What functions offer beside their values: training and testing in one call."""
+"""What functions offer besides their values: training and testing in one call."""
 
 # What programs give is of any type.
 # pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false, reportUnknownMemberType=false
@@ -63,7 +63,7 @@ class TrainingSummary(Record):
 
 
 class _Collector(ProgressWriter):
-    """Keeps what writers are told, on every worker."""
+    """Keeps what writers receive, on every worker."""
 
     def __init__(self) -> None:
         super().__init__()

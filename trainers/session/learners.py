@@ -58,7 +58,7 @@ class Learner:
         return self.rate.at(self.samples_seen - samples, self.sweeps - sweeps)
 
     def reset_learning_rate(self, learning_rate: Any) -> None:
-        """Go on with another learning rate or schedule of it, which begins with the next sample."""
+        """Continue with another learning rate or schedule of it, which begins with the next sample."""
         rate = as_schedule(learning_rate)
         self.rate = rate.for_minibatches_of(self.size) if rate.open and self.size else rate
         self.rate_since = self.samples_seen, self.sweeps

@@ -1,4 +1,4 @@
-"""Sequences of a program that go on from one minibatch to the next, in the same slot."""
+"""Sequences of a program that resume from one minibatch to the next, in the same slot."""
 
 # What programs give is of any type.
 # pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false, reportUnknownMemberType=false
@@ -14,7 +14,7 @@ from readers import MinibatchData, Value
 from readers.errors import ArgumentError
 from readers.minibatch import Layout
 
-HINT = "(data, [True, False]): for each sequence whether it begins here, else it goes on from the minibatch before"
+HINT = "(data, [True, False]): for each sequence whether it begins here, else it resumes from the minibatch before"
 
 
 def split(given: Any) -> tuple[Any, list[bool] | None]:
@@ -70,7 +70,7 @@ class Pieces:
 
     def __init__(self) -> None:
         self._before: list[int] | None = None
-        """The steps of each sequence so far; 0: it cannot go on."""
+        """The steps of each sequence so far; 0: it cannot continue."""
 
     @property
     def state(self) -> list[int] | None:
@@ -82,7 +82,7 @@ class Pieces:
         self._before = state
 
     def forget(self) -> None:
-        """What comes next goes on from nothing."""
+        """What comes next resumes from nothing."""
         self._before = None
 
     def place(self, layouts: Mapping[str, Layout], begins: list[bool]) -> dict[str, Layout]:
@@ -93,21 +93,21 @@ class Pieces:
             begins: for each sequence whether it begins here.
 
         Raises:
-            ArgumentError: inputs have pieces of other lengths, or there is nothing to go on from.
+            ArgumentError: inputs have pieces of other lengths, or there is nothing to resume from.
         """
         (first, whole), *others = layouts.items()
         for name, other in others:
             if not np.array_equal(other.sequences, whole.sequences):
                 message = f"the pieces of sequences have other lengths in '{name}' than in '{first}'"
-                raise ArgumentError(message, "all inputs of sequences that go on are cut alike")
+                raise ArgumentError(message, "all inputs of sequences that continue are cut alike")
         before = self._before or []
         if not all(begins) and len(before) != len(begins):
-            message = f"{len(begins)} sequences cannot go on from a minibatch of {len(before)}"
+            message = f"{len(begins)} sequences cannot resume from a minibatch of {len(before)}"
             raise ArgumentError(message, "give as many sequences in every minibatch; True for those that begin")
         rows = np.array(whole.sequences)
         for at, begin in enumerate(begins):
             if not begin and not before[at]:
-                message = f"sequence {at} cannot go on: it was shorter than others in the minibatch before"
+                message = f"sequence {at} cannot continue: it was shorter than others in the minibatch before"
                 raise ArgumentError(message, "only the last piece of a sequence may be shorter")
             rows[at, 2] = 0 if begin else -before[at]
         ends = rows[:, 3]

@@ -69,7 +69,7 @@ class ProgressWriter:
         self._epoch_start = self._interval_start = self._test_start = Totals()
 
     def start(self) -> None:
-        """Training goes on: time counts from now."""
+        """Training continues: time counts from now."""
         self._began = time.perf_counter()
 
     def after_update(self, updates: int, totals: Callable[[], Totals]) -> None:

@@ -1,4 +1,4 @@
-"""Learning rates and momenta that change while training goes on."""
+"""Learning rates and momenta that change during training."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Schedule:
 
     Args:
         values: a number; a list of numbers, one for each epoch; or a list of pairs (number of epochs, value). The last
-            one goes on.
+            one continues.
         minibatch_size: the number of samples that a value is for: 1 is per sample, None or 0 is for a minibatch of any
             size.
         epoch_size: samples of an epoch; 0 or None: a pass over the data.

@@ -81,9 +81,9 @@ class CheckpointConfig:
     """When checkpoints are written.
 
     Args:
-        filename: of the model; the state of training is beside it (`.ckp`).
+        filename: of the model; the state of training is next to it (`.ckp`).
         frequency: how often; None: at the end only.
-        restore: go on from the last one, if there is one.
+        restore: resume from the last one, if there is one.
         preserve_all: keep all of them, under the name with the number of samples behind.
     """
 
@@ -103,14 +103,14 @@ Callback = Callable[[int, float, int, int], bool | None]
 
 @dataclass(frozen=True)
 class CrossValidationConfig:
-    """Evaluations while training goes on.
+    """Evaluations during training.
 
     Args:
         minibatch_source: of the data; it is read from where it stands at the beginning of the session. Or arrays, one
             for each input of the criterion.
         frequency: how often; None, or `sys.maxsize` samples: once, when training ends. 0: never.
         minibatch_size: in samples.
-        callback: told the result.
+        callback: called with the result.
         max_samples: of an evaluation; None: all that the source has.
         model_inputs_to_streams: the streams of inputs; None: as in training, by the names of the streams.
         criterion: the metric, or loss and metric; None: that of the trainer.
@@ -252,7 +252,7 @@ class Feed:
         by_name = {stream.name: data for stream, data in given.items()}
         try:
             return self._arguments.minibatch(
-                {name: by_name[stream] for name, stream in self._streams.items()}, goes_on=True
+                {name: by_name[stream] for name, stream in self._streams.items()}, continued=True
             )
         except ArgumentError as error:
             raise ArgumentError(f"{call}: {error.message}", error.hint) from None
@@ -396,7 +396,7 @@ class TrainingSession:
     # ------------------------------------------------------------------------------------------------- tests
 
     def _cross_validate(self, start: Mapping[str, Any]) -> bool:
-        """Evaluate; whether training goes on."""
+        """Evaluate; whether training resumes."""
         config = self._cv
         assert config is not None
         totals = Totals()

@@ -197,7 +197,7 @@ class Trainer:
             Whether there were data; with `outputs` a pair of that and the values by output.
         """
         del device
-        minibatch = self.arguments.minibatch(arguments, goes_on=True) if not _is_empty(arguments) else None
+        minibatch = self.arguments.minibatch(arguments, continued=True) if not _is_empty(arguments) else None
         if is_sweep_end is not None:
             check_flag("train_minibatch", "is_sweep_end", is_sweep_end)
         if minibatch is not None and is_sweep_end is not None:
@@ -336,7 +336,7 @@ class Trainer:
     # ------------------------------------------------------------------------------------------------- checkpoints
 
     def save_checkpoint(self, filename: str | Path, external_state: dict[str, Any] | None = None) -> None:
-        """Write the model to a file, and beside it (`.ckp`) everything that training needs to go on bit for bit.
+        """Write the model to a file, and next to it (`.ckp`) everything that training needs to resume bit for bit.
 
         Args:
             filename: the model file.
@@ -367,7 +367,7 @@ class Trainer:
         self.workers.wait()
 
     def restore_from_checkpoint(self, filename: str | Path) -> dict[str, Any]:
-        """Go on where a checkpoint was written.
+        """Resume where a checkpoint was written.
 
         Args:
             filename: the model file.

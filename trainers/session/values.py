@@ -220,7 +220,7 @@ def _renamed(given: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, An
 
 _known: dict[tuple[Any, ...], Values] = {}
 
-KEPT = 32
+MAX_COMPILED = 32
 """So many compiled functions are kept."""
 
 
@@ -229,7 +229,7 @@ def values_of(outputs: Sequence[Function]) -> Values:
     key = tuple(one.roots for one in outputs)
     values = _known.get(key)
     if values is None:
-        if len(_known) >= KEPT:
+        if len(_known) >= MAX_COMPILED:
             _known.pop(next(iter(_known)))
         values = _known[key] = Values(outputs)
     return values

@@ -27,7 +27,7 @@ class _Processes:
         self.parted = False
 
     def connect(self) -> Connection:
-        """Meet the others, if a launcher has started this process beside others."""
+        """Meet the others, if a launcher has started this process with others."""
         if self.connection is not None:
             return self.connection
         meeting = find_meeting(os.environ)

@@ -37,7 +37,7 @@ STACK_BYTES = 32 << 20
 CAPACITY = 64
 """Minibatches in one stack, at most."""
 
-LOOKAHEAD, MOST_LOOKAHEAD = 256, 4096
+LOOKAHEAD, MAX_LOOKAHEAD = 256, 4096
 """Minibatches read ahead before buckets are chosen for their shapes; twice as many as there were up to the last whose
 size was new, for data in order of length."""
 
@@ -54,7 +54,7 @@ SMALL_STEP_WORK = 1 << 18
 BUCKETS_OF_SEVERAL_AXES = 2
 """Buckets to choose, at most, where there are several time axes."""
 
-One = TypeVar("One")
+T = TypeVar("T")
 
 
 @dataclass
@@ -86,7 +86,7 @@ class Stack:
 
     @property
     def carried_slots(self) -> int:
-        """With truncated sequences, the number of slots whose activations go on to the next minibatch; else 0."""
+        """With truncated sequences, the number of slots whose activations continue to the next minibatch; else 0."""
         return self.layouts[0].S if self.minibatches[0].truncated else 0
 
     @property
@@ -178,14 +178,14 @@ class Batcher:
 
         Args:
             source: the minibatches of an epoch.
-            is_due: told the number of a minibatch (from 1), says whether a stack has to end with it.
+            is_due: called with the number of a minibatch (from 1), says whether a stack has to end with it.
         """
         ahead = self._read_ahead(map(self._prepare, source), self._own_shape, lambda one: one.minibatch.truncated)
         for group in self._groups(ahead, self._shape, is_due, FILL_SECONDS):
             yield self._emptied(*group)
 
     def _emptied(self, pending: list["Prepared"], shape: Shape, capacity: int) -> Stack:
-        """A stack of minibatches that were prepared for it: what was is not needed beside it, and goes."""
+        """A stack of minibatches that were prepared for it: what was is not needed next to it, and goes."""
         stack = self._stack(pending, shape, capacity)
         pending.clear()
         return stack
@@ -195,12 +195,12 @@ class Batcher:
 
     def _groups(
         self,
-        source: Iterator[One],
-        shape_of: Callable[[One], Shape],
+        source: Iterator[T],
+        shape_of: Callable[[T], Shape],
         is_due: Callable[[int], bool],
         wait: float = math.inf,
-        ends: Callable[[One], bool] | None = None,
-    ) -> Iterator[tuple[list[One], Shape, int]]:
+        ends: Callable[[T], bool] | None = None,
+    ) -> Iterator[tuple[list[T], Shape, int]]:
         """Consecutive minibatches of one shape, that shape, and the capacity of a stack of them.
 
         Args:
@@ -210,7 +210,7 @@ class Batcher:
             wait: seconds after which a group is not waited for any more.
             ends: asked once for every minibatch, whether a group ends with it.
         """
-        pending: list[One] = []
+        pending: list[T] = []
         shape, capacity, began = Shape(0, 0), 0, 0.0
         for number, one in enumerate(source, 1):
             wanted = shape_of(one)
@@ -231,12 +231,12 @@ class Batcher:
 
     def _read_ahead(
         self,
-        source: Iterator[One],
-        own_shape: Callable[[One], Shape],
-        truncated: Callable[[One], bool],
+        source: Iterator[T],
+        own_shape: Callable[[T], Shape],
+        truncated: Callable[[T], bool],
         *,
         fails_late: bool = True,
-    ) -> Iterator[One]:
+    ) -> Iterator[T]:
         """The minibatches as they come; before the first whose shapes may differ, buckets are chosen for their shapes.
 
         Another run looks at as many, unless the source is slow. What the source raises is raised behind the minibatches
@@ -272,7 +272,7 @@ class Batcher:
                 extremes = largest.around(shapes[-1]), smallest.inside(shapes[-1])
                 if extremes != (largest, smallest):
                     largest, smallest = extremes
-                    enough = min(max(enough, 2 * len(held)), MOST_LOOKAHEAD)
+                    enough = min(max(enough, 2 * len(held)), MAX_LOOKAHEAD)
             self.buckets.choose(
                 shapes,
                 self.minibatch_size,
@@ -291,7 +291,7 @@ class Batcher:
         return frames or self.exact or not self.chosen or self.minibatch_size in self.buckets.chosen
 
     def _join_axes(self, axes: Axes) -> None:
-        """Go on as with a single axis: sequences come in pieces, and those of all streams are equally long."""
+        """Continue as with a single axis: sequences come in pieces, and those of all streams are equally long."""
         axes.check_cut()
         self.axes = None
         self.buckets.keep(len(self._sparse), 0)

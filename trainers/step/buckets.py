@@ -20,7 +20,7 @@ from trainers.step.shape import Shape, round_to, round_up, work_of
 TRAINING_BUCKETS, EVALUATION_BUCKETS = 3, 2
 """Buckets that are chosen for an epoch of training, and for an evaluation."""
 
-SAVING, SAVING_SEVERAL_AXES = 0.08, 0.3
+MIN_SAVING, MIN_SAVING_SEVERAL_AXES = 0.08, 0.3
 """Part of the work that one more bucket has to save; programs of several time axes take long to compile."""
 
 MOST_SAVING = 0.5
@@ -125,7 +125,7 @@ class Buckets:
             shape: its own.
             minibatch_size: the usual number of samples; a minibatch of single frames that is a little shorter gets so
                 many slots, because only the last one of a sweep differs from the others.
-            slots_stay: no slots may be added, because they go on in the next minibatch.
+            slots_stay: no slots may be added, because they continue in the next minibatch.
             exact: neither slots nor steps may be added.
         """
         if not shape.slots:  # all sequences of the minibatch are malformed, and left out
@@ -180,7 +180,7 @@ def choose_buckets(
     Args:
         shapes: those of the minibatches, at least one.
         most: how many buckets there may be.
-        least_saving: work that one more bucket has to save, besides `SAVING` of all.
+        least_saving: work that one more bucket has to save, besides `MIN_SAVING` of all.
         slots_stay: no slots may be added; then there is one bucket for each number of slots.
 
     Returns:
@@ -210,7 +210,7 @@ def choose_buckets(
         with_one_more = least[-1][:count, None] + work
         cuts.append(with_one_more.argmin(0))
         least.append(with_one_more.min(0))
-    saving = SAVING_SEVERAL_AXES if others else SAVING
+    saving = MIN_SAVING_SEVERAL_AXES if others else MIN_SAVING
     chosen = 1
     while chosen < len(cuts):
         saved = least[chosen][count] - least[chosen + 1][count]

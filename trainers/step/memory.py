@@ -15,7 +15,7 @@ from networks.arrays.lazy import jax
 ALIGNED = 64
 """Bytes: XLA reads arrays that begin at a multiple of it where they are."""
 
-LITTLE = 1 << 20
+MAX_COPIED_BYTES = 1 << 20
 """Bytes of a tree of arrays up to which a copy takes less time (a tenth of a millisecond) than lending them."""
 
 
@@ -49,5 +49,5 @@ def lend(arrays: Any) -> Any:
     Returns:
         The tree with arrays of JAX; little data as they are, which the call of the program copies.
     """
-    little = sum(leaf.nbytes for leaf in jax.tree.leaves(arrays)) <= LITTLE
+    little = sum(leaf.nbytes for leaf in jax.tree.leaves(arrays)) <= MAX_COPIED_BYTES
     return arrays if little else jax.device_put(arrays, may_alias=True)

@@ -58,7 +58,7 @@ class WrappedReader(EpochReader):
         return self.inner.state()
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on where `state` was taken, in the middle of an epoch too."""
+        """Resume where `state` was taken, in the middle of an epoch too."""
         self.inner.restore(state)
 
     def epoch_state(self, epoch: int) -> dict[str, Any]:
@@ -160,7 +160,7 @@ class CountedReader(WrappedReader):
         return {**self.inner.state(), "last_slots": self.last_slots}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on where `state` was taken, in the middle of an epoch too."""
+        """Resume where `state` was taken, in the middle of an epoch too."""
         self.last_slots = state.get("last_slots", 0)
         self.inner.restore({name: value for name, value in state.items() if name != "last_slots"})
 
@@ -198,7 +198,7 @@ class InterruptibleReader(WrappedReader):
         return self.thread.call(self.inner.state)
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on where `state` was taken, in the middle of an epoch too."""
+        """Resume where `state` was taken, in the middle of an epoch too."""
         self.thread.reset()
         self.thread.call(lambda: self.inner.restore(state))
 

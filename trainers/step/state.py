@@ -1,4 +1,4 @@
-"""What changes while training, as one value, and what one call of the compiled step is given beside it."""
+"""What changes while training, as one value, and what one call of the compiled step is given next to it."""
 
 from __future__ import annotations
 

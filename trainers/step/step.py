@@ -184,7 +184,7 @@ def carry(
         fresh[name] = jnp.asarray(zeros) if put is None else put(zeros)
         if name in state and state[name].shape == fresh[name].shape:
             return dict(state)  # all of them have as many slots as the first
-    return {**state} | fresh  # the first ones, or the reader has another number of slots and begins anew
+    return {**state} | fresh  # the first ones, or the reader has another number of slots and starts over
 
 
 class _NodeValues:
@@ -333,7 +333,7 @@ class CompiledStep:
         return unlike
 
     def _fits(self, name: str, arrays: dict[str, NDArray[Any]] | None) -> bool:
-        """Whether the state of a parameter's update, if there is one, is one that the rule can go on with."""
+        """Whether the state of a parameter's update, if there is one, is one that the rule can continue with."""
         if arrays is None:
             return True
         expected = jax.eval_shape(self._update.rule_of(name).start, self.network.nodes[name].value)
@@ -386,7 +386,7 @@ class CompiledStep:
     def store(self) -> UpdateState:
         """Show the trained values in the network; returns the state of the update rule as numpy arrays.
 
-        Nothing is copied where the device's memory is the machine's: drop what was returned before training goes on.
+        Nothing is copied where the device's memory is the machine's: drop what was returned before training resumes.
         """
         fetch = self.strategy.to_host
         store(self.network, {}, jax.tree.map(fetch, self._state.network))
@@ -521,7 +521,7 @@ def _nothing() -> TrainState:
     return TrainState({}, {}, {}, nothing)
 
 
-LARGE = 1 << 16
+LARGE_PARAMETER = 1 << 16
 """Elements of a parameter from which on copying it takes longer than waiting for what would be computed beside."""
 
 
@@ -531,6 +531,6 @@ def _computed(gradients: Any) -> Bool[Array, ""]:
     What waits for it changes parameters in place. Otherwise XLA copies those that the backward pass still reads, in
     every minibatch.
     """
-    leaves = [leaf for leaf in jax.tree.leaves(gradients) if leaf.size >= LARGE]
+    leaves = [leaf for leaf in jax.tree.leaves(gradients) if leaf.size >= LARGE_PARAMETER]
     elements = jnp.stack([jnp.isnan(leaf[(0,) * leaf.ndim]) for leaf in leaves] or [jnp.asarray(True)])
     return jnp.sum(elements) <= elements.size

@@ -94,10 +94,10 @@ class Strategy(Protocol):
         ...
 
     def start_from(self, weights: dict[str, Array], saved: dict[str, Saved] | None) -> None:
-        """Training goes on from these weights; `saved`: by parameter, what a checkpoint has of its updates."""
+        """Training resumes from these weights; `saved`: by parameter, what a checkpoint has of its updates."""
 
     def saved_updates(self) -> dict[str, Saved]:
-        """By parameter, what a checkpoint after an epoch saves beside the state of the update rule."""
+        """By parameter, what a checkpoint after an epoch saves besides the state of the update rule."""
         return {}
 
     def save_state(self) -> Saved:
@@ -111,7 +111,7 @@ class Strategy(Protocol):
 
     @property
     def identity(self) -> Any:
-        """What the compiled step depends on beside its arguments, see `networks.compile.executables.digest`."""
+        """What the compiled step depends on besides its arguments, see `networks.compile.executables.digest`."""
         ...
 
     @property
@@ -138,7 +138,7 @@ class Strategy(Protocol):
             batch: the worker's part.
 
         Returns:
-            Gradients, sums and state to go on with.
+            Gradients, sums and state to continue with.
         """
         ...
 
@@ -149,11 +149,11 @@ class Strategy(Protocol):
     # ---- between stacks and epochs
 
     def after_stack(self, state: TrainState, stack: Stack, rule: Rule) -> TrainState:
-        """The state to go on with after a stack."""
+        """The state to continue with after a stack."""
         return state
 
     def after_epoch(self, state: TrainState, rule: Rule) -> TrainState:
-        """The state to go on with after an epoch, the same for all workers."""
+        """The state to continue with after an epoch, the same for all workers."""
         return state
 
 

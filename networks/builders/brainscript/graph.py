@@ -23,7 +23,7 @@ from networks.graph.initialize import Initializer
 from networks.graph.network import Network, ValidatedNetwork
 from networks.graph.node import Node, NodeKind
 
-SMALL = 100
+MAX_CONSTANT = 100
 """Elements of a constant whose value a rule of shapes may look at."""
 MAX_CALLS = 50
 """How many calls are followed back."""

@@ -15,7 +15,7 @@ from networks.builders.ndl.parse import Assignment, Call, Macro, Statement, Word
 from networks.builders.ndl.scope import NUMBER
 from networks.builders.ndl.text import warning
 
-ALIKE = 0.66
+MIN_SIMILARITY = 0.66
 """How alike two names are if one is meant to be the other, 0 to 1."""
 DIGITS = re.compile(r"[0-9]")
 
@@ -77,7 +77,7 @@ def _call_problems(call: Call, macros: Mapping[str, Macro]) -> Iterator[Diagnost
 def _function_problems(function: Word, macros: Mapping[str, Macro]) -> Iterator[Diagnostic]:
     if function.text.lower() in macros or nodes.find(function.text) is not None:
         return
-    meant = nearest(function.text, [*_functions(), *(one.name.text for one in macros.values())], ALIKE)
+    meant = nearest(function.text, [*_functions(), *(one.name.text for one in macros.values())], MIN_SIMILARITY)
     if meant and not _is_numbered_like(meant, function.text):
         message = f"undefined function or macro '{function.text}'"
         yield warning("UndefinedFunction", message, function.place, f"did you mean '{meant}'?")
@@ -89,7 +89,7 @@ def _word_problems(word: Word, own: Sequence[str], top: Sequence[str]) -> Iterat
     text = word.text.partition(".")[0]
     if word.quoted or "$" in word.text or NUMBER.fullmatch(word.text) or text.lower() in known:
         return
-    meant = nearest(text, own or top, ALIKE) if len(text) > 2 else None
+    meant = nearest(text, own or top, MIN_SIMILARITY) if len(text) > 2 else None
     if meant and not _is_numbered_like(meant, text):
         yield warning("UndefinedNode", f"'{text}' is not defined here", word.place, f"did you mean '{meant}'?")
 

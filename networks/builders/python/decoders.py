@@ -1,4 +1,4 @@
-"""Layers of models that write sequences: attention, and a generator that goes on from what it has written."""
+"""Layers of models that write sequences: attention, and a generator that resumes from what it has written."""
 
 # What programs give is of any type.
 # pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false

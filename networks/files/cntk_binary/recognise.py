@@ -14,7 +14,7 @@ HEAD = 64
 """So many bytes tell what a file is."""
 V1, V2, OTHER = "v1", "v2", "other"
 
-_CHECKPOINT = ("it is a checkpoint, not a model", "the model lies beside it, under the same name without .ckp")
+_CHECKPOINT = ("it is a checkpoint, not a model", "the model lies next to it, under the same name without .ckp")
 _ONNX_VERSIONS = range(3, 64)
 _ONNX_KEYS = (0x12, 0x22, 0x3A)
 

@@ -91,7 +91,7 @@ def _check_kind(top: Table) -> None:
     if "Learners" in top or kind == "Learner":
         raise NotSupported(
             "it is the state of a trainer, not a model",
-            "the model lies beside it, under the same name without .ckp",
+            "the model lies next to it, under the same name without .ckp",
         )
     if kind != "CompositeFunction":
         raise NotSupported(f"it is not a model but a dictionary of the type '{kind[:40]}'")

@@ -61,7 +61,7 @@ class BinaryWriterParameters(Declared):
     wsize = Parameter("wsize", SIZE, default="256", ignored="files have the size they need.")
     window = Parameter("windowSize", SIZE, default="0", own=True, ignored="it changes nothing in the file.")
     wref = Parameter("wref", TEXT, default=None, own=True, ignored="the files of a writer belong together.")
-    trace_level = Parameter("traceLevel", INTEGER, default="0", ignored="the writer tells nothing.")
+    trace_level = Parameter("traceLevel", INTEGER, default="0", ignored="the writer logs nothing.")
 
     def named_parts(self) -> Iterator[Part]:
         """The sections that are written."""

@@ -18,7 +18,7 @@ from . import format as f
 
 STATISTICS = ("sum", "count", "mean", "variance", "stddev", "max", "min", "range", "rootmeansquare")
 
-PIECE = 4 << 20
+WRITE_BYTES = 4 << 20
 """Bytes that are moved at once."""
 
 
@@ -196,9 +196,9 @@ class BinaryFileWriter:
 
     def _move(self, source: int, target: int, size: int) -> None:
         """Move bytes to where they are or to an earlier place, from the first to the last."""
-        for at in range(0, size if target < source else 0, PIECE):
+        for at in range(0, size if target < source else 0, WRITE_BYTES):
             self._file.seek(source + at)
-            self._put(target + at, self._file.read(min(PIECE, size - at)))
+            self._put(target + at, self._file.read(min(WRITE_BYTES, size - at)))
 
     def finish(self) -> None:
         """Write statistics, mark the file as complete, and let it appear."""

@@ -221,7 +221,7 @@ class BinaryWriter:
         file.save_mapping(section, labels)
 
     def close(self) -> None:
-        """Finish the files. With fewer records than wrecords says, they are shorter, which a warning tells.
+        """Finish the files. With fewer records than wrecords says, they are shorter, with a warning.
 
         Sections that have different numbers of records are an error, and then there are no files.
         """

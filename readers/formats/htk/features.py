@@ -53,7 +53,7 @@ def _listed(script: Script, number: int) -> FeatureFile:
 
 
 class FeatureSource:
-    """The utterances of a script file, their frames, and how wide a frame is once its neighbours stand beside it.
+    """The utterances of a script file, their frames, and how wide a frame is once its neighbours stand next to it.
 
     dim, left, right: values of a frame without neighbours and the window; or, with left = right = 0, values with them.
     energy: number of equal parts of a frame after each of which a zero is added.
@@ -150,7 +150,7 @@ class FeatureSource:
                 )
 
     def keep(self, which: np.ndarray) -> None:
-        """Go on with these utterances only."""
+        """Continue with these utterances only."""
         self.script = self.script.select(which)
         self.lengths = self.lengths[which]
 

@@ -18,11 +18,11 @@ from readers.utterances.lists import picked
 from .script import key_of
 
 log = logging.getLogger("cntkpy.readers")
-BLOCK = 4 << 20
+BLOCK_BYTES = 4 << 20
 _TIME_UNIT, _WIDE = 100000, 99999
 _LAST_FRAME = 2**31 - 2
-_LONGEST_LINE = 4 * BLOCK
-_SHOWN = 5
+_LONGEST_LINE = 4 * BLOCK_BYTES
+_MAX_NAMES_SHOWN = 5
 
 
 class _Reader:
@@ -46,7 +46,7 @@ class _Reader:
             with open_input(path) as file:
                 held = b""
                 while True:
-                    block = file.read(BLOCK)
+                    block = file.read(BLOCK_BYTES)
                     text = held + block
                     if block:
                         whole = max(text.rfind(b"\n"), text.rfind(b"\r", 0, len(text) - 1)) + 1
@@ -216,7 +216,7 @@ class _Ranges:
             contiguous[gap] = False
         empty = np.flatnonzero(sizes == 0)
         if len(empty):
-            names = ", ".join(picked(self.keys, empty[:_SHOWN]))
+            names = ", ".join(picked(self.keys, empty[:_MAX_NAMES_SHOWN]))
             log.warning(
                 "%s: %d utterances have no ranges and are left out: %s", self.path, len(empty), printable(names)
             )

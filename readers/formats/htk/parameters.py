@@ -71,7 +71,7 @@ class FeatureParameters(Declared):
             raise
 
     def sample_size(self) -> int | None:
-        """Elements of a sample: a frame with its neighbours; None if only the file tells of which of them is `dim`."""
+        """Elements of a sample: a frame with its neighbours; None if only the file says of which of them is `dim`."""
         width = sum(self.window) + 1
         return None if width > 1 and self.dim % width == 0 else self.dim * width
 

@@ -23,7 +23,7 @@ class HTKReaderParameters(UtteranceReaderParameters):
         default="blockRandomize",
         help="How data are shuffled; rollingWindow is always by frames; none: the order of the file.",
     )
-    verbosity = Parameter("verbosity", INTEGER, default="0", ignored="traceLevel says how much the log tells.")
+    verbosity = Parameter("verbosity", INTEGER, default="0", ignored="traceLevel decides how much is logged.")
     unigram = Parameter("unigram", PATH, default=None, ignored="only sequence training needs words.")
     read_ahead = Parameter("readAhead", BOOLEAN, default="false", ignored="prefetch=false turns reading ahead off.")
     page_file = Parameter("pageFilePath", PATH, default=None, ignored="nothing is paged out.")

@@ -13,7 +13,7 @@ from readers.common import index_cache
 from readers.common.corpus import Corpus
 from readers.errors import DataError
 
-from .container import LONGEST, read_file
+from .container import MAX_BASE64_BYTES, read_file
 from .decode import PictureError
 
 log = logging.getLogger("cntkpy.readers")
@@ -27,7 +27,7 @@ class Base64File:
     """The pictures of a text file; only where they lie is kept in memory.
 
     labels: number of classes, None if labels are not read; first: int64[C+1], pictures before each chunk of
-    `chunk_size` bytes; keys: uint64[N], or None if they are the numbers of lines from 0. cache: keep the index beside
+    `chunk_size` bytes; keys: uint64[N], or None if they are the numbers of lines from 0. cache: keep the index next to
     the file (not if keys are texts).
     """
 
@@ -98,12 +98,12 @@ def _index(path: str, labelled: bool) -> tuple[dict[str, np.ndarray], list[bytes
     at, told = 0, False
     try:
         with open_input(path) as file:
-            while line := file.readline(LONGEST):
+            while line := file.readline(MAX_BASE64_BYTES):
                 number = len(rows) + 1
                 if number == 1 and line.startswith(b"\xef\xbb\xbf"):
                     at, line = 3, line[3:]
-                if len(line) == LONGEST and not line.endswith(b"\n"):
-                    raise _bad(path, number, f"is longer than {LONGEST} bytes", "no picture is so large")
+                if len(line) == MAX_BASE64_BYTES and not line.endswith(b"\n"):
+                    raise _bad(path, number, f"is longer than {MAX_BASE64_BYTES} bytes", "no picture is so large")
                 if keyed is None:
                     keyed = line.count(b"\t", 0, -1) > 1
                 begin = line.find(b"\t") + 1 if keyed else 0

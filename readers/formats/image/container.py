@@ -13,7 +13,7 @@ from cntk_config.base.retry import cure, with_retries
 
 from .decode import MOST_BYTES, PictureError
 
-LONGEST = MOST_BYTES // 3 * 4 + 4096
+MAX_BASE64_BYTES = MOST_BYTES // 3 * 4 + 4096
 """Most bytes to be read at once: a picture as base64."""
 
 
@@ -55,8 +55,8 @@ def _where(path: str) -> str | None:
 def _read(path: str, begin: int, count: int | None) -> bytes:
     with open_input(path, buffering=0) as file:
         size = os.fstat(file.fileno()).st_size if count is None else count
-        if size > LONGEST:
-            raise PictureError(f"the file has {size} bytes, more than the limit of {LONGEST}")
+        if size > MAX_BASE64_BYTES:
+            raise PictureError(f"the file has {size} bytes, more than the limit of {MAX_BASE64_BYTES}")
         if begin:
             file.seek(begin)
         data = file.read(size)

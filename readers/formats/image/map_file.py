@@ -15,7 +15,7 @@ from .container import Archives, read_file, split
 from .decode import PictureError
 
 log = logging.getLogger("cntkpy.readers")
-SHOWN = 5
+MAX_LINES_SHOWN = 5
 _HINT = "a line is path TAB label, or key TAB path TAB label"
 _TAB, _NEWLINE, _RETURN, _BLANK, _ZERO = 9, 10, 13, 32, 48
 
@@ -199,7 +199,7 @@ class MapFile:
                 message = f"{error.diagnostic.message} ({self.place(record)})."
                 raise DataError(message, path=self.path, hint=error.diagnostic.hint) from None
         if missing:
-            for line in missing[:SHOWN]:
+            for line in missing[:MAX_LINES_SHOWN]:
                 log.warning("%s", line)
             raise DataError(
                 f"Cannot retrieve image data for some sequences: {missing[0]}"

@@ -20,7 +20,7 @@ from .decode import PictureError
 from .deserializer import Pictures
 from .options import ImageReaderParameters, create_base64_images, create_images, old_pictures
 
-BLOCK = 32
+IMAGES_PER_BLOCK = 32
 MAKERS = {"imagedeserializer": create_images, "base64imagedeserializer": create_base64_images}
 
 
@@ -66,7 +66,7 @@ def _sums(pictures: Pictures, threads: int) -> Iterator[tuple[np.ndarray, int, l
     waiting: deque[Future[tuple[np.ndarray, int, list[PictureError]]]] = deque()
     with ThreadPoolExecutor(threads) as pool:
         try:
-            for begin in range(0, pictures.table.num_sequences, BLOCK):
+            for begin in range(0, pictures.table.num_sequences, IMAGES_PER_BLOCK):
                 waiting.append(pool.submit(_sum, pictures, begin))
                 if len(waiting) > 2 * threads:
                     yield waiting.popleft().result()
@@ -80,7 +80,7 @@ def _sum(pictures: Pictures, begin: int) -> tuple[np.ndarray, int, list[PictureE
     total, sample = np.zeros(pictures.shape), np.empty(pictures.shape, pictures.dtype)
     count = 0
     errors: list[PictureError] = []
-    for sequence in range(begin, min(begin + BLOCK, pictures.table.num_sequences)):
+    for sequence in range(begin, min(begin + IMAGES_PER_BLOCK, pictures.table.num_sequences)):
         try:
             pictures.sample(sequence, 0, sequence, sample)
         except PictureError as error:

@@ -67,7 +67,7 @@ class StreamParameters(Declared):
             yield Part("transform", section, (*declared, TransformTypeParameters))
 
     def sample_size(self) -> int | None:
-        """Values of a sample; None if only the pictures tell."""
+        """Values of a sample; None if only the pictures says."""
         size = self.label_dim
         for section in self.transforms or ():
             if TransformTypeParameters(section).type == "Scale":
@@ -109,7 +109,7 @@ class Base64Parameters(ImageParameters):
 
     file = Parameter("file", PATH, help="The file: lines label TAB base64, or key TAB label TAB base64.")
     chunk_size = Parameter("chunkSizeInBytes", SIZE, default="33554432", help="Size of the chunks for randomization.")
-    cache_index = Parameter("cacheIndex", BOOLEAN, default="false", help="Keep the index beside the file.")
+    cache_index = Parameter("cacheIndex", BOOLEAN, default="false", help="Keep the index next to the file.")
 
 
 def _classes(p: Any) -> int:

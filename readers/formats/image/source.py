@@ -26,7 +26,7 @@ from .decode import PictureError
 from .deserializer import Pictures
 
 log = logging.getLogger("cntkpy.readers")
-PIECE = 8
+IMAGES_PER_TASK = 8
 """Most pictures that a thread takes at once."""
 AHEAD = 4
 """Pictures per thread that are decoded ahead, if minibatches are small; else two minibatches are."""
@@ -155,7 +155,7 @@ class _Ahead:
             return begun
         numbers, sweeps = selection.sequences, selection.sweep_of_each()
         count = len(numbers)
-        piece = max(1, min(PIECE, count // (2 * source.threads)))
+        piece = max(1, min(IMAGES_PER_TASK, count // (2 * source.threads)))
         for one, found in source.pictures:
             samples = begun.samples[one.name] = np.empty((count, *one.shape), one.dtype)
             own = numbers if found is None else found[numbers]
@@ -218,7 +218,7 @@ class _Ahead:
         log.warning("%s It is left out.", message)
 
     def state(self) -> None:
-        """Nothing is held back: what was begun is begun anew."""
+        """Nothing is held back: what was begun is started over."""
 
     def restore(self, state: Any, inputs: Inputs) -> None:
         """Nothing to do."""

@@ -28,7 +28,7 @@ log = logging.getLogger("cntkpy.readers")
 OPEN_FILES = 256
 """Files that are kept open."""
 _BATCH = 4096
-_LITTLE, _MOST, _NAMES = 512, 1 << 30, 1 << 17
+_HEADER_BYTES, _MAX_BYTES, _NAME_BYTES = 512, 1 << 30, 1 << 17
 """Bytes of an archive that are looked at for a header, and of one entry at most; of keys, that are kept together."""
 _OF_LABELS = 4096
 """Bytes of an entry of labels that are looked at at first."""
@@ -168,7 +168,7 @@ class Table:
         from . import object_kernels as k
 
         file, offsets = self.files[number], self.entries[some, k.OBJECT]
-        size = _LITTLE if self.expect == k.MATRICES else _OF_LABELS
+        size = _HEADER_BYTES if self.expect == k.MATRICES else _OF_LABELS
         sizes = np.clip(file.size - offsets, 0, size)
         places = np.arange(len(some)) * size
         data = np.empty(len(some) * size, np.uint8)
@@ -242,11 +242,11 @@ def open_table(text: str, expect: int, where: str = "", name: str = "data") -> T
 
 
 def _read_large(file: FileBytes, at: int, size: int, expect: int, entry: np.ndarray) -> tuple[int, int]:
-    """Look at an object that goes on behind its first `size` bytes, at more and more of it. Code, offending byte."""
+    """Look at an object that continues behind its first `size` bytes, at more and more of it. Code, offending byte."""
     from . import object_kernels as k
 
     while True:
-        size = min(4 * size, file.size - at, _MOST)
+        size = min(4 * size, file.size - at, _MAX_BYTES)
         data = file.window(at, size, np.dtype(np.uint8))
         code, bad = k.read_object(data, 0, size, file.size - at - size, at, expect, entry)
         if code != k.MORE:
@@ -255,10 +255,10 @@ def _read_large(file: FileBytes, at: int, size: int, expect: int, entry: np.ndar
 
 
 def _check_window(file: FileBytes, at: int, size: int) -> None:
-    """An object that goes on behind so many bytes may be looked at once more, unless they are too many already."""
-    if size >= _MOST:
+    """An object that continues behind so many bytes may be looked at once more, unless they are too many already."""
+    if size >= _MAX_BYTES:
         raise DataError(
-            f"{file.path}, byte {at}: the entry has more than {_MOST:,} bytes.",
+            f"{file.path}, byte {at}: the entry has more than {_MAX_BYTES:,} bytes.",
             path=file.path,
             hint="is the file damaged? copy-feats writes a text archive as a binary one",
         )
@@ -274,7 +274,7 @@ def _index(place: Place, expect: int) -> Table:
     state = np.zeros(6, np.int64)
     parts: list[np.ndarray] = []
     state[k.POSITION] = min(place.offset, file.size)
-    data, names = np.empty(_LITTLE, np.uint8), np.empty(_NAMES, np.uint8)
+    data, names = np.empty(_HEADER_BYTES, np.uint8), np.empty(_NAME_BYTES, np.uint8)
     code = k.MORE
     while code != k.DONE:
         entries = np.zeros((_BATCH, 8), np.int64)
@@ -283,7 +283,7 @@ def _index(place: Place, expect: int) -> Table:
             position, have = int(state[k.POSITION]), int(state[k.HAVE])
             if position == state[k.BASE] and have == len(data):
                 _check_window(file, position, have)
-                data = np.empty(min(4 * have, _MOST), np.uint8)
+                data = np.empty(min(4 * have, _MAX_BYTES), np.uint8)
             state[k.BASE], state[k.HAVE] = position, min(len(data), file.size - position)
             file.read(data[: state[k.HAVE]], position)
             expect = _form(entries[: state[k.COUNT]], expect)

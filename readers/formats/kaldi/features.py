@@ -17,7 +17,7 @@ from .parameters import KaldiFeatureParameters, named_in, specifier_of
 from .transform import Transform, read_transform
 
 log = logging.getLogger("cntkpy.readers")
-_SHOWN = 5
+_MAX_NAMES_SHOWN = 5
 _FRAMES = re.compile(r"[ \t]*[0-9]{1,18}[ \t]*")
 _MOST_FRAMES = 2**31 - 1
 
@@ -48,7 +48,7 @@ class Counts:
 
 
 class KaldiFrames:
-    """The frames of some utterances, and how wide a frame is once its neighbours stand beside it.
+    """The frames of some utterances, and how wide a frame is once its neighbours stand next to it.
 
     Args:
         keys: the utterances.
@@ -75,7 +75,7 @@ class KaldiFrames:
 
     @property
     def held(self) -> bool:
-        """Whether copying single frames costs little."""
+        """Whether copying single frames is cheap."""
         return self.matrices.held
 
     @property
@@ -99,7 +99,7 @@ class KaldiFrames:
         return f"{path}, {what} {numbers[utterance]}"
 
     def keep(self, which: np.ndarray) -> None:
-        """Go on with these utterances only."""
+        """Continue with these utterances only."""
         self.keys = picked(self.keys, which)
         path, what, numbers = self._places
         self._places, self.lengths = (path, what, numbers[which]), self.lengths[which]
@@ -167,7 +167,7 @@ def _whole_table(p: KaldiFeatureParameters, table: Table, dtype: np.dtype, trans
     found = KaldiFrames(list(table.keys), (table.path, what, numbers), matrices.rows, matrices, transform, *p.window)
     empty = np.flatnonzero(found.lengths == 0)
     if len(empty):
-        names = printable(", ".join(picked(found.keys, empty[:_SHOWN])))
+        names = printable(", ".join(picked(found.keys, empty[:_MAX_NAMES_SHOWN])))
         log.warning("%s: %d utterances have no frames and are left out: %s", table.path, len(empty), names)
         found.keep(np.flatnonzero(found.lengths))
     if not found.keys:

@@ -17,7 +17,7 @@ from .archive import ALL, Table, open_table
 
 LARGEST = 65534
 """The largest class."""
-_TOGETHER = 8 << 20
+_BYTES_TOGETHER = 8 << 20
 
 
 @dataclass(eq=False)
@@ -97,7 +97,7 @@ def _cut(table: Table, which: np.ndarray, parts: np.ndarray) -> list[int]:
     """Where to divide these entries: at `parts`, and so often that some MB are read together."""
     from . import object_kernels as k
 
-    groups = np.cumsum(table.entries[which, k.END] - table.entries[which, k.DATA]) // _TOGETHER
+    groups = np.cumsum(table.entries[which, k.END] - table.entries[which, k.DATA]) // _BYTES_TOGETHER
     return np.union1d(parts, np.flatnonzero(np.diff(groups)) + 1).tolist()
 
 

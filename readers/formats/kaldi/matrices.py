@@ -20,8 +20,8 @@ from .archive import OPEN_FILES, Table, open_table
 
 HELD = 256 << 20
 """Bytes of matrices that are held in memory once a part of them was wanted; of more, parts are read each time."""
-_BLOCK = 256  # utterances whose headers are read together
-_TOGETHER = 1 << 16  # values of matrices that are read together
+_UTTERANCES_TOGETHER = 256  # utterances whose headers are read together
+_VALUES_TOGETHER = 1 << 16  # values of matrices that are read together
 
 
 class Matrices:
@@ -68,7 +68,7 @@ class Matrices:
             self._look(some)
 
     def keep(self, some: np.ndarray) -> None:
-        """Go on with these utterances only."""
+        """Continue with these utterances only."""
         self.which, self.rows, self._known = self.which[some], self.rows[some], self._known[some]
         self._lines, self._spans = self._lines[some], self._spans[some]
 
@@ -113,9 +113,9 @@ class Matrices:
             return
         new = ~self._known
         if self.table.lines is not None:
-            near = np.zeros(len(new) // _BLOCK + 1, bool)
-            near[missing // _BLOCK] = True
-            new &= np.repeat(near, _BLOCK)[: len(new)]
+            near = np.zeros(len(new) // _UTTERANCES_TOGETHER + 1, bool)
+            near[missing // _UTTERANCES_TOGETHER] = True
+            new &= np.repeat(near, _UTTERANCES_TOGETHER)[: len(new)]
         self._look(np.flatnonzero(new))
 
     def _compare(self, what: str, found: np.ndarray, expected: np.ndarray, which: np.ndarray, told: str) -> None:
@@ -269,8 +269,8 @@ class Matrices:
 
     def each(self) -> Iterator[tuple[str, np.ndarray]]:
         """Key and matrix of every utterance in order, dtype[rows, columns]; some are read at a time."""
-        for first in range(0, len(self.which), _BLOCK):
-            some = np.arange(first, min(first + _BLOCK, len(self.which)))
+        for first in range(0, len(self.which), _UTTERANCES_TOGETHER):
+            some = np.arange(first, min(first + _UTTERANCES_TOGETHER, len(self.which)))
             with self._lock:
                 self._look_around(some)
             table, counts, keys = self._lines[some], self.rows[some], self.which[some].tolist()
@@ -278,7 +278,7 @@ class Matrices:
             ((_, handles, held),) = self._opened(some)  # no more files than are kept open
             rows, ends = _Rows(some, table, self._spans[some], handles, zeros, counts), np.cumsum(counts)
             ends, places = ends.tolist(), ends - counts
-            most, a = max(_TOGETHER // max(self.columns, 1), 1), 0
+            most, a = max(_VALUES_TOGETHER // max(self.columns, 1), 1), 0
             while a < len(some):
                 before = ends[a - 1] if a else 0
                 b = max(a + 1, bisect_left(ends, before + most, a))

@@ -27,7 +27,7 @@ DONE, FULL, CUT, NO_KEY, NO_TYPE, NEGATIVE, RAGGED, NO_BRACKET, NO_NUMBER, AFTER
 # its values begin, the end of the object: bytes of the file. Rows of INTEGERS and POSTERIORS are their frames; of a
 # LINE unknown, -1.
 KEY, KEY_END, OBJECT, KIND, ROWS, COLS, DATA, END = range(8)
-# Elements of the state, int64: where to go on, entries found, the offending byte; of `scan` also the bytes of the file
+# Elements of the state, int64: where to resume, entries found, the offending byte; of `scan` also bytes of the file
 # that it has, and the end of the names.
 POSITION, COUNT, BYTE, BASE, HAVE, NAMES = range(6)
 
@@ -270,7 +270,7 @@ def read_object(data: Bytes, at: Int, end: Int, left: Int, base: Int, expect: In
 
     data: uint8[n]; end <= n; base: where the window begins in the file; at: a byte of the window; row: int64[8]. Every
     index is compared with `end` before it is used; whatever sizes the file tells are compared with what is left of it.
-    MORE: the window has to go on; with `left` 0 it never is.
+    MORE: the window has to continue; with `left` 0 it never is.
     """
     code, bad = _object(data, at, end, left, expect, row)
     if left > 0:
@@ -280,7 +280,7 @@ def read_object(data: Bytes, at: Int, end: Int, left: Int, base: Int, expect: In
             code == DONE
             and row[KIND] > DV
             and (row[END] >= end or (expect == UNDECIDED and row[END] + _KEY_ROOM > end))
-        ):  # a text may go on, and form_of_labels may not have seen what comes next
+        ):  # a text may continue, and form_of_labels may not have seen what comes next
             code = MORE
     row[OBJECT] += base
     row[DATA] += base

@@ -85,7 +85,7 @@ def named_in(path: str) -> Generator[None]:
 
 
 def check_table(p: Declared, parameter: Parameter[Any], name: str) -> None:
-    """An error where a table cannot be: it is a command, or no specifier. Files that are missing are not told of.
+    """An error where a table cannot be: it is a command, or no specifier. Missing files are not reported.
 
     Args:
         p: the section.
@@ -139,7 +139,7 @@ class KaldiFeatureParameters(Declared):
     )
 
     def check_together(self) -> None:
-        """Errors in what can be told without the data."""
+        """Errors in what can be checked without the data."""
         _ = self.kind  # there is no other
         check_table(self, KaldiFeatureParameters.rx, "features")
         if not 0 < self.dim < 2**24:
@@ -168,7 +168,7 @@ class KaldiLabelParameters(UtteranceLabelParameters):
     states = Parameter("labelMappingFile", PATH, default="", help="Numbers in the archive, one a line, by class.")
 
     def check_together(self) -> None:
-        """Errors in what can be told without the data."""
+        """Errors in what can be checked without the data."""
         check_table(self, KaldiLabelParameters.labels, "labels")
 
 

@@ -60,7 +60,7 @@ class ReadSpecifier:
 
 @dataclass(frozen=True)
 class WriteSpecifier:
-    """A table to be written: an archive (`-`: standard output), a script file beside it, or a script file that names
+    """A table to be written: an archive (`-`: standard output), a script file next to it, or a script file that names
     a file for each key."""
 
     text: str

@@ -21,7 +21,7 @@ _OPEN, _CLOSE, _ROW_END, _MINUS, _BLANK = 91, 93, 59, 45, 32
 def parse_reals(text: Bytes, begin: Int, out: Reals, state: Int64s):
     """Numbers between blanks, from text[begin] to `]`, into out. state int64[2]: position, numbers so far.
 
-    Returns whether all were read; if not, the one at the position is for the caller, who goes on behind it. text:
+    Returns whether all were read; if not, the one at the position is for the caller, who continues behind it. text:
     uint8, ends with PADDING zeros, which are no digits, so that no number is read beyond it; the caller has checked
     that a `]` follows, and out has room for as many numbers as `read_object` counted: more are left to the caller.
     """

@@ -47,7 +47,7 @@ class KaldiOutputParameters(Declared):
     kind = Parameter("type", choice("Real", ignore_case=True), default="Real", own=True, help="Kind of values.")
 
     def check_together(self) -> None:
-        """Errors in what can be told without the data."""
+        """Errors in what can be checked without the data."""
         self.specifier()
 
     def specifier(self) -> WriteSpecifier | None:

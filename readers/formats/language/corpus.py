@@ -16,9 +16,9 @@ from readers.errors import DataError
 
 from .vocabulary import Vocabulary, show
 
-PIECE = 1 << 20
-SENTENCES_IN_BLOCK = 50000
-KEPT = 64 << 20
+READ_BYTES = 1 << 20
+SENTENCES_PER_BLOCK = 50000
+CACHE_BYTES = 64 << 20
 """Bytes of blocks that are kept, so that the text is scanned once: to look at all lengths, and in each epoch."""
 
 
@@ -79,7 +79,7 @@ class Corpus:
         except OSError as error:
             raise DataError(f"The corpus {path} cannot be read: {error.strerror or error}", path=path) from None
         self._kept: dict[Place, Block] = {}
-        self._room = KEPT
+        self._room = CACHE_BYTES
 
     def block(self, begin: Place | None = None) -> Block | None:
         """The block that begins here (at the start of the file, if no place is given), None at the end."""
@@ -114,7 +114,7 @@ class Corpus:
     def _read(self, begin: Place) -> Block | None:
         """Pieces of text are scanned until the block is full or the text ends."""
         parts: list[Block] = []
-        place, size = begin, PIECE
+        place, size = begin, READ_BYTES
         with open_input(self.path) as file:
             while place.offset < self.size and not self._full(parts):
                 file.seek(place.offset)
@@ -130,7 +130,7 @@ class Corpus:
                 if part is None or part.end.offset == place.offset:
                     size *= 2  # a line or a sentence is longer than the piece
                     continue
-                size, place = PIECE, part.end
+                size, place = READ_BYTES, part.end
                 if len(part.bounds) > 1:
                     parts.append(part)
         if not parts:
@@ -141,7 +141,7 @@ class Corpus:
         raise NotImplementedError
 
     def _scan(self, text: np.ndarray, begin: Place, final: bool, parts: list[Block]) -> Block:
-        """The sentences of a piece of text; `end` is where reading goes on."""
+        """The sentences of a piece of text; `end` is where reading continues."""
         raise NotImplementedError
 
     def _unknown(self, text: np.ndarray, state: np.ndarray, is_label: bool) -> DataError:
@@ -262,7 +262,7 @@ class ColumnCorpus(Corpus):
         return line
 
     def _full(self, parts: list[Block]) -> bool:
-        return sum(len(part.bounds) - 1 for part in parts) >= SENTENCES_IN_BLOCK
+        return sum(len(part.bounds) - 1 for part in parts) >= SENTENCES_PER_BLOCK
 
     def _scan(self, text: np.ndarray, begin: Place, final: bool, parts: list[Block]) -> Block:
         from . import text_kernels as k
@@ -272,7 +272,7 @@ class ColumnCorpus(Corpus):
         word_bounds, bounds = np.zeros(most + 1, np.int64), np.zeros(most + 1, np.int64)
         state = np.zeros(8, np.int64)
         state[k.LINE] = begin.line
-        limit = SENTENCES_IN_BLOCK - sum(len(part.bounds) - 1 for part in parts)
+        limit = SENTENCES_PER_BLOCK - sum(len(part.bounds) - 1 for part in parts)
         symbols = _bytes(self._ends.word), _bytes(self._ends.label)
         code = k.scan_columns(
             text, len(text), limit, final, self.words.table, self.labels.table, self._unknown_numbers,

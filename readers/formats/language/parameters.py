@@ -57,7 +57,7 @@ class SequenceReaderParameters(NoCacheParameters):
         help="What a label is: word and class, the word, or the word and noise words.",
     )
     noise = Parameter("noise_number", SIZE, default="0", help="mode=nce: noise words for every word.")
-    trace_level = Parameter("traceLevel", INTEGER, default="0", help="1: tells what was read.")
+    trace_level = Parameter("traceLevel", INTEGER, default="0", help="1: logs what was read.")
     prefetch = Parameter("prefetch", BOOLEAN, default="true", help="Read ahead on a background thread.")
     action = Parameter(
         "action",
@@ -152,7 +152,7 @@ class LUSequenceReaderParameters(NoCacheParameters):
         "equalLength", BOOLEAN, default="true", help="Only sentences of equal length side by side."
     )
     multi_pass = Parameter(
-        "dataMultiPass", BOOLEAN, default="false", help="An epoch of given size begins the corpus anew when it ends."
+        "dataMultiPass", BOOLEAN, default="false", help="An epoch of given size starts over when the corpus ends."
     )
     ignore_begin = Parameter("ignoresentencebegintag", BOOLEAN, default="false", help="Not supported, as in CNTK.")
     input_label = Parameter("inputLabel", TEXT, default="", help="The section of the words; by the alphabet if absent.")
@@ -160,7 +160,7 @@ class LUSequenceReaderParameters(NoCacheParameters):
     nodes = Parameter(
         "ioNodeNames", array(TEXT), default="()", help="Sections that are each a reader; read side by side."
     )
-    trace_level = Parameter("traceLevel", INTEGER, default="0", help="1: tells what was read.")
+    trace_level = Parameter("traceLevel", INTEGER, default="0", help="1: logs what was read.")
     prefetch = Parameter("prefetch", BOOLEAN, default="true", help="Read ahead on a background thread.")
     action = Parameter(
         "action", array(TEXT), default="()", help="That of the command: `write` reads one sentence after the other."

@@ -104,7 +104,7 @@ class LabelMaker:
 
 
 class SequenceFormat(SentenceFormat):
-    """Groups of sentences of equal length; with `slots`, a sentence longer than a minibatch goes on in the next."""
+    """Groups of sentences of equal length; with `slots`, a sentence longer than a minibatch continues in the next."""
 
     def __init__(
         self,

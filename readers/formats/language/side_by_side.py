@@ -88,7 +88,7 @@ class SideBySide:
         return {"version": 1, "readers": [source.state() for source in self._sources]}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on exactly where `state` was taken."""
+        """Resume exactly where `state` was taken."""
         for source, one in zip(self._sources, state["readers"], strict=True):
             source.restore(one)
 

@@ -62,9 +62,9 @@ class Groups:
         return len(self.starts) - 1
 
 
-MOST_TOGETHER, GROWTH = 256, 4
-"""Minibatches made at once. The first is made alone, so that a start costs little; then four times as many a time."""
-LARGE_DENSE, MANY = 1 << 21, 1 << 16
+MAX_GROUP, GROUP_GROWTH = 256, 4
+"""Minibatches made at once. The first is made alone, so that the start is fast; then four times as many a time."""
+MAX_DENSE_BYTES, MAX_CELLS = 1 << 21, 1 << 16
 """Bytes of dense data, and cells, after which none is added."""
 
 
@@ -96,7 +96,7 @@ class SentenceFormat(ABC):
     Attributes:
         kind: The name of the reader.
         unlabelled: Tokens at the end of a sentence that are no step.
-        truncates: Whether sentences go on from one minibatch to the next.
+        truncates: Whether sentences resume from one minibatch to the next.
         seeds_by_calls: Whether the order of a block depends on the number of minibatches before it.
     """
 
@@ -146,7 +146,7 @@ class SentenceSource:
     Args:
         format: The order and the layout of the sentences.
         shuffles: Whether the sentences of each block are shuffled.
-        repeats: Whether an epoch of given size goes on at the start of the corpus when the corpus ends.
+        repeats: Whether an epoch of given size continues at the start of the corpus when the corpus ends.
         prefetch: Whether minibatches are made ahead.
     """
 
@@ -247,7 +247,7 @@ class SentenceSource:
         ends_sweep = after.group == len(self._groups) and self._next_block() is None
         ends_epoch = self._is_over(after) or (ends_sweep and not self._starts_again(after))
         self._position = after
-        self._most = min(GROWTH * self._most, MOST_TOGETHER)
+        self._most = min(GROUP_GROWTH * self._most, MAX_GROUP)
         return self._minibatches(pieces, run, self._format.pack(pieces), ends_sweep, ends_epoch)
 
     def _next_pieces(self, block: Block, at: Position) -> tuple[Pieces, Run]:
@@ -256,7 +256,9 @@ class SentenceSource:
 
         groups = self._groups
         bytes_of_cell = sum(s.dim * s.dtype.itemsize for s in self.streams if not s.sparse)
-        table = self._format.plan(block, groups, at, self._most, min(MANY, LARGE_DENSE // max(bytes_of_cell, 1)))
+        table = self._format.plan(
+            block, groups, at, self._most, min(MAX_CELLS, MAX_DENSE_BYTES // max(bytes_of_cell, 1))
+        )
         counted = at.counted + np.cumsum(self._format.counts(table))
         if at.epoch_size is not None:
             count = int(np.searchsorted(counted, at.epoch_size, "right")) + 1
@@ -330,7 +332,7 @@ class SentenceSource:
         return {"version": 1, "reader": self._format.kind, **asdict(self._delivered_position())}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on exactly where `state` was taken."""
+        """Resume exactly where `state` was taken."""
         if not is_dict(state) or state.get("reader") != self._format.kind:
             raise ArgumentError(f"this is not the position of a {self._format.kind}")
         self._forget()

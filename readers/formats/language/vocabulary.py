@@ -119,7 +119,7 @@ def load_mapping(p: Declared, name: str = "labelMappingFile") -> list[bytes]:
 
 
 def _up_to_empty(path: str, lines: list[bytes], what: str) -> list[bytes]:
-    """The lines in front of the first empty one, where reading ends. A warning tells of others behind it."""
+    """The lines in front of the first empty one, where reading ends. There is a warning about others behind it."""
     if b"" not in lines:
         return lines
     end = lines.index(b"")

@@ -147,7 +147,7 @@ class TextFormatDeserializer:
         return self._loaded(parsed, buffer, begins, sequences)
 
     def _loaded(self, parsed: Parsed, buffer: np.ndarray, begins: np.ndarray, sequences: np.ndarray | slice) -> Chunk:
-        """What was read, after telling what is to be told of it."""
+        """What was read, after reporting what there is to report."""
         if len(parsed.events):
             self._report(parsed, buffer, begins, _numbers(sequences))
         if parsed.chunk is None:

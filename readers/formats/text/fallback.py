@@ -24,7 +24,7 @@ _KEY = re.compile(rb"[0-9]*")
 _NAMED_KEY = re.compile(rb"[^\0- |]*")
 _BEFORE_STREAMS = {False: re.compile(rb"[0-9]*[ \t]*"), True: re.compile(rb"[^\0- ].*|[ \t]*", re.DOTALL)}
 _NAME = re.compile(rb"[!-{}~]+")
-_ODD = 20
+_ODD_LINE_WORK = 20
 """How much longer an odd line takes than another one."""
 
 
@@ -143,7 +143,7 @@ def parse(
         for number, line in enumerate(found):
             may_be_cut = number == last and len(line.rpartition(b"|")[2].split()) < 2
             if may_be_cut or not lines.read(line, at, sequence):
-                if not fits_budget(_ODD * len(line)):
+                if not fits_budget(_ODD_LINE_WORK * len(line)):
                     return None
                 lines.read_odd(line, at, sequence, is_last=number == last)
                 if lines.errors > budget:

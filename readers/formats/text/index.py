@@ -20,11 +20,11 @@ from readers.formats.text import fallback
 from readers.kernels import text_codes as codes
 from readers.kernels.budget import BUDGET, fits_budget
 
-BLOCK = 1 << 20
-PIECE = 16 << 20  # bytes of a file worth a thread
+BLOCK_BYTES = 1 << 20
+BYTES_PER_THREAD = 16 << 20  # bytes of a file worth a thread
 BOM = b"\xef\xbb\xbf"
 _COMPRESSED = (b"\x1f\x8b", b"PK\x03\x04", b"BZh", b"\xfd7zXZ")
-_BYTES, _LINE, _CHUNK = 8, 20, 40
+_SCANNED_PER_WORK, _LINE_WORK, _CHUNK_WORK = 8, 20, 40
 """How many bytes take as long to look through without kernels as a unit of work; the work of a line, of a chunk."""
 _BLANK = b" \t\r\n\v\f\0"
 NUMERIC = Corpus()
@@ -59,15 +59,15 @@ def build_index(
     skip_sequence_ids: bool = False,
     main: str = "",
     chunk_size: int = 32 << 20,
-    block: int = BLOCK,
+    block: int = BLOCK_BYTES,
     corpus: Corpus = NUMERIC,
     cache: bool = False,
     threads: int = 1,
-    piece: int = PIECE,
+    piece: int = BYTES_PER_THREAD,
 ) -> TextIndex:
     """Read the whole file once. main: alias of the input whose samples define the length of a sequence.
 
-    cache: use an index kept beside the file, or keep this one; threads: read that many pieces of the file at once.
+    cache: use an index kept next to the file, or keep this one; threads: read that many pieces of the file at once.
     """
     try:
         kept = index_cache.cache_name(path, main, skip_sequence_ids, not corpus.numeric, corpus.hashed)
@@ -140,7 +140,7 @@ def _build(
         found = [scan(pieces[0])]
     else:
         with ThreadPoolExecutor(len(pieces) - 1, "cntkpy-index") as pool:
-            # A thread that works at once keeps the core of the one that started it, which then goes on late.
+            # A thread that works at once keeps the core of the one that started it, which then continues late.
             with together:
                 others = [pool.submit(scan_with_others, one) for one in pieces[1:]]
             found = [scan(pieces[0]), *(other.result() for other in others)]
@@ -304,11 +304,11 @@ def _finish(
 
 def _text_in_budget(file: BinaryIO, begin: int, size: int) -> bytes | None:
     """The text of a file of `size` bytes from `begin` on; None if making its index does not fit the budget."""
-    if not fits_budget(size // _BYTES if 2 * size < BUDGET else size):
+    if not fits_budget(size // _SCANNED_PER_WORK if 2 * size < BUDGET else size):
         return None
     file.seek(begin)
     text = file.read(size - begin)
-    return text if fits_budget(_LINE * text.count(b"\n")) else None
+    return text if fits_budget(_LINE_WORK * text.count(b"\n")) else None
 
 
 def _chunks(offsets: np.ndarray, sizes: np.ndarray, maximum: int) -> np.ndarray:
@@ -317,7 +317,7 @@ def _chunks(offsets: np.ndarray, sizes: np.ndarray, maximum: int) -> np.ndarray:
         return np.array([0, len(offsets)], np.int64)
     # Of two chunks that follow each other, the first sequence of the second did not fit into the first.
     most = min(len(offsets), 2 * (int(offsets[-1]) + int(sizes[-1]) - int(offsets[0])) // maximum + 1)
-    if fits_budget(_CHUNK * most):
+    if fits_budget(_CHUNK_WORK * most):
         return fallback.form_chunks(offsets, sizes, maximum)
     from readers.kernels import index_kernels as k
 

@@ -35,7 +35,7 @@ def read_line(
     """Read the samples of a line to the streams of these names; how many there are.
 
     line: with the LF at its end; named: a key stands in front that is no number; is_last: the file ends at that LF,
-    which is none of its bytes; note: is told what is odd.
+    which is none of its bytes; note: gets what is odd.
     """
     p = _after(_KEY[named], line, 0)
     accepted, end = 0, len(line) - 1

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("cntkpy.readers")
 ORDERED_CHUNK = 1 << 20
-UNLIMITED = 2**62  # errors to put up with, where the section says -1
+UNLIMITED = 2**62  # tolerated errors, where the section says -1
 
 
 class StreamParameters(Declared):
@@ -80,10 +80,12 @@ class TextFormatParameters(Declared):
     skip_sequence_ids = Parameter(
         "skipSequenceIds", BOOLEAN, default="false", help="Every line is a sequence, numbers at its start are ignored."
     )
-    max_errors = Parameter("maxErrors", SIZE, default="0", help="Malformed samples, rows and sequences to put up with.")
+    max_errors = Parameter(
+        "maxErrors", SIZE, default="0", help="Malformed samples, rows and sequences that are tolerated."
+    )
     trace_level = Parameter("traceLevel", INTEGER, default="1", help="0: errors only; 1: warnings as well.")
     chunk_size = Parameter("chunkSizeInBytes", SIZE, default="33554432", help="Size of the chunks for randomization.")
-    cache_index = Parameter("cacheIndex", BOOLEAN, default="false", help="Keep the index beside the file.")
+    cache_index = Parameter("cacheIndex", BOOLEAN, default="false", help="Keep the index next to the file.")
     numeric_keys = Parameter(
         "useNumericSequenceKeys", BOOLEAN, default="true", help="Sequence ids are numbers; false: any text."
     )

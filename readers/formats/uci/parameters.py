@@ -39,7 +39,7 @@ class UCIReaderParameters(Declared):
     minibatch_mode = MINIBATCH_MODE
     delimiter = Parameter("customDelimiter", TEXT, default="", help="A character between fields, besides blanks.")
     decimal_point = Parameter("customDecimalPoint", TEXT, default="", help="A character instead of the decimal point.")
-    trace_level = Parameter("traceLevel", INTEGER, default="0", help="1: tells how the cache is used.")
+    trace_level = Parameter("traceLevel", INTEGER, default="0", help="1: logs how the cache is used.")
     prefetch = Parameter("prefetch", BOOLEAN, default="true", help="Read ahead on a background thread.")
     one_line = Parameter(
         "oneLinePerFile", BOOLEAN, default="false", help="The minibatch size is nbruttsineachrecurrentiter."
@@ -176,7 +176,7 @@ class LabelParameters(Declared):
     mapping = Parameter("labelMappingFile", PATH, default=None, help="A label per line; its line is its class.")
 
     def sample_size(self) -> int | None:
-        """Elements of a sample; None if only the data tell."""
+        """Elements of a sample; None if only the data says."""
         if self.label_type == "category":
             return self.label_dim or None
         return 1 if self.dim is None else self.dim

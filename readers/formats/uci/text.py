@@ -20,7 +20,7 @@ from readers.streams import StreamInformation
 from .columns import Columns
 
 CHUNK = 4 << 20
-_BLOCK = 4 << 20
+_BLOCK_BYTES = 4 << 20
 _PADDING = 32  # the kernels look at words of eight bytes
 _SEPARATORS = ",;|"
 _NUMBER = re.compile(rb"[+-]?(\d+(?:\.\d*)?|\.\d+)([eE][+-]?\d+)?")
@@ -84,10 +84,10 @@ class UCIText:
 
         offsets, lines = np.empty(1024, np.int64), np.empty(1024, np.int64)
         state = np.zeros(3, np.int64)
-        buffer = np.empty(_BLOCK + _PADDING, np.uint8)
+        buffer = np.empty(_BLOCK_BYTES + _PADDING, np.uint8)
         held = at = 0
         while True:
-            if len(buffer) - _PADDING - held < _BLOCK // 2:
+            if len(buffer) - _PADDING - held < _BLOCK_BYTES // 2:
                 buffer = np.concatenate([buffer, np.empty(len(buffer), np.uint8)])
             count = min(len(buffer) - _PADDING - held, self.size - at - held)
             self._file.read(buffer[held : held + count], at + held)

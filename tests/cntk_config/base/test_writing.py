@@ -32,7 +32,7 @@ def listening(path: Path) -> None:
 
 OTHERS = {
     "a link": lambda path, victim: path.symlink_to(victim),
-    "a link to a file beside it": lambda path, victim: path.symlink_to((path.parent / "z").open("w").name),
+    "a link to a file next to it": lambda path, victim: path.symlink_to((path.parent / "z").open("w").name),
     "a link that leads nowhere": lambda path, victim: path.symlink_to(victim.with_name("missing")),
     "a hard link": lambda path, victim: path.hardlink_to(victim),
     "a pipe": lambda path, victim: os.mkfifo(path),

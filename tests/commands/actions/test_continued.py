@@ -46,7 +46,7 @@ def trained(already_trained, tmp_path: Path) -> None:
 def test_more_epochs_continue_as_if_they_had_been_asked_for_at_once(cntkpy, tmp_path: Path) -> None:
     whole = cntkpy("configFile=main.cntk", "train/SGD/maxEpochs=5", "modelPath=whole/m")
     more = cntkpy("configFile=main.cntk", "train/SGD/maxEpochs=5")
-    assert "run/m was trained for 3 epochs; maxEpochs is 5 now: training goes on." in more.err
+    assert "run/m was trained for 3 epochs; maxEpochs is 5 now: training resumes." in more.err
     assert epochs(more.err) == epochs(whole.err)[3:]
     assert warnings(more.err) == []
     for name in ("m", "m.ckp"):
@@ -84,7 +84,7 @@ def test_a_change_after_the_last_epoch_is_told(cntkpy) -> None:
     assert warnings(got.err) == [
         "main.cntk:8:70: warning: SGD/learningRatesPerMB is 0.7 now, and was 0.3 when run/m was trained; "
         "nothing is trained any more [CK045]",
-        "makeMode=false trains anew from the first epoch with what the configuration says now.",
+        "makeMode=false trains again from the first epoch with what the configuration says now.",
     ]
 
 
@@ -105,7 +105,7 @@ def test_a_finished_model_with_another_recipe_on_the_command_line(cntkpy, tmp_pa
     first = ("command=first:train", "first=[action=dumpNode;outputFile=nodes]")
     got = cntkpy("configFile=main.cntk", word, *first, files={"other.ctf": FILES["train.ctf"]})
     assert (got.code, told in got.message) == (2, True), got.err
-    assert "`cntkpy run --again`, or makeMode=false, trains anew; another modelPath" in got.err
+    assert "`cntkpy run --again`, or makeMode=false, trains again; another modelPath" in got.err
     assert not (tmp_path / "nodes").exists()
     assert (tmp_path / "run/m").read_bytes() == before
 

@@ -289,7 +289,7 @@ def start(cntkpy):
 
 
 def test_training_starts_from_an_edited_model(start, tmp_path: Path) -> None:
-    """What is not pre-computed yet is computed first (D18); a second run goes on from the training's own models."""
+    """What is not pre-computed yet is computed first (D18); a second run resumes from the training's own models."""
     got = start("configFile=m.cntk", "command=base:normal:again")
     assert got.code == 0, got.err
     assert "Starting from the model 'run/normal'." in got.err

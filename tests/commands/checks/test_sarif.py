@@ -102,7 +102,7 @@ def test_a_file_outside_has_its_whole_address(cntkpy, tmp_path: Path) -> None:
 
 
 def test_no_more_results_than_github_takes(cntkpy, monkeypatch) -> None:
-    monkeypatch.setattr(sarif, "MOST", 2)
+    monkeypatch.setattr(sarif, "MAX_RESULTS", 2)
     run = json.loads(cntkpy("check", "--format", "sarif", "main.cntk", files=FILES).out)["runs"][0]
     assert len(run["results"]) == 2
     assert run["results"][0]["level"] == "error"

@@ -1,4 +1,4 @@
-"""What `mode` of SequenceReader delivers, beside the network."""
+"""What `mode` of SequenceReader delivers, besides the network."""
 
 import pytest
 

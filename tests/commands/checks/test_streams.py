@@ -50,7 +50,7 @@ def test_nothing_is_wrong(cntkpy) -> None:
 
 @pytest.mark.parametrize(("command", "owner"), [("train", "the network"), ("test", "the model m2")])
 def test_streams_of_other_readers(command: str, owner: str, cntkpy) -> None:
-    """Of cvReader beside the network, and of a test beside a model that was adapted from that of the training."""
+    """Of cvReader besides the network, and of a test beside a model that was adapted from that of the training."""
     got = check(cntkpy, changed(command, "$input$", WIDER))
     assert got.code == 2
     message = (

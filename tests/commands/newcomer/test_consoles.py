@@ -51,7 +51,7 @@ NOT_RUN = {
     "cntkpy run --workers 4": "four processes; tests/trainers/parallel runs two",
     "mpiexec": "needs MPI",
     "srun": "needs Slurm",
-    "cntkpy configFile=digits.cntk numCPUThreads=4": "goes on in the background",
+    "cntkpy configFile=digits.cntk numCPUThreads=4": "continues in the background",
     "taskset": "needs eight cores",
     "wait": "waits for the two before",
 }

@@ -66,11 +66,11 @@ def test_workers(start: tuple[str, ...], folder: Path) -> None:
 
 
 def test_processes_of_check(folder: Path) -> None:
-    """Those of Python's own pool, started anew as on macOS and Windows."""
+    """Those of Python's own pool, started again as on macOS and Windows."""
     code = (
         "import multiprocessing; multiprocessing.set_start_method('spawn')\n"
         "from commands.checks import check\nfrom commands.context import processes\n"
-        "check.MANY, processes.cores = 1, lambda: 2\n"
+        "check.CONFIGS_PER_PROCESS, processes.cores = 1, lambda: 2\n"
         "print(check.check(['m.cntk', 'm.cntk']))"
     )
     done = run(folder, "-P", "-c", code)

@@ -188,7 +188,7 @@ def test_misspelt_names_are_named_in_the_run(cntkpy) -> None:
 
 
 def test_an_error_in_what_does_not_run_is_a_warning(cntkpy) -> None:
-    """CNTK reads such values only to print them; so the run goes on, and `check` has no error."""
+    """CNTK reads such values only to print them; so the run continues, and `check` has no error."""
     more = "other = [ x = $none$ ]\nunused = $none$\n"
     files = FILES | {"m.cntk": CONFIG + more}
     checked, ran = cntkpy("check", "m.cntk", files=files), cntkpy("configFile=m.cntk")

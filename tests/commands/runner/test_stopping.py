@@ -212,7 +212,7 @@ def at_a_boundary():
 
 @pytest.mark.thorough
 def test_what_does_not_come_back_is_named_and_ended(tmp_path: Path) -> None:
-    sooner = "from commands.context import interrupt; interrupt.TELL, interrupt.END = 1.0, 3.0"
+    sooner = "from commands.context import interrupt; interrupt.WARN_SECONDS, interrupt.KILL_SECONDS = 1.0, 3.0"
     process = start(tmp_path, signal.SIGTERM, sooner + STUCK)
     log = process.communicate(timeout=100)[1]
     assert process.returncode == 143, log
@@ -305,7 +305,7 @@ def phases(
     [
         (3, "training has not begun; start the same command again", "No PreCompute nodes"),
         (20, "the state before is saved in run/m.1; start the same command again", "Starting from checkpoint"),
-        (-2, "the state at the end of the epoch is saved in run/m.2.partial", "Going on after minibatch 5 "),
+        (-2, "the state at the end of the epoch is saved in run/m.2.partial", "Resuming after minibatch 5 "),
     ],
     ids=["precompute", "search", "validation"],
 )

@@ -279,7 +279,7 @@ def _check_files(path: Path) -> int:
 @pytest.mark.thorough
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="needs /proc")
 def test_a_lost_worker_ends_the_others(folder: Path) -> None:
-    """Nothing is left running, a message names the worker, files are whole, and another number of workers goes on."""
+    """Nothing is left running, a message names the worker, files are whole, and another number of workers continues."""
     silence = {"CNTKPY_LOST_AFTER": SILENCE}
     log, console = folder / "lost" / "log", folder / "lost.console"
 
@@ -434,7 +434,7 @@ def test_a_stopped_run_goes_on(folder: Path, two: Path) -> None:
         assert (folder / "stopped" / "sequences.1.partial").exists()
     again = start(folder, "stopped", *words, workers=2)
     assert again.wait(300) == 0
-    assert "Going on after minibatch" in log.read_text()
+    assert "Resuming after minibatch" in log.read_text()
     assert (folder / "stopped/sequences.ckp").read_bytes() == (two / "sequences.ckp").read_bytes()
     stopped, whole = (tensors(place / "sequences") for place in (folder / "stopped", two))
     assert stopped == whole  # the settings that are kept with them name other readers

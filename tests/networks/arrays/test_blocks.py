@@ -2,15 +2,15 @@
 
 import numpy as np
 
-from networks.arrays.blocks import BLOCK, SHORTEST, blocks_of, in_blocks
+from networks.arrays.blocks import BLOCK_ELEMENTS, SHORTEST, blocks_of, in_blocks
 
 
 def test_few_elements_are_one_block_and_blocks_are_not_too_short() -> None:
-    assert blocks_of(BLOCK, BLOCK) == 1
-    assert blocks_of(BLOCK, BLOCK + 1) == 2
-    assert blocks_of(1000, 9 * BLOCK) == 16
-    assert blocks_of(4 * SHORTEST, 9 * BLOCK) == 4
-    assert blocks_of(1, 9 * BLOCK) == 1
+    assert blocks_of(BLOCK_ELEMENTS, BLOCK_ELEMENTS) == 1
+    assert blocks_of(BLOCK_ELEMENTS, BLOCK_ELEMENTS + 1) == 2
+    assert blocks_of(1000, 9 * BLOCK_ELEMENTS) == 16
+    assert blocks_of(4 * SHORTEST, 9 * BLOCK_ELEMENTS) == 4
+    assert blocks_of(1, 9 * BLOCK_ELEMENTS) == 1
 
 
 def test_blocks_are_padded_at_the_end() -> None:

@@ -168,7 +168,7 @@ def test_the_oldest_programs_go_first(folder: Path, monkeypatch: pytest.MonkeyPa
         for file in folder.iterdir():
             os.utime(file, (1000 if index else 500, 1000) if file.stat().st_mtime > 2000 else None)
     newest = max(folder.iterdir(), key=lambda file: file.stat().st_size)
-    monkeypatch.setattr(executables, "LIMIT", newest.stat().st_size + 100)
+    monkeypatch.setattr(executables, "CACHE_BYTES", newest.stat().st_size + 100)
     Traced().program("last")(state(), GIVEN, 2)
     assert len(list(folder.iterdir())) == 1
     traced = Traced()

@@ -20,7 +20,7 @@ def test_arrays_of_any_order_come_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cases: list[tuple[tuple[int, ...], list[int], bool]]
 ) -> None:
     """In pieces of 24 bytes, whose rows are two elements at least, so that small arrays have many."""
-    monkeypatch.setattr(tensor_file, "_PIECE", 24)
+    monkeypatch.setattr(tensor_file, "_READ_BYTES", 24)
     monkeypatch.setattr(tensor_file, "_SHORTEST", 2)
     arrays: dict[str, np.ndarray] = {}
     for number, (shape, order, double) in enumerate(cases):

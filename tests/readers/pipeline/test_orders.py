@@ -14,7 +14,7 @@ from readers.common.sequences import SequenceTable
 from readers.kernels import budget
 from readers.kernels import order_kernels as k
 from readers.kernels.random_kernels import mt_next, mt_seed
-from readers.pipeline.randomize import EVERYTHING, BlockRandomizer, NoRandomizer
+from readers.pipeline.randomize import WHOLE_DATA, BlockRandomizer, NoRandomizer
 from readers.pipeline.store import ChunkStore
 
 ORDERS = json.loads((Path(__file__).parent / "orders.json").read_text())
@@ -24,7 +24,7 @@ def table(chunks: int, sequences: int, length: int = 1) -> SequenceTable:
     return SequenceTable(np.arange(chunks + 1) * sequences, np.array([length], np.int32))
 
 
-def order(chunks: int, each: int, window: int = EVERYTHING, sweep: int = 0, in_chunks: bool = False, seed: int = 0):
+def order(chunks: int, each: int, window: int = WHOLE_DATA, sweep: int = 0, in_chunks: bool = False, seed: int = 0):
     found = BlockRandomizer(table(chunks, each), window, in_chunks=in_chunks, seed=seed).lay_out(sweep).order
     assert found is not None
     return " ".join(map(str, found))
@@ -46,12 +46,12 @@ def test_mersenne_twister_64(seed, values):
     ("arguments", "expected"),
     [
         ((5, 2), "6 3 1 5 9 0 4 2 7 8"),
-        ((5, 2, EVERYTHING, 1), "3 0 8 4 7 5 2 9 1 6"),
+        ((5, 2, WHOLE_DATA, 1), "3 0 8 4 7 5 2 9 1 6"),
         ((5, 2, 4), "8 9 1 0 6 7 2 3 4 5"),
         ((10, 2, 18), "18 19 7 14 6 9 8 15 5 2 10 13 16 17 1 4 3 12 11 0"),
         ((4, 1, 1), "2 0 1 3"),
         ((4, 1), "1 2 0 3"),
-        ((4, 1, EVERYTHING, 1), "0 3 1 2"),
+        ((4, 1, WHOLE_DATA, 1), "0 3 1 2"),
         ((4, 1, 128, 0, True), "1 2 0 3"),
         ((4, 1, 128, 1, True), "0 3 1 2"),
         ((1, 4), "2 0 1 3"),
@@ -179,7 +179,7 @@ def test_scattered_sequences_are_read_in_batches(files, tools, workers):
 @pytest.mark.parametrize("together", [1, 256])
 @pytest.mark.parametrize("threads", [0, 2])
 def test_a_fault_among_scattered_sequences_comes_in_its_minibatch(files, threads, together, monkeypatch):
-    monkeypatch.setattr("readers.pipeline.whole.MOST_TOGETHER", together)  # 1, as where minibatches are large
+    monkeypatch.setattr("readers.pipeline.whole.MAX_GROUP", together)  # 1, as where minibatches are large
     text = "".join(f"{i} |x {'oops' if i == 60 else i}\n" for i in range(100))
     good = files.reader(text.replace("oops", "60"), X, chunkSizeInBytes=80, traceLevel=0)
     good.start_minibatch_loop(3, 0)

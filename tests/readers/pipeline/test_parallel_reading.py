@@ -40,7 +40,7 @@ def test_those_who_wait_for_a_load_make_calls_meanwhile():
         assert running.wait(60)
         assert (
             loads.result(first) == "slow"
-        )  # this thread has made the second call, without which it would wait for ever
+        )  # this thread has made the second call, without which it would wait forever
         assert elsewhere.result() == "slow"
     assert made == ["second"]
     assert loads.result(second) == "quick"

@@ -52,7 +52,7 @@ def test_batches_grow_from_what_is_asked_for_to_a_share_of_the_memory() -> None:
     for _ in range(160):
         reading.next(25)
     sizes = [len(batch) for batch in reading.data.loaded]
-    assert sizes[0] == 25, "the first batch is what is asked for, so that a start costs little"
+    assert sizes[0] == 25, "the first batch is what is asked for, so that the start is fast"
     most = MEMORY // SHARE // 4
     assert sizes[1:5] == [10, 40, 160, most]
     assert set(sizes[4:-1]) == {most} and sizes[-1] <= most

@@ -17,9 +17,9 @@ def test_a_checkpoint_of_cntk_is_named(tmp_path: Path, caplog: pytest.LogCapture
     path.write_bytes("BVersion\0".encode("utf-16-le") + bytes(30))
     with pytest.raises(UserError, match="it is one of CNTK") as caught:
         load_arrays(str(path), "f", {})
-    assert "delete it to go on from the model alone" in str(caught.value.diagnostic.hint)
+    assert "delete it to resume from the model alone" in str(caught.value.diagnostic.hint)
     assert Partial.load(str(path), {}) is None
-    assert "the epoch begins anew, because its state inside cannot be used: " in caplog.text
+    assert "the epoch starts over, because its state inside cannot be used: " in caplog.text
 
 
 def test_nobody_is_told_to_delete_what_a_disk_does_not_give(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

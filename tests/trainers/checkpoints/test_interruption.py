@@ -112,7 +112,7 @@ def test_a_signal_saves_the_state_and_ends(folder: Path, finish, number: signal.
     assert f"is saved in {name}/m." in log and ".partial; start the same command again" in log
     assert "Traceback" not in log
     rest = finish(*words)
-    assert "Going on after minibatch " in rest
+    assert "Resuming after minibatch " in rest
     assert_same_end(folder, name, rest)
 
 
@@ -154,7 +154,7 @@ def test_a_state_of_other_settings_is_not_used(setting: str, folder: Path, finis
     process.send_signal(signal.SIGTERM)
     process.communicate(timeout=120)
     log = finish(*words, f"train=[SGD=[{setting}]]")
-    assert "Going on after minibatch" not in log
+    assert "Resuming after minibatch" not in log
     assert "Finished Epoch[40 of 40]" in log
 
 
@@ -172,5 +172,5 @@ def test_a_state_of_another_network_is_not_used(folder: Path, finish) -> None:
     finish("command=more", "more=[action=edit;editPath=layer.mel]")
     log = finish(*words)
     assert "is not used: it was begun with another network." in log
-    assert "Going on after minibatch" not in log
+    assert "Resuming after minibatch" not in log
     assert "Finished Epoch[40 of 40]" in log

@@ -84,7 +84,7 @@ def test_what_a_kill_after_a_save_left(
 
 
 def test_checkpoints_kept_on_purpose_stay(models, tmp_path: Path) -> None:
-    """As CNTK leaves them when a run without `keepCheckPointFiles` goes on."""
+    """As CNTK leaves them when a run without `keepCheckPointFiles` continues."""
     models("train/SGD/keepCheckPointFiles=true", "train=[SGD=[maxEpochs=3]]")
     assert "m.2.ckp" in models()
 

@@ -79,7 +79,7 @@ def test_train_test_and_write(tmp_path: Path, cntkpy) -> None:
     header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
     assert json.loads(header["__metadata__"]["cntkpy"])["reader"]["source"] == {"at": 30}
 
-    # as if killed in the second epoch: it goes on where that epoch began, and ends with the same parameters
+    # as if killed in the second epoch: it continues where that epoch began, and ends with the same parameters
     final = (tmp_path / "run/m").read_bytes()
     for name in ("m", "m.2", "m.2.ckp", "m.3", "m.3.ckp", "m.4.ckp"):
         (tmp_path / "run" / name).unlink(missing_ok=True)

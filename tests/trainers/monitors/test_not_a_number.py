@@ -86,7 +86,7 @@ def test_the_data(run) -> None:
 
 @pytest.mark.parametrize("rule", ["none", "adagrad", "rmsProp", "fsAdagrad"])
 def test_nothing_is_trained_after_it(rule: str) -> None:
-    """The stack goes on after the minibatch that broke off, and so do later stacks; parameters stay."""
+    """The stack continues after the minibatch that broke off, and so do later stacks; parameters stay."""
     from cntk_config import parse
     from networks.builders.build import build_network
     from networks.compile.evaluate import Settings

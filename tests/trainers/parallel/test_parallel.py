@@ -87,7 +87,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def folder_with_blocks(folder: Path) -> Path:
-    """The same with the results of `BLOCKS`, one of which goes on where another has ended."""
+    """The same with the results of `BLOCKS`, one of which continues where another has ended."""
     words = [words_of(name) for name in BLOCKS]
     run_in_one_process(folder, [[*words[0], "train=[SGD=[maxEpochs=1]]", "modelPath=$RunDir$/m.1"], *words])
     return folder
@@ -286,7 +286,7 @@ def test_sums_over_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     from trainers.parallel import arrays as parallel_step
     from trainers.parallel.process_group import AXIS
 
-    monkeypatch.setattr(parallel_step, "SMALL", 6)
+    monkeypatch.setattr(parallel_step, "MAX_ELEMENTS_JOINED", 6)
     sent: list[list[int]] = []
     real = jax.lax.psum
 

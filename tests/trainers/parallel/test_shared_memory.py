@@ -16,10 +16,11 @@ import numpy as np
 import pytest
 from meeting import Store, of_each
 
-from trainers.parallel import host_call, letters, shared_memory
+from trainers.parallel import host_call, shared_memory
 from trainers.parallel.communicator import Communicator, WorkerLost
 from trainers.parallel.launchers import COORDINATOR, RANK, SIZE
 from trainers.parallel.shared_memory import SharedSums, connect
+from trainers.parallel.shared_messages import MAX_MESSAGE_BYTES
 from trainers.parallel.signals import Gone
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="memory is shared on Linux only")
@@ -35,7 +36,7 @@ def arrays(rank: int) -> list[np.ndarray]:
 @pytest.mark.parametrize("size", [2, 3, 5])
 def test_sums(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same everywhere, added in order of ranks, block after block."""
-    monkeypatch.setattr(shared_memory, "BLOCK", 1024)
+    monkeypatch.setattr(shared_memory, "BLOCK_BYTES", 1024)
 
     def work(connection: Any) -> list[np.ndarray]:
         sums = connect(connection)
@@ -57,9 +58,9 @@ def test_sums(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_sums_of_arrays_that_come_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """How they are summed is remembered, of few lists; other arrays in the same memory are other arrays."""
-    monkeypatch.setattr(shared_memory, "BLOCK", 1024)
-    monkeypatch.setattr(shared_memory, "TOGETHER", 50)
-    monkeypatch.setattr(shared_memory, "KNOWN", 2)
+    monkeypatch.setattr(shared_memory, "BLOCK_BYTES", 1024)
+    monkeypatch.setattr(shared_memory, "ELEMENTS_PER_ADDITION", 50)
+    monkeypatch.setattr(shared_memory, "MAX_PLANS", 2)
 
     def work(connection: Any) -> list[list[float]]:
         sums = connect(connection)
@@ -97,23 +98,23 @@ def waits(rank: int) -> None:
     """Nothing ends the waiting."""
 
 
-def test_letters() -> None:
+def test_messages() -> None:
     """They come whole beside sums, each is read before the one after the next is written; long ones do not fit."""
 
     def work(connection: Any) -> list[bytes]:
         sums = connect(connection)
         assert sums is not None
-        long = bytes(letters.LONGEST + (connection.rank == 1))
-        assert sums.letters.exchange(long, waits) is None
+        long = bytes(MAX_MESSAGE_BYTES + (connection.rank == 1))
+        assert sums.messages.exchange(long, waits) is None
         found: list[bytes] = []
         for number in range(5):
-            letter = bytes([connection.rank, number]) * (letters.LONGEST // 2 if number == 3 else number)
-            found += sums.letters.exchange(letter, waits) or []
+            letter = bytes([connection.rank, number]) * (MAX_MESSAGE_BYTES // 2 if number == 3 else number)
+            found += sums.messages.exchange(letter, waits) or []
             sums.sum(arrays(connection.rank))
         return found
 
     one, *others = of_each(3, work)
-    sizes = [letters.LONGEST // 2 if number == 3 else number for number in range(5)]
+    sizes = [MAX_MESSAGE_BYTES // 2 if number == 3 else number for number in range(5)]
     assert one == [bytes([rank, number]) * size for number, size in enumerate(sizes) for rank in range(3)]
     assert others == [one, one]
 
@@ -137,16 +138,16 @@ def test_who_waits_for_a_letter_looks_up() -> None:
             if len(asked) > 60:
                 raise TimeoutError
 
-        sums.letters._signals.exchange = partial(sums.letters._signals.exchange, every=0.01)
+        sums.messages._signals.exchange = partial(sums.messages._signals.exchange, every=0.01)
         try:
-            return sums.letters.exchange(b"", still)
+            return sums.messages.exchange(b"", still)
         except Gone:
             return asked[:3]
 
     assert of_each(2, work) == [[1, 1, 1], None]
 
 
-def test_letters_of_a_communicator() -> None:
+def test_messages_of_a_communicator() -> None:
     """Values go through memory where they fit, else as before; a worker that is lost is named."""
     store = Store()
 
@@ -155,17 +156,17 @@ def test_letters_of_a_communicator() -> None:
         assert sums is not None
         own = Communicator(connection.rank, 2)
         own._client = store
-        own.use(sums.letters)
-        found = [own.exchange({"rank": own.rank}), own.tell(bytes([own.rank]))]
+        own.use(sums.messages)
+        found = [own.exchange({"rank": own.rank}), own.send(bytes([own.rank]))]
         assert not store.values
-        long = own.exchange("x" * (letters.LONGEST + own.rank))
+        long = own.exchange("x" * (MAX_MESSAGE_BYTES + own.rank))
         own._lost = "worker 1 is gone"
         try:
             if own.rank == 0:
                 own.barrier()
         except WorkerLost as error:
             found.append(str(error))
-        return [*found, [len(one) - letters.LONGEST for one in long]]
+        return [*found, [len(one) - MAX_MESSAGE_BYTES for one in long]]
 
     one, other = of_each(2, work)
     told = [[{"rank": 0}, {"rank": 1}], [b"\0", b"\1"]]
@@ -214,7 +215,7 @@ def test_where_memory_cannot_be_shared(why: str, monkeypatch: pytest.MonkeyPatch
         monkeypatch.setattr(os, "posix_fallocate", fails)
     else:
         monkeypatch.setattr(shared_memory, "_check_user", fails)
-        monkeypatch.setattr(shared_memory, "SECONDS", 1.0)  # a stranger may have come first, so worker 0 waits
+        monkeypatch.setattr(shared_memory, "CONNECT_SECONDS", 1.0)  # a stranger may have come first, so worker 0 waits
     before, start = descriptors(), time.perf_counter()
     assert of_each(2, connect) == [None, None]
     assert time.perf_counter() - start < 10  # nobody waits for what is not handed out
@@ -234,7 +235,7 @@ def meet(strangers: list[Any], size: int = 2) -> list[SharedSums]:
             with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as at:
                 at.settimeout(60)
                 at.connect(name)
-                with contextlib.suppress(ConnectionError):  # turned away while it still speaks
+                with contextlib.suppress(ConnectionError):  # refused while it still speaks
                     stranger(at, secret)
                     assert not at.recv(99), "it was given something"
         came.append(shared_memory._take(name, secret, 1, size))
@@ -243,31 +244,31 @@ def meet(strangers: list[Any], size: int = 2) -> list[SharedSums]:
 
 
 def says_nothing(at: socket.socket, secret: bytes) -> None:
-    at.recv(shared_memory.NONCE)
+    at.recv(shared_memory.NONCE_BYTES)
     at.shutdown(socket.SHUT_WR)
 
 
 def sends_garbage(at: socket.socket, secret: bytes) -> None:
-    at.recv(shared_memory.NONCE)
+    at.recv(shared_memory.NONCE_BYTES)
     at.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\nAccept: */*\r\n\r\n")
 
 
 def knows_no_secret(at: socket.socket, secret: bytes) -> None:
-    at.sendall(shared_memory._answer(b"guess", at.recv(shared_memory.NONCE), 1))
+    at.sendall(shared_memory._answer(b"guess", at.recv(shared_memory.NONCE_BYTES), 1))
 
 
 def replays(at: socket.socket, secret: bytes) -> None:
     """What a worker has answered to another question."""
-    at.recv(shared_memory.NONCE)
-    at.sendall(shared_memory._answer(secret, bytes(shared_memory.NONCE), 1))
+    at.recv(shared_memory.NONCE_BYTES)
+    at.sendall(shared_memory._answer(secret, bytes(shared_memory.NONCE_BYTES), 1))
 
 
 def is_no_worker(at: socket.socket, secret: bytes) -> None:
-    at.sendall(shared_memory._answer(secret, at.recv(shared_memory.NONCE), 0))
+    at.sendall(shared_memory._answer(secret, at.recv(shared_memory.NONCE_BYTES), 0))
 
 
 def waits_long(at: socket.socket, secret: bytes) -> None:
-    at.recv(shared_memory.NONCE)
+    at.recv(shared_memory.NONCE_BYTES)
 
 
 @pytest.mark.parametrize(
@@ -281,37 +282,37 @@ def waits_long(at: socket.socket, secret: bytes) -> None:
         (is_no_worker, "it says that it is worker 0, which is here already"),
     ],
 )
-def test_a_stranger_is_turned_away(
+def test_a_stranger_is_refused(
     stranger: Any, why: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The workers meet all the same, and the log has a warning."""
     if stranger is waits_long:
-        monkeypatch.setattr(shared_memory, "SECONDS_OF_ONE", 0.1)
+        monkeypatch.setattr(shared_memory, "HANDSHAKE_SECONDS", 0.1)
     with caplog.at_level("WARNING", "cntkpy.trainers"):
         sums = meet([stranger, stranger])
     told = [record.getMessage() for record in caplog.records]
     assert (
         told
         == [
-            "WARNING: a process that is not a worker of this run has connected to it and was turned away: "
-            f"{why}. The run goes on."
+            "WARNING: a process that is not a worker of this run has connected to it and was refused: "
+            f"{why}. The run continues."
         ]
         * 2
     )
     check_sums(sums)
 
 
-def test_another_user_is_turned_away(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+def test_another_user_is_refused(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     """Nothing is even sent to it."""
     own, asked = os.getuid(), iter([os.getuid() + 1])
     monkeypatch.setattr(shared_memory.os, "getuid", lambda: next(asked, own))
 
     def knows_all(at: socket.socket, secret: bytes) -> None:
-        assert not at.recv(shared_memory.NONCE)
+        assert not at.recv(shared_memory.NONCE_BYTES)
 
     with caplog.at_level("WARNING", "cntkpy.trainers"):
         sums = meet([knows_all])
-    assert f"turned away: it is a process of the user with the number {own}. The run goes on" in caplog.text
+    assert f"refused: it is a process of the user with the number {own}. The run continues" in caplog.text
     check_sums(sums)
 
 

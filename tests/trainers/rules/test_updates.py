@@ -135,7 +135,7 @@ def test_many_rows_are_updated_block_by_block(name: str, monkeypatch: pytest.Mon
     values[61:] = 0
     state = {key: array + 1 if array.ndim else array for key, array in rule.start(weight).items()}
     expected = row_update(rule, weight, rows, values, moment(4), state)
-    monkeypatch.setattr(blocks, "BLOCK", 40)
+    monkeypatch.setattr(blocks, "BLOCK_ELEMENTS", 40)
     found = row_update(rule, weight, rows, values, moment(4), state)
     np.testing.assert_allclose(found[0], expected[0], rtol=1e-13, atol=1e-16)
     for key, array in expected[1].items():

@@ -81,7 +81,7 @@ def test_a_checkpoint_keeps_what_goes_on(tmp_path) -> None:
 def test_what_cannot_go_on() -> None:
     x, y, loss, trainer = network()
     both = {x: X, y: Y}
-    with pytest.raises(ArgumentError, match="3 sequences cannot go on from a minibatch of 0"):
+    with pytest.raises(ArgumentError, match="3 sequences cannot resume from a minibatch of 0"):
         trainer.train_minibatch((both, [False] * 3))
     with pytest.raises(ArgumentError, match="in training only"):
         loss.eval((both, [False] * 3))
@@ -90,7 +90,7 @@ def test_what_cannot_go_on() -> None:
     with pytest.raises(ArgumentError, match="truth values behind the data, not 'yes'"):
         trainer.train_minibatch((both, "yes"))
     trainer.train_minibatch(({x: [X[0], X[1][:3]], y: [Y[0], Y[1][:3]]}, [True, True]))
-    with pytest.raises(ArgumentError, match="sequence 1 cannot go on: it was shorter"):
+    with pytest.raises(ArgumentError, match="sequence 1 cannot continue: it was shorter"):
         trainer.train_minibatch(({x: X[:2], y: Y[:2]}, [False, False]))
     with pytest.raises(ArgumentError, match="seq_starts are truth values"):
         Value(X, [1, 0, 1])

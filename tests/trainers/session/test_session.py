@@ -1,4 +1,4 @@
-"""Training sessions: how far they go, what they print, what they save, how they go on."""
+"""Training sessions: how far they go, what they print, what they save, how they continue."""
 
 import re
 import subprocess
@@ -175,7 +175,7 @@ class Numbers(UserMinibatchSource):
 
 
 def test_sources_of_programs_are_restored(tmp_path) -> None:
-    """When a session goes on, the data of training; before every evaluation, its data."""
+    """When a session continues, the data of training; before every evaluation, its data."""
 
     def trained(samples: int, other: Numbers, frequency=None) -> tuple[Numbers, list[int], list]:
         trainer, x, y, z = parts()

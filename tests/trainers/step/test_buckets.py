@@ -207,7 +207,7 @@ def test_shapes_of_other_inputs_are_forgotten():
 @pytest.mark.parametrize("slots", [1, 10, 50])
 @pytest.mark.parametrize("cut", [0, 20], ids=["whole", "cut"])
 def test_a_language_model_with_sentences_side_by_side(order, slots, cut):
-    """Sentences of equal length, as many as there are and `slots` at most; longer ones than `cut` go on."""
+    """Sentences of equal length, as many as there are and `slots` at most; longer ones than `cut` continue."""
     random = np.random.default_rng(slots)
     lengths = np.concatenate([np.arange(1, 201), np.exp(random.uniform(0, np.log(200), 900)).astype(int)])
     found, counts = np.unique(lengths, return_counts=True)

@@ -6,7 +6,7 @@ from batching_cases import batcher, case
 
 from networks.arrays.lazy import jax
 from trainers.step import memory
-from trainers.step.memory import ALIGNED, LITTLE, empty, lend, zeros
+from trainers.step.memory import ALIGNED, MAX_COPIED_BYTES, empty, lend, zeros
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32, bool])
@@ -21,12 +21,12 @@ def test_stacks_are_aligned(shape: tuple[int, ...], dtype: type) -> None:
 def test_little_data_are_given_as_they_are() -> None:
     (stack,) = batcher().stacks(iter([case([4, 2]).minibatch]), lambda number: False)
     assert lend(stack.batch) is stack.batch
-    large = {"x": zeros((LITTLE // 4,), np.float32), "y": zeros((1,), np.float32)}
+    large = {"x": zeros((MAX_COPIED_BYTES // 4,), np.float32), "y": zeros((1,), np.float32)}
     assert all(isinstance(array, jax.Array) for array in lend(large).values())
 
 
 def test_what_the_reader_delivered_is_not_copied(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "LITTLE", 0)
+    monkeypatch.setattr(memory, "MAX_COPIED_BYTES", 0)
     (stack,) = batcher().stacks(iter([case([4, 2]).minibatch]), lambda number: False)
     lent = lend(stack.batch)
     values, placed = stack.batch.inputs["x"], lent.inputs["x"]

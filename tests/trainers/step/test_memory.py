@@ -118,7 +118,7 @@ def test_values_are_shown_by_store_only(tmp_path):
     second = np.array(w.value)
     assert np.isfinite(second).all() and (second != start).all()
     np.asarray(trainer.run(group, settings, 0))
-    trainer.load()  # nothing was given: goes on
+    trainer.load()  # nothing was given: continues
     assert np.isfinite(w.value).all() and (w.value != second).all()
 
 

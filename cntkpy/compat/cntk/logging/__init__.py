@@ -54,7 +54,7 @@ class _ByHand(OwnWriter):
         self.after_update(self._given.minibatches, lambda: self._given)
 
     def update_with_trainer(self, trainer: Trainer, with_metric: bool = False) -> None:
-        """The trainer has trained on a minibatch. A trainer that has this writer tells it by itself."""
+        """The trainer has trained on a minibatch. A trainer that has this writer updates it by itself."""
         check_type("the trainer", trainer, Trainer, "update_with_trainer(trainer)")
         self._trainer = trainer if self in trainer.progress_writers else None
         if self._trainer is None:

@@ -13,7 +13,7 @@ from ..missing import no_attribute
 
 
 class CrossValidationConfig(session.CrossValidationConfig):
-    """Evaluations while training goes on; `source` and `mb_size` are older names of the data and the size."""
+    """Evaluations during training; `source` and `mb_size` are older names of the data and the size."""
 
     def __init__(
         self,

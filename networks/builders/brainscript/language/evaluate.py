@@ -45,7 +45,7 @@ Step = Generator[Any, Any, Any]
 MAX_DEPTH = 60_000
 """How many evaluations may wait for each other."""
 MAX_STEPS = 3_000_000
-"""How many steps an evaluation may take: functions that call themselves twice would go on for years."""
+"""How many steps an evaluation may take: functions that call themselves twice would continue for years."""
 MAX_ELEMENTS = 1_000_000
 """How many elements an array may have, also after flattening."""
 MAX_TEXT = 10_000_000

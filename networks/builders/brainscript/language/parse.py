@@ -208,7 +208,7 @@ class _TreeMaker:
 
 
 def start_of(expression: Expression) -> int:
-    """Where an expression starts, as far as its tree tells (brackets leave no trace)."""
+    """Where an expression starts, as far as its tree shows (brackets leave no trace)."""
     while True:
         if isinstance(expression, Infix):
             expression = expression.left
@@ -219,7 +219,7 @@ def start_of(expression: Expression) -> int:
 
 
 def end_of(expression: Expression) -> int:
-    """Where an expression ends, as far as its tree tells."""
+    """Where an expression ends, as far as its tree shows."""
     while True:
         if isinstance(expression, Infix):
             expression = expression.right

@@ -89,7 +89,7 @@ class Cell:
                 one.holder.release()
 
     def set_value(self, value: NDArray[Any]) -> None:
-        """Give it another value; what is training it goes on from there."""
+        """Give it another value; what is training it resumes from there."""
         self.release()
         self.holder = None
         self.value = np.array(value)
@@ -102,7 +102,7 @@ class Cell:
 _CELL = "_cell"
 """The attribute of a node for its cell, and the node that it belongs to: a copy of the node has a cell of its own.
 
-A dictionary with weak keys would keep nodes for ever: their cells know what trains them, and that knows the nodes.
+A dictionary with weak keys would keep nodes forever: their cells know what trains them, and that knows the nodes.
 """
 
 

@@ -254,7 +254,7 @@ class Variable(Operators):
 
     @property
     def value(self) -> NDArray[Any]:
-        """The value of a parameter or constant; that of now, while training goes on."""
+        """The value of a parameter or constant; that of now, during training."""
         cell = cell_of(self.root)
         found = cell.current()
         if found is None:

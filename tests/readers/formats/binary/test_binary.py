@@ -154,7 +154,7 @@ def test_more_room_than_records(
     kind: type, room: int, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The file is that of a writer whose wrecords is right (G5)."""
-    monkeypatch.setattr("readers.formats.binary.write.PIECE", 7)
+    monkeypatch.setattr("readers.formats.binary.write.WRITE_BYTES", 7)
     config = EXAMPLE.replace("features=[", "features=[numbers=[sectionType=Stats;compute=sum:max];", 1)
     assert config != EXAMPLE
     data = {"features": FEATURES, "labels": IDS, "category": ONES}

@@ -66,7 +66,7 @@ def test_blocks_may_end_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     text = "#!MLF!#\r\n" + "".join(f'"*/u{i}.lab"\r\n0 {i + 1} a\r\n{i + 1} {i + 3} b\r\n.\r\n' for i in range(9))
     whole = ranges(labels(tmp_path, text))
     for size in (7, 16, 23, 64):
-        monkeypatch.setattr(mlf, "BLOCK", size)
+        monkeypatch.setattr(mlf, "BLOCK_BYTES", size)
         assert ranges(labels(tmp_path, text)) == whole == {f"u{i}": [(i + 1, 1), (i + 3, 2)] for i in range(9)}
 
 

@@ -75,7 +75,7 @@ def test_a_section_of_a_configuration(data: Corpus) -> None:
             ["feats.ark"],
             "feats.scp",
             (),
-            "feats.ark would be written over what is read: feats.scp has feats.ark beside it",
+            "feats.ark would be written over what is read: feats.scp has feats.ark next to it",
         ),
         (["scp:feats.scp"], "feats.ark", (), "feats.ark would be written over itself"),
         (["a.ctf"], "k.ark", (), "Kaldi archives hold one stream of features"),

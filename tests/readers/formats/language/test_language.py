@@ -224,7 +224,7 @@ def test_end_symbol_in_any_case_and_odd_text(data: Path) -> None:
 def test_sentences_longer_than_what_is_read_at_once(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = [words(one) for one in epoch(sequence_reader(data, randomize="none"))]
     tagged = [words(one) for one in epoch(lu_reader(data))]
-    monkeypatch.setattr("readers.formats.language.corpus.PIECE", 7)
+    monkeypatch.setattr("readers.formats.language.corpus.READ_BYTES", 7)
     assert [words(one) for one in epoch(sequence_reader(data, randomize="none"))] == whole
     assert [words(one) for one in epoch(lu_reader(data))] == tagged
 

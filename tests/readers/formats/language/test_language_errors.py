@@ -213,8 +213,8 @@ def test_sentences_of_other_lengths_side_by_side(tmp_path: Path) -> None:
 
 def test_the_corpus_becomes_shorter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make(tmp_path, SEQUENCE)
-    monkeypatch.setattr("readers.formats.language.corpus.PIECE", 8)
-    monkeypatch.setattr("readers.formats.language.corpus.KEPT", 0)
+    monkeypatch.setattr("readers.formats.language.corpus.READ_BYTES", 8)
+    monkeypatch.setattr("readers.formats.language.corpus.CACHE_BYTES", 0)
     reader = create_reader(
         SEQUENCE.replace("{d}", str(tmp_path)).replace("file=", "cacheBlockSize=1;prefetch=false;file=")
     )

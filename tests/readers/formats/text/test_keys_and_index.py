@@ -1,4 +1,4 @@
-"""Keys that are text, the index kept beside the file, parsing on several threads, invalid sequences, checkData."""
+"""Keys that are text, the index kept next to the file, parsing on several threads, invalid sequences, checkData."""
 
 from __future__ import annotations
 

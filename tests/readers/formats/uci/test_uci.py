@@ -170,7 +170,7 @@ def test_blocks_of_any_size(tmp_path: Path, make: Make, monkeypatch: pytest.Monk
     from readers.formats.uci import text as module
 
     for block, chunk in ((16, 10), (64, 100), (1000, 300)):
-        monkeypatch.setattr(module, "_BLOCK", block)
+        monkeypatch.setattr(module, "_BLOCK_BYTES", block)
         columns = module.Columns("features", 0, 2)
         data = module.UCIText(str(tmp_path / "data.txt"), columns, np.float64, chunk_size=chunk)
         found = [data.load_chunk(c).streams["features"].values.reshape(-1, 2) for c in range(data.table.num_chunks)]

@@ -1,4 +1,4 @@
-"""The binary cache of UCIFastReader: the same data in the same order, and made anew when it does not fit any more."""
+"""The binary cache of UCIFastReader: the same data in the same order, and rebuilt when it does not fit any more."""
 
 from __future__ import annotations
 

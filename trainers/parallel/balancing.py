@@ -1,4 +1,4 @@
-"""Workers give each other single frames, so that each has as many of a minibatch as the others.
+"""Balances the workers' shares of a minibatch of single frames: each gets as many as the others.
 
 Shares are dealt out by chunks of the data, so one worker has more frames of a minibatch than another, and all would
 compute with room for the largest share: of 1,024 frames 576 slots, which take 1.15 to 1.2 times as long as 512. Who has
@@ -19,7 +19,7 @@ from readers.common.sparse import is_dense
 from readers.minibatch import Minibatch, singles
 from trainers.step.batching import Pieces
 
-MOST = 8
+MIN_FRAMES_PER_MOVE = 8
 """A worker gives away at most one of so many frames of a minibatch: else the data are not dealt out by chance."""
 
 Move = tuple[int, int, int]
@@ -34,7 +34,7 @@ def moves(counts: Sequence[int]) -> list[Move]:
     """
     total, size = sum(counts), len(counts)
     over = [count - (total * (rank + 1) // size - total * rank // size) for rank, count in enumerate(counts)]
-    if not all(counts) or any(MOST * more > count for more, count in zip(over, counts, strict=True)):
+    if not all(counts) or any(MIN_FRAMES_PER_MOVE * more > count for more, count in zip(over, counts, strict=True)):
         return []
     found: list[Move] = []
     takers = [rank for rank in range(size) if over[rank] < 0]
@@ -50,12 +50,12 @@ def moves(counts: Sequence[int]) -> list[Move]:
     return found
 
 
-def level(
+def balance(
     own: list[Minibatch],
     planned: list[list[Move]],
     names: Sequence[str],
     rank: int,
-    tell: Callable[[bytes], list[bytes]],
+    send: Callable[[bytes], list[bytes]],
 ) -> list[Minibatch]:
     """The minibatches of a worker after all moves.
 
@@ -64,7 +64,7 @@ def level(
         planned: Of each of them, see `moves`; the same in all workers.
         names: The streams that are needed, which alone are given away, and kept where frames come or go.
         rank: Number of this worker.
-        tell: See `ProcessGroup.tell`.
+        send: See `ProcessGroup.send`.
     """
     given: dict[str, list[Any]] = {}
     kept: list[Minibatch] = []
@@ -76,10 +76,10 @@ def level(
                 given.setdefault(name, []).append(_rows(part.streams[name], rest, rest + count))
             part = _with(part, {name: (_rows(part.streams[name], 0, rest),) for name in names}, rest)
         kept.append(part)
-    told = tell(_packed({name: _joined(rows) for name, rows in given.items()}) if given else b"")
+    received = send(_packed({name: _joined(rows) for name, rows in given.items()}) if given else b"")
     takes = {giver for some in planned for giver, taker, _ in some if taker == rank}
-    sent = {giver: _unpacked(told[giver]) for giver in takes}
-    begin = dict.fromkeys(range(len(told)), 0)
+    sent = {giver: _unpacked(received[giver]) for giver in takes}
+    begin = dict.fromkeys(range(len(received)), 0)
     for k, some in enumerate(planned):
         for giver, taker, number in some:
             first, last = begin[giver], begin[giver] + number
@@ -157,15 +157,15 @@ def _packed(streams: dict[str, Any]) -> bytes:
     return b"\n".join([json.dumps(kinds).encode(), b"".join(array.tobytes() for array in arrays)])
 
 
-def _unpacked(letter: bytes) -> dict[str, Any]:
+def _unpacked(message: bytes) -> dict[str, Any]:
     """Streams that another worker has sent."""
-    place = letter.index(b"\n") + 1
+    place = message.index(b"\n") + 1
     streams: dict[str, Any] = {}
-    for name, width, kinds in json.loads(letter[:place]):
+    for name, width, kinds in json.loads(message[:place]):
         parts: list[NDArray[Any]] = []
         for dtype, shape in kinds:
             count = math.prod(shape)
-            parts.append(np.frombuffer(letter, dtype, count, place).reshape(shape))
+            parts.append(np.frombuffer(message, dtype, count, place).reshape(shape))
             place += parts[-1].nbytes
         streams[name] = parts[0] if width is None else _Sparse(parts[0], parts[1], parts[2], width)
     return streams

@@ -14,8 +14,8 @@ from meeting import of_each
 
 from readers.minibatch import Minibatch, as_dense, singles
 from trainers.parallel import batching
+from trainers.parallel.balancing import MIN_FRAMES_PER_MOVE, balance, moves
 from trainers.parallel.batching import SharedBatcher
-from trainers.parallel.levelling import MOST, level, moves
 from trainers.parallel.process_group import ProcessGroup
 from trainers.step.batching import Pieces
 from trainers.step.buckets import Buckets
@@ -30,7 +30,9 @@ def test_shares_become_equal_or_stay(counts: list[int]) -> None:
         assert number > 0 and counts[giver] > wanted[giver] and counts[taker] < wanted[taker]
         after[giver] -= number
         after[taker] += number
-    few = all(counts) and all(MOST * (count - want) <= count for count, want in zip(counts, wanted, strict=True))
+    few = all(counts) and all(
+        MIN_FRAMES_PER_MOVE * (count - want) <= count for count, want in zip(counts, wanted, strict=True)
+    )
     assert after == (wanted if few else counts)
 
 
@@ -63,7 +65,7 @@ def test_frames_of_all_streams_go_together() -> None:
     def work(connection: Any) -> list[Minibatch]:
         group = ProcessGroup(connection, own=[SimpleNamespace(platform="gpu")])  # letters go through the communicator
         own = [part(one[connection.rank]) for one in ids]
-        return level(own, planned, ["s", "x", "y"], connection.rank, group.tell)
+        return balance(own, planned, ["s", "x", "y"], connection.rank, group.send)
 
     found = of_each(3, work)
     for k, row in enumerate(counts):
@@ -85,7 +87,7 @@ def test_frames_of_all_streams_go_together() -> None:
 @pytest.mark.parametrize("worth", [True, False])
 def test_stacks_of_levelled_frames(worth: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """They have as many slots as a worker has frames; where a network is small, frames stay."""
-    monkeypatch.setattr(batching, "WORK", 0 if worth else 1 << 60)
+    monkeypatch.setattr(batching, "MIN_WORK", 0 if worth else 1 << 60)
     shares = (130, 126, 120, 128, 129), (126, 130, 131, 128, 126)
     whole = batcher(minibatch_size=256)
     whole.nodes = [node for node in whole.nodes if node.name == "x"]
