@@ -46,7 +46,7 @@ def write_data(path: Path, samples: int) -> None:
 
 
 def command(processes: int, threads: int, *more: str) -> list[str]:
-    """A run with so many processes, each of so many threads."""
+    """A run with this many processes, each of this many threads."""
     words = ["run", "--workers", str(processes), "configFile=c.cntk", "makeMode=false", f"numCPUThreads={threads}"]
     return [sys.executable, "-m", "cntkpy", *words, *more]
 
@@ -58,7 +58,7 @@ def speeds_of_epochs(log: str) -> list[float]:
 
 
 def measure(folder: Path, processes: int, threads: int) -> float:
-    """Samples per second of a run with so many processes, each of so many threads."""
+    """Samples per second of a run with this many processes, each of this many threads."""
     done = subprocess.run(command(processes, threads), cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode:
         raise SystemExit(done.stderr)

@@ -3,7 +3,7 @@
 An LSTM reads a sequence, its last state goes through a dense layer, and each sequence has one label. All train on the
 same minibatches, which lie ready in memory: forward, backward, momentum SGD, criterion and number of errors. By hand in
 JAX means one jitted function per minibatch with donated arguments, on minibatches that are padded (to a multiple of
-eight steps, one program for each) or packed (sequences behind each other in as few slots as hold them); the faster of
+eight steps, one program for each) or packed (sequences after each other in as few slots as hold them); the faster of
 the two counts. By hand in PyTorch means `torch.nn.LSTM` on `pack_padded_sequence`.
 
 Rounds are interleaved. Times are medians of rounds, ratios medians of the ratios within rounds, of the clock and of the
@@ -129,7 +129,7 @@ def _padded(sequences: list[np.ndarray], steps: int) -> np.ndarray:
 
 
 def _pack(sequences: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Sequences behind each other, longest first, in slots as long as the longest.
+    """Sequences after each other, longest first, in slots as long as the longest.
 
     Returns:
         The samples, where sequences begin, and the cell `t * S + s` of the last sample of each.
@@ -205,7 +205,7 @@ class Padded:
 
 
 class Packed(Padded):
-    """By hand in JAX, sequences behind each other in slots."""
+    """By hand in JAX, sequences after each other in slots."""
 
     @staticmethod
     def arrays(sequences: list[np.ndarray]) -> dict[str, np.ndarray]:

@@ -66,7 +66,7 @@ class Runs(Sequence[T]):
         """The elements one by one; a `ConfigError` if there are more than `MOST_LISTED`."""
         if len(self) > MOST_LISTED:
             message = f"the list has {len(self):,} elements, more than {MOST_LISTED:,}"
-            where, hint = self._where(), "correct the count behind the '*'"
+            where, hint = self._where(), "correct the count after the '*'"
             raise (
                 where.error("ExpansionTooLarge", message, hint)
                 if where

@@ -79,7 +79,7 @@ def _nested(source: Source, path: str) -> list[Line]:
 
 
 def _check_path(root: ConfigParameters, source: Source, path: str) -> None:
-    """A path changes a section that is there; it does not put a new one in front of one that stands further out."""
+    """A path changes a section that is there; it does not put a new one in front of one that is further out."""
     section = root
     for step in list(STEP.finditer(path))[:-1]:
         entry = section.definition(step[0])
@@ -111,7 +111,7 @@ def _config_files(word: str, source: Source, loader: Loader, named: set[str]) ->
                 "DuplicateConfigFile",
                 f"'{name}' is given twice as configFile",
                 Span(source, 1, 1, len(word)),
-                hint="give every file once; what stands later is stronger",
+                hint="give every file once; what is later is stronger",
             )
         named.add(name)
         try:
@@ -119,7 +119,7 @@ def _config_files(word: str, source: Source, loader: Loader, named: set[str]) ->
         except ConfigError as error:
             if "+" not in names or error.span is not span:
                 raise
-            raise error.with_note("a plus sign joins files: it stands between their names") from None
+            raise error.with_note("a plus sign joins files: it is between their names") from None
     return lines
 
 

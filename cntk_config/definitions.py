@@ -11,7 +11,7 @@ from cntk_config.base.source import Fragment, Place, Source, Text, TextBuilder
 from cntk_config.parse import Record, parse_set, unquoted
 
 _NAMED = re.compile(r"[\[({]\s*[^\s=\[\](){}\":;,][^=\[\](){}\":;,\n]*=")
-"""The beginning of what can only be a section: a name and an equals sign behind a bracket."""
+"""The beginning of what can only be a section: a name and an equals sign after a bracket."""
 
 Substituted = tuple[list[Fragment], int]
 """The texts of a definition with variables replaced, and how deep variables went."""

@@ -91,7 +91,7 @@ def plain_text(text: str, name: str) -> Text:
 
 
 def _inline(line: Line) -> list[Line] | None:
-    """The line cut before and behind an include inside it, as in `[q=1;include=C.txt]`; None if it has none."""
+    """The line cut before and after an include inside it, as in `[q=1;include=C.txt]`; None if it has none."""
     string = line.string
     comment = COMMENT.search(string)
     for found in INLINE.finditer(string, 0, comment.start() if comment else len(string)):

@@ -225,7 +225,7 @@ class ConfigValue(str):
 
 
 class _Run(NamedTuple):
-    """An element and how often it stands in the array."""
+    """An element and how often it is in the array."""
 
     fragment: Fragment
     times: int
@@ -329,11 +329,11 @@ class ConfigArray(Runs[ConfigValue]):
         count = string[star + 1 : end].strip(" \t")
         place = star
         if item.start == item.end:
-            wrong = "nothing stands before the '*'"
+            wrong = "there is no value before the '*'"
         elif item.form == "group" and string[item.start] != "[":
             wrong = "a list in brackets cannot be repeated"
         elif not count:
-            wrong = "the count behind the '*' is missing"
+            wrong = "the count after the '*' is missing"
         elif not INTEGER.fullmatch(count) or (count.startswith("-") and count.lstrip("-0")):
             wrong, place = f"'{shorten(count, 30)}' is not a count", string.index(count, star + 1)
         elif len(count.lstrip("+0")) > 10 or int(count) > MAX_COUNT:

@@ -24,7 +24,7 @@ CHOSEN = frozenset("`~!@#$%^&*_-+|:;,?.")
 _BRACKET = re.compile(r'[\[\](){}]|"[^"]*"?')
 _BLANK = re.compile(r"[ \t]*")
 _OPENS = re.compile(r".*(?:[=:,;*+(\[{]|\binclude)", re.IGNORECASE)
-"""What stands in a line before a quote that begins a text."""
+"""What is in a line before a quote that begins a text."""
 _DATA = re.compile(r"[-+][0-9.]|\.[0-9./\\]|_[0-9A-Za-z]|~[/\\]")
 """What a value may start with although it looks like the choice of a separator."""
 
@@ -84,7 +84,7 @@ class Brackets:
                 "UnclosedBracket",
                 "this quote is never closed",
                 span,
-                hint="the '#' behind a blank starts a comment, even in quotes; leave no blank before it"
+                hint="the '#' after a blank starts a comment, even in quotes; leave no blank before it"
                 if _comment_behind(span)
                 else "add the missing '\"' in this line",
             )
@@ -97,7 +97,7 @@ class Brackets:
     def _lost_quote(self, string: str) -> int | None:
         """The first quote that continues in other lines, but seems to be half of a text of its own line.
 
-        Behind a lost quotation mark all others swap their parts: what closes a text is taken for an opener.
+        After a lost quotation mark all others swap their parts: what closes a text is taken for an opener.
         """
         for opener, end in self.closers.items():
             if string[opener] != '"' or "\n" not in string[opener:end]:
@@ -143,14 +143,14 @@ def _never_closed(text: Text, opener: int, taken: int) -> ConfigError:
 
 
 def _begins_line(string: str, offset: int) -> bool:
-    """Whether nothing but blanks stands in the line before an offset."""
+    """Whether nothing but blanks is in the line before an offset."""
     while offset > 0 and string[offset - 1] in BLANKS:
         offset -= 1
     return offset == 0 or string[offset - 1] == "\n"
 
 
 def _line_before(string: str, offset: int) -> str:
-    """What stands in the line before an offset, without blanks behind it."""
+    """What is in the line before an offset, without blanks after it."""
     return string[string.rfind("\n", 0, offset) + 1 : offset].rstrip(BLANKS)
 
 
@@ -164,7 +164,7 @@ def _half_a_quote(text: Text, opener: int, following: int) -> ConfigError:
 
 
 def _comment_behind(span: Span) -> str:
-    """The comment behind a place, in its line; empty if there is none."""
+    """The comment after a place, in its line; empty if there is none."""
     line = span.source.line(span.line) or ""
     return next((found[0] for found in COMMENT.finditer(line) if found.start() >= span.column), "")
 

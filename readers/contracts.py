@@ -96,7 +96,7 @@ class EpochSource(Protocol):
         ...
 
     def state(self) -> dict[str, Any]:
-        """Where reading stands after the last minibatch that was given out."""
+        """Where reading is after the last minibatch that was given out."""
         ...
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -228,13 +228,13 @@ class WaitsForData(Protocol):
     """Capability of an order: it says whether it needs data that are not loaded yet."""
 
     def waits(self, samples: int) -> bool:
-        """Whether the next minibatch, of so many samples, has to wait for data."""
+        """Whether the next minibatch, of this many samples, has to wait for data."""
         ...
 
 
 @runtime_checkable
 class FreesData(Protocol):
-    """Capability of an order: it has the data behind a minibatch freed when that is given out."""
+    """Capability of an order: it has the data after a minibatch freed when that is given out."""
 
     def delivered(self, position: dict[str, Any]) -> None:
         """The minibatch after which the order's state is `position` was given out."""

@@ -22,6 +22,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from cntk_config.base.diagnostics import suggestion
+from cntk_config.base.spelling import nearest
 from cntk_config.entry import Entry
 from cntk_config.parameters import ConfigParameters, ConfigValue, parse
 from readers.common.user_code import check_interface, place_of
@@ -156,7 +157,11 @@ def find_factory(kind: Kind, name: ConfigValue, section: ConfigParameters) -> Ca
     if module is None and _stands_here(name):
         return lambda: load_of_module(name, kind)
     known = [*names(kind), *installed]
-    hint = suggestion(name, known) or f"known: {', '.join(known)}; or name a Python module with module="
+    suffix = kind.name.capitalize()  # names share it, so it says nothing about how alike they are
+    stems = {one.removesuffix(suffix): one for one in known}
+    stem = nearest(name.removesuffix(suffix), stems)
+    module_hint = f"install the package that has this {kind.name}, or name its Python module: module=NAME"
+    hint = f"did you mean '{stems[stem]}'?" if stem is not None else f"{module_hint}; known: {', '.join(known)}"
     raise name.error(f"Unknown{kind.name.capitalize()}", f"unknown {kind.name} '{name}'", hint)
 
 
@@ -202,7 +207,7 @@ def _is_of_kind(found: type, kind: Kind) -> bool:
 
 
 def load_from_module(module: ConfigValue, name: ConfigValue, what: str) -> Any:
-    """An attribute of a Python module, both named in a section. The module may stand in the current directory."""
+    """An attribute of a Python module, both named in a section. The module may be in the current directory."""
     found = _import(module)
     try:
         return getattr(found, str(name))

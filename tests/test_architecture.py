@@ -257,7 +257,7 @@ def package_of(module: str) -> str:
 
 @pytest.mark.parametrize("package", sorted(ALLOWED))
 def test_folders_do_not_need_each_other(package: str) -> None:
-    """Among the folders of a package imports go one way: what stands side by side does not know each other."""
+    """Among the folders of a package imports go one way: what is side by side does not know each other."""
     graph: dict[str, set[str]] = {}
     for name in FILES:
         if name.split(".")[0] == package and name != package:

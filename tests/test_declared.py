@@ -20,7 +20,7 @@ HOLDERS = ("config", "section", "root", "reader", "writer", "sgd", "content")
 
 
 def literal_look_ups(text: str) -> Iterator[tuple[int, str]]:
-    """Line and name of every look-up whose name stands in the program as text."""
+    """Line and name of every look-up whose name is in the program as text."""
     for node in imports_and_calls(text):
         if not isinstance(node, ast.Call) or not node.args or not isinstance(node.args[0], ast.Constant):
             continue

@@ -33,9 +33,9 @@ class Repeated(NamedTuple):
 
     Attributes:
         target: the target of `tools.fuzz` that reads it.
-        head: what stands before.
+        head: what is before.
         piece: what is repeated; `%d` is the number of the repetition.
-        tail: what stands behind.
+        tail: what follows.
         times: how many pieces are in the smaller text.
     """
 

@@ -42,7 +42,7 @@ def open_input(path: str | os.PathLike[str], *, pipe: bool = False, buffering: i
         buffering: as of `open`.
 
     Raises:
-        OSError: there is none, it cannot be opened, or it is no regular file; `strerror` says what it is.
+        OSError: there is none, it cannot be opened, or it is not a regular file; `strerror` says what it is.
     """
     name = checked_name(path)
     flags = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)

@@ -97,7 +97,7 @@ class Text:
         return bool(self._map.uses)
 
     def span(self, offset: int, length: int = 1) -> Span:
-        """The place of the character at `offset`; past the end, the place behind the last character."""
+        """The place of the character at `offset`; past the end, the place after the last character."""
         known = self._map
         if not known.starts:
             return Span(Source("<empty>"), 1, 1, length)
@@ -131,7 +131,7 @@ class SourceMap:
         self.starts, self.lines, self.columns = array("q"), array("q"), array("q")
         self.sources: list[Source] = []
         self.uses: dict[int, Use] = {}
-        """The variable that stands behind a stretch, by its index."""
+        """The variable that follows a stretch, by its index."""
 
 
 class TextBuilder:
@@ -210,7 +210,7 @@ class Fragment(NamedTuple):
     def tidy(self) -> Fragment:
         """Without comments and empty lines: files are tidied when they are read, words and values here.
 
-        A `#` right behind a quotation mark is none at the beginning of a line, and so no comment.
+        A `#` directly after a quotation mark is none at the beginning of a line, and so no comment.
         """
         string = self.text.string
         if string.find("#", self.start, self.end) < 0 and string.find("\n", self.start, self.end) < 0:
@@ -253,7 +253,7 @@ def tidy_line(line: str) -> tuple[int, str] | None:
 
 def decode(data: bytes, name: str, *, path: Path | None = None, included_at: Span | None = None) -> Source:
     """A source from the bytes of a file, which must be UTF-8; a zero is a sign of UTF-16, or of no text at all."""
-    bad, what = data.find(0), "is no text"
+    bad, what = data.find(0), "is not a text"
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:

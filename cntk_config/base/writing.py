@@ -26,11 +26,11 @@ LONGEST_NAME = 230
 NOBODY = 65534
 """Who owns, in a container or on a network mount, what belongs to users that the system does not know."""
 DEVICE = re.compile(r"/dev/(null|stdout|stderr|tty|full|fd/[0-9]+|pts/[0-9]+)|/proc/self/fd/[0-9]+")
-"""Names that are no files: of devices, and of what this process has open. Only the system makes them."""
+"""Names that are not files: of devices, and of what this process has open. Only the system makes them."""
 
 
 class NotOurFile(OSError):
-    """What stands under a name is no regular file of this user, or a link leads to it; `strerror` says which."""
+    """What stands under a name is not a regular file of this user, or a link leads to it; `strerror` says which."""
 
 
 def why_not_written(path: str | os.PathLike[str]) -> str:
@@ -245,7 +245,7 @@ def open_in_place(path: str | os.PathLike[str], *, append: bool = False) -> int:
 
 
 def why_not_in_place(path: str | os.PathLike[str]) -> str:
-    """Why `open_in_place` would refuse what stands under a name; empty if it would not, or there is nothing yet."""
+    """Why `open_in_place` would refuse what is under a name; empty if it would not, or there is nothing yet."""
     try:
         name = checked_name(path)
         if not DEVICE.fullmatch(name):

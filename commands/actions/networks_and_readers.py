@@ -150,7 +150,7 @@ def reader_for(
     Args:
         section, name: the command section and the name of the sub-section.
         stop: whether the run should stop and may do so while it reads; `context.stop` by default.
-        given: parameters that the action sets in the reader's section, whatever stands there.
+        given: parameters that the action sets in the reader's section, whatever is there.
     """
     from readers.registry import create_reader
 

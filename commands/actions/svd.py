@@ -69,7 +69,7 @@ def _ratio_of(node: "Node", groups: "list[tuple[re.Pattern[str], float]]") -> fl
     ratio = next((ratio for pattern, ratio in groups if pattern.fullmatch(node.name)), None)
     if ratio is not None and len(shape) > 2:
         dims = " x ".join(map(str, shape))
-        log.info("SVD: %s [%s] stays as it is: it has more than two axes, so it is no matrix", node.name, dims)
+        log.info("SVD: %s [%s] stays as it is: it has more than two axes, so it is not a matrix", node.name, dims)
         return None
     return ratio
 

@@ -165,12 +165,15 @@ def _other_settings(p: TrainingParameters, settings: TrainingSettings, model: st
         note(message, value.span if value else None, value is not None and value.in_word)
     for path, before, now, span, in_word in settings.changed(record.settings):
         if done == epochs:
-            effect = "nothing is trained any more"
+            effect = "training is finished, so the change has no effect"
         elif path.partition("/")[0] in BUILDERS:
-            effect = "the network stays that of the model"
+            effect = "the network of the model is used"
         else:
-            effect = f"it holds from epoch {done + 1} on"
-        message = f"{path} is {now} now, and was {before} when {model} was trained; {effect}"
+            effect = f"it applies from epoch {done + 1} on"
+        if path in BUILDERS:
+            message = f"{model} was trained with another network: {path} has changed since; {effect}"
+        else:
+            message = f"{path} is {now}, but {model} was trained with {before}; {effect}"
         note(message, span, in_word)
     return found
 
@@ -184,7 +187,7 @@ def _is_continued(path: str, start: int) -> bool:
 
 
 def load_finished(p: TrainingParameters, start: int, context: RunContext) -> "ValidatedNetwork":
-    """The network after so many epochs of the training."""
+    """The network after this many epochs of the training."""
     from trainers.checkpoints.checkpoint import model_name
 
     model = model_name(str(p.sgd.model_path), start, p.sgd.max_epochs)

@@ -74,7 +74,7 @@ class Use:
         return next((one for one in self.parts if one.role == role), None)
 
     def reads_below(self) -> set[str]:
-        """Names, in lower case, that a section inside searches further out, so that they may stand here."""
+        """Names, in lower case, that a section inside searches further out, so that they may be here."""
         connected = (part for part in self.parts if part.section.parent is not None)  # sets in a list are not
         return set[str]().union(*(_searched(use.declared) for part in connected for use in part.walk()))
 
@@ -120,7 +120,7 @@ def section_map(root: ConfigParameters, *, everything: bool = True) -> Use:
 
 
 def _is_command(root: ConfigParameters, name: str) -> bool:
-    """Whether a section is a command: it has an action, or it trains and the action stands further out."""
+    """Whether a section is a command: it has an action, or it trains and the action is further out."""
     entry = root.definition(name)
     inherits = root.exists_current("action")
     if entry is None or not entry.bracket or not (inherits or "action" in entry.text.lower()):

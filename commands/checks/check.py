@@ -61,7 +61,7 @@ def check(
     given, words = words, expand_folders(words, skipped=skipped)
     if skipped and not quiet:
         shown = ", ".join(skipped[:MOST_SKIPPED]) + ", ..." * (len(skipped) > MOST_SKIPPED)
-        print(f"note: {len(skipped)} skipped, no command and no action stands in them: {shown}", file=sys.stderr)
+        print(f"note: {len(skipped)} skipped, no command and no action is in them: {shown}", file=sys.stderr)
     if given != words and not any("=" not in word or is_config_word(word) for word in words):
         raise click.UsageError(f"In {' '.join(one for one in given if one not in words)} there is no configuration.")
     configurations = sort_words(words).configurations
@@ -120,7 +120,7 @@ def expand_folders(
 
 
 def looks_like_cntk(path: Path) -> bool:
-    """Whether a command or an action stands in a file, which is neither XML nor one of sections like `[name]`."""
+    """Whether a command or an action is in a file, which is neither XML nor one of sections like `[name]`."""
     try:
         text = read_input(path).decode("utf-8-sig", "replace")
     except (OSError, ConfigError):

@@ -20,7 +20,7 @@ HALF = re.compile(r"\$([{(])?(?P<before>[A-Za-z_]\w*)(?(1)[})])|(?<![\w$])(?P<be
 PATTERN = re.compile(r"regex[ \t]*=[^;\n]*", re.IGNORECASE)
 """A parameter that is a regular expression, in which a `$` is the end."""
 MEANT = ("CK020", "CK051", "CK052")
-"""What is wrong where the name of a variable stands in place of its text."""
+"""What is wrong where the name of a variable is in place of its text."""
 _WORD = re.compile(r"\w+")
 _PARTS = re.compile(r"[^\\/:|]+")
 
@@ -86,6 +86,6 @@ def _named_parts(value: ConfigValue, meant: set[str]) -> Iterator[Diagnostic]:
 
 
 def _name_at(one: Diagnostic) -> str:
-    """The name that a finding is about, if its message names it and it stands at the place."""
+    """The name that a finding is about, if its message names it and it is at the place."""
     found = one.span.match(_WORD) if one.span is not None else None
     return found[0] if found is not None and f"'{found[0]}'" in one.message else ""

@@ -36,7 +36,7 @@ OPENED = ("file", "editpath", "inputfile", "svdconfig", "scpfile", "mlffile", "w
 SINGLE = ("path", "path or specifier")
 """Types of a single name."""
 SPECIFIER = re.compile(r"(?:ark|scp)(?:,\w+)*:\s*+(.*?)(?::\d+)?")
-"""A specifier of Kaldi, which may stand in place of a file, and the file in it."""
+"""A specifier of Kaldi, which may be in place of a file, and the file in it."""
 LIST = "scpFile"
 """A list of files, which a writer reads, too."""
 MAKERS = ("createLabelMap", "writeWordAndClass")
@@ -283,7 +283,7 @@ def _missing(value: ConfigValue, kind: str = "MissingFile") -> Iterator[Diagnost
     inside = SPECIFIER.fullmatch(str(value).strip()) if not exists(Path(str(value))) else None
     path = Path(inside[1] if inside else str(value))
     if exists(path) or any(c in str(value) for c in ",\n*|") or str(value).startswith("-"):
-        return  # or it is no name
+        return  # or it is not a name
     folder = next((one for one in path.parents if exists(one)), None)
     what = f"the folder '{path.parent}' does not exist" if folder != path.parent else "no such file"
     hint = (_alike(path) if folder == path.parent else None) or f"the current directory is {Path.cwd()}"
@@ -316,7 +316,7 @@ class _Sequence:
 
 
 def _sequences(lines: list[bytes], names: Mapping[str, str], every: bool) -> list[_Sequence]:
-    """The sequences of the first lines of a file, without the last one if it may continue behind them.
+    """The sequences of the first lines of a file, without the last one if it may continue after them.
 
     every: every line is a sequence.
     """
@@ -340,7 +340,7 @@ def _sequences(lines: list[bytes], names: Mapping[str, str], every: bool) -> lis
 def _odd_sequences(
     path: str, found: list[_Sequence], p: TextFormatParameters, span: Span | None
 ) -> Iterator[Diagnostic]:
-    """The first id that comes again behind others, and the first sequence with more rows than samples."""
+    """The first id that comes again after others, and the first sequence with more rows than samples."""
     seen: dict[bytes, int] = {}
     for one in found:
         if one.key in seen:
@@ -348,7 +348,7 @@ def _odd_sequences(
             message = (
                 f"line {one.line} of '{path}' begins a second sequence of the id {key}, which line {seen[one.key]} has"
             )
-            hint = "put the lines of a sequence one behind the other"
+            hint = "put the lines of a sequence one after the other"
             yield Diagnostic("BadSequences", message, span, hint, severity="warning")
             break
         seen[one.key] = one.line
@@ -468,7 +468,7 @@ def _unlike(
                 del formats[name]
                 continue
             if len(line) < LONGEST and (bad := next((w for w in numbers if not _is_value(w, form.sparse)), None)):
-                what = "no index:value" if form.sparse else "no number"
+                what = "not index:value" if form.sparse else "not a number"
                 message = f"line {number} of '{path}': the stream '{form.name}' has '{bad[:40]}', which is {what}"
                 yield Diagnostic("DataMismatch", message, span)
                 del formats[name]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from networks.graph.network import Network
 
 MAX_CONSTANT = 100
-"""Values of so many elements are read for the sake of rules of shapes that look at constants."""
+"""Values of this many elements are read for the sake of rules of shapes that look at constants."""
 NEAR = 0.85
 """How alike two files of models have to be if one is meant to be the other, 0 to 1."""
 
@@ -48,7 +48,7 @@ class Models:
 
         Raises:
             ModelToCome: an earlier command may write it, and its network is not known.
-            UserError: there is no such file, or it is no model.
+            UserError: there is no such file, or it is not a model.
         """
         name = os.path.normpath(path)
         if self._final(name) in self._networks:

@@ -104,12 +104,12 @@ def _commands_behind_a_comma(root: ConfigParameters) -> Iterator[Diagnostic]:
     if found and entry is not None:
         part = entry.parts[-1]
         sign = "a comma" if found[1] == "," else "a semicolon"
-        message = f"command: '{found[2]}' is not run: what stands behind {sign} is a parameter of its own"
+        message = f"command: '{found[2]}' is not run: what follows {sign} is a parameter of its own"
         yield _found("CutOff", message, part.text.span(found.start(2)), "separate commands by colons")
 
 
 def _behind_commands(root: ConfigParameters) -> re.Match[str] | None:
-    """What stands behind the list of commands: any name behind a comma, that of a section behind a semicolon."""
+    """What follows the list of commands: any name after a comma, that of a section after a semicolon."""
     entry = root.definition("command")
     part = entry.parts[-1] if entry is not None else None
     found = BEHIND_A_COMMA.match(part.text.string, part.end) if part is not None else None
@@ -212,14 +212,14 @@ class _Unknown:
             return _found("CutOff", f"{message}{reason}", entry.name_span, hint)
         if several := self._list_before(entry):
             hint = f"separate the values of {several} by colons"
-            return _found("CutOff", f"{message}: what stands behind a comma is cut off", entry.name_span, hint)
+            return _found("CutOff", f"{message}: what follows a comma is cut off", entry.name_span, hint)
         if name.lower() not in OF_CNTK and (section := _bare(self.use)):
-            message = f"{role}: '{name}' is no section: parameters stand in brackets, and have names"
+            message = f"{role}: '{name}' is not a section: parameters are written in brackets, and have names"
             return _unread("UnknownParameter", message, entry, f"write {section}=[name=value]")
         return None
 
     def _list_before(self, entry: Definition) -> str | None:
-        """The parameter with several values that stands before a comma before a name in one line."""
+        """The parameter with several values that is before a comma before a name in one line."""
         place = entry.name_span
         before = place.before.rstrip(" \t") if place is not None else ""
         head, equals, values = before.rpartition("=")
@@ -254,11 +254,11 @@ def _what_to_do(name: str, entry: Definition) -> str | None:
     place = entry.name_span
     in_word = _word_of(entry) is not None
     if in_word and name.startswith("-"):
-        return "options stand behind `cntkpy run`; a parameter is name=value"
+        return "options follow `cntkpy run`; a parameter is name=value"
     if not in_word and (name.startswith(COMMENTS) or (place is not None and place.before.strip() == ";")):
         return "a comment begins with #"
     if _is_flag(entry) and place is not None and place.before.rstrip(" \t").endswith(","):
-        return _home(name.lower()) or "what stands behind a comma is a parameter of its own; lists have colons"
+        return _home(name.lower()) or "what follows a comma is a parameter of its own; lists have colons"
     return _home(name.lower())
 
 
@@ -300,7 +300,7 @@ def _shadowed_words(use: Use, variables: set[str]) -> Iterator[Diagnostic]:
         if not nearer or use.section.path in others or len(others) < len(set(nearer)):
             continue
         paths = [f"{path.partition(':')[2].replace(':', '/')}/{name}".lstrip("/") for path in sorted(others)]
-        message = f"{use.role}: nothing reads '{name}' here: a value that stands nearer counts, that of {paths[0]}"
+        message = f"{use.role}: nothing reads '{name}' here: a value that is nearer counts, that of {paths[0]}"
         yield _found("UnreadWord", message, word, f"write {' or '.join(paths[:3])}=...")
 
 
@@ -367,7 +367,7 @@ def _is_flag(entry: Definition) -> bool:
 
 
 def _has_equals(entry: Definition) -> bool:
-    """Whether an equals sign stands behind a name."""
+    """Whether an equals sign follows a name."""
     span = entry.name_span
     return span is not None and span.match(_EQUALS, len(entry.name)) is not None
 
@@ -376,12 +376,12 @@ def _cut_off(name: str, span: Span | None) -> tuple[str, str]:
     """Why the value of a parameter ends before a name that stands alone, and what to do."""
     before = span.before.rstrip(" \t")[-1:] if span else ""
     if before == ",":
-        return ": what stands behind a comma is cut off", "separate the values of a list by colons, or use quotes"
+        return ": what follows a comma is cut off", "separate the values of a list by colons, or use quotes"
     if before in tuple('"])}'):
         return ": the value before it ends with its quote or bracket", "look for a quote or bracket that is missing"
     if span and span.in_word:
         return "", f"write configFile={name} if it is a configuration, name=value if not"
-    return "", "write name=value; a list on several lines stands in parentheses"
+    return "", "write name=value; a list on several lines is written in parentheses"
 
 
 def _changes_directory(key: str, entry: Definition) -> bool:

@@ -432,7 +432,7 @@ def _record(value: ConfigValue) -> RecordLiteral | None:
 
 
 def _unused(value: ConfigValue, network: ValidatedNetwork, asked: set[str]) -> Iterator[Diagnostic]:
-    """Members of a network in BrainScript that neither it nor a command refers to, and that are no nodes of a group."""
+    """Members of a network in BrainScript that nothing refers to, and that are not nodes of a group."""
     from networks.builders.brainscript.language.syntax import Call, Name
     from networks.builders.brainscript.network import SPECIAL
     from networks.builders.brainscript.outline import outline_of
@@ -453,7 +453,7 @@ def _unused(value: ConfigValue, network: ValidatedNetwork, asked: set[str]) -> I
         if one in used or acts or included or name in named:
             continue
         if meant := groups.get(ARRAYS.get(name.lower(), "")) or nearest(name, list(SPECIAL), NEAR):
-            message, hint = f"'{name}' is no group of nodes, and nothing uses it", f"did you mean '{meant}'?"
+            message, hint = f"'{name}' is not a group of nodes, and nothing uses it", f"did you mean '{meant}'?"
             yield Diagnostic("UnusedMember", message, one.place.span, hint, severity="warning")
         elif name.lower() == "networkdescription":
             message = f"'{name}' is a parameter of NDLNetworkBuilder, here it is a member that nothing uses"
@@ -527,7 +527,7 @@ def _editing(section: ConfigParameters, models: Models, strict: bool) -> Iterato
 
 
 def _lost(script: list[Statement], place: Span | None) -> Iterator[Diagnostic]:
-    """Changes behind the last command that writes a file; all of them, if there is none."""
+    """Changes after the last command that writes a file; all of them, if there is none."""
     from networks.mel.commands import find
     from networks.mel.parse import Command, Inline
 
@@ -538,7 +538,7 @@ def _lost(script: list[Statement], place: Span | None) -> Iterator[Diagnostic]:
         return
     for one, kind in zip(script[last + 1 :], kinds[last + 1 :], strict=True):
         if isinstance(one, Inline) or (kind is not None and kind.changes):
-            message = "what the script does behind its last SaveModel is lost"
+            message = "what the script does after its last SaveModel is lost"
             yield Diagnostic("NotSaved", message, one.place.span, "save the model once more at the end")
             return
 

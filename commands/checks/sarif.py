@@ -87,7 +87,7 @@ def _result(finding: Finding, file: str, places: Counter[str]) -> dict[str, Any]
 
 
 def _region(span: Span) -> dict[str, int]:
-    """The place of a finding; the end is behind its last character."""
+    """The place of a finding; the end is after its last character."""
     end = span.column + max(1, span.length)
     return {"startLine": span.line, "startColumn": span.column, "endColumn": end}
 

@@ -123,7 +123,7 @@ def model_path(section: ConfigParameters) -> str:
 
 
 def trained_model(section: ConfigParameters) -> str:
-    """The file in which a training leaves its network: `modelPath` may also stand inside SGD."""
+    """The file in which a training leaves its network: `modelPath` may also be inside SGD."""
     return str(TrainingParameters(section).sgd.model_path)
 
 

@@ -127,7 +127,7 @@ def _sections(root: ConfigParameters) -> Iterator[ConfigParameters]:
 
 
 def completions(before: str, scripts: list[Script]) -> Iterator[tuple[str, Documented | None]]:
-    """The names that may stand behind a text: members of a record, options of a call, and whatever can be seen."""
+    """The names that may follow a text: members of a record, options of a call, and whatever can be seen."""
     every = documented()
     selected = _SELECTED.search(before)
     if selected:

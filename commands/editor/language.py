@@ -1,4 +1,4 @@
-"""What an editor asks about a configuration: what a name means, where it is defined, which names may stand here."""
+"""What an editor asks about a configuration: what a name means, where it is defined, which names may be here."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class Analysis:
         return entry.name_span if entry is not None else None
 
     def values(self, line: int, column: int) -> list[str] | None:
-        """The values that may stand at a place; None where no value is being written."""
+        """The values that may be at a place; None where no value is being written."""
         before = self.lines[line - 1][: column - 1]
         at = value_at(before)
         if at is None or self.is_script or self.root is None or before.count("$") % 2:
@@ -121,7 +121,7 @@ class Analysis:
         return list(values(self.use(enclosing), root, *at, Path(self.name).parent))
 
     def completions(self, line: int, column: int) -> Iterator[tuple[str, Parameter[Any] | Documented | None]]:
-        """The names that may stand at a place: variables behind a `$`, else parameters of the section.
+        """The names that may be at a place: variables after a `$`, else parameters of the section.
 
         Inside a network in BrainScript: what can be seen there, and the options of the function that is called.
         """

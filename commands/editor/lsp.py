@@ -115,7 +115,7 @@ def _add_findings(types: Any, server: Any, documents: Documents) -> None:
 
 
 def _add_answers(types: Any, server: Any, documents: Documents) -> None:
-    """What a name means, where it is defined, what may stand at a place."""
+    """What a name means, where it is defined, what may be at a place."""
 
     @server.feature(types.TEXT_DOCUMENT_HOVER)
     def hover(params: Any) -> Any:
@@ -209,7 +209,7 @@ class Places:
         return self._types.Range(self._at(span, span.line, start), self._at(span, span.line, end))
 
     def to(self, span: Span, end: tuple[int, int]) -> Any:
-        """The stretch from a place to line and column (from 1) behind its end."""
+        """The stretch from a place to line and column (from 1) after its end."""
         return self._types.Range(self.range(span).start, self._at(span, end[0], end[1] - 1))
 
     def _at(self, span: Span, line: int, column: int) -> Any:

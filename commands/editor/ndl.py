@@ -4,7 +4,7 @@
     a = H(features)
     z = Times(W, a.h)               `h` is that of the macro
 
-A name means that of the macro it stands in, else that of the script. Letter case does not count.
+A name means that of the macro it is in, else that of the script. Letter case does not count.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Name:
     Attributes:
         name: as it is written.
         span: where.
-        end: line and column, both from 1, behind its definition.
+        end: line and column, both from 1, after its definition.
         is_macro: whether it is a macro.
         inside: the names of a macro.
     """
@@ -188,7 +188,7 @@ def _name_of(statement: Statement) -> Name | None:
 
 
 def _end(statement: Statement) -> tuple[int, int]:
-    """Line and column behind a statement, as far as its parts show."""
+    """Line and column after a statement, as far as its parts show."""
     if isinstance(statement, Macro):
         last = statement.body[-1] if statement.body else statement.name
         place = last.place if isinstance(last, Word | Call) else last.value.place
@@ -199,6 +199,6 @@ def _end(statement: Statement) -> tuple[int, int]:
 
 
 def _span(word: Word) -> Span | None:
-    """Where a word stands in the file; None for what a variable has put there."""
+    """Where a word is in the file; None for what a variable has put there."""
     span = word.place.span if word.text else None
     return span if span is not None and span.starts_with(word.text) else None

@@ -46,7 +46,7 @@ def renamed(found: Analysis, line: int, column: int, new: str) -> list[Span]:
         UserError: it cannot have another name, or not this one.
     """
     if not NAME.fullmatch(new):
-        raise UserError("BadValue", f"'{new}' is no name: letters, digits and _, no digit first")
+        raise UserError("BadValue", f"'{new}' is not a name: letters, digits and _, no digit first")
     script = _script_at(found, line, column)
     if script is not None:
         spans = occurrences(found, line, column)

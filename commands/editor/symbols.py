@@ -25,7 +25,7 @@ class Symbol:
         kind: `command`, `section`, `value`, `function` or `member`.
         detail: the value, in short.
         span: where the name stands.
-        end: line and column, both from 1, behind what belongs to it.
+        end: line and column, both from 1, after what belongs to it.
         inside: what it contains.
     """
 
@@ -79,7 +79,7 @@ def _inside(found: Analysis, section: ConfigParameters, name: str, depth: int) -
 
 
 def _network(found: Analysis, parts: Iterable[Fragment]) -> list[Symbol]:
-    """The names of a network in NDL that stand in a section; none if it is no network."""
+    """The names of a network in NDL that stand in a section; none if it is not a network."""
     places = [(part.span, _end(part)) for part in parts if part.span.source.name == found.name]
     stretches = [((span.line, span.column), end) for span, end in places]
     names = {
@@ -122,6 +122,6 @@ def _behind(span: Span) -> tuple[int, int]:
 
 
 def _end(part: Fragment) -> tuple[int, int]:
-    """Line and column behind a stretch of text."""
+    """Line and column after a stretch of text."""
     last = part.text.span(max(part.start, part.end - 1))
     return last.line, last.column + 1

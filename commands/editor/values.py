@@ -1,4 +1,4 @@
-"""The values that may stand behind `name =`: words of a set, yes and no, names of the configuration, files."""
+"""The values that may follow `name =`: words of a set, yes and no, names of the configuration, files."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def values(use: Use | None, root: Use | None, name: str, begun: str, folder: Pat
     """The values of a parameter.
 
     Args:
-        use: the section that it stands in.
+        use: the section that it is in.
         root: the whole configuration.
         name: the parameter.
         begun: what is written of the value.
@@ -55,7 +55,7 @@ def values(use: Use | None, root: Use | None, name: str, begun: str, folder: Pat
 
 
 def _files(folder: Path, begun: str) -> Iterator[str]:
-    """Files and folders whose path begins so; of what stands before the last slash nothing is repeated."""
+    """Files and folders whose path begins so; of what is before the last slash nothing is repeated."""
     try:
         inside = sorted((folder / begun.rpartition("/")[0]).iterdir())
     except (OSError, ValueError):

@@ -54,7 +54,7 @@ def placed_in_reader(error: E, section: ConfigParameters) -> E:
 
 
 def _named(message: str, use: Use) -> Span | None:
-    """The place of the longest text of the command that names a file, its folder or another thing, and stands in the
+    """The place of the longest text of the command that names a file, its folder or another thing, and is in the
     message."""
     best, length = None, 1
     for inside in use.walk():
@@ -74,7 +74,7 @@ def _named(message: str, use: Use) -> Span | None:
 
 
 def _stands_in(word: str, message: str, *, within: bool = False) -> bool:
-    """Whether a text stands in the message as a word of its own; or at the start of one, `within` it."""
+    """Whether a text is in the message as a word of its own; or at the start of one, `within` it."""
     begin = message.find(word)
     end = begin + len(word)
     around = message[begin - 1 : begin] + ("" if within else message[end : end + 1])

@@ -1,7 +1,7 @@
 """The layout of BrainScript: lines are indented by their brackets. Nothing inside a line changes.
 
 A line that begins a member stands as deep as the brackets around it say. A line that continues with an expression keeps
-its distance from the line that began it. What stands inside a text or a comment of several lines stays as it is.
+its distance from the line that began it. What is inside a text or a comment of several lines stays as it is.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def _scanned(text: str, starts: list[int]) -> tuple[set[int], dict[int, list[tup
 
 
 def _after(stack: list[_Open], brackets: list[tuple[str, bool]], indent: int) -> list[_Open]:
-    """The brackets that are open behind a line."""
+    """The brackets that are open after a line."""
     stack = list(stack)
     for kind, call in brackets:
         if kind == "open":
@@ -103,7 +103,7 @@ def _after(stack: list[_Open], brackets: list[tuple[str, bool]], indent: int) ->
 
 
 def _leading(code: str, brackets: list[tuple[str, bool]]) -> int:
-    """How many brackets a line closes before anything else stands in it."""
+    """How many brackets a line closes before anything else is in it."""
     count = 0
     for c in code.replace("|]", "]"):
         if c not in ")]}" or count >= len(brackets) or brackets[count][0] != "close":

@@ -28,7 +28,7 @@ def _on_processor() -> bool:
 
 
 def in_blocks(array: Array, count: int, padding: Any = 0) -> Array:
-    """The array (n, ...) as (count, n / count, ...), padded at its end where n is no multiple."""
+    """The array (n, ...) as (count, n / count, ...), padded at its end where n is not a multiple."""
     missing = -len(array) % count
     if missing:
         array = jnp.pad(array, [(0, missing)] + [(0, 0)] * (array.ndim - 1), constant_values=padding)

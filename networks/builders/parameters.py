@@ -60,7 +60,7 @@ def builders_of(section: ConfigParameters) -> list[Parameter[Any]]:
 
 
 def _is_of_later_layer(one: Definition | None, other: Definition | None) -> bool:
-    """Whether the text of `one` was set last by another file or word than that of `other`, and behind it."""
+    """Whether the text of `one` was set last by another file or word than that of `other`, and after it."""
     if one is None or other is None:
         return False
     return one.span.source is not other.span.source and one.order > other.order

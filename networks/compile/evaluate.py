@@ -268,7 +268,7 @@ def _total(node: Node, value: Array, mask: Bool[Array, "T S"] | None) -> Float[A
 
 
 def _no_numbers(totals: dict[str, Array], wrong: list[Array]) -> dict[str, Array]:
-    """The sums, which are no numbers if sequences of the minibatch do not fit."""
+    """The sums, which are not numbers if sequences of the minibatch do not fit."""
     bad = functools.reduce(jnp.logical_or, wrong)
     return {name: jnp.where(bad, jnp.nan, total) for name, total in totals.items()}
 

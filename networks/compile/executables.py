@@ -75,7 +75,7 @@ class Program:
         function: takes positional arguments and returns dicts, lists and tuples of arrays.
         identity: everything that `function` depends on besides its arguments.
         donate: the first so many arguments are taken over: their buffers hold results.
-        static: the last so many arguments are no arrays, but hashable values that the program is compiled for.
+        static: the last so many arguments are not arrays, but hashable values that the program is compiled for.
         devices: all on which its arrays lie, those of other processes included; none: the first of this process.
         describe: says of arguments, in a few words, what is computed with them.
     """
@@ -223,7 +223,7 @@ def _described(leaf: Any, devices: Sequence[Any]) -> tuple[Any, ...]:
     if isinstance(leaf, jax.ShapeDtypeStruct) and len(devices) == 1:
         return leaf.shape, str(leaf.dtype), leaf.weak_type
     if not isinstance(leaf, jax.Array) or leaf.sharding.device_set != set(devices):
-        raise Unknown(f"an argument is no array on the program's devices: {type(leaf).__name__}")
+        raise Unknown(f"an argument is not an array on the program's devices: {type(leaf).__name__}")
     if len(devices) == 1:
         return leaf.shape, str(leaf.dtype), leaf.weak_type
     places: dict[Any, Any] = leaf.sharding.devices_indices_map(leaf.shape)
@@ -435,7 +435,7 @@ def _form(tree: Any) -> Any:
     """Containers as JSON; tuples with names lose them.
 
     Raises:
-        TypeError: the keys of a dict are no texts.
+        TypeError: the keys of a dict are not texts.
     """
     if isinstance(tree, dict):
         named = cast("dict[Any, Any]", tree)

@@ -2,7 +2,7 @@
 
 Products with the same right operand are one product per step. What comes from outside of the loop and is only added to
 a product, as the inputs of a gate and its bias, is summed up before the loop for all steps. The gradient of the
-weights is one product behind the loop, over all steps, not a sum that each step adds to.
+weights is one product after the loop, over all steps, not a sum that each step adds to.
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ def _added(product: Node, plan: Plan, members: set[Node], kept: set[Node], passe
 
 
 def differentiable_loop(run: Loop) -> Callable[[list[Array], Any, Any], Any]:
-    """A loop whose gradient by the weights of products is computed behind it.
+    """A loop whose gradient by the weights of products is computed after it.
 
     Args:
         run: gets the weights of the products; everything else that the result depends on; and what it has no gradient

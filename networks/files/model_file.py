@@ -157,7 +157,7 @@ def _no_model(path: Path) -> UserError | None:
     if len(begin) < 8 or b"\0" in begin:
         return None
     what = " (it looks like a configuration)" if b"=" in begin else ""
-    return UserError("BadModel", f"{path} is no model file{what}", hint="correct modelPath")
+    return UserError("BadModel", f"{path} is not a model file{what}", hint="correct modelPath")
 
 
 def _not_read(path: Path, problem: OSError) -> UserError:

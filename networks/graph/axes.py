@@ -231,7 +231,7 @@ def _of_input(node: Node, order: list[Node], exact: bool) -> str:
             return name
         raise UserError(
             "NoAxis",
-            f"{node.operation} '{node.name}': dynamicAxis names '{other.name}', which is no DynamicAxis but "
+            f"{node.operation} '{node.name}': dynamicAxis names '{other.name}', which is not a DynamicAxis but "
             f"{other.operation}",
             span=node.span,
             hint="name a DynamicAxis, or any other word, the same for all inputs whose sequences have equal lengths",
@@ -426,7 +426,7 @@ class _Window(NamedTuple):
     Attributes:
         direction: -1 counts from the first step, 1 from the last one backwards.
         start: the first step.
-        stop: the step behind the last one.
+        stop: the step after the last one.
     """
 
     direction: int

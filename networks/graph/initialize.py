@@ -161,7 +161,7 @@ class Initializer:
         kernel: (kernelWidth, kernelHeight), for bilinear.
         literal: a matrix as text, one row a line, for fromLiteral.
         filter_rank: how many first axes are those of a filter.
-        output_rank: how many axes behind them (if negative, at the end) count outputs; the others count inputs.
+        output_rank: how many axes after them (if negative, at the end) count outputs; the others count inputs.
         span: where the parameter is defined.
     """
 

@@ -252,7 +252,7 @@ def _revise(editor: Editor, request: Request) -> None:
     reference = editor.reference(request.arguments[0], COMPLETE)
     for node in reference.nodes():
         if not node.is_parameter:
-            log.warning("%s: %s '%s' is no parameter", request.place.short, node.operation, node.name)
+            log.warning("%s: %s '%s' is not a parameter", request.place.short, node.operation, node.name)
             continue
         init = Initializer("fromFile", path=request.arguments[1].text)
         shape = init.complete_shape(node.shape or (0,))
@@ -295,7 +295,7 @@ COMMANDS = (
         writes=True,
         example="DumpNode(m.W*, weights.txt, includeData=true)",
     ),
-    Kind(  # behind DumpNode, of which `DumpN` is short
+    Kind(  # after DumpNode, of which `DumpN` is short
         "DumpModel",
         ("m", "file"),
         _dump_model,
@@ -379,6 +379,6 @@ def find(name: str) -> Kind | None:
 
 
 def makes_model(name: str) -> bool:
-    """Whether a command of that name (in full: macros have names, too) may stand on the right of `=`."""
+    """Whether a command of that name (in full: macros have names, too) may be on the right of `=`."""
     kind = _BY_NAME.get(name.lower())
     return kind is not None and kind.makes_model

@@ -186,7 +186,7 @@ class Reference:
 
     @property
     def ends(self) -> tuple[str, str]:
-        """What stands before and behind the `*`."""
+        """What is before and after the `*`."""
         head, _, tail = self.pattern.partition("*")
         return head, tail
 

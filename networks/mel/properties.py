@@ -59,7 +59,7 @@ def _check_inputs(nodes: list[Node], name: Word) -> None:
     """Only what a reader fills can be a feature or a label."""
     for node in nodes:
         if not node.operation.endswith("InputValue"):
-            message = f"{node.operation} '{node.name}' is no input; it cannot be called {name.text}"
+            message = f"{node.operation} '{node.name}' is not an input; it cannot be called {name.text}"
             raise error("BadValue", message, name.place, "the properties feature and label are for inputs")
 
 

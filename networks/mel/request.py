@@ -50,10 +50,10 @@ class Kind:
         options: optional arguments with their permitted values (none: any text).
         least: the smallest number of arguments, if some may be left out.
         many: the last argument may be repeated.
-        makes_model: may stand on the right of `=`; the name on the left comes first then.
-        writes: a file; what is behind the last such command is lost.
+        makes_model: may be on the right of `=`; the name on the left comes first then.
+        writes: a file; what is after the last such command is lost.
         changes: nodes of a model.
-        example: a call of it, as it may stand in a script.
+        example: a call of it, as it may be in a script.
     """
 
     name: str
@@ -146,7 +146,7 @@ def request(command: Command, kind: Kind | None, kinds: Iterable[Kind]) -> Reque
             )
         permitted = kind.options[declared]
         if permitted and not _permitted(value.text, permitted):
-            message = f"'{value.text}' is no value of '{declared}'; valid: {', '.join(permitted)}"
+            message = f"'{value.text}' is not a value of '{declared}'; valid: {', '.join(permitted)}"
             raise error("BadValue", message, value.place, suggestion(value.text, permitted))
     return Request(kind, command)
 

@@ -144,7 +144,7 @@ def _run(editor: Editor, statement: Command | Inline | Snippet) -> None:
 
 
 def check_function(editor: Editor, function: Word) -> None:
-    """Help with a command on the right of `=`, where only those that make a model may stand.
+    """Help with a command on the right of `=`, where only those that make a model may be.
 
     Raises:
         ConfigError: what is called is another command, or nearly one that makes a model.

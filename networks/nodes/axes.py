@@ -237,7 +237,7 @@ KINDS = [
         _reshape,
         options=(
             Option("beginAxis", INTEGER, 0, "the first axis replaced, counted from 1; 0: the first"),
-            Option("endAxis", INTEGER, 0, "the axis behind the last one replaced; 0: behind the last"),
+            Option("endAxis", INTEGER, 0, "the axis after the last one replaced; 0: after the last"),
         ),
         printed="Reshape",
         example="h = NewReshape(x, {2, 2})",
@@ -245,7 +245,7 @@ KINDS = [
     _kind(
         "TransposeDimensions",
         (Argument("x"), Argument("axis1", INTEGER), Argument("axis2", INTEGER)),
-        "Two axes exchanged, counted from 1; one of them may be behind the last.",
+        "Two axes exchanged, counted from 1; one of them may be after the last.",
         "x'",
         _transposed_shape,
         _transpose,

@@ -275,7 +275,7 @@ KINDS = [
     _nary(
         "ElementPower",
         ("x", "y"),
-        "The power; a base below 0 has one for whole exponents only, else the result is no number.",
+        "The power; a base below 0 has one for whole exponents only, else the result is not a number.",
         _broadcast_then(_power),
         "x^y; gradients y * x^(y-1), 0 where y = 0, and x^y * ln x, 0 where x = 0",
         example="h = ElementPower(Abs(x), Constant(1.5))",

@@ -142,7 +142,7 @@ _PARAMETER_OPTIONS = (
     Option("initFromFilePath", PATH, "", "text file for init=fromFile, one matrix row a line"),
     Option("initFromLiteral", TEXT, "", "the matrix of init=fromLiteral, one row a line"),
     Option("initFilterRank", INTEGER, 0, "how many first axes are those of a filter; they scale the random range"),
-    Option("initOutputRank", INTEGER, 1, "how many axes behind them (if negative, at the end) count outputs"),
+    Option("initOutputRank", INTEGER, 1, "how many axes after them (if negative, at the end) count outputs"),
     Option("initOnCPUOnly", BOOLEAN, False, ignored="parameters start where they stay."),
     Option("randomSeed", INTEGER, -1, "seed of this parameter; -1: the next of the counter"),
     Option("kernelWidth", INTEGER, 0, "kernel width for init=bilinear"),

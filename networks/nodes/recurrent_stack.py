@@ -1,7 +1,7 @@
 """A stack of recurrent layers with all weights in one parameter, in the order in which cuDNN keeps them.
 
 For each layer, and for each direction of a bidirectional one: for each gate the weights of the input, then for each
-gate those of the state. Behind the weights of all layers come, again for each layer and direction, the biases: for each
+gate those of the state. After the weights of all layers come, again for each layer and direction, the biases: for each
 gate that of the input, then for each gate that of the state. Each matrix is stored row by row. The gates of an LSTM are
 input, forget, candidate, output; those of a GRU reset, update, candidate.
 """

@@ -86,7 +86,7 @@ class Part:
     where: np.ndarray
 
     def between(self, begin: int, end: int) -> Part:
-        """What of it stands at the places begin .. end-1, counted from there."""
+        """What of it is at the places begin .. end-1, counted from there."""
         a, b = self.where.searchsorted((begin, end)).tolist()
         return Part(self.chunk, self.which[a:b], self.where[a:b] - begin)
 

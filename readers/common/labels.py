@@ -131,7 +131,7 @@ def load_labels(path: str) -> LabelMap:
             continue
         if label in places:
             raise DataError(
-                f"The label '{label.decode('utf-8', 'replace')}' stands twice in the label mapping file "
+                f"The label '{label.decode('utf-8', 'replace')}' occurs twice in the label mapping file "
                 f"{path} (line {places[label]} and line {number}).",
                 path=path,
                 line=number,

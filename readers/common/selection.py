@@ -11,12 +11,14 @@ import numpy as np
 
 @dataclass(eq=False)
 class Selection:
-    """Sequences for one minibatch: numbers in the table (this worker's only), and what ended with them.
+    """The sequences of one minibatch.
 
-    keep: this worker's chunks of the window at hand; None means that only these sequences' are needed. ahead: those
-    after it, in order of need. together: lengths of the sequences of all workers, where they walk through one
-    minibatch together and each takes its part. following: given a number, this worker's of so many sequences that come
-    after these; None if they are not known.
+    Attributes:
+        sequences: Their numbers in the table, of this worker only.
+        keep: This worker's chunks of the current window; None: only those of these sequences are needed.
+        ahead: The chunks after the window, in order of need.
+        together: Lengths of the sequences of all workers, where these share one minibatch.
+        following: Gives this worker's part of the next n sequences; None if they are not known.
     """
 
     sequences: np.ndarray

@@ -13,7 +13,7 @@ from readers.errors import DataError
 
 
 def starts_of(lengths: Sequence[int] | np.ndarray) -> np.ndarray:
-    """Where parts of these lengths begin, one behind the other, and where the last one ends: int64[n + 1]."""
+    """Where parts of these lengths begin, one after the other, and where the last one ends: int64[n + 1]."""
     starts = np.empty(len(lengths) + 1, np.int64)
     starts[0], starts[1:] = 0, lengths
     np.cumsum(starts[1:], out=starts[1:])  # of its own type: with a conversion it takes twice as long

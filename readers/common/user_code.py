@@ -52,7 +52,7 @@ def check_interface(made: object, interface: type, section: ConfigParameters) ->
         return
     missing = [name for name in vars(interface) if not name.startswith("_") and name not in known]
     if missing:
-        message = f"{section.path}: {type(made).__name__} is no {interface.__name__}: it has no {', '.join(missing)}"
+        message = f"{section.path}: {type(made).__name__} is not a {interface.__name__}: it lacks {', '.join(missing)}"
         hint = "docs/data-interfaces.md has the interface, cntkpy.testing what tests it"
         raise ConfigError("UserCode", message, section.span, hint)
 

@@ -100,7 +100,7 @@ class _Table:
         rows = list(islice(self._lines(self._delimiter), 2))
         self.header = [cell.strip() for cell in rows[0][1]] if not any(map(is_number, rows[0][1])) else None
         if self.header is not None and len(rows) < 2:
-            raise DataError(f"{path} has no rows behind its header.", path=path)
+            raise DataError(f"{path} has no rows after its header.", path=path)
         self.first = rows[1 if self.header is not None else 0][1]
         self.width = len(rows[0][1])
         if self.header is not None:

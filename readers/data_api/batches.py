@@ -90,7 +90,7 @@ class Batch(NamedTuple):
 
     **Fields:**
 
-    - `cells`: (sequences, steps, elements of a sample), zeros behind the end of short sequences; None for sparse data.
+    - `cells`: (sequences, steps, elements of a sample), zeros after the end of short sequences; None for sparse data.
     - `rows`: CSR (all steps, elements of a sample), sequence after sequence; None for dense data.
     - `lengths`: int64 (sequences,).
     """

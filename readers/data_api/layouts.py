@@ -20,7 +20,7 @@ def layout_of(lengths: np.ndarray) -> Layout:
 
 @lru_cache(maxsize=64)
 def single_samples(count: int) -> Layout:
-    """The layout of so many sequences of one sample; the same object for the same number."""
+    """The layout of this many sequences of one sample; the same object for the same number."""
     return layout_of(np.ones(count, np.int64))
 
 

@@ -34,7 +34,7 @@ def end_of_line(p: Int, end: Int):
 
 @part
 def _has_stream(p: Int, end: Int, name: Bytes):
-    """Whether |name followed by a delimiter, `|` or the end stands in the bytes from p to end.
+    """Whether |name followed by a delimiter, `|` or the end is in the bytes from p to end.
 
     In range: p + n < end, so all bytes that are compared lie before `end`.
     """

@@ -38,7 +38,7 @@ _OFFSET, _PRIME = np.uint64(14695981039346656037), np.uint64(1099511628211)
 
 @inlined
 def _separates(c: Int):
-    """Whether a byte stands between fields of a line, or ends it."""
+    """Whether a byte is between fields of a line, or ends it."""
     return c <= 32 and (_BLANKS >> c) & 1 == 1
 
 

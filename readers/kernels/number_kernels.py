@@ -100,7 +100,7 @@ def real(p: Int):
     Numbers of at most 7 digits before the point and 15 after it, without exponent, are read eight digits at a time,
     with no branch on how many there are.
 
-    In range: it looks at words that begin at a byte behind digits only, hence not behind an LF (but for the one after a
+    In range: it looks at words that begin at a byte after digits only, hence not after an LF (but for the one after a
     sign or a point), see `words`; _TENS has 9 places and _EXACT 23, and there are 8 + 7 digits at most.
     """
     c = byte_at(p)
@@ -137,7 +137,7 @@ def any_real(p: Int):
 
     BAD: the position of the odd byte; SLOW: it has more digits than can be rounded here, ask float().
 
-    In range: it continues behind digits, signs, points and the letter e only, and stops at an LF; the exponent is
+    In range: it continues after digits, signs, points and the letter e only, and stops at an LF; the exponent is
     compared with what the tables have before it is an index, here and in `scale`.
     """
     negative = False
@@ -208,7 +208,7 @@ def any_real(p: Int):
 def _long_mantissa(p: Int):
     """First 19 significant digits from p on: (mantissa, digits dropped, whether all dropped ones are zero).
 
-    In range: it continues behind digits and points only.
+    In range: it continues after digits and points only.
     """
     m = np.uint64(0)
     significant, dropped = 0, 0

@@ -40,7 +40,7 @@ def windows_in_samples(starts: np.ndarray, window: int) -> np.ndarray:
 
 
 def number_places(first: np.ndarray, places: np.ndarray, values: np.ndarray) -> None:
-    """The sequences of placed chunks, one behind the other, into `values`."""
+    """The sequences of placed chunks, one after the other, into `values`."""
     values[:] = np.concatenate([np.arange(int(first[c]), int(first[c + 1])) for c in places.tolist()])
 
 

@@ -55,7 +55,7 @@ def shuffle_sequences(state: State, first: Int64s, window: Int64s, home: Int32s,
     """The rolling-window shuffle, in place.
 
     Placed chunk c owns positions first[c]..first[c+1]; window int64[C, 2]. home[t] (placed chunk) and rank[t]
-    (sequence inside it) say what stands at position t.
+    (sequence inside it) say what is at position t.
 
     In range: windows are 0 <= begin <= c < end <= C (see `windows_in_samples`), so draws are positions; home and rank
     are as long as first[C] and hold numbers of placed chunks only.
@@ -78,7 +78,7 @@ def shuffle_sequences(state: State, first: Int64s, window: Int64s, home: Int32s,
 
 @kernel
 def number_places(first: Int64s, places: Int64s, values: Int32s):
-    """The sequences of placed chunks, one behind the other, into `values`. first: sequences before each chunk.
+    """The sequences of placed chunks, one after the other, into `values`. first: sequences before each chunk.
 
     In range: `places` is a permutation of the chunks and `values` as long as first[C].
     """

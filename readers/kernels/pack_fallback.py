@@ -154,13 +154,13 @@ def copy_even_entries(
     data: np.ndarray,
     columns: np.ndarray,
 ) -> None:
-    """As `copy_entries`, of samples with so many entries each: those of sample j begin at begin + j * apart."""
+    """As `copy_entries`, of samples with this many entries each: those of sample j begin at begin + j * apart."""
     put, at = indptr[rows][:, None] + np.arange(entries), (begin + samples * apart)[:, None] + np.arange(entries)
     data[put], columns[put] = values[at], indices[at]
 
 
 def split_rows(indptr: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The row bounds of a CSR matrix cut before rows[m], one piece behind the other; the entries before each cut."""
+    """The row bounds of a CSR matrix cut before rows[m], one piece after the other; the entries before each cut."""
     entries = indptr[rows].astype(np.int64)
     own = [
         indptr[a : b + 1] - before for (a, b), before in zip(pairwise(rows.tolist()), entries.tolist(), strict=False)

@@ -9,7 +9,7 @@ from readers.kernels.kernel_types import Int, Int32s, Int64s, Reals
 from readers.kernels.words import borrowed, prefetch
 
 FAR, NEAR = 64, 32
-"""How many samples ahead the place of a sample, and what stands there, is fetched from memory: those of shuffled
+"""How many samples ahead the place of a sample, and what is there, is fetched from memory: those of shuffled
 sequences lie anywhere."""
 
 
@@ -19,7 +19,7 @@ def first_fit(lengths: Int64s, cuts: Int64s):
 
     In a minibatch of sequences of one length each gets its own slot. Returns int64[n, 4] with number, slot, begin and
     end of each; steps (the longest length) and slots, int64[M] each; int64[n, 2] with the row of the first sample of
-    each, where cell (t, s) of minibatch m is row t * slots[m] + s behind those of the minibatches before, and slots[m];
+    each, where cell (t, s) of minibatch m is row t * slots[m] + s after those of the minibatches before, and slots[m];
     the rows before each minibatch, int64[M+1].
 
     In range: cuts go up from 0 to n, the length of lengths; a minibatch has no more slots than sequences.
@@ -200,7 +200,7 @@ def copy_even_entries(
     data: Reals,
     columns: Int32s,
 ):
-    """As `copy_entries`, of samples with so many entries each: those of sample j begin at begin + j * apart.
+    """As `copy_entries`, of samples with this many entries each: those of sample j begin at begin + j * apart.
 
     In range: as there; the places of the samples have been compared with these (`StreamData.even`).
     """
@@ -220,7 +220,7 @@ def copy_even_entries(
 
 @brief
 def split_rows(indptr: Int32s, rows: Int64s):
-    """The row bounds of a CSR matrix cut before rows[m]: those of each piece from 0 on, one piece behind the other.
+    """The row bounds of a CSR matrix cut before rows[m]: those of each piece from 0 on, one piece after the other.
 
     Also the entries before each cut, int64[len(rows)]. In range: rows go up from 0 to the rows of the matrix.
     """

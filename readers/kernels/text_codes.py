@@ -13,4 +13,4 @@ NONE, CATEGORY, REGRESSION = 0, 1, 2
 """What the labels of a record are."""
 
 LONGEST_NAME = 4096
-"""Bytes of the longest key that is no number."""
+"""Bytes of the longest key that is not a number."""

@@ -4,7 +4,7 @@ Numba counts references whenever an array is passed to another kernel, which cos
 more when several threads count references of the same array. So the innermost kernels are given the address of a byte
 (`array.ctypes.data + i`) or `borrowed` arrays; their callers hold the arrays.
 
-Nothing checks an address, not even NUMBA_BOUNDSCHECK. Text read by address lies in a buffer with 32 more bytes behind
+Nothing checks an address, not even NUMBA_BOUNDSCHECK. Text read by address lies in a buffer with 32 more bytes after
 the data, all LF when lines are parsed (finding lines needs eight readable ones). Whoever goes forward through text
 stops at an LF at the latest, and nobody looks at more than the 24 bytes from one on.
 """
@@ -156,7 +156,7 @@ def prefetch_at(typing: Any, address: Any) -> Any:
 def after_digits(p: Int):
     """Address of the first byte at or after p that is no digit. Needs eight readable bytes from there on.
 
-    In range: it continues only behind eight digits, so it stops at the word with the LF that ends the text.
+    In range: it continues only after eight digits, so it stops at the word with the LF that ends the text.
     """
     word = word_at(p) ^ _ZEROS
     rest = ((word + _SIX) | word) & _HIGH

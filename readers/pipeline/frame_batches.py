@@ -20,7 +20,7 @@ the copying itself. The minibatches of a copy share its memory."""
 
 
 class _Planned(NamedTuple):
-    """Frames of a minibatch, where the timeline stands before and after it, and the frames of all workers (or 0)."""
+    """Frames of a minibatch, where the timeline is before and after it, and the frames of all workers (or 0)."""
 
     sequences: np.ndarray
     begin: int

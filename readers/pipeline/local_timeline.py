@@ -166,7 +166,7 @@ class WindowStore:
 
 
 class _Made(NamedTuple):
-    """A selection that was made: where reading stands after it, the chunks it is of, and those needed from there."""
+    """A selection that was made: where reading is after it, the chunks it is of, and those needed from there."""
 
     place: tuple[int, ...]
     used: set[int]
@@ -233,7 +233,7 @@ class _Window:
         chunks: This worker's chunks in it.
         sequences: Their sequences, in the order in which they are given out.
         starts: int64[n + 1], the samples before each of them.
-        end: Where the part behind it begins in the sweep.
+        end: Where the part after it begins in the sweep.
         left: What remains of the window's size then.
         passed: Sequences of the sweep up to its end.
     """
@@ -328,7 +328,7 @@ class LocalTimeline:
         return part
 
     def _coming(self, part: _Window) -> list[int]:
-        """The chunks behind a part that are worth loading now: none behind the end of the epoch.
+        """The chunks after a part that are worth loading now: none after the end of the epoch.
 
         A window is needed as a whole; else the time that loading takes says how many.
         """
@@ -390,7 +390,7 @@ class LocalTimeline:
         return samples // self.order.workers + (self.order.rank < samples % self.order.workers)
 
     def waits(self, samples: int) -> bool:
-        """Whether the next minibatch, of so many samples, needs a chunk that is not loaded yet."""
+        """Whether the next minibatch, of this many samples, needs a chunk that is not loaded yet."""
         place = self._sweep, self._place, self._budget
         if self._part is not None:
             if self._part.samples_from(self._next) >= samples:

@@ -76,7 +76,7 @@ def _dense(pieces: Sequence[Copy], stream: StreamInformation, rows: int) -> np.n
 
 
 def _fitting(rows: int, stream: StreamInformation) -> tuple[int, int]:
-    """The shape of a minibatch of so many samples.
+    """The shape of a minibatch of this many samples.
 
     Raises:
         DataError: This machine has not enough memory for it.
@@ -132,7 +132,7 @@ def make_csr(values: np.ndarray, columns: np.ndarray, indptr: np.ndarray, dim: i
 def split_csr(
     values: np.ndarray, columns: np.ndarray, row_bounds: np.ndarray, entries: np.ndarray, places: np.ndarray, dim: int
 ) -> Iterator[Any]:
-    """CSR matrices as `make_csr` makes them, of arrays that lie one behind the other.
+    """CSR matrices as `make_csr` makes them, of arrays that lie one after the other.
 
     Matrix m has the entries entries[m] .. entries[m+1]-1, and the row bounds row_bounds[places[m]:places[m+1]].
     """

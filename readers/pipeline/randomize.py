@@ -214,7 +214,7 @@ class Timeline:
     def next(self, minibatch_size: int, worker_size: int) -> Selection | None:
         """The next sequences, at least one while there are any; None at the end of the epoch.
 
-        Several workers take the minibatch of one worker and share it, so that all stand at the same place and some may
+        Several workers take the minibatch of one worker and share it, so that all are at the same place and some may
         get nothing; where `minibatch_size` is `NO_LIMIT`, each takes at least one sequence of its own.
         """
         if self.ended or self.starved():

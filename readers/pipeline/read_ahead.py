@@ -16,7 +16,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 GROUP_ITEMS, GROUP_BYTES, GROUP_SECONDS = 64, 4 << 20, 0.002
-"""A group is complete with so many values, bytes, or seconds: to wake a thread costs as much as a small minibatch."""
+"""A group is complete with this many values, bytes, or seconds: to wake a thread costs as much as a small minibatch."""
 
 SLOW_SECONDS, ITEMS_AFTER_SLOW = 0.05, 64
 """A value that took longer had to wait for data. So may one of the next values: each of these is a group."""
@@ -32,8 +32,8 @@ class Stream(Generic[T]):
     """The values that one function makes, in order; an iterator that does not end.
 
     Args:
-        make: gives the next value. What it raises is raised behind the values before; then it is called again.
-        is_last: whether nothing is to be made ahead behind a value.
+        make: gives the next value. What it raises is raised after the values before; then it is called again.
+        is_last: whether nothing is to be made ahead after a value.
         nbytes: memory of a value.
     """
 
@@ -43,7 +43,7 @@ class Stream(Generic[T]):
         self.make, self.is_last, self.nbytes = make, is_last, nbytes
         self.ready: deque[T] = deque()
         self.ready_bytes = 0
-        self.paused = False  # behind a last value, or an error
+        self.paused = False  # after a last value, or an error
         self.error: BaseException | None = None
         self._ahead = ahead
         self._taken: deque[T] = deque()
@@ -179,7 +179,7 @@ class ReadAhead:
         if stream is not self._shared.stream():
             raise RuntimeError("another stream was begun, or this one was reset")
         with self._shared.changed:
-            if stream.paused and not stream.ready and stream.error is None:  # behind the last value
+            if stream.paused and not stream.ready and stream.error is None:  # after the last value
                 stream.paused = False
             self._shared.changed.notify_all()
         self._wait_until(lambda: stream.complete, lambda: bool(stream.ready))
@@ -264,7 +264,7 @@ class GroupedProducer(Generic[T]):
 
     Args:
         make_group: gives at least one value; none of them is None.
-        is_last: whether nothing is to be made ahead behind a value.
+        is_last: whether nothing is to be made ahead after a value.
         nbytes: memory of a value.
         ahead: whether a thread makes them ahead. It may be changed while nothing is being made.
     """
@@ -284,7 +284,7 @@ class GroupedProducer(Generic[T]):
         """Whether Ctrl-C came while values were made here: some may be lost, so they have to be made again."""
 
     def next(self) -> T:
-        """The next value; what `make_group` raises is raised here, behind the values before it."""
+        """The next value; what `make_group` raises is raised here, after the values before it."""
         if self.ahead:
             if self._read_ahead is None:
                 self._read_ahead = ReadAhead()

@@ -187,7 +187,7 @@ class Source:
         return self.timeline.state(), self._assembler.state()
 
     def state(self) -> dict[str, Any]:
-        """Where reading stands after the last minibatch that was given out."""
+        """Where reading is after the last minibatch that was given out."""
         position, held = self._delivered or self._position()
         return {"version": STATE_VERSION, **position, "minibatchSize": self.minibatch_size, "held": held}
 

@@ -27,7 +27,7 @@ class ChunkStore:
     Everything is kept if it fits into `memory` bytes (or keep_everything); else only the chunks of the window at hand
     and those read ahead; if not even the window fits, batches of the sequences that come next.
     threads: that many chunks are loaded at once, and as many wait in line; 0 loads a chunk when it is asked for.
-    callers: so many threads ask for chunks, and load them themselves (threads is 0).
+    callers: this many threads ask for chunks, and load them themselves (threads is 0).
     """
 
     def __init__(

@@ -68,7 +68,7 @@ class FrameSource(Protocol):
 
 
 class UtteranceFeatures(Utterances):
-    """One stream of features. repeated: int64[U], utterances have a single frame each, which is repeated so often."""
+    """One stream of features. repeated: int64[U], utterances have a single frame each, which is repeated this often."""
 
     def __init__(
         self,
@@ -154,7 +154,7 @@ def without_duplicates(source: FrameSource) -> int:
 
 
 def leave_out_longer(source: FrameSource, longest: int) -> None:
-    """Keep the utterances of at most so many frames."""
+    """Keep the utterances of at most this many frames."""
     fitting = np.flatnonzero(source.lengths <= longest)
     dropped = len(source.lengths) - len(fitting)
     if dropped:

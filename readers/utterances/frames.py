@@ -110,7 +110,7 @@ class FrameTable(UtteranceTable):
 
     @cached_property
     def _near(self) -> np.ndarray:
-        """The utterance of every so many frames, from where it is not far to that of any."""
+        """The utterance of every this many frames, from where it is not far to that of any."""
         return np.searchsorted(self.starts, np.arange(0, int(self.starts[-1]), _NEAR), side="right") - 1
 
 

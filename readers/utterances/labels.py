@@ -59,7 +59,7 @@ def read_states(path: str) -> LabelMap:
         name = line.encode("utf-8", "surrogateescape")
         if name in seen:
             raise DataError(
-                f"The state '{line}' stands twice in the state list {path} (line {seen[name]} and line {at}).",
+                f"The state '{line}' occurs twice in the state list {path} (line {seen[name]} and line {at}).",
                 path=path,
                 line=at,
             )
@@ -175,7 +175,7 @@ def read_targets(path: str, states: LabelMap, dim: int) -> np.ndarray:
         name, _, bits = line.partition(" ")
         bits = bits.strip()
         if i >= len(names) or name.encode("utf-8", "surrogateescape") != names[i]:
-            message = f"'{name}' stands where the state list has " + (
+            message = f"'{name}' found where the state list has " + (
                 f"'{names[i].decode('utf-8', 'surrogateescape')}'" if i < len(names) else "no state"
             )
         elif set(bits) - {"0", "1"}:

@@ -35,9 +35,9 @@ _Read = tuple[list[int], bool]
 
 
 class Reads(InStep):
-    """Minibatches of whole utterances: a read in each of the slots, and behind it what fits without making it longer.
+    """Minibatches of whole utterances: a read in each of the slots, and after it what fits without making it longer.
 
-    Every slot has its next read at hand, which is placed behind those of the first slot that stays shorter than the
+    Every slot has its next read at hand, which is placed after those of the first slot that stays shorter than the
     longest one, else comes first in the next minibatch.
     """
 

@@ -1,4 +1,4 @@
-"""Opening of inputs: what is no regular file, names that cannot be, sizes (R12, R16)."""
+"""Opening of inputs: what is not a regular file, names that cannot be, sizes (R12, R16)."""
 
 from __future__ import annotations
 

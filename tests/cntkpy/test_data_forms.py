@@ -433,7 +433,7 @@ def test_parameters_and_constants_are_arrays() -> None:
     assert np.asarray(c).tolist() == [[3, 3, 3], [3, 3, 3]]
     assert np.ones_like(c).shape == (2, 3)
     assert np.asarray(C.parameter(2, init=1), np.float64).dtype == np.float64
-    with pytest.raises(UserError, match="has no value of its own, so it is no array"):
+    with pytest.raises(UserError, match="has no value of its own, so it is not an array"):
         np.asarray(c + C.input_variable(3))
 
 

@@ -230,7 +230,7 @@ def test_pictures() -> None:
         np.testing.assert_allclose(found[functions[name]], wanted, rtol=1e-4, atol=1e-5, err_msg=name)
     with pytest.raises(UserError, match="a pattern of 1 pairs for 3 axes"):
         C.pad(x, [(1, 1)])
-    with pytest.raises(UserError, match="3 rows and 2 columns are no multiples of 2"):
+    with pytest.raises(UserError, match="3 rows and 2 columns are not multiples of 2"):
         C.space_to_depth(x, 2)
     with pytest.raises(UserError, match="3 elements cannot be mirrored of 3"):
         C.pad(x, [(0, 0), (3, 0), (0, 0)], C.ops.REFLECT_PAD)

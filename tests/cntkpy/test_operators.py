@@ -504,7 +504,7 @@ def differences(
 
 @pytest.mark.parametrize("function", [C.asin, C.acos, C.atanh, lambda x: C.pow(x, -0.5)])
 def test_the_end_of_a_shorter_sequence_has_no_gradient(function) -> None:
-    """Padding is 0 in the data; behind w it has a value for which the function has none."""
+    """Padding is 0 in the data; after w it has a value for which the function has none."""
     x, w = C.sequence.input_variable(1), C.parameter((1,), init=2.5)
     long, short = np.array([[-3.2], [-1.8], [-2.2]], np.float32), np.array([[-2.3]], np.float32)
     given = function(x + w) if function in (C.asin, C.acos, C.atanh) else function(abs(x) * w)

@@ -103,8 +103,8 @@ def test_indices_of_placeholders() -> None:
         ((0, 0, 0), r"the index is for 3 axes; the operand has the shape \(2, 3\)"),
         ((..., 0, ...), "the index has ... more than once"),
         (slice(0, 2, 0), r"with the stride 0 of the axis 0"),
-        ([], r"\[\] is no index"),
-        (np.ones(2), "is no index"),
+        ([], r"\[\] is not an index"),
+        (np.ones(2), "is not an index"),
     ],
 )
 def test_what_is_no_index(key, message: str) -> None:

@@ -153,7 +153,7 @@ def test_values_of_a_minibatch_may_be_asked_for_in_any_form() -> None:
 
 
 def test_every_worker_has_the_summary(monkeypatch) -> None:
-    """Writers of workers behind the first write nothing."""
+    """Writers of workers after the first write nothing."""
     monkeypatch.setattr(Workers, "main", False)
     _, _, z, loss, error = classifier()
     criterion = C.combine([loss, error])
@@ -265,7 +265,7 @@ def test_a_model_says_its_format(tmp_path) -> None:
 
 def test_a_metric_in_the_place_of_a_learner_is_told() -> None:
     _, _, z, loss, error = classifier()
-    with pytest.raises(ArgumentError, match="a function is no learner") as found:
+    with pytest.raises(ArgumentError, match="a function is not a learner") as found:
         C.Trainer(z, loss, error, [C.sgd(z.parameters, 0.1)])
     assert "(loss, metric)" in str(found.value.hint)
 

@@ -48,7 +48,7 @@ def whole(tmp_path_factory):
 def test_a_killed_session_of_two_workers_goes_on_bit_for_bit(
     which: str, minibatch: int, worker: int, whole, tmp_path
 ) -> None:
-    """Killed before the first checkpoint, behind it, in the middle, and before the end."""
+    """Killed before the first checkpoint, after it, in the middle, and before the end."""
     expected = whole(which)
     killed = run(tmp_path, which, str(minibatch), str(worker))
     assert killed.returncode != 0

@@ -101,7 +101,7 @@ def test_frames_that_do_not_fit_are_not_copied() -> None:
         return feature_kernels.copy_frames(files, one, one, np.array([3]), 3, one, *some)
 
     assert copy(1, 3) == -1 and out[:6].tolist() == [3, 4, 5, 6, 7, 8]
-    assert copy(900, 902) == -1 and out[:6].tolist() == [9, 10, 11] * 2  # behind the last frame is the last frame
+    assert copy(900, 902) == -1 and out[:6].tolist() == [9, 10, 11] * 2  # after the last frame is the last frame
     for wrong in ((0, 3), (2, 2), (3, 1), (-5, -3), (0, 1, -1), (0, 1, 2), (0, 2**40)):
         assert copy(*wrong) == 0
     assert (out[6:] == 99).all()
@@ -262,7 +262,7 @@ def test_nothing_is_read_where_there_is_no_room(tmp_path: Path) -> None:
 
 @pytest.fixture
 def at_the_edge() -> Callable[[bytes], np.ndarray]:
-    """Bytes that end where a page begins that cannot be read: one look behind them ends the process."""
+    """Bytes that end where a page begins that cannot be read: one look after them ends the process."""
     if os.name != "posix":
         pytest.skip("mprotect is POSIX")
     page = mmap.PAGESIZE

@@ -1,4 +1,4 @@
-"""Orders, minibatches and layouts against slow programs that say in so many words what the specification says."""
+"""Orders, minibatches and layouts against slow programs that say in this many words what the specification says."""
 
 from __future__ import annotations
 

@@ -155,7 +155,7 @@ def examples(items: Any, parts: Parts, head: str) -> list[str]:
     Args:
         items: what `re._parser.parse` gives, or a part of it.
         parts: where characters, texts and heads are added.
-        head: what stands before.
+        head: what is before.
     """
     made = [""]
     for op, value in items:

@@ -51,7 +51,7 @@ def numbers_in(parts: Sequence[Part], count: int) -> list[int]:
 
 
 def inputs_of(data: Numbers, timeline: Any, store: Any, size: int) -> Inputs:
-    """What an assembler is given for minibatches of so many samples, at the start of the first epoch."""
+    """What an assembler is given for minibatches of this many samples, at the start of the first epoch."""
     invalid = InvalidSequences(0, data.table.names, data.table.num_sequences)
     inputs = Inputs(timeline, data, store, invalid, size, size)
     timeline.start_epoch(0, None, 1, 0)

@@ -137,7 +137,7 @@ ONLY_REFUSED = ("check-data",)
 @pytest.mark.thorough
 @pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
 def test_a_seed_is_read_to_its_end(target: Target, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is refused at once hides everything behind it from the mutations."""
+    """What is refused at once hides everything after it from the mutations."""
     monkeypatch.chdir(tmp_path)
     seeds = target.seeds()
     kinds = [tried(target, seed) for seed in seeds]

@@ -76,7 +76,7 @@ class TrainingRecord:
 
 
 def is_final(model_path: str, max_epochs: int) -> bool:
-    """Whether the final model has so many epochs, or more; one that tells nothing of its training has them."""
+    """Whether the final model has this many epochs, or more; one that tells nothing of its training has them."""
     record = TrainingRecord.of(model_path)
     return record is None or record.ended or record.epochs >= max_epochs
 

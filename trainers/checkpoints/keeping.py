@@ -39,7 +39,7 @@ class Kept:
     back: int = 0
 
     def __contains__(self, epoch: object) -> bool:
-        """Whether the model after so many epochs stays."""
+        """Whether the model after this many epochs stays."""
         newest = int(self.keep) if self.keep.isdigit() else 1
         return (
             not isinstance(epoch, int)

@@ -134,7 +134,7 @@ def _holder(descriptor: int) -> dict[str, Any]:
 
 
 def _is_at(descriptor: int, lock: Path) -> bool:
-    """Whether the open file is the one that stands there."""
+    """Whether the open file is the one that is there."""
     try:
         return os.path.samestat(os.fstat(descriptor), lock.stat())
     except FileNotFoundError:

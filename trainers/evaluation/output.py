@@ -147,7 +147,7 @@ class NodeWriter:
             yield from [number % tuple(row) for row in (table[begin : begin + rows] + 0.0).tolist()]
 
     def _row(self, elements: int) -> str:
-        """The format of a line of so many numbers."""
+        """The format of a line of this many numbers."""
         return self._fragment(self.format.element_separator).replace("%", "%%").join([self._number] * elements)
 
     def _sequence(self, values: NDArray[np.floating], index: int) -> str:

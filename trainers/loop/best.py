@@ -26,7 +26,7 @@ class BestModels:
     found: dict[str, tuple[int, float]] = field(default_factory=dict[str, tuple[int, float]])
 
     def observe(self, done: int, totals: Iterable[Total]) -> list[str]:
-        """Take in the values after so many epochs; the files of the criteria that are better than before."""
+        """Take in the values after this many epochs; the files of the criteria that are better than before."""
         better = [one for one in totals if one.average < self.found.get(one.name, (0, math.inf))[1]]
         for one in better:
             self.found[one.name] = done, one.average

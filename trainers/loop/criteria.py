@@ -45,7 +45,7 @@ def choose_criteria(network: Network, p: SGDParameters) -> tuple[list[Node], lis
 
 
 def _several_elements(what: str, node: Node) -> str:
-    """Why a node is no criterion: the sum of its elements (for each sample, or for the minibatch) means nothing.
+    """Why a node is not a criterion: the sum of its elements (for each sample, or for the minibatch) means nothing.
 
     Along one axis, cross entropy and its like have a value for each position of the other axes. These are criteria,
     and their sum is one.

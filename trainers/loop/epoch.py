@@ -38,8 +38,8 @@ class EpochView:
             last line times the mean number of samples in those of that line.
         bar: size of the epoch for the progress bar, `None` if it is not known.
         progress, tracing: report how far the epoch is.
-        prefix: what stands before a line, in the trials of a search.
-        details: what is logged behind every progress line, if anything.
+        prefix: what is before a line, in the trials of a search.
+        details: what is logged after every progress line, if anything.
         perf: log where the time of every minibatch goes.
         broken: set to the first minibatch whose criterion is not a number.
     """

@@ -121,7 +121,7 @@ class TrainingFiles:
             self.network.nodes[name].samples = node.samples
 
     def remove_after(self, done: int, last: int) -> None:
-        """Remove models and checkpoints of the epochs behind `done`, up to `last`."""
+        """Remove models and checkpoints of the epochs after `done`, up to `last`."""
         for stale in range(last, done, -1):
             log.info("SGD: removing model and checkpoint files for epoch %d after rollback to epoch %d", stale, done)
             if self.parallel.main:

@@ -28,7 +28,7 @@ def remove_needless(p: SGDParameters, done: int, best: int | None, schedules: Sc
 
 
 def keeps(p: SGDParameters) -> str:
-    """What `keepModels` and `keepCheckPointFiles` keep, empty where they are not given; it stands in the models."""
+    """What `keepModels` and `keepCheckPointFiles` keep, empty where they are not given; it is in the models."""
     return " ".join([*([] if p.keep_models == ALL else [p.keep_models]), *(["checkpoints"] * p.keep_checkpoints)])
 
 

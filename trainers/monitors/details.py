@@ -1,4 +1,4 @@
-"""`traceLevel` from 2 on: behind every progress line times, memory, the reader's position, and norms of gradients."""
+"""`traceLevel` from 2 on: after every progress line times, memory, the reader's position, and norms of gradients."""
 
 import json
 import logging
@@ -68,7 +68,7 @@ class Details:
     def log(self, context: StepContext, index: int) -> None:
         """Log the details; `context` is that of the last minibatch, number `index` of its stack, after its update."""
         log.info("  Waited %.4fs for data; %s.", self._waited, memory())
-        log.info("  The reader stands at %s.", json.dumps(self._position())[:MAX_STATE_CHARACTERS])
+        log.info("  The reader is at %s.", json.dumps(self._position())[:MAX_STATE_CHARACTERS])
         for name, gradient, weight in self._measured(context) if self._gradients else ():
             log.info("  %s: norm of the gradient %.6g, of the values %.6g", name, gradient, weight)
         if self._trace_level >= SHAPES_LEVEL:

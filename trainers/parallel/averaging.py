@@ -254,5 +254,5 @@ def _filtered(
 
 
 def momentum_of_time_constant(block: int, samples: float) -> float:
-    """The momentum per block of so many samples that a time constant in samples stands for."""
+    """The momentum per block of this many samples that a time constant in samples stands for."""
     return math.exp(-block / samples) if samples else 0.0

@@ -20,7 +20,7 @@ from readers.minibatch import Minibatch, singles
 from trainers.step.batching import Pieces
 
 MIN_FRAMES_PER_MOVE = 8
-"""A worker gives away at most one of so many frames of a minibatch: else the data are not dealt out by chance."""
+"""A worker gives away at most one of this many frames of a minibatch: else the data are not dealt out by chance."""
 
 Move = tuple[int, int, int]
 """From which worker, to which one, how many frames."""

@@ -187,11 +187,11 @@ class SharedBatcher(Batcher):
         if self._quick and self._following is None:
             try:
                 self._following = next(self._made, None)
-            except (Exception, Stopped) as error:  # raised behind what is computed now
+            except (Exception, Stopped) as error:  # raised after what is computed now
                 self._following = error
 
     def _taken(self) -> Stack | None:
-        """The next stack: the one that is prepared, or made now; None behind the last."""
+        """The next stack: the one that is prepared, or made now; None after the last."""
         following, self._following = self._following, None
         if isinstance(following, BaseException):
             raise following

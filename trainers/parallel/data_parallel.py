@@ -45,7 +45,7 @@ class DataParallel(Strategy, Protocol):
         ...
 
     def gathered(self, tree: Tree) -> Tree:
-        """In the compiled step, the arrays of all workers, one behind the other along the first axis."""
+        """In the compiled step, the arrays of all workers, one after the other along the first axis."""
         ...
 
     def reduce(self, gradients: Tree, sums: Tree, state: Tree, before: Tree, batch: Any) -> tuple[Tree, Tree, Tree]:

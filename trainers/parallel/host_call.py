@@ -41,7 +41,7 @@ DTYPES = {2: np.int8, 4: np.int32, 5: np.int64, 11: np.float32, 12: np.float64}
 
 
 class _Extension(Structure):
-    """XLA_FFI_Extension_Base, and behind it what XLA_FFI_Metadata_Extension has."""
+    """XLA_FFI_Extension_Base, and after it what XLA_FFI_Metadata_Extension has."""
 
     _fields_ = (("struct_size", c_size_t), ("type", c_int), ("next", c_void_p), ("metadata", c_void_p))
 

@@ -122,7 +122,7 @@ class SharedSums:
                 piece[:] = place
 
     def sum_of_real(self, arrays: list[NDArray[Any]]) -> None:
-        """As `sum`, of the arrays behind the first, a single number: 0 where nothing of this process counts.
+        """As `sum`, of the arrays after the first, a single number: 0 where nothing of this process counts.
 
         Raises:
             Gone: Another process has ended.
@@ -176,7 +176,7 @@ class SharedSums:
 
 
 def _blocks(arrays: list[NDArray[Any]], size: int) -> Iterator[list[NDArray[Any]]]:
-    """Views of consecutive elements of flat arrays, so many elements at a time."""
+    """Views of consecutive elements of flat arrays, this many elements at a time."""
     block: list[NDArray[Any]] = []
     memory_bytes = size
     for array in arrays:
@@ -197,7 +197,7 @@ def _cuts(length: int, memory_bytes: int, size: int) -> list[int]:
 
 
 def _within(pieces: list[NDArray[Any]], first: int, last: int) -> Iterator[tuple[NDArray[Any], slice]]:
-    """Of arrays that lie behind each other, what lies between two places, and where."""
+    """Of arrays that are after each other, what lies between two places, and where."""
     begin = 0
     for piece in pieces:
         end = begin + len(piece)

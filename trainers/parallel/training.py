@@ -96,7 +96,7 @@ class ParallelTraining:
             if several:
                 log.warning(
                     "WARNING: there are %d workers, but SGD has no ParallelTrain section with a "
-                    "parallelizationMethod: each of them trains on all data, for nothing.",
+                    "parallelizationMethod: each of them trains on all data, without effect.",
                     self.group.workers,
                 )
             elif self.plan is not None and self.plan.method != "none":

@@ -329,7 +329,7 @@ class SGDParameters(TraceParameters, IgnoredParameters):
 
 
 def _width(value: ConfigValue) -> ConfigValue:
-    """What stands between `%` and `f`: flags, width and precision of at most four digits, and C's size of a number."""
+    """What is between `%` and `f`: flags, width and precision of at most four digits, and C's size of a number."""
     if not re.fullmatch(r"[-+ #0]*[0-9]{0,4}(\.[0-9]{0,4})?[hlL]?", value):
         message = f"'{value}' is no width and precision of printf"
         raise value.error("BadValue", message, "write for instance .4 (four decimals) or 12.6 (and twelve columns)")

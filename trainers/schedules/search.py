@@ -23,7 +23,7 @@ MULTIPLE = 64
 """Minibatch sizes that are tried are multiples of this."""
 
 Trial = Callable[[float, int, int, str], float]
-"""Trains with a rate per sample and a minibatch size on so many samples, undoes it, and returns the criterion.
+"""Trains with a rate per sample and a minibatch size on this many samples, undoes it, and returns the criterion.
 
 The text begins the progress lines of the trial.
 """

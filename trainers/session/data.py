@@ -129,7 +129,7 @@ class Arguments:
         self.pieces = Pieces()
         static = [one for one in inputs if one.axes.dynamic == 0]
         self.repeated = [one.function for one in static] if len(static) < len(inputs) else []
-        """Inputs without dynamic axes whose value stands in every sequence of a minibatch."""
+        """Inputs without dynamic axes whose value is in every sequence of a minibatch."""
         self._may_have_steps = any(one.may_have_steps for one in inputs)
         self.is_static = bool(inputs) and len(static) == len(inputs)
         """Whether no input has dynamic axes."""
@@ -138,7 +138,7 @@ class Arguments:
         """The data by input.
 
         Raises:
-            ArgumentError: something is missing, or is no input.
+            ArgumentError: something is missing, or is not an input.
         """
         if not isinstance(given, Mapping):
             if len(self.inputs) != 1:

@@ -50,7 +50,7 @@ class Learner:
         self._state: dict[str, Any] | None = None
         """What the rule keeps between calls of `update`."""
         self.size: int | None = None
-        """A rate that is set later, and does not say, is for minibatches of so many samples; None: of any size."""
+        """A rate that is set later, and does not say, is for minibatches of this many samples; None: of any size."""
 
     def learning_rate(self) -> float:
         """The learning rate of now."""
@@ -399,7 +399,7 @@ def block_momentum(learner: Learner, options: BlockMomentumOptions, after: int =
 
 def _distributed(learner: Learner, after: int, block: BlockMomentumOptions | None) -> DistributedLearner:
     if not isinstance(learner, Learner):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise ArgumentError(f"{type(learner).__name__} is no learner", "make one: sgd(z.parameters, lr=0.1)")
+        raise ArgumentError(f"{type(learner).__name__} is not a learner", "make one: sgd(z.parameters, lr=0.1)")
     if isinstance(learner, DistributedLearner):
         raise ArgumentError("this learner is one of several workers already")
     if not is_number(after) or after < 0:

@@ -180,9 +180,9 @@ def learners_of(given: Any) -> list[Learner]:
     several = as_list(given)
     for one in several:
         if isinstance(one, Function):
-            raise ArgumentError("a function is no learner", "Trainer(model, (loss, metric), learner)")
+            raise ArgumentError("a function is not a learner", "Trainer(model, (loss, metric), learner)")
         if not isinstance(one, Learner):
-            raise ArgumentError(f"{type(one).__name__} is no learner", "make one: sgd(z.parameters, lr=0.1)")
+            raise ArgumentError(f"{type(one).__name__} is not a learner", "make one: sgd(z.parameters, lr=0.1)")
     if not several:
         raise ArgumentError("a trainer needs a learner", "sgd(z.parameters, lr=0.1)")
     shared = [one for one in several if isinstance(one, DistributedLearner)]

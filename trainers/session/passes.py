@@ -153,7 +153,7 @@ def _variables(values: Values, given: Iterable[Function], what: str) -> list[Fun
     """What to differentiate by.
 
     Raises:
-        ArgumentError: it is no parameter or input that the functions depend on.
+        ArgumentError: it is not a parameter or input that the functions depend on.
     """
     wanted = [given] if isinstance(given, Function) else list(given)
     for one in wanted:

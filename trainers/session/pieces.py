@@ -37,7 +37,7 @@ def split(given: Any) -> tuple[Any, list[bool] | None]:
         raise ArgumentError(message, "Value.create(input, data, seq_starts=[True, False])")
     several = isinstance(flags, list | tuple | np.ndarray)
     if not several or not all(isinstance(one, bool | np.bool_) for one in flags):
-        raise ArgumentError(f"a pair of data has truth values behind the data, not {flags!r}", HINT)
+        raise ArgumentError(f"a pair of data has truth values after the data, not {flags!r}", HINT)
     return pair[0], [bool(one) for one in flags]
 
 

@@ -16,7 +16,7 @@ from trainers.session.checks import check_count, is_whole
 
 
 def is_due(updates: int, frequency: int | None, first: int) -> bool:
-    """Whether something is written after so many minibatches.
+    """Whether something is written after this many minibatches.
 
     Args:
         updates: minibatches so far.
@@ -161,7 +161,7 @@ class ProgressPrinter(ProgressWriter):
     Args:
         freq: minibatches between lines; 0: after 1, 2, 4, ...; None: none.
         first: also a line for each of the first so many.
-        tag: stands in the lines of epochs.
+        tag: is in the lines of epochs.
         log_to_file: a file to print to.
         rank: which worker this is; only worker 0 prints.
         num_epochs: the number of epochs to show.

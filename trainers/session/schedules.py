@@ -49,7 +49,7 @@ class Schedule:
         return self.minibatch_size is not None
 
     def at(self, samples: int, sweeps: int = 0) -> float:
-        """The value after so many samples and passes over the data."""
+        """The value after this many samples and passes over the data."""
         if self.constant:
             return self._steps[0][1]
         epoch = sweeps if self.epoch_size is None else samples // self.epoch_size
@@ -68,7 +68,7 @@ class Schedule:
         return [value for _, value in self._steps]
 
     def for_minibatches_of(self, size: int | None) -> Schedule:
-        """This schedule with its values for minibatches of so many samples; None or 0: of any size."""
+        """This schedule with its values for minibatches of this many samples; None or 0: of any size."""
         return Schedule(self.steps, size or 0, self.epoch_size)
 
     @property
@@ -101,7 +101,7 @@ def _step(given: Any, values: Any) -> tuple[int, float]:
     pair: list[Any] = as_list(given) if isinstance(given, tuple) else [1, given]
     if len(pair) != 2 or not is_whole(pair[0]) or pair[0] < 1 or not is_number(pair[1]):
         hint = "write a number, a list of numbers, or [(epochs, number), ...]"
-        raise ArgumentError(f"{values!r} is no schedule", hint)
+        raise ArgumentError(f"{values!r} is not a schedule", hint)
     return int(pair[0]), float(pair[1])
 
 

@@ -58,7 +58,7 @@ class Every:
         pair: Any = given if isinstance(given, tuple) else (given, DataUnit.sample)
         count, unit = pair if len(pair) == 2 else (0, None)
         if not isinstance(unit, DataUnit) or not is_whole(count) or count < 1:
-            raise ArgumentError(f"{given!r} is no frequency", "write 1000, or (1, DataUnit.sweep)")
+            raise ArgumentError(f"{given!r} is not a frequency", "write 1000, or (1, DataUnit.sweep)")
         return cls(int(count), unit)
 
     def position(self, trainer: Trainer) -> int:
@@ -84,7 +84,7 @@ class CheckpointConfig:
         filename: of the model; the state of training is next to it (`.ckp`).
         frequency: how often; None: at the end only.
         restore: resume from the last one, if there is one.
-        preserve_all: keep all of them, under the name with the number of samples behind.
+        preserve_all: keep all of them, under the name with the number of samples after.
     """
 
     filename: str | Path
@@ -106,7 +106,7 @@ class CrossValidationConfig:
     """Evaluations during training.
 
     Args:
-        minibatch_source: of the data; it is read from where it stands at the beginning of the session. Or arrays, one
+        minibatch_source: of the data; it is read from where it is at the beginning of the session. Or arrays, one
             for each input of the criterion.
         frequency: how often; None, or `sys.maxsize` samples: once, when training ends. 0: never.
         minibatch_size: in samples.
@@ -358,7 +358,7 @@ class TrainingSession:
         self._end(start)
 
     def _end(self, start: Mapping[str, Any]) -> None:
-        """What comes behind the last minibatch; `start` is where the data of evaluations begin."""
+        """What comes after the last minibatch; `start` is where the data of evaluations begin."""
         if self._validates_at_end:
             self._cross_validate(start)
         if self._checkpoint is not None:
@@ -476,5 +476,5 @@ def _is_at_end(config: CrossValidationConfig) -> bool:
 def _size(given: int | Schedule) -> Schedule:
     found = as_schedule(given)
     if not found.all_whole:
-        raise ArgumentError(f"{given!r} is no minibatch size", "whole numbers from 1 on")
+        raise ArgumentError(f"{given!r} is not a minibatch size", "whole numbers from 1 on")
     return found

@@ -376,7 +376,7 @@ class Trainer:
             The program's own values.
 
         Raises:
-            UserError: it is no checkpoint, or that of another network.
+            UserError: it is not a checkpoint, or that of another network.
         """
         check_filename(filename)
         path = f"{filename}.ckp"

@@ -209,7 +209,7 @@ class Values:
 
 
 def _renamed(given: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
-    """What belongs to nodes, by other names of these; what stands behind a slash in a name stays."""
+    """What belongs to nodes, by other names of these; what follows a slash in a name stays."""
     found: dict[str, Any] = {}
     for name, value in given.items():
         node, slash, rest = (name, "", "") if name in names else name.rpartition("/")

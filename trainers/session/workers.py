@@ -143,7 +143,7 @@ class Workers:
         return self._connection.main
 
     def share(self, samples: int) -> tuple[int, int]:
-        """Among how many workers the data are shared after so many samples, and which part is that of this one."""
+        """Among how many workers the data are shared after this many samples, and which part is that of this one."""
         learner = self._learner
         if learner is None or samples < learner.after:
             return 1, 0

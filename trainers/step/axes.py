@@ -261,7 +261,7 @@ def put_csr(values: Any, placed: Placed, node: Node, steps: int) -> Any:
 
 
 def rows_at(rows: Any, to: NDArray[np.int64], count: int) -> Any:
-    """A CSR matrix of so many rows: those given at the places `to`, each once, the others empty."""
+    """A CSR matrix of this many rows: those given at the places `to`, each once, the others empty."""
     import scipy.sparse  # pyright: ignore[reportMissingTypeStubs]  # slow to import, and needed for sparse data only
 
     matrix: Any = scipy.sparse

@@ -239,7 +239,7 @@ class Batcher:
     ) -> Iterator[T]:
         """The minibatches as they come; before the first whose shapes may differ, buckets are chosen for their shapes.
 
-        Another run looks at as many, unless the source is slow. What the source raises is raised behind the minibatches
+        Another run looks at as many, unless the source is slow. What the source raises is raised after the minibatches
         before it if it `fails_late`, as if nothing were read ahead.
         """
         for one in source:
@@ -395,7 +395,7 @@ class Batcher:
     def _stack_dense(self, node: Node, pending: list["Prepared"], target: NDArray[Any], full: int) -> None:
         """Copy the values of an input into their stack; those of the first `full` minibatches fill their part of it.
 
-        Behind them are zeros where other minibatches have nothing, and behind the last one anything: nobody reads it.
+        After them are zeros where other minibatches have nothing, and after the last one anything: nobody reads it.
         """
         name, size = node.name, self._sizes[node.name]
         every = [one.minibatch.streams[stream_of(one.minibatch, name)] for one in pending]
@@ -469,7 +469,7 @@ class Pieces:
 
 
 def _parts(values: Any, size: int) -> list[NDArray[Any]]:
-    """The values of a stream as arrays (rows, size), one behind the other."""
+    """The values of a stream as arrays (rows, size), one after the other."""
     parts = values.parts if isinstance(values, Pieces) else [values]
     return [as_dense(part).reshape(-1, size) for part in parts]
 

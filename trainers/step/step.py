@@ -438,7 +438,7 @@ class CompiledStep:
             first: number of the stack's first minibatch in its epoch, for the random masks.
 
         Returns:
-            The sums of the nodes before each update, padded to the capacity of the stack; ready when it is read. Behind
+            The sums of the nodes before each update, padded to the capacity of the stack; ready when it is read. After
             them the samples of those nodes among them whose samples are counted when they are computed.
         """
         if self.targets is not None:

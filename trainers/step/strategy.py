@@ -57,7 +57,7 @@ class Strategy(Protocol):
             gaps: cells without sample count, see `Stack.sizes`.
 
         Returns:
-            Zeros behind the last minibatch; with one row per worker in front where workers train on their own.
+            Zeros after the last minibatch; with one row per worker in front where workers train on their own.
         """
         ...
 

@@ -47,7 +47,7 @@ class Type:
 
 @dataclass(frozen=True)
 class _Indexed:
-    """Something that makes a type of what stands in brackets behind it."""
+    """Something that makes a type of what is in brackets after it."""
 
     make: Callable[[Any], Any]
 

@@ -35,7 +35,7 @@ RESULTS = ("criterion", "evaluation", "output")
 """Groups of what a network computes; the others are of its inputs."""
 
 Nodes = dict[NodeValue, NodeValue]
-"""What stands in the place of nodes."""
+"""What is in the place of nodes."""
 
 
 # --------------------------------------------------------------------------------------------------------------- edits
@@ -139,7 +139,7 @@ def _roots(model: NetworkValue, users: dict[NodeValue, list[NodeValue]]) -> list
 
 
 def _follower(replaced: Nodes, evaluator: Evaluator, origin: Origin) -> Callable[[NodeValue], NodeValue]:
-    """Gives what stands in the place of a node at the end, when replacements are replaced themselves."""
+    """Gives what is in the place of a node at the end, when replacements are replaced themselves."""
 
     def current(node: NodeValue) -> NodeValue:
         passed: list[NodeValue] = []

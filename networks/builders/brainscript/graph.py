@@ -94,7 +94,11 @@ def _axis_name(value: NodeValue, made: Mapping[NodeValue, Node], evaluator: Eval
     elif given in made and made[given].kind.time.makes_axis:
         return made[given].name
     else:
-        what = "is no member of the network" if given not in made else f"is no DynamicAxis but {made[given].operation}"
+        what = (
+            "is not a member of the network"
+            if given not in made
+            else f"is not a DynamicAxis but {made[given].operation}"
+        )
         message = f"'{value.name}': its dynamicAxis, '{given.full_name}', {what}"
         hint = "define it in the network, t = DynamicAxis (), and name it: dynamicAxis=t"
     raise evaluator.error("NoAxis", message, value.origin.place, value.origin.scope, hint)

@@ -22,10 +22,10 @@ SPECIAL = {
 """Members that fill groups, in the order in which they are read."""
 
 Current = Callable[[NodeValue], NodeValue]
-"""What stands in the place of a node."""
+"""What is in the place of a node."""
 
 AS_MEMBER = str.maketrans(".[]", "___")
-"""How names of nodes are written behind a point."""
+"""How names of nodes are written after a point."""
 
 TAGS = {**{group: group for group in SPECIAL.values()}, "criteria": "criterion", "eval": "evaluation"}
 
@@ -70,7 +70,7 @@ class NetworkValue(Object):
             group = TAGS.get(tag)
             if group is None:
                 hint = "possible: " + ", ".join(SPECIAL.values())
-                message = f"'{tag}' of '{name}' is no tag of a node"
+                message = f"'{tag}' of '{name}' is not a tag of a node"
                 raise evaluator.error("BadValue", message, node.origin.place, node.origin.scope, hint)
             if node not in self.groups[group]:
                 self.groups[group].append(node)
@@ -106,7 +106,7 @@ def entered(evaluator: Evaluator, roots: Iterable[NodeValue], current: Current |
     Args:
         evaluator: evaluates the inputs of delay nodes.
         roots: where the list begins.
-        current: what stands in the place of a node; by default the node itself.
+        current: what is in the place of a node; by default the node itself.
     """
     network = NetworkValue()
     waiting, seen = deque(roots), set[NodeValue]()

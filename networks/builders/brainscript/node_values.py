@@ -30,7 +30,7 @@ class Start:
         literal: the text of fromLiteral.
         seed: the seed of a random kind.
         filter_rank: how many axes are those of a filter.
-        output_rank: how many axes behind them (negative: at the end) count outputs.
+        output_rank: how many axes after them (negative: at the end) count outputs.
     """
 
     kind: str

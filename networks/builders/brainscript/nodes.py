@@ -119,7 +119,7 @@ class NodeMaker:
         elif kind not in KINDS:
             place, scope = evaluator.place_of(record, "init", origin)
             hint = suggestion(kind, KINDS) or "possible: " + ", ".join(KINDS)
-            raise evaluator.error("BadValue", f"'{kind}' is no kind of start value", place, scope, hint)
+            raise evaluator.error("BadValue", f"'{kind}' is not a kind of start value", place, scope, hint)
         elif kind == "fixedValue" and (yield evaluator.parameter(record, "value", origin, "")) != "":
             start.value = yield evaluator.of_type(float, record, "value", origin)
         start.path = path

@@ -260,12 +260,12 @@ class Builder:
             hint = f"write Constant({value.word.text})" if user else None
             raise error("UndefinedNode", message, found.place, hint)
         if isinstance(value, Values):
-            what = f"an array cannot be an input of {user.call.function.text}" if user else "an array is no node"
+            what = f"an array cannot be an input of {user.call.function.text}" if user else "an array is not a node"
             raise error("InvalidArgument", f"{what}{where}", value.place)
         assert isinstance(value, Reference)
         if value.word.text in self.network.nodes:
             return self.network.nodes[value.word.text]
-        value.scope.find(value.word, strict=True)  # what stands in front of a dot may be no macro
+        value.scope.find(value.word, strict=True)  # what is in front of a dot may be no macro
         hint = self._suggest(value.word, value.scope)
         if macro := self.macros.get(value.word.text.lower()):
             parameters = ", ".join(parameter.text for parameter in macro.parameters)
@@ -302,7 +302,7 @@ def convert_word(value: Constant | Reference, type_: str, where: str, choices: t
         for choice in choices:
             if choice.lower() == text.lower():
                 return choice
-        message = f"{value.shown} is no value of {where}; permitted: {', '.join(choices)}"
+        message = f"{value.shown} is not a value of {where}; permitted: {', '.join(choices)}"
         hint = suggestion(text, choices)
         if text.lower() == "none" and "zero" in choices:
             hint = "write init=zero for zeros, or leave init out"
@@ -344,7 +344,7 @@ def _no_constant(value: Reference, where: str) -> ConfigError:
 
 
 def parse_real(text: str) -> float | None:
-    """A C floating literal, also with `#INF` behind it; None if it is none."""
+    """A C floating literal, also with `#INF` after it; None if it is none."""
     if match := INFINITY.fullmatch(text):
         return float("nan") if match[2].lower() == "nan" else float(match[1] + "inf")
     match = REAL_TEXT.fullmatch(text)

@@ -287,7 +287,7 @@ class Expander:
             message = f"the macro '{macro.name.text}' takes {expected} argument{plural}, {given} given"
             message += f" in '{call.place.one_line}'"
             if given < expected and given + len(call.options) >= expected:
-                message += f"; an optional argument stands in the place of '{macro.parameters[given].text}'"
+                message += f"; an optional argument is in the place of '{macro.parameters[given].text}'"
             note = f"{macro.name.text}({names}) is defined at {macro.name.place.short}"
             raise error("MacroArguments", message, call.place, notes=(note,))
         instance = Instance(macro, call, scope, local)

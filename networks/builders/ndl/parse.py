@@ -22,9 +22,7 @@ MAX_REPEAT = 10_000  # of `value*count`
 BLANK = re.compile(r"\s")
 NAME = re.compile(r"[\w.\-]+")
 REPEATED = re.compile(r"([^*]*)\*(.*)", re.DOTALL)
-SEPARATORS = (
-    "`~!@%^&*+|?"  # right after the bracket of an array; those that may stand in names or numbers are not taken
-)
+SEPARATORS = "`~!@%^&*+|?"  # right after the bracket of an array; those that may be in names or numbers are not taken
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +52,7 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """`Function(arguments, option=value)`; options may stand anywhere."""
+    """`Function(arguments, option=value)`; options may be anywhere."""
 
     function: Word
     arguments: tuple[Word | Call | Array, ...]
@@ -122,7 +120,7 @@ def _check_depth(document: Document, tree: Tree[Token]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """`{ statements }`; `bare`: no `=` stands before it."""
+    """`{ statements }`; `bare`: no `=` is before it."""
 
     body: tuple[Assignment | Macro | Call, ...]
     place: Place
@@ -131,7 +129,7 @@ class _Block:
 
 @dataclass(frozen=True, slots=True)
 class _Body:
-    """`= Call(...)` behind the header of a macro."""
+    """`= Call(...)` after the header of a macro."""
 
     call: Call
     place: Place

@@ -112,7 +112,7 @@ class Scope:
 
     @property
     def prefix(self) -> str:
-        """What stands before the names of nodes made here: `H1.Aff.`, or nothing at the top."""
+        """What is before the names of nodes made here: `H1.Aff.`, or nothing at the top."""
         parts: list[str] = []
         owner = self.owner
         while owner is not None:
@@ -149,7 +149,7 @@ class Scope:
 
 
 def followed(value: Value) -> Value:
-    """The value behind references, as far as it is known."""
+    """The value after references, as far as it is known."""
     for _ in range(MAX_STEPS):
         if not isinstance(value, Reference):
             break

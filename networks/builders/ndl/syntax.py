@@ -96,12 +96,12 @@ def _syntax_error(document: Document, problem: UnexpectedInput, hints: Mapping[s
     start = end if found.type == "$END" or found.start_pos is None else found.start_pos
     place = Place(document, start, start + max(1, len(found.rstrip("\r\n"))))
     if equals is not None and not words and (not found.strip() or found in ",;:)]}"):
-        return error("MissingValue", "nothing stands on the right of '='", place)
+        return error("MissingValue", "there is nothing on the right of '='", place)
     if (
         equals is not None and words and found != "=" and not _last_words(before[:-1])[0]
     ):  # nothing that could get the value
         if _ends_with_call(before[:-1]):
-            message = "the body of a macro is a call, or it stands in brackets"
+            message = "the body of a macro is a call, or it is in brackets"
             return error("InvalidMacro", message, Place(document, words[0].start_pos or 0, words[-1].end_pos or end))
         return error("InvalidStatement", "a name is missing on the left of '='", _at(document, equals))
     hint = hints.get(found)

@@ -1,4 +1,4 @@
-"""Located text: where a piece of an NDL script stands in the user's files, and errors that say so."""
+"""Located text: where a piece of an NDL script is in the user's files, and errors that say so."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Place:
 
     @property
     def span(self) -> Span | None:
-        """Where it stands in the user's file; only the first line of it."""
+        """Where it is in the user's file; only the first line of it."""
         span = self.document.locate(self.start)
         if span is None:
             return None

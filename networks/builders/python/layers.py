@@ -211,7 +211,7 @@ def _operand(given: Any) -> Any:
 
 
 def _nodes(found: Any) -> list[NodeValue]:
-    """What a call has made, without what lies behind delay nodes: that is not known inside of a recurrence."""
+    """What a call has made, without what is after delay nodes: that is not known inside of a recurrence."""
     members = [calls.member(found, name) for name in ("h", "c")] if isinstance(found, Record) else [found]
     waiting, nodes = list(members), dict[NodeValue, None]()
     while waiting:
@@ -367,7 +367,7 @@ def Dense(
 
 
 def Embedding(shape: Shape | None = None, init: Any = DEFAULT, weights: Any = None, name: str = "") -> Layer:
-    """A vector of so many elements for each of the classes of a one-hot input.
+    """A vector of this many elements for each of the classes of a one-hot input.
 
     Args:
         shape: of the vectors.
@@ -391,7 +391,7 @@ def Convolution(
     init: Any = DEFAULT, pad: Any = DEFAULT, strides: Any = 1, sharing: bool = True, bias: Any = DEFAULT,
     init_bias: Any = DEFAULT, reduction_rank: int = 1, dilation: Any = 1, groups: int = 1, name: str = "",
 ) -> Layer:  # fmt: skip
-    """Filters slid over images (channels, height, width), or over any number of axes behind the channels.
+    """Filters slid over images (channels, height, width), or over any number of axes after the channels.
 
     Args:
         filter_shape: (height, width) of a filter.
@@ -854,7 +854,7 @@ def _stabilized(layer: str, given: Any) -> bool:
 def _state_stabilizer(layer: str, given: Any, shape: Shape, cell_shape: Any) -> Layer:
     """What is done to the state before a step of one state."""
     if cell_shape is not None and _single(cell_shape) != _single(shape):
-        hint = f"Dense behind the {layer} makes another shape of its state"
+        hint = f"Dense after the {layer} makes another shape of its state"
         raise UserError("NotSupported", f"{layer} has no cell of another shape than its state", hint=hint)
     return Stabilizer(enable_self_stabilization=_stabilized(layer, given))
 
@@ -1081,7 +1081,7 @@ def _states_of(step: Any) -> int:
         parameters = inspect.signature(step.function if isinstance(step, Layer) else step).parameters.values()
         count += sum(one.kind <= one.POSITIONAL_OR_KEYWORD and one.default is one.empty for one in parameters)
     if count < 0:
-        raise UserError("NoFunction", f"{step!r} is no step of a recurrence", hint=_STEPS)
+        raise UserError("NoFunction", f"{step!r} is not a step of a recurrence", hint=_STEPS)
     if count not in (1, 2):
         message = f"a step has one or two states and the input, not {count + 1} parameters"
         raise UserError("WrongArguments", message, hint=_STEPS)

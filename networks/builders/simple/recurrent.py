@@ -50,7 +50,7 @@ class _Recurrent(Builder):
         if self.sizes[0] % order:
             raise UserError(
                 "BadValue",
-                f"the first entry of layerSizes is no multiple of lookupTableOrder: {self.sizes[0]}, {order}",
+                f"the first entry of layerSizes is not a multiple of lookupTableOrder: {self.sizes[0]}, {order}",
             )
         table = self.weights("E0", self.sizes[1], self.sizes[0] // order)
         return self.node("LookupTable", name, table, features)

@@ -15,7 +15,7 @@ import numpy as np
 from networks.graph.shapes import Shape
 
 DEFAULT_AXIS, BATCH_AXIS = "defaultDynamicAxis", "batch"
-"""The usual sequence axis of the later format, and what stands for none."""
+"""The usual sequence axis of the later format, and what is for none."""
 HALF_NOTE = "its values of half precision become single precision"
 WITHOUT = "in CNTK, save a model without it: combine ([a function in front of it]).save (file)"
 """What to do where an operation has no counterpart."""

@@ -43,7 +43,7 @@ LAYOUTS = {0: "HWC", 1: "CHW"}
 PRECISIONS = {"half": 2, "float": 4, "double": 8}
 """Bytes of an element."""
 OLD_BATCH = 16
-"""Before version 13 a minibatch counts as so many samples in the state of BatchNormalization."""
+"""Before version 13 a minibatch counts as this many samples in the state of BatchNormalization."""
 
 
 @dataclass
@@ -58,7 +58,7 @@ class Body:
     name: str
 
     def next_node_follows(self, ahead: int) -> bool:
-        """Whether what stands `ahead` bytes after the position looks like the next node, or the end of the list."""
+        """Whether what is `ahead` bytes after the position looks like the next node, or the end of the list."""
         return any(self.reader.sees(word, ahead) for word in (*PRECISIONS, "ENodeList"))
 
     def bad(self, message: str) -> BadFile:

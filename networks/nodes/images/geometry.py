@@ -40,11 +40,11 @@ class Geometry:
         return Geometry(self.inputs[::-1], self.kernel[::-1], self.stride[::-1], self.padding[::-1], self.outputs[::-1])
 
     def without_first(self) -> Geometry:
-        """The same for the axes behind the first."""
+        """The same for the axes after the first."""
         return Geometry(*(sizes[1:] for sizes in astuple(self)))
 
     def first_last(self) -> Geometry:
-        """The same with the first axis behind the others."""
+        """The same with the first axis after the others."""
         return Geometry(*((*sizes[1:], sizes[0]) for sizes in astuple(self)))
 
 

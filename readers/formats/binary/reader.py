@@ -113,7 +113,7 @@ def open_files(paths: Sequence[str]) -> tuple[list[BinaryFile], dict[str, Stored
             )
         for name, section in file.sections.items():
             if name in sections:
-                raise section.error(f"stands in {sections[name].file.path} as well")
+                raise section.error(f"is in {sections[name].file.path} as well")
             sections[name] = section
     if files[0].records == 0:
         raise DataError(f"{files[0].path} has no records.", path=files[0].path)

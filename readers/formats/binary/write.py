@@ -102,7 +102,7 @@ class BinaryFileWriter:
         self._file.write(data)
 
     def save(self, data: Mapping[str, Any]) -> None:
-        """Append records to the sections of these names; names that are no sections are passed over.
+        """Append records to the sections of these names; names that are not sections are passed over.
 
         Values are (records, elements per record); ids of categories are unsigned 32-bit numbers.
         """
@@ -215,7 +215,7 @@ class BinaryFileWriter:
             raise self._error(error) from None
 
     def abandon(self) -> None:
-        """Leave no file behind."""
+        """Leave no file after."""
         with contextlib.suppress(_Abandoned):
             self._stack.__exit__(_Abandoned, _Abandoned(), None)
 

@@ -246,7 +246,7 @@ class BinaryWriter:
             file.finish()
 
     def abandon(self) -> None:
-        """Leave no files behind."""
+        """Leave no files after."""
         for file in self._files:
             file.abandon()
         self._files = []

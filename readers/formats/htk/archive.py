@@ -168,7 +168,7 @@ def write_archive(
     kind: str = "USER",
     big: bool = True,
 ) -> int:
-    """Write utterances (name, frames) one behind the other into one file, and the script file that lists them.
+    """Write utterances (name, frames) one after the other into one file, and the script file that lists them.
 
     inside: how the script names the archive, by default `.../` and the name of the file. Returns the number of frames.
     """

@@ -119,7 +119,7 @@ class FeatureSource:
         width = dim // self.native
         if dim % self.native or width % 2 == 0:
             raise DataError(
-                f"dim is {dim}, which is no odd multiple of the {self.native} values that a frame of {path} has.",
+                f"dim is {dim}, which is not an odd multiple of the {self.native} values that a frame of {path} has.",
                 path=path,
                 hint="dim is the size of a frame, or that of an odd number of frames: the context window",
             )

@@ -96,7 +96,7 @@ def parse_header(head: bytes, length: int, path: str) -> Header:
     """The header in the first bytes (28 if there are so many) of a file of `length` bytes, or a DataError."""
     if len(head) < HEADER:
         raise DataError(
-            f"{path} is no HTK feature file: it has {length} bytes, the header alone has {HEADER}.", path=path
+            f"{path} is not an HTK feature file: it has {length} bytes, the header alone has {HEADER}.", path=path
         )
     readings = {big: struct.unpack(">iiHH" if big else "<iiHH", head[:HEADER]) for big in (True, False)}
     fitting = [big for big, (n, _, size, code) in readings.items() if _fits(n, size, code, length)]
@@ -132,7 +132,7 @@ def parse_header(head: bytes, length: int, path: str) -> Header:
             f"{path} is shorter than its header says: {frames} frames of {size} bytes are {data + frames * size} "
             f"bytes with the header, the file has {length}.",
             path=path,
-            hint="the file was cut short, or it is no HTK feature file",
+            hint="the file was cut short, or it is not an HTK feature file",
         )
     return Header(frames, period, size, code, big, kind_name(code, head[HEADER : HEADER + GUID]), dim, data)
 

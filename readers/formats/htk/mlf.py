@@ -104,7 +104,7 @@ class _Reader:
             name = text[begin:end].decode("utf-8", "surrogateescape")
             if not good:
                 log.warning(
-                    "%s, line %d: '%s' is no quoted name; the entry is left out.", found.path, line, printable(name)
+                    "%s, line %d: '%s' is not a quoted name; the entry is left out.", found.path, line, printable(name)
                 )
                 used.append(-1)
                 continue

@@ -120,8 +120,8 @@ def parse_lines(
 ):
     """Parse whole lines text[state[POSITION]:stop] into ranges int64[n, 3] and entries int64[m, 5].
 
-    In range: the caller gives stop <= len(text), and every look at text is behind a comparison with `stop` or the end
-    of a line; a line adds a range or an entry at most, and there is room for one of each, else FULL. Behind a range
+    In range: the caller gives stop <= len(text), and every look at text is after a comparison with `stop` or the end
+    of a line; a line adds a range or an entry at most, and there is room for one of each, else FULL. After a range
     that is none, state[POSITION] is the next line.
     """
     fields = np.empty((5, 2), np.int64)

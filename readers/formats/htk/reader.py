@@ -1,4 +1,4 @@
-"""HTKMLFReader: sections of features and of labels; and the newer HTKDeserializers behind the same form."""
+"""HTKMLFReader: sections of features and of labels; and the newer HTKDeserializers after the same form."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def create_htk_reader(section: ConfigParameters, precision: str) -> Reader:
 
 
 def create_new_htk_reader(section: ConfigParameters, precision: str) -> Reader:
-    """HTKDeserializers: the deserializers of a composite reader behind the sections of HTKMLFReader."""
+    """HTKDeserializers: the deserializers of a composite reader after the sections of HTKMLFReader."""
     if ReaderParameters.deserializers.find(section):
         from readers.formats.composite.reader import create_composite_reader
 

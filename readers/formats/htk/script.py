@@ -71,7 +71,7 @@ def expand_dots(line: str, script: str) -> str:
 
 
 def read_script(paths: Sequence[str], prefix: str = "") -> Script:
-    """Read script files one behind the other. prefix: folder of all files; without it `...` is the script's folder."""
+    """Read script files one after the other. prefix: folder of all files; without it `...` is the script's folder."""
     if prefix:
         prefix = prefix.replace("\\", "/").rstrip("/") + "/"
     keys: list[str] = []
@@ -104,7 +104,7 @@ def _parse(line: str, path: str, at: int) -> tuple[str, str, int, int]:
             raise _malformed(path, at, f"malformed path '{physical}'")
         first, last = int(bounds[1]), int(bounds[2])
         if first > last:
-            raise _malformed(path, at, f"the first frame of [{first},{last}] lies behind the last one")
+            raise _malformed(path, at, f"the first frame of [{first},{last}] is after the last one")
         physical = physical[: found.start()]
         logical = logical if equals else physical
     if not physical or not logical:

@@ -20,7 +20,7 @@ log = logging.getLogger("cntkpy.readers")
 _HINT = "a line is label TAB base64, or key TAB label TAB base64; the first line decides which"
 _NUMBER = re.compile(rb" *(\d+)")
 _BEHIND = re.sub(rb"[A-Za-z0-9+/=]", b"", bytes(range(256)))
-"""Every byte that is not part of base64: what may stand behind a picture."""
+"""Every byte that is not part of base64: what may follow a picture."""
 
 
 class Base64File:

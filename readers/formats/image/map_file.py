@@ -143,11 +143,11 @@ class MapFile:
         return values.astype(np.int32)
 
     def _tell_what_is_not_read(self, stops: np.ndarray, keyed: np.ndarray, ends: np.ndarray) -> None:
-        """A warning if there are columns behind the label."""
+        """A warning if there are columns after the label."""
         for at in np.flatnonzero(keyed & (ends < stops)).tolist():
             if more := self._data[ends[at] : stops[at]].strip():
                 log.warning(
-                    "%s: '%s' behind the label is not read; a picture has one label, and a text file joined by keys "
+                    "%s: '%s' after the label is not read; a picture has one label, and a text file joined by keys "
                     "holds more.",
                     self.place(at),
                     more.decode("utf-8", "backslashreplace"),

@@ -26,7 +26,7 @@ def size_of(data: bytes) -> Size | None:
     """
     try:
         return next((size(data) for start, size in _KNOWN if data.startswith(start)), None)
-    except OverflowError:  # a place of 64 bits, far behind the end
+    except OverflowError:  # a place of 64 bits, far after the end
         raise struct.error from None
 
 

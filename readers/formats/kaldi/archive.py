@@ -130,7 +130,7 @@ class Table:
         """The entries of these keys, int64; -1 for one that is not there.
 
         Raises:
-            DataError: one of them stands in the table twice.
+            DataError: one of them is in the table twice.
         """
         where: dict[str, int] = {}
         twice: dict[str, int] = {}
@@ -140,14 +140,14 @@ class Table:
         for key in keys if twice else ():
             if key in twice:
                 raise DataError(
-                    f"{self.place(twice[key])}: duplicate entry: the utterance {key} stands in the table already "
+                    f"{self.place(twice[key])}: duplicate entry: the utterance {key} is in the table already "
                     f"({self.place(where[key])}).",
                     path=self.path,
                 )
         return np.array([where.get(key, -1) for key in keys], np.int64)
 
     def require(self, which: np.ndarray) -> None:
-        """Look at what stands at the places of these entries, unless that was done before.
+        """Look at what is at the places of these entries, unless that was done before.
 
         Raises:
             DataError: a file cannot be opened or is damaged, or a range does not exist.
@@ -242,7 +242,7 @@ def open_table(text: str, expect: int, where: str = "", name: str = "data") -> T
 
 
 def _read_large(file: FileBytes, at: int, size: int, expect: int, entry: np.ndarray) -> tuple[int, int]:
-    """Look at an object that continues behind its first `size` bytes, at more and more of it. Code, offending byte."""
+    """Look at an object that continues after its first `size` bytes, at more and more of it. Code, offending byte."""
     from . import object_kernels as k
 
     while True:
@@ -255,7 +255,7 @@ def _read_large(file: FileBytes, at: int, size: int, expect: int, entry: np.ndar
 
 
 def _check_window(file: FileBytes, at: int, size: int) -> None:
-    """An object that continues behind so many bytes may be looked at once more, unless they are too many already."""
+    """An object that continues after this many bytes may be looked at once more, unless they are too many already."""
     if size >= _MAX_BYTES:
         raise DataError(
             f"{file.path}, byte {at}: the entry has more than {_MAX_BYTES:,} bytes.",
@@ -301,7 +301,7 @@ def _index(place: Place, expect: int) -> Table:
 
 
 def _form(entries: np.ndarray, expect: int) -> int:
-    """What is looked for behind these entries: the first that has frames decides it for labels."""
+    """What is looked for after these entries: the first that has frames decides it for labels."""
     from . import object_kernels as k
 
     some = np.flatnonzero(entries[:, k.ROWS] > 0)
@@ -311,7 +311,7 @@ def _form(entries: np.ndarray, expect: int) -> int:
 
 
 def _keys(file: FileBytes, entries: np.ndarray, names: np.ndarray) -> list[str]:
-    """The keys of these entries; `names` has their bytes, one behind the other, unless one is too long."""
+    """The keys of these entries; `names` has their bytes, one after the other, unless one is too long."""
     from . import object_kernels as k
 
     sizes = entries[:, k.KEY_END] - entries[:, k.KEY]
@@ -362,7 +362,7 @@ def _script(place: Place, expect: int, name: str) -> Table:
         key, *rest = line.split(None, 1)
         if not rest:
             raise DataError(
-                f"{where}'{shorten(line)}' has no place behind the key.",
+                f"{where}'{shorten(line)}' has no place after the key.",
                 path=place.path,
                 line=at,
                 hint="a line is KEY FILE:OFFSET",
@@ -426,8 +426,8 @@ def object_error(code: int, file: FileBytes, byte: int, place: str, key: str, ex
         k.NEGATIVE: ("a size is negative", "is the file damaged?"),
         k.RAGGED: ("a row has another number of values than the rows before it", None),
         k.NO_BRACKET: (f"a matrix in text begins with '[', not with {seen!r}", "is this an archive of features?"),
-        k.NO_NUMBER: (f"{seen!r} stands where a number should", None),
-        k.AFTER: (f"{seen!r} stands behind the end of a matrix", None),
+        k.NO_NUMBER: (f"{seen!r} found where a number is expected", None),
+        k.AFTER: (f"{seen!r} follows the end of a matrix", None),
         k.AMBIGUOUS: (
             f"the entry is not made of {_FORMS.get(expect, 'labels')}",
             "the first entry of a table decides whether it holds integers or posteriors",

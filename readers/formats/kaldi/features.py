@@ -37,7 +37,7 @@ class Counts:
                     f"{path}, line {at}: malformed path '{line}': a line is `key frames`.",
                     path=path,
                     line=at,
-                    hint="feat-to-len RSPECIFIER ark,t:FILE writes such a list; scpFile is no script file of Kaldi",
+                    hint="feat-to-len RSPECIFIER ark,t:FILE writes such a list; scpFile is not a script file of Kaldi",
                 )
             self.keys.append(key)
             lengths.append(int(rest))
@@ -56,7 +56,7 @@ class KaldiFrames:
         lengths: int64[U], frames.
         matrices: the rows of their matrices.
         transform: what is done to all frames of an utterance; None: nothing.
-        left, right: how many neighbours stand before and behind a frame.
+        left, right: how many neighbours are before and after a frame.
     """
 
     def __init__(
@@ -185,7 +185,7 @@ def _check_dim(p: KaldiFeatureParameters, found: KaldiFrames) -> None:
             path=transform.path,
         )
     if found.native != p.dim:
-        behind = f" behind the transform {transform.path}" if transform is not None else ""
+        behind = f" after the transform {transform.path}" if transform is not None else ""
         raise p.error(
             "dim",
             f"dim is {p.dim}, but a frame of {found.keys[0]} in {path} has {found.native} values{behind}",

@@ -23,7 +23,7 @@ def open_labels(
     Args:
         p: the section.
         wanted: keys that are kept; None: all.
-        delay: the label of a frame is that of so many frames before it, the first ones have that of the first.
+        delay: the label of a frame is that of this many frames before it, the first ones have that of the first.
 
     Returns:
         The labels, the number of classes, float32 targets (classes, dim) or None, names of the classes or None.

@@ -53,7 +53,7 @@ def read_classes(
         The classes of all frames.
 
     Raises:
-        DataError: a file is damaged, a key stands twice, a frame has no label or several, a class is too large.
+        DataError: a file is damaged, a key occurs twice, a frame has no label or several, a class is too large.
     """
     from . import object_kernels as k
     from . import text_kernels as text
@@ -94,7 +94,7 @@ def read_classes(
 
 
 def _cut(table: Table, which: np.ndarray, parts: np.ndarray) -> list[int]:
-    """Where to divide these entries: at `parts`, and so often that some MB are read together."""
+    """Where to divide these entries: at `parts`, and this often that some MB are read together."""
     from . import object_kernels as k
 
     groups = np.cumsum(table.entries[which, k.END] - table.entries[which, k.DATA]) // _BYTES_TOGETHER
@@ -102,7 +102,7 @@ def _cut(table: Table, which: np.ndarray, parts: np.ndarray) -> list[int]:
 
 
 def _content(file: FileBytes, table: Table, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The bytes of these entries, one behind the other, and where each begins."""
+    """The bytes of these entries, one after the other, and where each begins."""
     from . import object_kernels as k
 
     begins = table.entries[which, k.DATA]

@@ -31,7 +31,7 @@ _LAST, _SHORT = 1 / 63, np.float32(1 / 65535)
 def _load(typed: Any, kind: Any) -> Any:
     """Element `index` of an array at an address, which need not be aligned.
 
-    The index is no part of the address, so that loops are turned into vector instructions.
+    The index is not a part of the address, so that loops are turned into vector instructions.
     """
 
     @intrinsic
@@ -123,7 +123,7 @@ def _quarters(address: Int, all_rows: Int, all_cols: Int, row: Int, col: Int, lo
 def part_of(line: Int64s, first: Int, count: Int):
     """Which bytes of the values of an utterance hold its rows first .. + count - 1: where they begin, how many.
 
-    The columns of CM stand one behind the other, so all of them are needed; see `_read_columns`.
+    The columns of CM stand one after the other, so all of them are needed; see `_read_columns`.
     """
     size, cols = SIZES[line[STORED]], line[ALL_COLS]
     if line[STORED] == CM:

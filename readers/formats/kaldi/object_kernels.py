@@ -1,12 +1,12 @@
 """Kernels that walk through Kaldi archives: where each entry's key and values lie, and whether they lie in the file.
 
-They see a window of the file: `data`, of which `end` bytes count, and behind it `left` more bytes of the file.
+They see a window of the file: `data`, of which `end` bytes count, and after it `left` more bytes of the file.
 
 Layout of binary entries: key, one blank, the bytes 0 and 'B', then by type
 FM, DM: token, 4, rows (int32), 4, columns, values row by row. FV, DV: token, 4, size, values.
 CM, CM2, CM3: token, smallest value and range (float32), rows, columns (int32), values in 1 or 2 bytes.
 Vectors of integers: 4, size, then 4 and an int32 for each. Posteriors: 4, frames; for each 4, pairs; for each pair
-4, int32, 4, float32. Text entries are numbers between blanks; those of matrices and vectors stand between [ and ].
+4, int32, 4, float32. Text entries are numbers between blanks; those of matrices and vectors are between [ and ].
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ POSITION, COUNT, BYTE, BASE, HAVE, NAMES = range(6)
 _LF, _CR, _TAB, _BLANK, _OPEN, _CLOSE, _ROW_END = 10, 13, 9, 32, 91, 93, 59
 _MARK = 66  # B, after a zero
 _C, _D, _F, _M, _V, _2, _3 = 67, 68, 70, 77, 86, 50, 51
-_HEAD = 512  # bytes that are read of an entry behind values that were left out
+_HEAD = 512  # bytes that are read of an entry after values that were left out
 _KEY_ROOM = 4096  # `is_boundary` looks at the next key, if it is no longer than this
 _START = np.int64(0)  # not a plain literal, for which Numba would compile `read_object` once more
 
 
 @part
 def int_at(data: Bytes, at: Int):
-    """The little-endian int32 at a byte, which the caller has checked to have three more behind it."""
+    """The little-endian int32 at a byte, which the caller has checked to have three more after it."""
     value = (
         np.int64(data[at]) | np.int64(data[at + 1]) << 8 | np.int64(data[at + 2]) << 16 | np.int64(data[at + 3]) << 24
     )
@@ -52,7 +52,7 @@ def int_at(data: Bytes, at: Int):
 def _matrix(data: Bytes, at: Int, end: Int, left: Int, row: Int64s):
     """The header of an FM, DM, CM, CM2 or CM3 that begins with its first letter at `at`, at least 3 bytes before end.
 
-    Every index is below `end`: 15 or 21 bytes are demanded before they are read; the values may lie behind it, as far
+    Every index is below `end`: 15 or 21 bytes are demanded before they are read; the values may are after it, as far
     as the file goes. Code, offending byte.
     """
     first, third = data[at], data[at + 2]
@@ -115,7 +115,7 @@ def _vector(data: Bytes, at: Int, end: Int, left: Int, row: Int64s):
 
 @part
 def end_of_integers(data: Bytes, at: Int, end: Int):
-    """Where a vector of integers ends whose size, behind a 4, stands at `at`; -1 if there is none.
+    """Where a vector of integers ends whose size, after a 4, is at `at`; -1 if there is none.
 
     The file has room for all of them before the first is looked at.
     """
@@ -134,7 +134,7 @@ def end_of_integers(data: Bytes, at: Int, end: Int):
 
 @part
 def end_of_posteriors(data: Bytes, at: Int, end: Int):
-    """Where posteriors end whose number of frames, behind a 4, stands at `at`; -1 if there are none.
+    """Where posteriors end whose number of frames, after a 4, is at `at`; -1 if there are none.
 
     Every number is demanded to lie before `end` before it is read.
     """
@@ -169,7 +169,7 @@ def is_boundary(data: Bytes, at: Int, end: Int):
 
 @part
 def form_of_labels(data: Bytes, at: Int, end: Int):
-    """AS_INTEGERS, AS_POSTERIORS or UNDECIDED (it has no frames) for the object whose size stands at `at`; -1: neither.
+    """AS_INTEGERS, AS_POSTERIORS or UNDECIDED (it has no frames) for the object whose size is at `at`; -1: neither.
 
     A vector of zeros has the same bytes as posteriors of frames without labels; it is taken for the vector.
     """
@@ -185,7 +185,7 @@ def form_of_labels(data: Bytes, at: Int, end: Int):
 
 @part
 def _labels(data: Bytes, at: Int, end: Int, expect: Int, row: Int64s):
-    """An object of labels whose first 4 stands at `at`."""
+    """An object of labels whose first 4 is at `at`."""
     form = form_of_labels(data, at, end) if expect == UNDECIDED else expect
     p = end_of_posteriors(data, at, end) if form == AS_POSTERIORS else end_of_integers(data, at, end)
     if p < 0:
@@ -231,7 +231,7 @@ def _bracketed(data: Bytes, at: Int, end: Int, row: Int64s):
 
 @part
 def _object(data: Bytes, at: Int, end: Int, left: Int, expect: Int, row: Int64s):
-    """What stands at a byte of the window, as `read_object` does; row[OBJECT], row[DATA], row[END] are bytes of it."""
+    """What is at a byte of the window, as `read_object` does; row[OBJECT], row[DATA], row[END] are bytes of it."""
     row[OBJECT] = at
     if at < 0 or at >= end:
         return CUT, end
@@ -266,7 +266,7 @@ def _object(data: Bytes, at: Int, end: Int, left: Int, expect: Int, row: Int64s)
 
 @kernel
 def read_object(data: Bytes, at: Int, end: Int, left: Int, base: Int, expect: Int, row: Int64s):
-    """What stands at a byte of a file: fill row[OBJECT..END], return a code and the offending byte.
+    """What is at a byte of a file: fill row[OBJECT..END], return a code and the offending byte.
 
     data: uint8[n]; end <= n; base: where the window begins in the file; at: a byte of the window; row: int64[8]. Every
     index is compared with `end` before it is used; whatever sizes the file tells are compared with what is left of it.
@@ -294,7 +294,7 @@ def scan(descriptor: Int, total: Int, data: Bytes, expect: Int, entries: Int64s,
 
     data: uint8[n], holds bytes state[BASE] .. + state[HAVE] - 1 of the file, n at most; what is missing is read from
     the descriptor, unless that is -1. FULL: `entries` (int64[m, 8]) is full, or `names` (uint8), where the keys stand
-    one behind the other, which end at state[NAMES]. MORE: the caller has to fill `data` from state[POSITION] on; where
+    one after the other, which end at state[NAMES]. MORE: the caller has to fill `data` from state[POSITION] on; where
     it is full of bytes from there on, it is too small. Every index is compared with the bytes that are there, and
     these with the length of `data`, before it is used. Where an error is found, entries[state[COUNT]] has the key, if
     there is one.

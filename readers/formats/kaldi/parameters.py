@@ -50,7 +50,7 @@ def is_specifier(value: str) -> bool:
 
 
 def specifier_of(value: str) -> tuple[str, str]:
-    """The specifier that a file holds, or that stands there itself: it, and the file.
+    """The specifier that a file holds, or that is there itself: it, and the file.
 
     Raises:
         DataError: there is no such file.
@@ -68,7 +68,7 @@ def specifier_of(value: str) -> tuple[str, str]:
     specifier = content.removeprefix("\ufeff").strip(" \t\r\n")
     if "\n" in specifier or "\0" in specifier:
         raise DataError(
-            f"{value} is no file of one line with a specifier.",
+            f"{value} is not a file of one line with a specifier.",
             path=value,
             hint=f"write ark:{value} if it is an archive, scp:{value} if it is a script file",
         )
@@ -114,7 +114,7 @@ class KaldiFeatureParameters(Declared):
         help="Utterances and how many frames they have: a line `key frames` each, as feat-to-len prints them.",
     )
     rx = Parameter("rx", TABLE, own=True, help="File that holds `scp:FILE` or `ark:FILE`; or that itself.")
-    dim = Parameter("dim", COUNT, help="Values of a frame behind featureTransform, before contextWindow.")
+    dim = Parameter("dim", COUNT, help="Values of a frame after featureTransform, before contextWindow.")
     transform = Parameter(
         "featureTransform", PATH, default="", help=f"A network of the nnet1 kind for all frames; or {NO_TRANSFORM}."
     )
@@ -202,7 +202,7 @@ class KaldiReaderParameters(UtteranceReaderParameters):
         help="How data are shuffled; rollingWindow is always by frames.",
     )
     delay = Parameter(
-        "targets_delay", INTEGER, default="0", help="The label of a frame is that of so many frames before it."
+        "targets_delay", INTEGER, default="0", help="The label of a frame is that of this many frames before it."
     )
     criterion = Parameter("seqTrainCriterion", TEXT, default=None, help="Not supported: sequence training.")
     lattices = Parameter("denlats", SECTION, default=None, own=True, help="Not supported: sequence training.")

@@ -70,7 +70,7 @@ class WriteSpecifier:
 
 
 def command_for_file(command: str, name: str = "data") -> tuple[str, str]:
-    """The command that writes once what a pipe would give, and the specifier that then stands in its place.
+    """The command that writes once what a pipe would give, and the specifier that then is in its place.
 
     >>> command_for_file("copy-feats scp:a.scp ark:- ")
     ('copy-feats scp:a.scp ark:data.ark', 'ark:data.ark')

@@ -11,7 +11,7 @@ from readers.kernels.number_kernels import OK, any_real
 from .object_kernels import DATA, END, INTEGERS, KIND, POSTERIORS, ROWS, int_at
 
 PADDING = 32
-"""Zeros behind the text that `parse_reals` is given."""
+"""Zeros after the text that `parse_reals` is given."""
 # Return codes of `take_labels`.
 DONE, NOT_INTEGER, TOO_LARGE, NOT_ONE_LABEL, NOT_CLOSED = 0, 1, 2, 3, 4
 _OPEN, _CLOSE, _ROW_END, _MINUS, _BLANK = 91, 93, 59, 45, 32
@@ -21,7 +21,7 @@ _OPEN, _CLOSE, _ROW_END, _MINUS, _BLANK = 91, 93, 59, 45, 32
 def parse_reals(text: Bytes, begin: Int, out: Reals, state: Int64s):
     """Numbers between blanks, from text[begin] to `]`, into out. state int64[2]: position, numbers so far.
 
-    Returns whether all were read; if not, the one at the position is for the caller, who continues behind it. text:
+    Returns whether all were read; if not, the one at the position is for the caller, who continues after it. text:
     uint8, ends with PADDING zeros, which are no digits, so that no number is read beyond it; the caller has checked
     that a `]` follows, and out has room for as many numbers as `read_object` counted: more are left to the caller.
     """
@@ -45,7 +45,7 @@ def parse_reals(text: Bytes, begin: Int, out: Reals, state: Int64s):
 
 @part
 def _integer(data: Bytes, p: Int, end: Int):
-    """The decimal number at a byte: position behind it, value; -1 if there is none, -2 if it does not fit int32."""
+    """The decimal number at a byte: position after it, value; -1 if there is none, -2 if it does not fit int32."""
     negative = p < end and data[p] == _MINUS
     p += np.int64(negative)
     begin, value = p, np.int64(0)
@@ -61,7 +61,7 @@ def _integer(data: Bytes, p: Int, end: Int):
 
 @part
 def _is_one(data: Bytes, p: Int, end: Int):
-    """Whether a token is the number 1 as programs print it (1, 1.0, 1e+00): position behind it, and that."""
+    """Whether a token is the number 1 as programs print it (1, 1.0, 1e+00): position after it, and that."""
     begin = p
     while p < end and data[p] > _BLANK:
         p += 1

@@ -1,6 +1,6 @@
 """Feature transforms: networks of Kaldi's nnet1 kind that are applied to the frames of an utterance.
 
-A file, binary or text, holds components one behind the other: `<Type>` output-size input-size data, and perhaps
+A file, binary or text, holds components one after the other: `<Type>` output-size input-size data, and perhaps
 `<!EndOfComponent>`; around them perhaps `<Nnet>` and `</Nnet>`.
 """
 
@@ -43,7 +43,7 @@ class Transform:
 
     @property
     def outputs(self) -> int:
-        """Values of a frame behind the last component."""
+        """Values of a frame after the last component."""
         return self.steps[-1].outputs
 
     @property
@@ -117,11 +117,11 @@ class _Content:
         self._skip()
         self.at += len(found)
         if self.binary and self.at < len(self.data):
-            self.at += 1  # the blank behind it
+            self.at += 1  # the blank after it
         return found
 
     def word(self) -> str:
-        """In text: what stands before the next blank."""
+        """In text: what is before the next blank."""
         self._skip()
         begin = self.at
         while self.at < len(self.data) and self.data[self.at] > 32:

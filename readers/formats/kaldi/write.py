@@ -22,7 +22,7 @@ def _basic(number: int) -> bytes:
 
 
 def matrix_bytes(rows: np.ndarray, as_text: bool = False) -> bytes:
-    """A matrix as it stands behind its key and a blank: FM of float32, DM of float64, or text."""
+    """A matrix as it follows its key and a blank: FM of float32, DM of float64, or text."""
     rows = np.asarray(rows)
     if as_text:
         lines = "".join("\n  " + " ".join(map(_shortest, row)) + " " for row in rows)
@@ -38,7 +38,7 @@ def _shortest(value: Any) -> str:
 
 
 def integers_bytes(classes: np.ndarray, as_text: bool = False) -> bytes:
-    """A vector of integers (an alignment) behind its key and a blank."""
+    """A vector of integers (an alignment) after its key and a blank."""
     if as_text:
         return " ".join(map(str, classes.tolist())).encode() + b"\n"
     body = np.empty((len(classes), 5), np.uint8)

@@ -24,7 +24,7 @@ log = logging.getLogger("cntkpy.readers")
 def key_of(line: str) -> str:
     """The key of an utterance: of a path the name of the file up to its first dot, else the first field as it is.
 
-    A line with a length behind its first field is one of a list of utterances, which has keys and no paths.
+    A line with a length after its first field is one of a list of utterances, which has keys and no paths.
 
     >>> key_of("out/a.b.c"), key_of("sp0.9-a"), key_of("a/b.c 7")
     ('a', 'sp0.9-a', 'a/b.c')

@@ -240,7 +240,7 @@ class Ends:
 class ColumnCorpus(Corpus):
     """Lines `word ... label`, with an empty line between sentences. renumbered: their numbers as given out."""
 
-    hint = "each line has a word and its label; an empty line stands between sentences"
+    hint = "each line has a word and its label; an empty line is between sentences"
 
     def __init__(
         self, path: str, words: Vocabulary, labels: Vocabulary, ends: Ends, renumbered: tuple[np.ndarray, np.ndarray]
@@ -255,7 +255,7 @@ class ColumnCorpus(Corpus):
         with open_input(self.path) as file:
             file.seek(block.begin.offset)
             for text in file:
-                before -= len(text.split(None, 1)) == 2  # a second field is there, whatever stands in it
+                before -= len(text.split(None, 1)) == 2  # a second field is there, whatever is in it
                 if before < 0:
                     break
                 line += 1

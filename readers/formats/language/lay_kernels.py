@@ -1,9 +1,9 @@
 """Kernels that make many minibatches of sentences at once: which pieces they are of, and their words and labels.
 
 Sentence k has the tokens bounds[k] .. bounds[k+1]-1; the sentences of group g are members[starts[g]:starts[g+1]]. A
-piece is one minibatch: so many steps of the sentences of a group, side by side. The arrays of pieces lie one behind the
-other; cell (t, s) of a piece is its row t * slots + s. In range for all: bounds and words go up and end where the
-arrays do, members are numbers of sentences, see `source.Groups`.
+piece is one minibatch: some steps of the sentences of a group, side by side. The arrays of pieces are concatenated;
+cell (t, s) of a piece is its row t * slots + s. In range for all: bounds and words go up and end where the arrays do,
+members are numbers of sentences, see `source.Groups`.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def sequences_of(table: Int64s, bounds: Int64s, members: Int64s, starts: Int64s,
 
 @kernel
 def lay_words(table: Int64s, which: Int64s, bounds: Int64s, inputs: Int32s, outputs: Int32s, labelled: bool):
-    """One word a cell: words int32[n], row bounds int32[rows + M] of the pieces one behind the other, each from 0 on.
+    """One word a cell: words int32[n], row bounds int32[rows + M] of the pieces one after the other, each from 0 on.
 
     Also the words before each piece, int64[M+1], and labels int32[rows], those of the next tokens if `labelled`, GAP
     where there is none. All sentences of a piece have the same length, so each of its steps is one of all of them.

@@ -69,7 +69,7 @@ MAX_DENSE_BYTES, MAX_CELLS = 1 << 21, 1 << 16
 
 
 class Run(NamedTuple):
-    """Where reading stands before and after each of several minibatches. after: lines (counted, group, step)."""
+    """Where reading is before and after each of several minibatches. after: lines (counted, group, step)."""
 
     before: Position
     after: Sequence[tuple[int, int, int]] = ()
@@ -83,7 +83,7 @@ class Run(NamedTuple):
 
 
 _Made = tuple[Minibatch | None, Run, int]
-"""A minibatch, None at the end of the epoch, and where reading stands after it: after so many of a run."""
+"""A minibatch, None at the end of the epoch, and where reading is after it: after so many of a run."""
 
 
 class SentenceFormat(ABC):
@@ -321,14 +321,14 @@ class SentenceSource:
         return Groups(order, self._format.group(lengths[order], minibatch_size))
 
     def _has_step(self, block: Block, at: Position) -> bool:
-        """Whether there are this group and this step of it, or the group is the one behind the last."""
+        """Whether there are this group and this step of it, or the group is the one after the last."""
         if not 0 <= at.group < len(self._groups):
             return at.group == len(self._groups)
         first, end = self._groups.starts[at.group : at.group + 2]
         return 0 <= at.step < int(block.lengths[self._groups.members[first:end]].max()) - self._format.unlabelled
 
     def state(self) -> dict[str, Any]:
-        """Where reading stands after the last minibatch that was given out."""
+        """Where reading is after the last minibatch that was given out."""
         return {"version": 1, "reader": self._format.kind, **asdict(self._delivered_position())}
 
     def restore(self, state: dict[str, Any]) -> None:

@@ -88,12 +88,12 @@ def read_lines(p: Declared, name: str, what: str) -> tuple[str, list[bytes]]:
 
 
 def numbered(path: str, lines: list[bytes], what: str) -> Iterator[tuple[int, bytes]]:
-    """Line numbers and words; a word that stands twice is an error."""
+    """Line numbers and words; a word that occurs twice is an error."""
     places: dict[bytes, int] = {}
     for line, word in enumerate(lines, 1):
         if word in places:
             raise DataError(
-                f"The word '{show(word)}' stands twice in the {what} {path} (line {places[word]} and line {line}).",
+                f"The word '{show(word)}' occurs twice in the {what} {path} (line {places[word]} and line {line}).",
                 path=path,
                 line=line,
                 hint="the number of a word is that of its line",
@@ -119,14 +119,12 @@ def load_mapping(p: Declared, name: str = "labelMappingFile") -> list[bytes]:
 
 
 def _up_to_empty(path: str, lines: list[bytes], what: str) -> list[bytes]:
-    """The lines in front of the first empty one, where reading ends. There is a warning about others behind it."""
+    """The lines in front of the first empty one, where reading ends. There is a warning about others after it."""
     if b"" not in lines:
         return lines
     end = lines.index(b"")
     if behind := sum(map(bool, lines[end:])):
-        log.warning(
-            "The %s %s ends at line %d, which is empty; %d behind it are not read.", what, path, end + 1, behind
-        )
+        log.warning("The %s %s ends at line %d, which is empty; %d after it are not read.", what, path, end + 1, behind)
     return lines[:end]
 
 

@@ -81,7 +81,7 @@ class SequenceWriter:
         self._stack.close()
 
     def abandon(self) -> None:
-        """Leave no files behind."""
+        """Leave no files after."""
         try:
             with self._stack:
                 raise _Abandoned

@@ -86,7 +86,7 @@ def find_sequences(text: bytes, at: int, mode: int, main: bytes, hashed: bool) -
 
 
 def form_chunks(offsets: np.ndarray, sizes: np.ndarray, maximum: int) -> np.ndarray:
-    """First sequence of every chunk of at most so many bytes (or one sequence), then the number of sequences."""
+    """First sequence of every chunk of at most this many bytes (or one sequence), then the number of sequences."""
     ends = offsets + sizes
     first: list[int] = []
     end = 0

@@ -44,7 +44,7 @@ class TextIndex:
     newline_at_end: bool
 
     def repeated(self) -> int | str | None:
-        """A sequence id that stands at two places of the file with others in between; None if there is none."""
+        """A sequence id that is at two places of the file with others in between; None if there is none."""
         keys = self.table.keys
         if keys is None or bool((keys[1:] > keys[:-1]).all()):
             return None
@@ -241,7 +241,7 @@ def _bad_key(path: str, code: int, place: int, line: int, named: bool) -> DataEr
     else:
         what = f"Expected a sequence {'key' if named else 'id'} at the offset {place}, none was found"
     hint = (
-        "a key stands at the very start of a line and ends at the first blank"
+        "a key is at the very start of a line and ends at the first blank"
         if named
         else "a sequence id is a number below 2^64 at the very start of a line; "
         "skipSequenceIds=true makes every line a sequence"
@@ -312,7 +312,7 @@ def _text_in_budget(file: BinaryIO, begin: int, size: int) -> bytes | None:
 
 
 def _chunks(offsets: np.ndarray, sizes: np.ndarray, maximum: int) -> np.ndarray:
-    """First sequence of every chunk of at most so many bytes (or one sequence), then the number of sequences."""
+    """First sequence of every chunk of at most this many bytes (or one sequence), then the number of sequences."""
     if int(offsets[-1]) + int(sizes[-1]) - int(offsets[0]) <= maximum:
         return np.array([0, len(offsets)], np.int64)
     # Of two chunks that follow each other, the first sequence of the second did not fit into the first.

@@ -48,7 +48,7 @@ def _word_around(buffer: np.ndarray, position: int) -> str:
 
 
 def _behind(buffer: np.ndarray, position: int, stops: bytes, most: int) -> int:
-    """The place behind the last of some bytes before `position`, at most so many bytes before it."""
+    """The place after the last of some bytes before `position`, at most this many bytes before it."""
     begin = position
     while begin > max(position - most, 0) and int(buffer[begin - 1]) not in stops:
         begin -= 1
@@ -110,11 +110,11 @@ def other_format(
     """What to do where a stream is written in another format or size than its section says, or a blank stands where
     none may; None elsewhere."""
     if kind == k.PREFIX and position + 1 < len(buffer) and int(buffer[position + 1]) in _BLANKS:
-        return "the name of an input stands right behind '|', without a blank"
+        return "the name of an input directly follows '|', without a blank"
     if kind == k.JUNK and chr(int(buffer[position])).isdigit():
         before = buffer[_behind(buffer, position, b"\n", 80) : position].tobytes()
         if before and not before.strip(_BLANKS):
-            return "a sequence id stands at the very start of its line, without a blank in front of it"
+            return "a sequence id is at the very start of its line, without a blank in front of it"
     if kind == k.TOO_MANY and not formats[stream].sparse:
         count = _values(buffer, position)
         name = formats[stream].name
@@ -143,5 +143,5 @@ def _values(buffer: np.ndarray, position: int) -> int:
 def _prefix(buffer: np.ndarray, position: int) -> str:
     after = int(buffer[position + 1])
     if 32 < after < 127 and after != 124:
-        return f"The file ends right behind the name of an input, '{_word(buffer, position + 1)}'"
+        return f"The file ends directly after the name of an input, '{_word(buffer, position + 1)}'"
     return f"Input name prefix ('|') is followed by an invalid character ({show_byte(after)})"

@@ -34,7 +34,7 @@ def read_line(
 ) -> int:
     """Read the samples of a line to the streams of these names; how many there are.
 
-    line: with the LF at its end; named: a key stands in front that is no number; is_last: the file ends at that LF,
+    line: with the LF at its end; named: a key is in front that is not a number; is_last: the file ends at that LF,
     which is none of its bytes; note: gets what is odd.
     """
     p = _after(_KEY[named], line, 0)
@@ -76,13 +76,13 @@ def read_line(
 
 
 def _after(pattern: re.Pattern[bytes], line: bytes, p: int) -> int:
-    """The place behind what a pattern, which matches anywhere, matches at p."""
+    """The place after what a pattern, which matches anywhere, matches at p."""
     found = pattern.match(line, p)
     return p if found is None else found.end()
 
 
 def _number(line: bytes, p: int) -> tuple[int, float | None]:
-    """The number at p: (place behind it, value). None: there is none, the place is that of the odd byte."""
+    """The number at p: (place after it, value). None: there is none, the place is that of the odd byte."""
     found = _MANTISSA.match(line, p)
     assert found is not None
     end = found.end()

@@ -50,7 +50,7 @@ _BYTE, _16 = np.uint64(0xFF), np.uint64(16)
 
 @part
 def _skip(p: Int):
-    """Position of the next `|` or LF. In range: there is an LF behind all text."""
+    """Position of the next `|` or LF. In range: there is an LF after all text."""
     c = byte_at(p)
     while c != 124 and c != 10:
         p += 1
@@ -205,7 +205,7 @@ def parse_sequences(
 
     buffer uint8, begins and ends int64[n], nominal int32[n] or [1]; names uint8 of all streams, name_starts int64[s+1],
     dims int64[s], sparse and defining bool[s]; budget: counted errors allowed; named: keys are not numbers, skip them;
-    end_of_file: where the buffer stands at the end of a file without a last LF, else -1.
+    end_of_file: where the buffer is at the end of a file without a last LF, else -1.
     Filled: values float, indices int32 (as long as values if any stream is sparse), starts int64[s, m] and
     counts int32[s, m] per sample, bounds int64[s, n+1] samples before each sequence, events int64[e, 4],
     slows int64[k, 3] (first and end address, element) of numbers that the caller has to convert.

@@ -20,7 +20,7 @@ def read_and_parse(
     values: Reals, indices: Int32s, starts: Int64s, counts: Int32s, bounds: Int64s, events: Int64s, slows: Int64s,
     state: Int64s, named: bool, end_of_file: Int,
 ):  # fmt: skip
-    """Read bytes from_[i]..to[i]-1 of an open file to buffer[places[i]:], for each i, and LF behind each; then parse.
+    """Read bytes from_[i]..to[i]-1 of an open file to buffer[places[i]:], for each i, and LF after each; then parse.
 
     The rest: see `parse_sequences`. Returns UNREAD if a piece could not be read in one go.
 

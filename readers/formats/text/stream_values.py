@@ -37,7 +37,7 @@ class StreamValues:
         return False
 
     def undo(self, count: int) -> None:
-        """Forget so many values, which belong to no sample."""
+        """Forget this many values, which belong to no sample."""
         left = len(self.values) - count
         del self.values[left:]
         if self.form.sparse:

@@ -33,7 +33,7 @@ class Stale(Exception):
 class Cache:
     """The cache that a reader section describes.
 
-    What the cache was made from stands in the stamps of its files (`binary/stamp.py`): a hash of the text file's size,
+    What the cache was made from is in the stamps of its files (`binary/stamp.py`): a hash of the text file's size,
     times and some of its blocks, of the fields that are read, and of the label mapping. It is used only if they say so
     and the checksums are right.
     """

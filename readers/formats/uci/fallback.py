@@ -57,7 +57,7 @@ def parse(
     dtype: np.dtype,
     records: int,
 ) -> tuple[np.ndarray, np.ndarray] | Trouble | None:
-    """Features (flat), and labels: ids, targets (flat) or nothing, of so many records; None: not with such columns."""
+    """Features (flat), and labels: ids, targets (flat) or nothing, of some records; None: not with such columns."""
     c = columns
     left, right = c.first_label, c.first_label + c.label_dim
     overlap = c.kind != "none" and left < c.first_feature + c.dim and c.first_feature < right
@@ -155,7 +155,7 @@ def _as(numbers: array[float], dtype: np.dtype) -> np.ndarray:
 
 
 def _field(line: bytes, looked: bytes, columns: Columns, fields: list[bytes]) -> bytes:
-    """Take the label out of the fields of a line: as it stands in the file."""
+    """Take the label out of the fields of a line: as it is in the file."""
     found = list(_FIELD.finditer(looked))[columns.first_label]
     del fields[columns.first_label]
     return line[found.start() : found.end()]

@@ -244,7 +244,7 @@ class UCIText:
             message = f"'{found}' is not a number, but field {column} is a feature ({place})"
             hint = "fields are counted from 0; check start and dim of the features, customDelimiter, customDecimalPoint"
         else:
-            message = f"'{found}' is not a number, and field {column} is no label ({place})"
+            message = f"'{found}' is not a number, and field {column} is not a label ({place})"
             hint = f"labels are the fields from {c.first_label} on, counted from 0; check start of the labels"
             if c.kind == "regression" and c.first_label <= column < c.first_label + c.label_dim:
                 message = f"the label '{found}' is not a number ({place})"
@@ -254,12 +254,12 @@ class UCIText:
         return DataError(message, path=self.path, line=line, hint=hint)
 
     def _other_separator(self, text: bytes) -> str:
-        """What to write if something else than blanks stands between the fields of a text."""
+        """What to write if something else than blanks is between the fields of a text."""
         found = next((one for one in _SEPARATORS if one.encode() in text), "")
         if not found or self.columns.delimiter or found == self.columns.decimal_point:
             return ""
         point = ', or customDecimalPoint="," if it is the decimal point' if found == "," else ""
-        return f"if '{found}' stands between fields, write customDelimiter=\"{found}\"{point}"
+        return f"if '{found}' is between fields, write customDelimiter=\"{found}\"{point}"
 
 
 def one_hot(ids: np.ndarray, classes: int, ones: np.ndarray) -> StreamData:

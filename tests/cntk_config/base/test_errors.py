@@ -140,7 +140,7 @@ def test_bytes_that_are_not_utf8_are_located(tmp_path):
 def test_utf16_without_a_mark_is_no_text(coding, place, tmp_path):
     path = tmp_path / "bad.cntk"
     path.write_bytes("a=1\n".encode(coding))
-    with pytest.raises(ConfigError, match="0x00 is no text") as caught:
+    with pytest.raises(ConfigError, match="0x00 is not a text") as caught:
         load([f"configFile={path}"])
     span = caught.value.span
     assert span is not None
@@ -212,7 +212,7 @@ def test_who_writes_single_quotes_is_told_what_they_are(written: str, told: bool
 
 
 def test_a_message_that_quotes_a_whole_file_is_cut_in_the_middle() -> None:
-    error = UserError("BadFile", "x" * 10**6 + " is no name")
+    error = UserError("BadFile", "x" * 10**6 + " is not a name")
     assert len(str(error)) < 2100
-    assert str(error).endswith("x is no name")
+    assert str(error).endswith("x is not a name")
     assert error.diagnostic.message == str(error) == error.message

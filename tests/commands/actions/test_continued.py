@@ -82,8 +82,8 @@ def test_a_change_after_the_last_epoch_is_told(cntkpy) -> None:
     got = cntkpy("configFile=main.cntk+other.cntk", files={"other.cntk": "rate=0.7\n"})
     assert got.code == 0
     assert warnings(got.err) == [
-        "main.cntk:8:70: warning: SGD/learningRatesPerMB is 0.7 now, and was 0.3 when run/m was trained; "
-        "nothing is trained any more [CK045]",
+        "main.cntk:8:70: warning: SGD/learningRatesPerMB is 0.7, but run/m was trained with 0.3; "
+        "training is finished, so the change has no effect [CK045]",
         "makeMode=false trains again from the first epoch with what the configuration says now.",
     ]
 
@@ -92,11 +92,11 @@ def test_a_change_after_the_last_epoch_is_told(cntkpy) -> None:
 @pytest.mark.parametrize(
     ("word", "told"),
     [
-        ("rate=0.7", "SGD/learningRatesPerMB is 0.7 now, and was 0.3 when run/m was trained"),
+        ("rate=0.7", "SGD/learningRatesPerMB is 0.7, but run/m was trained with 0.3"),
         ("train/SGD/maxEpochs=2", "maxEpochs is 2 now, but run/m was trained for 3 epochs"),
-        ("train/SGD/momentumPerMB=default", "SGD/momentumPerMB is (not given) now, and was 0.9"),
-        ("train=[SimpleNetworkBuilder=[layerSizes=2:9:3]]", "SimpleNetworkBuilder/layerSizes is 2:9:3 now"),
-        ("train/reader/file=other.ctf", "reader/file is other.ctf now, and was train.ctf"),
+        ("train/SGD/momentumPerMB=default", "SGD/momentumPerMB is (not given), but run/m was trained with 0.9"),
+        ("train=[SimpleNetworkBuilder=[layerSizes=2:9:3]]", "SimpleNetworkBuilder/layerSizes is 2:9:3, but"),
+        ("train/reader/file=other.ctf", "reader/file is other.ctf, but run/m was trained with train.ctf"),
     ],
 )
 def test_a_finished_model_with_another_recipe_on_the_command_line(cntkpy, tmp_path: Path, word: str, told: str) -> None:
@@ -133,7 +133,7 @@ def test_strict_makes_changes_errors_before_the_first_command(cntkpy, epochs: in
     words = ("configFile=main.cntk", "strict=true", f"train/SGD/maxEpochs={epochs}")
     got = cntkpy(*words, "rate=0.7", "command=first:train", "first=[action=dumpNode;outputFile=nodes]")
     assert got.code == 2
-    assert "EXCEPTION occurred: SGD/learningRatesPerMB is 0.7 now, and was 0.3 when run/m was trained" in got.err
+    assert "EXCEPTION occurred: SGD/learningRatesPerMB is 0.7, but run/m was trained with 0.3" in got.err
     assert "makeMode=false" in got.err
     assert "first command (" not in got.err
     assert not Path("nodes").exists()
@@ -157,11 +157,11 @@ def test_changes_between_epochs(cntkpy) -> None:
     got = cntkpy("configFile=main.cntk", *words, "train/reader/randomize=none", "train/reader/file=./train.ctf")
     told = [line.split(": warning: ")[-1] for line in warnings(got.err)]
     assert told[:-1] == [
-        "SGD/gradUpdateType is adagrad now, and was (none) when run/m.3 was trained; it holds from epoch 4 on [CK045]",
-        "SimpleNetworkBuilder/layerSizes is 2:9:3 now, and was 2:5:3 when run/m.3 was trained; "
-        "the network stays that of the model [CK045]",
-        "reader/file is ./train.ctf now, and was train.ctf when run/m.3 was trained; it holds from epoch 4 on [CK045]",
-        "reader/randomize is none now, and was (true) when run/m.3 was trained; it holds from epoch 4 on [CK045]",
+        "SGD/gradUpdateType is adagrad, but run/m.3 was trained with (none); it applies from epoch 4 on [CK045]",
+        "SimpleNetworkBuilder/layerSizes is 2:9:3, but run/m.3 was trained with 2:5:3; "
+        "the network of the model is used [CK045]",
+        "reader/file is ./train.ctf, but run/m.3 was trained with train.ctf; it applies from epoch 4 on [CK045]",
+        "reader/randomize is none, but run/m.3 was trained with (true); it applies from epoch 4 on [CK045]",
     ]
 
 
@@ -189,7 +189,7 @@ def test_the_description_of_a_network(cntkpy) -> None:
     assert cntkpy("configFile=main.cntk", files=files | {"net.ndl": net}).code == 0
     assert warnings(cntkpy("configFile=main.cntk", files={"net.ndl": "# the same\n" + net}).err) == []
     changed = cntkpy("configFile=main.cntk", files={"net.ndl": net + "y = Softmax(z)\n"})
-    assert "NDLNetworkBuilder is " in changed.err
+    assert "run/m was trained with another network: NDLNetworkBuilder has changed since" in changed.err
 
 
 @pytest.mark.usefixtures("trained")

@@ -179,8 +179,8 @@ def test_labels_meet_the_last_step(run, cntkpy) -> None:
     ("axis", "message"),
     [
         ("x = Input {2, dynamicAxis='u'} ; l = Input {2}", "the network has no DynamicAxis 'u'"),
-        ("x = Input {2, dynamicAxis=l} ; l = Input {2}", "is no DynamicAxis but InputValue"),
-        ("x = Input {2, dynamicAxis=DynamicAxis ()} ; l = Input {2}", "is no member of the network"),
+        ("x = Input {2, dynamicAxis=l} ; l = Input {2}", "is not a DynamicAxis but InputValue"),
+        ("x = Input {2, dynamicAxis=DynamicAxis ()} ; l = Input {2}", "is not a member of the network"),
     ],
 )
 def test_an_axis_that_is_none(run, axis: str, message: str) -> None:

@@ -1,4 +1,4 @@
-"""What `test`, `write` and `cv` evaluate: behind `train` its model, a new network only with a warning (A1)."""
+"""What `test`, `write` and `cv` evaluate: after `train` its model, a new network only with a warning (A1)."""
 
 import re
 from pathlib import Path

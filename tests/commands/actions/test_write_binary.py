@@ -30,7 +30,7 @@ DATA = "".join(
 
 
 def without_session(data: bytes) -> bytes:
-    """The id of a writing session stands in bytes 20 and 21."""
+    """The id of a writing session is in bytes 20 and 21."""
     return data[:20] + data[22:]
 
 

@@ -281,9 +281,9 @@ def test_a_command_behind_a_comma_is_told(text: str, cntkpy) -> None:
 @pytest.mark.parametrize(
     ("rates", "told"),
     [
-        ("0.1,0.2", ": what stands behind a comma is cut off - separate the values"),
+        ("0.1,0.2", ": what follows a comma is cut off - separate the values"),
         ('"0.1" 0.2', ": the value before it ends with its quote or bracket - look for a quote"),
-        ("0.1\n0.2", " - write name=value; a list on several lines stands in parentheses"),
+        ("0.1\n0.2", " - write name=value; a list on several lines is written in parentheses"),
     ],
 )
 def test_a_number_that_stands_alone_is_told_with_its_reason(rates: str, told: str, cntkpy) -> None:

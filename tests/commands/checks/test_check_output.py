@@ -109,8 +109,8 @@ def test_data(cntkpy) -> None:
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        ("|features 1 2x |labels 1 0 0", "'features' has '2x', which is no number"),
-        ("|features 1 2 |labels 1 ² 0", "'labels' has '²', which is no number"),
+        ("|features 1 2x |labels 1 0 0", "'features' has '2x', which is not a number"),
+        ("|features 1 2 |labels 1 ² 0", "'labels' has '²', which is not a number"),
         ("|features 1 2e3 |labels 1 0 -.5", None),
     ],
 )
@@ -264,9 +264,7 @@ def test_files_of_a_folder_that_are_no_configurations(cntkpy) -> None:
     got = cntkpy("check", "p", files=files)
     assert "1 error in 1 configuration\n" in got.out
     assert got.out.startswith("p/real.cfg:2:")
-    assert got.err == (
-        "note: 3 skipped, no command and no action stands in them: p/App.config, p/part.cntk, p/setup.cfg\n"
-    )
+    assert got.err == ("note: 3 skipped, no command and no action is in them: p/App.config, p/part.cntk, p/setup.cfg\n")
     assert cntkpy("check", "--quiet", "p").err == ""
     assert "setup.cfg" in cntkpy("check", "p/setup.cfg").out  # it was asked for
     got = cntkpy("format", "--check", "p")

@@ -174,7 +174,7 @@ EXAMPLES = {
     "6.3 what is no variable": good(change("v.txt", "v$5$$.txt"), makes="v$5$$.txt"),
     "6.3 side by side": good(change("v.txt", "$a$$b$") + "a = v\nb = .txt\n"),
     "6.4 a variable in a variable": good(change("v.txt", "$a$") + "a = $b$\nb = v.txt\n"),
-    "6.4 default is no value": bad(change("v.txt", "$a$") + "a = default\n", "$a$ is not defined"),
+    "6.4 default is not a value": bad(change("v.txt", "$a$") + "a = default\n", "$a$ is not defined"),
     "6.4 several lines": bad(change("v.txt", "$a$") + "a = [\n x = 1\n]\n", "$a$"),
     "6.5 the outermost counts": good(
         "name = v\n" + line("name = w").replace("v.txt", "$name$.txt"),

@@ -130,8 +130,8 @@ def test_what_depends_on_models_is_found_by_the_run(both, name: str) -> None:
 
 LOST = {
     "nothing is written": (LOAD + "RemoveNode(m.ce)\n", "e.cntk:2:37: warning: the script saves no model"),
-    "a change behind the file": (LOAD + SAVE + "RemoveNode(m.ce)\n", "edit.mel:3:1: warning: what the script does"),
-    "a node behind the file": (LOAD + SAVE + "y = Sigmoid(z)\n", "edit.mel:3:1: warning: what the script does"),
+    "a change after the file": (LOAD + SAVE + "RemoveNode(m.ce)\n", "edit.mel:3:1: warning: what the script does"),
+    "a node after the file": (LOAD + SAVE + "y = Sigmoid(z)\n", "edit.mel:3:1: warning: what the script does"),
 }
 
 

@@ -38,7 +38,7 @@ def check(cntkpy, text: str):
 
 
 def changed(command: str, old: str, new: str) -> str:
-    """The configuration with a word changed behind the beginning of a command."""
+    """The configuration with a word changed after the beginning of a command."""
     before, sign, behind = CONFIG.partition(f"\n{command} = [")
     assert old in behind
     return before + sign + behind.replace(old, new, 1)
@@ -103,10 +103,12 @@ def test_a_misspelt_group_of_nodes(cntkpy) -> None:
     """Which CNTK takes for a member of the network that nothing uses: the nodes are not evaluated."""
     assert "no group" not in check(cntkpy, SCRIPT.replace("GROUP", "evaluationNodes")).out
     got = check(cntkpy, SCRIPT.replace("GROUP", "evaluationNode"))
-    message = "warning: 'evaluationNode' is no group of nodes, and nothing uses it - did you mean 'evaluationNodes'?"
+    message = "warning: 'evaluationNode' is not a group of nodes, and nothing uses it - did you mean 'evaluationNodes'?"
     assert f"c.cntk:11:9: {message}" in got.out
     got = check(cntkpy, SCRIPT.replace("GROUP", "EvalNodes"))  # as the network description language has it
-    assert "warning: 'EvalNodes' is no group of nodes, and nothing uses it - did you mean 'evaluationNodes'?" in got.out
+    assert (
+        "warning: 'EvalNodes' is not a group of nodes, and nothing uses it - did you mean 'evaluationNodes'?" in got.out
+    )
     assert "no group" not in check(cntkpy, SCRIPT.replace("GROUP", "evaluated")).out
 
 

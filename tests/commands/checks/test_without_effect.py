@@ -224,7 +224,7 @@ def test_options_that_are_not_known(cntkpy) -> None:
     assert "No such option '--strickt'" in got.err
     got = cntkpy("configFile=m.cntk", "command=train", "--foo")
     assert "nothing reads '--foo'" in got.err
-    assert "options stand behind `cntkpy run`" in got.err
+    assert "options follow `cntkpy run`" in got.err
 
 
 def test_parameters_of_an_installed_writer(cntkpy, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -276,7 +276,7 @@ def test_a_misspelt_action_of_a_command_that_is_not_listed(cntkpy) -> None:
 
 
 def test_a_reader_that_keeps_a_cache_has_its_file_in_the_sections(cntkpy) -> None:
-    """As in CNTK's manual: sections of the reader are those of the writer, too, and the file stands in them."""
+    """As in CNTK's manual: sections of the reader are those of the writer, too, and the file is in them."""
     section = """\
 command = labels:train
 precision = float

@@ -130,7 +130,7 @@ def test_fish(line: str, expected: str, shell: Shell) -> None:
 
 @pytest.mark.parametrize(("line", "expected"), IN_SHELLS)
 def test_zsh(line: str, expected: str, shell: Shell) -> None:
-    """A key of our own tells what stands in the line after the Tab key."""
+    """A key of our own tells what is in the line after the Tab key."""
     start = (
         "autoload -Uz compinit && compinit -u -D; source <(cntkpy completion zsh); "
         "tell() { print -r -- $BUFFER > answer; exit }; zle -N tell; bindkey '^X' tell\n"

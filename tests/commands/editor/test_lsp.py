@@ -130,7 +130,7 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Session, 
 
 
 def test_names_and_columns_in_utf_16(opened: tuple[Session, Any], tmp_path: Path) -> None:
-    """Behind characters that UTF-16 writes in two units, places are those that the editor counts."""
+    """After characters that UTF-16 writes in two units, places are those that the editor counts."""
     text = 'a = "é😀😀" ; Dir = data ; modelPath = $Dir$/m\ncommand = t\nt = [ action = tain ]\n'
     uri = (tmp_path / "main.cntk").as_uri()
     session, _ = opened

@@ -143,7 +143,7 @@ def test_renaming_in_brainscript() -> None:
 @pytest.mark.parametrize(
     ("marked", "new", "why"),
     [
-        ("^Dir = data", "2x", "is no name"),
+        ("^Dir = data", "2x", "is not a name"),
         ("^Dir = data", "modelPath", "is a parameter of this section"),
         ("^Dir = data", "Train", "is defined already"),
         ("^maxEpochs", "epochs", "'maxEpochs' is a parameter"),
@@ -245,7 +245,7 @@ def test_renaming_in_ndl() -> None:
         ("Times(^W, x)", "features", "'features' is used in this network already"),
         ("    ^h = Affine", "times", "'times' is a function"),
         ("    ^FeatureNodes", "data", "'featurenodes' is the name of a group of nodes"),
-        ("    ^h = Affine", "a.b", "is no name"),
+        ("    ^h = Affine", "a.b", "is not a name"),
     ],
 )
 def test_what_cannot_be_renamed_in_ndl(marked: str, new: str, why: str) -> None:

@@ -44,7 +44,7 @@ NOT_RUN = {
     ".venv/bin/pytest": "runs these tests",
     ".ci/run": "runs these tests",
     "cntkpy configFile=sample_configs/plugin/flowers.cntk": "needs the package; test_plugin_package.py runs it",
-    "cd editors/vscode": "for the three commands behind it",
+    "cd editors/vscode": "for the three commands after it",
     "npm ": "makes a package for an editor, for which it needs the network",
     "code ": "installs into an editor",
     'eval "$(cntkpy completion bash)"': "for a shell in which one types; test_completion.py runs the script in bash",
@@ -233,7 +233,9 @@ def walk(page: str, cntkpy, here: Path, long: bool) -> list[Command]:
             continue
         prepare(page, command, here)
         program, *words = command.words
-        assert program == "cntkpy", f"{page}:{command.line}: '{command.text}' is no command of ours; say why in NOT_RUN"
+        assert program == "cntkpy", (
+            f"{page}:{command.line}: '{command.text}' is not a command of ours; say why in NOT_RUN"
+        )
         got = cntkpy(*words)
         where = f"{page}:{command.line}: {command.text}\n{got.out}{got.err}"
         status = next((code for start, code in STATUS.items() if command.text.startswith(start)), 0)

@@ -38,7 +38,7 @@ def test_data_that_do_not_fit(cntkpy) -> None:
 
 
 def test_a_file_points_to_the_folder_that_is_named() -> None:
-    """The parameter `ext` stands in the message, too, but says less than the folder."""
+    """The parameter `ext` is in the message, too, but says less than the folder."""
     text = "w=[action=write;reader=[x=[dim=1]];writer=[writerType=HTKMLFWriter;z=[dim=2;path=out/a;ext=like]]]"
     error = UserError("CannotWrite", "out/a/u.like cannot be written: Permission denied")
     span = placed(error, parse(text).section("w"), "w", None).span
@@ -101,7 +101,7 @@ class Wrong:
     ("name", "words"),
     [
         ("Broken", ["ZeroDivisionError: ", "own_readers.py:4, in __init__", "code of a plug-in or of your own"]),
-        ("Empty", ["Empty is no MinibatchReader: it has no streams, samples_per_sweep, start_minibatch_loop"]),
+        ("Empty", ["Empty is not a MinibatchReader: it lacks streams, samples_per_sweep, start_minibatch_loop"]),
         ("Wrong", ["Wrong.get_minibatch() returned dict, not a Minibatch or None"]),
     ],
 )

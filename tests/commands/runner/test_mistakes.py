@@ -41,8 +41,8 @@ ERRORS = [
     ("SimpleNetworkBuilder", "SimpleNetwrkBuilder", "did you mean 'SimpleNetworkBuilder'?", ""),
     ("action = train", "action = trian", "did you mean 'train'?", ""),
     ("train:test", "train:tset", "did you mean 'test'?", ""),
-    ("train:test", "train,test", "'test' is not run: what stands behind a comma", ""),
-    ("train:test", "train;test", "'test' is not run: what stands behind a semicolon", ""),
+    ("train:test", "train,test", "'test' is not run: what follows a comma", ""),
+    ("train:test", "train;test", "'test' is not run: what follows a semicolon", ""),
     ("train:test", "train test", "train test is missing, the section of a command", ""),
     ("maxEpochs = 2", "maxEpochs = two", "'two' is not an integer", ""),
     ("maxEpochs = 2", "maxEpochs = 2.5", "'2.5' is not an integer", ""),
@@ -65,7 +65,7 @@ ERRORS = [
     ("maxEpochs = 2", "maxEpochs = 2 ; keepCheckPointFiles = yes", "write true or false", ""),
     ("dim = 2", "dim = 3", "the first layer has 2 elements, but the stream 'features' has 3", ""),
     ("2:5:3", "2:5:4", "the last layer has 4 elements, but the stream 'labels' has 3", ""),
-    ("2:5:3", "2,5,3", "what stands behind a comma is cut off", ""),
+    ("2:5:3", "2,5,3", "what follows a comma is cut off", ""),
     ("= Sigmoid", "= Sigmoid,Sigmoid", "separate the values of layerTypes by colons", ""),
     ("= Sigmoid", "= Sigmod", "did you mean 'Sigmoid'?", ""),
     ("= CrossEntropy", "= CrosEntropy", "did you mean 'crossEntropyWithSoftmax'?", ""),
@@ -148,7 +148,7 @@ PASS = [
 
 
 def changed(old: str, new: str, last: str) -> dict[str, str]:
-    """The files with a mistake; `last`: the command behind the training."""
+    """The files with a mistake; `last`: the command after the training."""
     text = CONFIG.replace("train:test", f"train:{last}", 1) if last else CONFIG
     assert old in text
     return FILES | {"m.cntk": text.replace(old, new, 1)}
@@ -206,7 +206,7 @@ def test_words(cntkpy, word: str) -> None:
 
 
 def test_options_in_a_classic_command_line(cntkpy) -> None:
-    for word, told in (("--maxEpochs=1", "did you mean 'maxEpochs'?"), ("-lr=1", "stand behind `cntkpy run`")):
+    for word, told in (("--maxEpochs=1", "did you mean 'maxEpochs'?"), ("-lr=1", "follow `cntkpy run`")):
         got = cntkpy("configFile=m.cntk", word, files=FILES)
         assert (got.code, told in got.err) == (2, True), got.err
 
@@ -234,7 +234,7 @@ def test_another_precision_of_a_finished_training(cntkpy) -> None:
     got = cntkpy(*words, "precision=double")
     assert (got.code, got.message) == (
         2,
-        "precision is double now, and was (float) when out/m was trained; nothing is trained any more",
+        "precision is double, but out/m was trained with (float); training is finished, so the change has no effect",
     ), got.err
 
 
@@ -311,7 +311,7 @@ def test_a_word_that_hides_a_section_further_out(cntkpy) -> None:
 
 @pytest.mark.parametrize("bad", [20, 19])
 def test_data_of_which_nothing_can_be_used(cntkpy, bad: int) -> None:
-    """Whole minibatches are empty; the error of the sweep is not lost behind them."""
+    """Whole minibatches are empty; the error of the sweep is not lost after them."""
     text = CONFIG.replace("file = train.ctf", "file = train.ctf ; maxErrors = 1000 ; randomize = false")
     data = "|features a b |labels 1 0 0\n" * bad + "|features 1 0 |labels 1 0 0\n" * (20 - bad)
     got = cntkpy("configFile=m.cntk", "command=train", files=FILES | {"m.cntk": text, "train.ctf": data})

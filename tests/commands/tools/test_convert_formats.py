@@ -170,7 +170,7 @@ def test_the_sections_of_language_and_speech_readers() -> None:
         (["wide.npz"], "b.scp", (), {}, "20000 values"),
         (["no.scp"], "b.ctf", (), {}, "no.scp"),
         (["bad.scp"], "b.ctf", (), {}, "bad.scp, line 1"),
-        (["bad.mfc"], "b.ctf", (), {}, "no HTK feature file"),
+        (["bad.mfc"], "b.ctf", (), {}, "not an HTK feature file"),
         (["bad.mfc", "a.mlf"], "b.ctf", (), {}, "labels belong to a script file"),
         (["bad.scp", "x", "y"], "b.ctf", (), {}, "what is y?"),
         (["good.scp", "bad.mlf"], "b.ctf", (), {}, "bad.mlf"),

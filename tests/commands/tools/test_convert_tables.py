@@ -91,7 +91,7 @@ def test_double_precision(here) -> None:
     ("text", "words", "options", "message", "cure"),
     [
         ("", [], {}, "a.csv has no rows", ""),
-        ("x,y\n", [], {}, "a.csv has no rows behind its header", ""),
+        ("x,y\n", [], {}, "a.csv has no rows after its header", ""),
         ("x,y\n1,2\n", [], {}, "all columns hold numbers: which one holds the classes?", "--labels y; without classes"),
         ("x,y\na,b\n", [], {}, "columns 'x', 'y' hold texts: which one holds the classes?", "--labels y"),
         ("x,y\n1,a\n", [], {"labels": "z"}, "a.csv has no column 'z'", "its columns are x, y"),

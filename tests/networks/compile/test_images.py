@@ -10,7 +10,7 @@ LAST = {"c", "b", "r", "p", "n", "d", "e", "q", "s", "o"}
 
 
 def _network(helpers):
-    """Both forms of convolution and what may stand between them, with gradients to all of it; images of 2 channels."""
+    """Both forms of convolution and what may be between them, with gradients to all of it; images of 2 channels."""
     s = helpers.Sketch()
     x, y = s.input("x", 6, 5, 2), s.input("y", 7)
     two = {"zeroPadding": True, "imageLayout": "CHW", "kernelWidth": 3, "kernelHeight": 3, "maps": 3}

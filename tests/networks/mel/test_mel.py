@@ -319,7 +319,7 @@ def test_reading_values_from_a_file(folder, caplog):
     (folder / "v.txt").write_text("1 2 3 4\n5 6 7 8\n\n0 0 0 0\n0 0 0 0\n-1 -2 -3 -4\n")
     editor = edit("ReviseParameter(H1.inner.A, v.txt)\nReviseParameter(H1.h, v.txt)")
     np.testing.assert_array_equal(network(editor)["H1.inner.A"].matrix()[[1, 4]], [[5, 6, 7, 8], [-1, -2, -3, -4]])
-    assert "is no parameter" in caplog.text
+    assert "is not a parameter" in caplog.text
 
 
 # ---- properties

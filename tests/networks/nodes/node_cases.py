@@ -104,7 +104,7 @@ CHW = {"imageLayout": "CHW"}
 CONV = {"kernelWidth": 3, "kernelHeight": 2, "maps": 3, "strideWidth": 1, "strideHeight": 2}
 POOL = {"windowWidth": 2, "windowHeight": 2, "strideWidth": 2, "strideHeight": 2}
 
-# A case: name, kind, shapes of the operands, options, numpy formula. Before the shape of an operand may stand its kind:
+# A case: name, kind, shapes of the operands, options, numpy formula. Before the shape of an operand may be its kind:
 # "P" a parameter, ">" positive data, "1" one-hot, "b" 0 or 1, "s" between 0 and 1, "c" word, class and range of class.
 # The formula is of one sample ([W x H x C] arrays) and of the parameters.
 CELLS = [
@@ -496,7 +496,7 @@ BATCHES = [
 ]
 FRAMES_ONLY = {"negative_samples"}
 
-# the data of a case depend on its number, so new ones stand at the end
+# the data of a case depend on its number, so new ones are at the end
 MORE_CELLS = [
     ("reduce_prod", "ReduceElements", [(2, 3)], {"axis": 2, "reductionOp": "Prod"}, lambda x: x.prod(1, keepdims=True)),
     ("top_k", "TopK", [(4, 3)], {"k": 2, "axis": 1}, lambda x: -np.sort(-x, axis=0)[:2]),

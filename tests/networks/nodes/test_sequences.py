@@ -315,7 +315,7 @@ def test_an_axis_is_no_operand(sketch):
 def test_an_input_names_an_axis(sketch):
     b = Built(sketch)
     sketch("InputValue", name="v", dims=(2,), dynamicAxis="y")
-    with pytest.raises(UserError, match="'y', which is no DynamicAxis but InputValue"):
+    with pytest.raises(UserError, match="'y', which is not a DynamicAxis but InputValue"):
         sketch.network.validate()
     assert b.s.network["v"].options["dynamicAxis"] == "y"
 

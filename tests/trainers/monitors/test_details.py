@@ -18,7 +18,7 @@ def run(cntkpy):
 
 
 def added(text: str) -> list[str]:
-    """What stands behind the progress line, until the epoch ends."""
+    """What follows the progress line, until the epoch ends."""
     lines = text.splitlines()
     begin = next(i for i, line in enumerate(lines) if line.startswith(" Epoch["))
     end = next(i for i, line in enumerate(lines) if line.startswith("Finished Epoch["))
@@ -37,7 +37,7 @@ def test_times_memory_reader_and_gradients(run, tmp_path: Path) -> None:
     assert got.code == 0, got.err
     waited, reader, *norms = added(got.err)
     assert re.fullmatch(rf"  Waited {NUMBER}s for data; .*memory.*\.|.* at most \d+ MB.*\.", waited)
-    assert re.match(r'  The reader stands at \{.*"minibatchSourcePosition": 20\b', reader)
+    assert re.match(r'  The reader is at \{.*"minibatchSourcePosition": 20\b', reader)
     trained = actions.model(tmp_path / "run/m")
     delta = actions.softmax(actions.X[10:20] @ trained["W"].T + trained["b"].T) - actions.Y[10:20]
     gradients = {"W": delta.T @ actions.X[10:20], "b": delta.sum(0)}

@@ -37,7 +37,7 @@ def test_shares_become_equal_or_stay(counts: list[int]) -> None:
 
 
 def part(ids: range) -> Minibatch:
-    """Frames with an id each, which stands in two dense and a sparse stream; the sparse one has one index twice."""
+    """Frames with an id each, which is in two dense and a sparse stream; the sparse one has one index twice."""
     numbers, count = np.array(ids, np.float32), len(ids)
     sparse = scipy.sparse.csr_matrix(
         (np.repeat(numbers, 2), np.full(2 * count, 5), 2 * np.arange(count + 1)), shape=(count, 7)

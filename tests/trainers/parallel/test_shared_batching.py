@@ -128,7 +128,7 @@ def test_who_is_stopped_stops_all() -> None:
 def test_reading_on_while_a_stack_is_computed(
     slow: bool, ends: type[BaseException], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The stacks are the same; not where one worker's data are slow; what reading raises comes behind what was read."""
+    """The stacks are the same; not where one worker's data are slow; what reading raises comes after what was read."""
     if slow:
         monkeypatch.setattr(batching, "FILL_SECONDS", -1.0)
 

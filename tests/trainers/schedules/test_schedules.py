@@ -140,7 +140,7 @@ def sizes(setting: str, criteria: dict[int, float], before: int, rates: str = "1
             (192, [64, 64, 128, 192, 256]),
         ),
         ("", 256, "1", 1.0, (128, [128, 192])),  # half to double the size before
-        ("minibatchSizeTuningFrequency=3", 256, "1", 1.0, (256, [])),  # 4 is no multiple of 3
+        ("minibatchSizeTuningFrequency=3", 256, "1", 1.0, (256, [])),  # 4 is not a multiple of 3
         ("minibatchSizeTuningFrequency=4", 256, "1", 1.0, (128, [128, 192])),
         ("minibatchSizeTuningMax=256", 0, "1:1:1:0.25", 1.0, (128, [128, 192])),  # root of the rates' ratio: 1 / 2
         ("minibatchSizeTuningMax=256", 0, "1", 0.25, (128, [128, 192])),  # the last search made it smaller

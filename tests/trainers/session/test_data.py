@@ -372,7 +372,7 @@ def test_numbers_of_a_file_may_have_an_axis_or_none() -> None:
 
 
 def test_rows_of_arrays_as_a_source_are_items() -> None:
-    """Each row is a sample, or a sequence; lists are sequences; flat rows are no images."""
+    """Each row is a sample, or a sequence; lists are sequences; flat rows are not images."""
     s, p, image = sequence_input(2, name="s"), input_variable(2, name="p"), input_variable((1, 2), name="i")
     for x, data, steps in (
         (s, numbers(5, 2), 1),

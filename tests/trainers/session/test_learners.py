@@ -212,10 +212,10 @@ def test_schedules() -> None:
 
 
 WRONG_SCHEDULES = {
-    "'fast' is no schedule": lambda: schedules.learning_rate("fast"),
-    "True is no schedule": lambda: schedules.learning_rate(True),
-    "is no schedule": lambda: schedules.learning_rate([(1, 2, 3)]),
-    r"\(0.1, 2\)\] is no schedule": lambda: schedules.learning_rate([(0.1, 2)]),
+    "'fast' is not a schedule": lambda: schedules.learning_rate("fast"),
+    "True is not a schedule": lambda: schedules.learning_rate(True),
+    "is not a schedule": lambda: schedules.learning_rate([(1, 2, 3)]),
+    r"\(0.1, 2\)\] is not a schedule": lambda: schedules.learning_rate([(0.1, 2)]),
     "a schedule needs a value": lambda: schedules.learning_rate([]),
     "minibatch_size is a number of samples, not '32'": lambda: schedules.learning_rate(0.1, "32"),
     "epoch_size is a number of samples, not '100'": lambda: schedules.learning_rate([0.1, 0.2], epoch_size="100"),
@@ -301,7 +301,7 @@ WRONG_LEARNERS = {
     "min is a number from 0 on, not inf": lambda: learners.rmsprop_with_steps(w(), 0.1, 0.9, 1.2, 0.7, np.inf, np.inf),
     "min, 3, is larger than max, 1": lambda: learners.rmsprop_with_steps(w(), 0.1, 0.9, 1.2, 0.7, 1, 3),
     "block_size is a number from 1 on": lambda: learners.BlockMomentumOptions(0),
-    "float is no learner": lambda: learners.data_parallel(0.1),  # pyright: ignore[reportArgumentType]
+    "float is not a learner": lambda: learners.data_parallel(0.1),  # pyright: ignore[reportArgumentType]
     "a number from 0 on, not 'x'": lambda: learners.data_parallel(learners.sgd(w(), 0.1), "x"),  # pyright: ignore
 }
 

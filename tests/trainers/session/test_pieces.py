@@ -87,7 +87,7 @@ def test_what_cannot_go_on() -> None:
         loss.eval((both, [False] * 3))
     with pytest.raises(ArgumentError, match="2 truth values for 3 sequences"):
         trainer.train_minibatch((both, [True] * 2))
-    with pytest.raises(ArgumentError, match="truth values behind the data, not 'yes'"):
+    with pytest.raises(ArgumentError, match="truth values after the data, not 'yes'"):
         trainer.train_minibatch((both, "yes"))
     trainer.train_minibatch(({x: [X[0], X[1][:3]], y: [Y[0], Y[1][:3]]}, [True, True]))
     with pytest.raises(ArgumentError, match="sequence 1 cannot continue: it was shorter"):

@@ -208,7 +208,7 @@ def test_sources_of_programs_are_restored(tmp_path) -> None:
 
 
 class Dies(ProgressWriter):
-    """Kills the process after so many minibatches."""
+    """Kills the process after this many minibatches."""
 
     def __init__(self, after):
         super().__init__(frequency=1)
@@ -267,12 +267,12 @@ def test_wrong_sessions(tmp_path) -> None:
         ArgumentError, match=r"samples of shape \(8,\) for the input 'y' .*, whose samples have the shape \(3,\)"
     ):
         TrainingSession(trainer, source, 16, {x: source.streams.y, y: source.streams.x}, max_samples=1)
-    with pytest.raises(ArgumentError, match="no minibatch size"):
+    with pytest.raises(ArgumentError, match="not a minibatch size"):
         TrainingSession(trainer, source, 0, streams, max_samples=1)
     wrong = {
-        "-3 is no frequency": {"progress_frequency": -3},
-        "'a' is no frequency": {"progress_frequency": "a"},
-        r"\(5,\) is no frequency": {"progress_frequency": (5,)},
+        "-3 is not a frequency": {"progress_frequency": -3},
+        "'a' is not a frequency": {"progress_frequency": "a"},
+        r"\(5,\) is not a frequency": {"progress_frequency": (5,)},
         "max_samples is a whole number from 0 on, not '40'": {"max_samples": "40"},
         "the source of minibatches is a MinibatchSourceBase, not None": {"mb_source": None},
         "model_inputs_to_streams is a Mapping, not None": {"model_inputs_to_streams": None},
@@ -294,12 +294,12 @@ def test_wrong_sessions(tmp_path) -> None:
 
 
 WRONG_CONFIGS = {
-    "'x' is no frequency": lambda: CheckpointConfig("m", "x"),  # pyright: ignore[reportArgumentType]
+    "'x' is not a frequency": lambda: CheckpointConfig("m", "x"),  # pyright: ignore[reportArgumentType]
     "a text or a path, not None": lambda: CheckpointConfig(None),  # pyright: ignore[reportArgumentType]
     "a callback is a function, not 3": lambda: CrossValidationConfig(callback=3),  # pyright: ignore
     "takes four arguments": lambda: CrossValidationConfig(callback=lambda a: True),  # pyright: ignore
     "needs data, or a callback": lambda: CrossValidationConfig(frequency=10),
-    "no minibatch size": lambda: CrossValidationConfig(minibatch_size=0),
+    "not a minibatch size": lambda: CrossValidationConfig(minibatch_size=0),
     "a criterion is a Function, not 'e'": lambda: CrossValidationConfig(criterion="e"),  # pyright: ignore
     "the source of minibatches is a MinibatchSourceBase, not 'x'": lambda: TestConfig("x"),  # pyright: ignore
 }

@@ -250,7 +250,7 @@ def test_wrong_trainers(tmp_path) -> None:
     weight = parameter(2, init=0.0)
     wrong = {
         "depends on no input": lambda: Trainer(None, weight * weight, learners.sgd([weight], 0.1)),
-        "no learner": lambda: Trainer(z, loss, "sgd"),
+        "not a learner": lambda: Trainer(z, loss, "sgd"),
         "the model of a trainer is a Function, not ": lambda: Trainer((z, loss), loss, learner),  # pyright: ignore
         "a progress writer is a ProgressWriter, not 'x'": lambda: Trainer(z, loss, learner, "x"),
         "a progress writer is a ProgressWriter, not <class": lambda: Trainer(z, loss, learner, ProgressPrinter),

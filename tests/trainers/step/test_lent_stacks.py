@@ -30,7 +30,7 @@ def test_what_the_reader_delivered_is_not_copied(monkeypatch: pytest.MonkeyPatch
     (stack,) = batcher().stacks(iter([case([4, 2]).minibatch]), lambda number: False)
     lent = lend(stack.batch)
     values, placed = stack.batch.inputs["x"], lent.inputs["x"]
-    assert np.array_equal(values, placed, equal_nan=True)  # behind the last minibatch is anything
+    assert np.array_equal(values, placed, equal_nan=True)  # after the last minibatch is anything
     if jax.default_backend() == "cpu":
         assert placed.unsafe_buffer_pointer() == values.ctypes.data
     kept = np.array(values)

@@ -103,7 +103,7 @@ def test_no_more_is_read_than_asked_for(reader: Reader) -> None:
 
 
 def test_what_is_there_does_not_wait_for_a_slow_minibatch(reader: Reader) -> None:
-    """Other questions, and a new epoch, come behind the one that nobody waits for any more."""
+    """Other questions, and a new epoch, come after the one that nobody waits for any more."""
     counting = Counting(reader, waits_at=3)
     outer = in_a_thread(counting)
     data = following(outer)
@@ -117,7 +117,7 @@ def test_what_is_there_does_not_wait_for_a_slow_minibatch(reader: Reader) -> Non
     data = following(outer)
     next(data), next(data)
     counting.go_on.set()
-    assert outer.state()["last_slots"] == 1  # answered behind the question that `data` still waits for
+    assert outer.state()["last_slots"] == 1  # answered after the question that `data` still waits for
     assert len(list(data)) == 4
     counting.asked = 0
     counting.go_on.clear()
@@ -137,7 +137,7 @@ def test_an_error_comes_behind_what_was_read_before(reader: Reader) -> None:
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers that send signals here")
 def test_a_signal_that_is_handled_for_long(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It arrives while the reader is waited for, and its handler ends behind the time to wait."""
+    """It arrives while the reader is waited for, and its handler ends after the time to wait."""
     monkeypatch.setattr(read_ahead, "ABANDON_SECONDS", 0.1)
     counting, arrived = Counting(reader, waits_at=1), list[int]()
     outer = InterruptibleReader(lambda: counting, lambda: bool(arrived))

@@ -64,7 +64,7 @@ def _unknown(evaluator: Evaluator, e: Name, scope: Scope) -> ConfigError:
         if e.name.lower() in ("true", "false"):
             return f"a truth value is written in small letters: {e.name.lower()}"
         if e.name in evaluator.texts:
-            return f"a text stands in quotes: '{e.name}'"
+            return f"a text is written in quotes: '{e.name}'"
         return _elsewhere(e.name, scope) or suggestion(e.name, scope.visible())
 
     return evaluator.error("UnknownName", f"unknown identifier '{e.name}'", e.place, scope, hint)
@@ -266,7 +266,7 @@ def _new(evaluator: Evaluator, e: New, scope: Scope, path: Path | None) -> Step:
     found = evaluator.classes.get(e.name)
     if found is None:
         hint = suggestion(e.name, evaluator.classes)
-        raise evaluator.error("UnknownClass", f"unknown class '{e.name}' behind 'new'", e.place, scope, hint)
+        raise evaluator.error("UnknownClass", f"unknown class '{e.name}' after 'new'", e.place, scope, hint)
     record = yield evaluator.step(e.record, scope, None if found.own_names else path)
     if type(record) is not Record:
         message = f"'new {e.name}' needs a record of its parameters, not {kind_of(record)}"

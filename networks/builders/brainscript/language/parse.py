@@ -310,8 +310,8 @@ _HINTS = {
     "=": "equality is written '=='; a member is name = expression",
     ":": "':' makes an array; a member is written with '='",
     "=>": "the left side of '=>' is one name: x => ...; for several parameters write f (x, y) = ...",
-    "then": "an 'if' stands before it: if ... then ... else ...",
-    "else": "an 'if' stands before it: if ... then ... else ...",
+    "then": "an 'if' is before it: if ... then ... else ...",
+    "else": "an 'if' is before it: if ... then ... else ...",
 }
 
 
@@ -360,7 +360,7 @@ def _bad_character(text: Text, start: int) -> ConfigError:
         "&": "and is written '&&'",
         "$": "the variable is not defined, or a '$' is missing",
         "?": "write if ... then ... else ...",
-        **dict.fromkeys("‘’“”`", "it is no quotation mark: write ' or \""),
+        **dict.fromkeys("‘’“”`", "it is not a quotation mark: write ' or \""),
     }
     return error("BadSyntax", f"unexpected character '{character}'", place, hints.get(character))
 

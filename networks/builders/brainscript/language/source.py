@@ -118,7 +118,7 @@ def with_includes(text: Text, folders: Sequence[Path]) -> Text:
 
 
 def _next_include(text: Text, start: int) -> tuple[int, int, str] | None:
-    """(start, end, file name) of the next include behind `start`."""
+    """(start, end, file name) of the next include after `start`."""
     for word in WORDS.finditer(text.string, start):
         if word["name"] != _INCLUDE:
             continue

@@ -26,7 +26,7 @@ def _choice(evaluator: Evaluator, record: Record, origin: Origin, makers: dict[s
         place, scope = evaluator.place_of(record, "what", origin)
         known = ", ".join(makers)
         raise evaluator.error(
-            "BadValue", f"'{what}' is no possible value of 'what'", place, scope, f"possible: {known}"
+            "BadValue", f"'{what}' is not a possible value of 'what'", place, scope, f"possible: {known}"
         )
     return (yield makers[what](evaluator, record, origin))
 
@@ -44,7 +44,7 @@ def _format(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
     how = yield evaluator.of_type(str, record, "how", origin)
     if not FORMAT.fullmatch(how):
         place, scope = evaluator.place_of(record, "how", origin)
-        hint = "only what stands between '%' and the letter in C: '.2', '5', '-8'"
+        hint = "only what is between '%' and the letter in C: '.2', '5', '-8'"
         raise evaluator.error("BadValue", f"'{how}' is no format", place, scope, hint)
     if type(value) is float:
         return _formatted(value, how)
@@ -130,7 +130,7 @@ def _two_integers(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
         if type(number) is not float or not number.is_integer():
             what = number_text(number) if type(number) is float else kind_of(number)
             raise evaluator.error(
-                "NoInteger", f"expected integer: {what} is no whole number", origin.place, origin.scope
+                "NoInteger", f"expected integer: {what} is not a whole number", origin.place, origin.scope
             )
     if found[1] == 0:
         raise evaluator.error("BadValue", "a whole number cannot be divided by 0", origin.place, origin.scope)

@@ -172,7 +172,7 @@ class Function:
 
 
 class Object:
-    """The base of everything that `new` makes and that is no number, text or array."""
+    """The base of everything that `new` makes and that is not a number, text or array."""
 
     __slots__ = ()
 

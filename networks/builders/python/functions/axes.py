@@ -109,7 +109,7 @@ def static_axis(call: str, given: Any, rank: int, beyond: int = 0) -> int:
         call: the operator, for messages.
         given: a number, which may be negative, or an `Axis`.
         rank: how many axes there are.
-        beyond: how many more may be named behind the last one.
+        beyond: how many more may be named after the last one.
 
     Raises:
         UserError: it is no such axis.

@@ -28,7 +28,7 @@ def copied_roots(
         roots: The roots.
         order: What they depend on.
         how: "clone" copies parameters, "share" keeps them, "freeze" copies them and does not train them.
-        copies: What stands in the place of which nodes; the copies are added.
+        copies: What is in the place of which nodes; the copies are added.
     """
     if how != "share":
         graph.give_seeds(roots, order)  # where shapes are not known, the same seeds

@@ -21,7 +21,7 @@ def needs_shapes(build: Callable[P, Function]) -> Callable[P, Function]:
     """A decorator of operators: of operands whose shapes are not known yet they make a recipe.
 
     Args:
-        build: makes the function; operands may stand in lists.
+        build: makes the function; operands may be in lists.
     """
 
     @functools.wraps(build)

@@ -187,7 +187,7 @@ def functions_of(what: str, given: Any) -> tuple[Any, ...]:
     for one in found:
         if not isinstance(one, Evaluated):
             raise UserError(
-                "NoFunction", f"{what}: {shorten(repr(one))} is no function", hint="give functions: [z, loss]"
+                "NoFunction", f"{what}: {shorten(repr(one))} is not a function", hint="give functions: [z, loss]"
             )
     return tuple(found)
 

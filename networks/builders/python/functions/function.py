@@ -197,7 +197,7 @@ class Variable(Operators):
 
     @property
     def data_axes(self) -> DataAxes | None:
-        """The axes that its data have; None of what is no input."""
+        """The axes that its data have; None of what is not an input."""
         if not self.is_input:
             return None
         shape = tuple(reversed(self.root.shape or ()))
@@ -290,7 +290,9 @@ class Variable(Operators):
         """`value` for `numpy.asarray(p)`; else NumPy would make an array of one object."""
         del copy  # the value is a copy
         if not (len(self.roots) == 1 and has_value(self.root)):
-            raise UserError("NoValue", f"{self!r} has no value of its own, so it is no array", hint="eval gives values")
+            raise UserError(
+                "NoValue", f"{self!r} has no value of its own, so it is not an array", hint="eval gives values"
+            )
         return self.value if dtype is None else self.value.astype(dtype)
 
     def _apply(self, name: str, *operands: Any) -> Any:
@@ -403,7 +405,7 @@ class Function(Variable, Evaluated):
 
         Args:
             method: "clone" copies parameters, "share" keeps them, "freeze" copies them and does not train them.
-            substitutions: what stands in the place of nodes of this function.
+            substitutions: what is in the place of nodes of this function.
         """
         how = str(method).rpartition(".")[2].lower()
         if how not in ("clone", "share", "freeze"):
@@ -650,10 +652,10 @@ def load_model(model: str | Path, device: Any = None, format: Any = None) -> Fun
 
 
 def _replaced(substitutions: Any, own: Sequence[NodeValue]) -> dict[NodeValue, NodeValue]:
-    """What stands in the place of which nodes.
+    """What is in the place of which nodes.
 
     Raises:
-        UserError: it is no mapping of functions, or one of them is no part of the function.
+        UserError: it is not a mapping of functions, or one of them is not a part of the function.
     """
     if not isinstance(substitutions, Mapping):
         message = f"substitutions are a dictionary {{function: other}}, not {shorten(repr(substitutions))}"
@@ -661,8 +663,8 @@ def _replaced(substitutions: Any, own: Sequence[NodeValue]) -> dict[NodeValue, N
     pairs: Mapping[Any, Any] = substitutions
     for key in pairs:
         if not isinstance(key, Function):
-            raise UserError("NoFunction", f"{shorten(repr(key))} is no function that could be replaced")
+            raise UserError("NoFunction", f"{shorten(repr(key))} is not a function that could be replaced")
         if key.root not in own:
-            message = f"{key!r} is no part of the function, so nothing can stand in its place"
+            message = f"{key!r} is not a part of the function, so nothing can be in its place"
             raise UserError("NoNode", message, hint="find_by_name finds its parts, .arguments are its inputs")
     return {key.root: to_node(one) for key, one in pairs.items()}

@@ -127,7 +127,7 @@ def dims(shape: Shape) -> tuple[int, ...]:
     sizes: tuple[Any, ...] = tuple(shape) if isinstance(shape, list | tuple | np.ndarray) else (shape,)
     for one in sizes:
         if not is_whole(one) or one < 0:
-            raise UserError("BadShape", f"{shape!r} is no shape: numbers from 1 on are expected (0: to be inferred)")
+            raise UserError("BadShape", f"{shape!r} is not a shape: numbers from 1 on are expected (0: to be inferred)")
     return tuple(int(one) for one in reversed(sizes))
 
 

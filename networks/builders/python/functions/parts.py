@@ -59,7 +59,9 @@ def check_index(given: Any) -> None:
         return
     if isinstance(given, slice) and all(one is None or is_whole(one) for one in (given.start, given.stop, given.step)):
         return
-    message = f"{shorten(repr(given))} is no index: a whole number, a slice begin:end or a list of numbers is expected"
+    message = (
+        f"{shorten(repr(given))} is not an index: a whole number, a slice begin:end or a list of numbers is expected"
+    )
     raise UserError("BadIndex", message)
 
 
@@ -67,7 +69,7 @@ def indexed(keys: Sequence[Any], shape: Sequence[int]) -> list[tuple[int, list[i
     """The axes of which some elements are taken, and the numbers of these.
 
     Args:
-        keys: a number, a slice or a list of numbers for each axis from the first one on, or from the last one on behind
+        keys: a number, a slice or a list of numbers for each axis from the first one on, or from the last one on after
             dots.
         shape: of the operand.
 

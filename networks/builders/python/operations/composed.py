@@ -66,7 +66,7 @@ def mean(*operands: Operand, name: str = "") -> Function:
 
 
 def _several(operands: tuple[Operand, ...], name: str) -> tuple[list[Function], str]:
-    """The operands, and the name, which may stand behind them."""
+    """The operands, and the name, which may follow them."""
     if operands and isinstance(operands[-1], str):
         operands, name = operands[:-1], operands[-1]
     given = operands[0] if len(operands) == 1 and isinstance(operands[0], list | tuple) else operands
@@ -110,7 +110,7 @@ atanh = _element_function("atanh", "The inverse of tanh; no number beyond -1 and
 def elu(x: Operand, alpha: float = 1.0, name: str = "") -> Function:
     """X from 0 on, alpha (e^x - 1) below; the gradient at 0 is 1."""
     x = as_node(x)
-    below = negate(relu(negate(x)))  # e^x of a large x is infinite, and infinity times a gradient of 0 is no number
+    below = negate(relu(negate(x)))  # e^x of a large x is infinite, and infinity times a gradient of 0 is not a number
     return element_select(less(x, 0.0), element_times(alpha, minus(exp(below), 1.0)), x, name=name)
 
 

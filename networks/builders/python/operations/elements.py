@@ -133,7 +133,7 @@ def one_hot(x: Operand, num_classes: int, sparse_output: bool = False, axis: Any
         x: the numbers.
         num_classes: elements of a vector.
         sparse_output: accepted; values are computed as dense ones.
-        axis: where the axis of the vectors stands in the result; -1: behind all others.
+        axis: where the axis of the vectors is in the result; -1: after all others.
         name: names the result.
     """
     del sparse_output

@@ -48,11 +48,11 @@ def pad(
     constant_value: float = 0.0,
     name: str = "",
 ) -> Function:
-    """More elements in front of and behind each axis.
+    """More elements in front of and after each axis.
 
     Args:
         x: the operand.
-        pattern: for each axis, how many in front and how many behind.
+        pattern: for each axis, how many in front and how many after.
         mode: what they are: CONSTANT_PAD a number; REFLECT_PAD the elements next to the edge mirrored, without the one
             at the edge; SYMMETRIC_PAD with it.
         constant_value: the number.
@@ -142,7 +142,7 @@ def space_to_depth(operand: Operand, block_size: int, name: str = "") -> Functio
     n = check_whole("block_size", block_size, 1)
     channels, height, width = _picture("space_to_depth", x)
     if height % n or width % n:
-        raise UserError("BadShape", f"space_to_depth: {height} rows and {width} columns are no multiples of {n}")
+        raise UserError("BadShape", f"space_to_depth: {height} rows and {width} columns are not multiples of {n}")
     apart = transpose(reshape(x, (channels, height // n, n, width // n, n)), (2, 4, 0, 1, 3))
     return reshape(apart, (n * n * channels, height // n, width // n), name=name)
 

@@ -34,7 +34,7 @@ from networks.builders.python.operations.steps_of import steps_of
 
 
 def _split(more: tuple[Operand, ...], name: str) -> tuple[tuple[Operand, ...], str]:
-    """Further operands, and the name, which may stand behind them."""
+    """Further operands, and the name, which may follow them."""
     return (more[:-1], more[-1]) if more and isinstance(more[-1], str) else (more, name)
 
 
@@ -323,7 +323,7 @@ def past_value(x: Operand, initial_state: Operand = None, time_step: int = 1, na
 
 
 def future_value(x: Operand, initial_state: Operand = None, time_step: int = 1, name: str = "") -> Function:
-    """The value `time_step` steps later in the sequence; behind the last step the initial state (0)."""
+    """The value `time_step` steps later in the sequence; after the last step the initial state (0)."""
     return _shifted_from(x, initial_state, -check_whole("time_step", time_step, 1), name)
 
 
@@ -407,12 +407,12 @@ def reconcile_dynamic_axes(x: Operand, dynamic_axes_as: Operand, name: str = "")
 def cosine_distance_with_negative_samples(
     x: Operand, y: Operand, shift: int, num_negative_samples: int, name: str = ""
 ) -> Function:
-    """The cosine of x and y, and behind it that of x and y of other samples of the minibatch.
+    """The cosine of x and y, and after it that of x and y of other samples of the minibatch.
 
     Args:
         x: vectors.
         y: vectors.
-        shift: from so many samples further on are the others taken.
+        shift: from this many samples further on are the others taken.
         num_negative_samples: how many.
         name: names the result.
     """

@@ -70,7 +70,7 @@ def _reduced(call: str, how: str, x: Operand, axis: Along, keepdims: Any, name: 
 
 
 def _name_of(keepdims: bool | str, name: str) -> tuple[bool | str, str]:
-    """Whether axes stay, and the name, which may stand in its place in older programs."""
+    """Whether axes stay, and the name, which may be in its place in older programs."""
     return (True, keepdims) if isinstance(keepdims, str) else (keepdims, name)
 
 

@@ -64,7 +64,7 @@ def reshape(x: Operand, shape: Shape, begin_axis: Any = None, end_axis: Any = No
         shape: the shape, or that of the axes that are replaced; one axis may be -1 or 0, to be inferred.
         begin_axis: the first axis that is replaced, by default the first one. `Axis.new_leading_axis()` is in front of
             it.
-        end_axis: the axis behind the last one that is replaced; by default they all are.
+        end_axis: the axis after the last one that is replaced; by default they all are.
         name: names the result.
 
     Raises:
@@ -81,7 +81,7 @@ def reshape(x: Operand, shape: Shape, begin_axis: Any = None, end_axis: Any = No
     if isinstance(end_axis, Axis) and end_axis.kind == "new leading":
         end = begin
     if begin > end:
-        message = f"reshape: begin_axis {begin_axis} lies behind end_axis {end_axis}, of an operand of shape {own}"
+        message = f"reshape: begin_axis {begin_axis} is after end_axis {end_axis}, of an operand of shape {own}"
         raise UserError("BadIndex", message)
     new = _inferred(sizes, own[begin:end])
     whole = (*own[:begin], *new, *own[end:])
@@ -115,7 +115,7 @@ def flatten(x: Operand, axis: Any = None, name: str = "") -> Function:
 
 @needs_shapes
 def expand_dims(x: Operand, axis: Any, name: str = "") -> Function:
-    """The same elements with an axis of 1 more, in front of the given one; -1 is behind the last one."""
+    """The same elements with an axis of 1 more, in front of the given one; -1 is after the last one."""
     x = as_node(x)
     if isinstance(axis, Axis) and axis.kind == "new leading":
         axis = 0

@@ -71,7 +71,7 @@ def make_chain(sections: Sequence[ConfigParameters], dtype: np.dtype, channels: 
             raise which.error(
                 "type",
                 f"{which.type} cannot follow Transpose, which turns the picture into planes of colours",
-                "put Transpose behind the other transforms",
+                "put Transpose after the other transforms",
                 "BadOrder",
             )
         made.append(_make(which.type, section, dtype, channels))

@@ -446,7 +446,7 @@ AXES = """{
 
 
 def test_time_axes_come_along(tmp_path, monkeypatch) -> None:
-    """An axis is no input of a node, but the new network has it, under whatever name."""
+    """An axis is not an input of a node, but the new network has it, under whatever name."""
     monkeypatch.chdir(tmp_path)
     save_model("axes.dnn", made(AXES))
     whole = made('(BS.Network.Load ("axes.dnn"))')

@@ -101,7 +101,7 @@ def test_an_error_inside_the_library_is_shown_at_the_call(network):
 def test_a_text_without_quotes(network):
     with pytest.raises(ConfigError, match="unknown identifier 'uniform'") as caught:
         network("x = Input {2}\nz = LinearLayer {3, init=uniform} (x)")
-    assert caught.value.hint == "a text stands in quotes: 'uniform'"
+    assert caught.value.hint == "a text is written in quotes: 'uniform'"
 
 
 @pytest.mark.parametrize(

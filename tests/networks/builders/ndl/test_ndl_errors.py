@@ -226,5 +226,5 @@ def test_what_lark_tells_of_an_error_does_not_tell_these_apart() -> None:
     assert told[0] == told[1] and told[0][1:] == ("\n", ["LPAR"])
     assert messages == [
         "a name is missing on the left of '='",
-        "the body of a macro is a call, or it stands in brackets",
+        "the body of a macro is a call, or it is in brackets",
     ]

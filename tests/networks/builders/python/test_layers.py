@@ -168,7 +168,7 @@ def test_a_model_file_keeps_the_function(tmp_path) -> None:
 
 def test_what_is_wrong_is_said() -> None:
     x = input_variable(3, name="x")
-    with pytest.raises(UserError, match="no step of a recurrence"):
+    with pytest.raises(UserError, match="not a step of a recurrence"):
         layers.Recurrence(layers.Dense(3))
     with pytest.raises(UserError, match="no parameter 'height'"):
         operators.operator("DenseLayer", 3, height=2)

@@ -129,7 +129,7 @@ def test_other_kinds(text, criteria, criterion, output):
     [
         ("layerSizes = 4", CRITERIA, "at least two entries"),
         ("layerSizes = 4:0:3", CRITERIA, "at least 1, not 0"),
-        ("layerSizes = 4:5:6:3 ; rnnType = LSTM ; lookupTableOrder = 3", CRITERIA, "no multiple of lookupTableOrder"),
+        ("layerSizes = 4:5:6:3 ; rnnType = LSTM ; lookupTableOrder = 3", CRITERIA, "not a multiple of lookup"),
         ("layerSizes = 4:5:3 ; rnnType = CLASSLM ; vocabSize = 3 ; nbrClass = 2", CRITERIA, r"last hidden layer \[5\]"),
         ("layerSizes = 4:3 ; layerTypes = sigmoid", CRITERIA, "unknown nonlinearity 'sigmoid'"),
         (

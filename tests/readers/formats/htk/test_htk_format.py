@@ -121,8 +121,8 @@ def test_frames_are_not_copied(tmp_path: Path):
 
 VALUES = st.floats(-1e6, 1e6, width=32)
 HEADERS = {
-    "empty": (b"", "no HTK feature file"),
-    "short": (b"\0" * 11, "no HTK feature file"),
+    "empty": (b"", "not an HTK feature file"),
+    "short": (b"\0" * 11, "not an HTK feature file"),
     "waveform": (struct.pack(">iiHH", 0, 100000, 4, 0), "WAVEFORM"),
     "vector quantized": (struct.pack(">iiHH", 0, 100000, 4, 0o40006), "vector-quantized"),
     "size zero": (struct.pack(">iiHH", 0, 100000, 0, 9), "0 bytes"),

@@ -256,7 +256,7 @@ def test_states_that_are_no_utf8(speech: Speech):
     speech.write("targets", b"s\xeel 10\na 01\nb 11\nc 00\n")
     assert epoch(speech.old(labels=targets), 20)
     speech.write("targets", b"sil 10\n")
-    with pytest.raises(UserError, match="'sil' stands where the state list has 's\udceel'"):
+    with pytest.raises(UserError, match="'sil' found where the state list has 's\udceel'"):
         speech.old(labels=targets)
 
 
@@ -323,8 +323,8 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "even window": ({"features": {"contextWindow": 4}}, "not symmetrical"),
     "three numbers": ({"features": {"contextWindow": "1:2:3"}}, "not a context window"),
     "dim zero": ({"features": {"dim": 0}}, "not a number of values"),
-    "dim not a multiple": ({"features": {"dim": 4}}, "no odd multiple of the 3 values"),
-    "dim an even multiple": ({"features": {"dim": 6}}, "no odd multiple"),
+    "dim not a multiple": ({"features": {"dim": 4}}, "not an odd multiple of the 3 values"),
+    "dim an even multiple": ({"features": {"dim": 6}}, "not an odd multiple"),
     "neither dim of a frame nor of a window": (
         {"features": {"dim": 6, "contextWindow": 3}},
         "or 9: that of the window",

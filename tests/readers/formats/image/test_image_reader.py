@@ -85,7 +85,7 @@ def test_what_is_not_read_of_labels_is_told_once(album, caplog):
     for text, classes, told in (
         (".../r.png\t1.5\n.../g.png\t2 0\n", [1, 2], ["line 1: of the label '1.5' only 1 is read"]),
         (".../r.png\t1 \n.../g.png\t2\t\n", [1, 2], []),
-        ("7\t.../r.png\t1\n8\t.../g.png\t2\t3\r\n9\t.../g.png\t0\t4\n", [1, 2, 0], ["line 2: '3' behind the label"]),
+        ("7\t.../r.png\t1\n8\t.../g.png\t2\t3\r\n9\t.../g.png\t0\t4\n", [1, 2, 0], ["line 2: '3' after the label"]),
     ):
         caplog.clear()
         file = album.write("m.txt", text)

@@ -275,7 +275,7 @@ def test_sizes_that_overflow_are_errors(tmp_path: Path) -> None:
         (b"u  [\n 1 2\n 3 ]\n", "byte 13, key 'u': a row has another number of values"),
         (b"u  [\n 1 x ]\n", "byte 8, key 'u': b'x' is not a number"),
         (b"u 1 2\n", "begins with '\\['"),
-        (b"u [ 1 2 ] 3\n", "stands behind the end"),
+        (b"u [ 1 2 ] 3\n", "follows the end"),
         (b"u \0BXX abcdefgh", "does not begin a matrix"),
         (b"u \0B\4\0\0\0\0\4\0\0\0\0", "does not begin a matrix"),
         (b"\0BFM ", "there is no key"),

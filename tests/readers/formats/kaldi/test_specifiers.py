@@ -115,10 +115,10 @@ def test_errors_of_reading(text: str, message: str) -> None:
 
 
 def test_a_table_in_place_of_the_file_that_names_it(tmp_path: Path) -> None:
-    """Nothing of it stands in the message."""
+    """Nothing of it is in the message."""
     for name, content in (("a.ark", b"u0 \0BFM " + bytes(3000)), ("a.scp", b"u0 a.ark:3\n" * 3000)):
         (tmp_path / name).write_bytes(content)
-        with pytest.raises(DataError, match="is no file of one line with a specifier") as error:
+        with pytest.raises(DataError, match="is not a file of one line with a specifier") as error:
             specifier_of(str(tmp_path / name))
         assert f"scp:{tmp_path / name} if it is a script file" in str(error.value.diagnostic.hint)
     with pytest.raises(DataError) as error:

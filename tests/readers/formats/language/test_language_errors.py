@@ -46,7 +46,7 @@ BAD_FILES = [
     (SEQUENCE, "classes.txt", "0 9 </s> 0\n1 many a 0\n", "has the count 'many'", DataError, 2),
     (SEQUENCE, "classes.txt", "0 9 </s> 0\n2 1 a 0\n", "has the number 2, but words are numbered 0 to 1", DataError, 2),
     (SEQUENCE, "classes.txt", "0 9 </s> 0\n0 1 a 0\n", "has the number 0", DataError, 2),
-    (SEQUENCE, "classes.txt", "0 9 a 0\n1 1 a 0\n", "'a' stands twice", DataError, 2),
+    (SEQUENCE, "classes.txt", "0 9 a 0\n1 1 a 0\n", "'a' occurs twice", DataError, 2),
     (SEQUENCE, "classes.txt", "0 9 </s> 0\n1 1 a 1\n2 1 b 0\n3 1 c 0\n", "go down: word 2 has class 0", DataError, 3),
     (SEQUENCE, "classes.txt", "0 9 </s> 0\n1 12 a 0\n2 10 b 1\n", "labelDim is 4, but", ConfigError, None),
     (
@@ -58,7 +58,7 @@ BAD_FILES = [
         2,
     ),
     (SEQUENCE, "in.map", "</s>\n\na\n", "Line 2 of the label mapping file", DataError, 2),
-    (SEQUENCE, "in.map", "</s>\na\na\n", "'a' stands twice", DataError, 3),
+    (SEQUENCE, "in.map", "</s>\na\na\n", "'a' occurs twice", DataError, 3),
     (SEQUENCE, "in.map", "</s>\na\nb\nc\nd\n<unk>\n", "has 4 words, but the vocabulary 6", ConfigError, None),
     (SEQUENCE, "in.map", "</s>\na\n", "corpus.txt:1:8: the word 'b'", DataError, 1),
     (LU, "corpus.tags", None, "corpus.tags does not exist", ConfigError, None),
@@ -67,7 +67,7 @@ BAD_FILES = [
     (LU, "words", None, "words cannot be read", ConfigError, None),
     (LU, "words", "", "words is empty", DataError, None),
     (LU, "words", "\nw1\n", "begins with an empty line", DataError, 1),
-    (LU, "words", "w1\nw2\nw1\n", "'w1' stands twice", DataError, 3),
+    (LU, "words", "w1\nw2\nw1\n", "'w1' occurs twice", DataError, 3),
     (LU, "words", "w1\nw2\nw3\n", "'w3' is not in the word map", DataError, None),
     (LU, "tags", "T1\n", "corpus.tags:2:4: the label 'T2'", DataError, 2),
     (LU, "tags", "T1\nT2\n", "corpus.tags:4:4: the label 'T9'", DataError, 4),
@@ -117,14 +117,12 @@ def test_bad_files(
 
 
 def test_lines_that_are_not_read(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Behind an empty line, where lists end: their words would silently be unknown ones."""
+    """After an empty line, where lists end: their words would silently be unknown ones."""
     make(tmp_path, LU, words="w1\nw2\n<unk>\n\n", map=FILES["map"] + "\n\n")
     assert "empty" not in caplog.text
     make(tmp_path, LU, words="w1\n<unk>\n\nw2\n\nw3\n", map=FILES["map"] + "\nw3 w1\n")
-    assert (
-        f"The list of words {tmp_path}/words ends at line 3, which is empty; 2 behind it are not read." in caplog.text
-    )
-    assert f"The word map {tmp_path}/map ends at line 4, which is empty; 1 behind it are not read." in caplog.text
+    assert f"The list of words {tmp_path}/words ends at line 3, which is empty; 2 after it are not read." in caplog.text
+    assert f"The word map {tmp_path}/map ends at line 4, which is empty; 1 after it are not read." in caplog.text
 
 
 BAD_SECTIONS = [

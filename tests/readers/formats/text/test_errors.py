@@ -96,8 +96,8 @@ MALFORMED = [
     (D, "|x 1 2\r\n\r\n", 2, 1, 1, "Empty input row"),
     # what is cut off by the end of the file
     (D, "5 |x 1 2 |", 1, 10, 5, "invalid character"),
-    (D, "5 |x 1 2\n|x", 2, 1, 5, "The file ends right behind the name of an input, 'x'"),
-    (D, "5 |x 1 2 |long", 1, 10, 5, "The file ends right behind the name of an input, 'long'"),
+    (D, "5 |x 1 2\n|x", 2, 1, 5, "The file ends directly after the name of an input, 'x'"),
+    (D, "5 |x 1 2 |long", 1, 10, 5, "The file ends directly after the name of an input, 'long'"),
     (D, "5 |x 1 2\n|x  ", 2, 5, 5, "The file ends where a value of input 'x' is expected"),
     (S, "5 |s 1:2\n5 |s ", 2, 6, 5, "The file ends where a value of input 's' is expected"),
     (D, "5 |x -", 1, 7, 5, "'-'"),
@@ -139,7 +139,7 @@ def test_a_compressed_file_is_told_so(tmp_path):
     [
         ("0 |x 1 2\n 1 |x 3 4\n", "very start of its line, without a blank"),
         ("0 |x 1 2\n\t17 |x 3 4\n", "very start of its line, without a blank"),
-        ("0 | x 1 2\n", "right behind '|', without a blank"),
+        ("0 | x 1 2\n", "directly follows '|', without a blank"),
         ("0 9 |x 1 2\n", "mend the file"),
         ("0 || x\n", "mend the file"),
     ],

@@ -49,7 +49,7 @@ DATA = [
     (
         "0 1 stray\n",
         "features=[dim=1;start=1] L=[start=0]",
-        "'stray' is not a number, and field 2 is no label .*column 5",
+        "'stray' is not a number, and field 2 is not a label .*column 5",
         1,
     ),
     ("0 1 1a\n", "features=[dim=1;start=1] L=[start=0]", "'1a'", 1),
@@ -86,12 +86,12 @@ def error_of(tmp_path: Path, text: str, sections: str) -> DataError:
         (
             "1,2,a\n",
             "features=[dim=2;start=1] L=[start=0]",
-            "if ',' stands between fields, write customDelimiter=\",\"",
+            "if ',' is between fields, write customDelimiter=\",\"",
         ),
         (
             "1;2;7\n",
             "features=[dim=2;start=1] R=[start=0]",
-            "if ';' stands between fields, write customDelimiter=\";\"",
+            "if ';' is between fields, write customDelimiter=\";\"",
         ),
         ("1,5 7\n", 'customDecimalPoint="," ; features=[dim=2;start=1] R=[start=0]', "counted from 0"),
         ("1,2\n", "features=[dim=2]", 'customDelimiter=",", or customDecimalPoint="," if it is the decimal point'),
@@ -106,8 +106,8 @@ MAPS = [
     (None, "does not exist", "createLabelMap"),
     ("", "is empty", ""),
     ("# only\n\n", "is empty", ""),
-    ("a\nb\n\na\n", r"'a' stands twice .*line 1 and line 4", ""),
-    ("a\r\n a \n", "stands twice", ""),
+    ("a\nb\n\na\n", r"'a' occurs twice .*line 1 and line 4", ""),
+    ("a\r\n a \n", "occurs twice", ""),
 ]
 
 
