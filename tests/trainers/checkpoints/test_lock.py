@@ -83,7 +83,7 @@ def test_without_locks_of_the_system_what_the_file_says_decides(
 def test_a_lock_that_says_nothing_is_taken_over(content: str, tmp_path: Path) -> None:
     (tmp_path / ".m.lock").write_text(content)
     with only_run_of(str(tmp_path / "m")):
-        pass
+        assert json.loads((tmp_path / ".m.lock").read_text())["process"] == os.getpid()
 
 
 def test_temporary_files_of_killed_runs_go(tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ def test_temporary_files_of_killed_runs_go(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_written_has_no_lock() -> None:
     with only_run_of("/proc/1/no/m"):
-        pass
+        assert not Path("/proc/1/no").exists()
 
 
 def test_states_inside_other_epochs_go(tmp_path: Path) -> None:

@@ -219,11 +219,11 @@ def test_values_print(value, caplog):
 def test_every_member_of_the_library_evaluates(value):
     """No misspelt name in a namespace; functions are evaluated by the other tests."""
     for name in library()[1].members:
-        value(f"z = {name}")
+        assert value(f"z = {name}") is not None, name
     for namespace in ("Constants", "Boolean", "Loop", "Sequences", "Parameters", "RNNs"):
         record = value(f"z = BS.{namespace}")
         for name in record.names:
-            value(f"z = BS.{namespace}.{name}")
+            assert value(f"z = BS.{namespace}.{name}") is not None, name
 
 
 def test_a_deep_stack_of_layers(network):

@@ -78,19 +78,21 @@ BAD_FILES = [
 ]
 
 
-def make(folder: Path, text: str, **changed: str | None) -> None:
+def make(folder: Path, text: str, **changed: str | None) -> int:
     for name, content in {**FILES, **changed}.items():
         if content is not None:
             (folder / name).write_text(content)
     reader = create_reader(text.replace("{d}", str(folder)))
     reader.start_minibatch_loop(10, 0)
-    while reader.get_minibatch() is not None:
-        pass
+    samples = 0
+    while (minibatch := reader.get_minibatch()) is not None:
+        samples += minibatch.num_samples
+    return samples
 
 
 @pytest.mark.parametrize("text", [SEQUENCE, LU])
 def test_the_good_ones(tmp_path: Path, text: str) -> None:
-    make(tmp_path, text)
+    assert make(tmp_path, text) > 0
 
 
 def test_a_vocabulary_larger_than_the_word_class_file(tmp_path: Path) -> None:
