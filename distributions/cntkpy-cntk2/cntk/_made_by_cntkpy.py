@@ -1,0 +1,1 @@
+"""By this module cntkpy knows its own package `cntk`."""
