@@ -51,8 +51,11 @@ def run(name: str) -> str:
     if done.returncode:
         sys.stderr.write(done.stderr)
         raise SystemExit(f"benchmarks/{name}.py failed with exit status {done.returncode}")
-    heading, _, table = done.stdout.strip().partition("\n")
-    return f"{heading}\n`python benchmarks/{name}.py`, {time.strftime('%Y-%m-%d')}, {machine()}.\n{table.strip()}\n"
+    heading, _, rest = done.stdout.strip().partition("\n")
+    text, _, table = rest.partition("|")
+    about = " ".join(text.split())
+    command = f"`python benchmarks/{name}.py`, {time.strftime('%Y-%m-%d')}, {machine()}."
+    return f"{heading}\n{command} {about}\n\n|{table.rstrip()}\n"
 
 
 def replaced(page: str, section: str) -> str:

@@ -140,9 +140,7 @@ def main(argv: list[str] | None = None) -> None:
         calls: dict[str, tuple[Callable[..., None], tuple[object, ...]]] = {
             PEER: (plain, (lengths,)),
             "HTK, composite reader, shuffled": (ours, ("composite", True)),
-            "HTK, composite reader, in order": (ours, ("composite", False)),
             "HTK, HTKMLFReader, shuffled": (ours, ("old", True)),
-            "HTK, HTKMLFReader, in order": (ours, ("old", False)),
         }
         whole: dict[str, list[float]] = {key: [] for key in calls}
         loop: dict[str, list[float]] = {key: [] for key in calls}

@@ -88,7 +88,6 @@ def measure() -> dict[str, float]:
             "cntkpy check good.cntk": median_time([console, "check", "good.cntk"], folder),
             "cntkpy show good.cntk": median_time([console, "show", "good.cntk"], folder),
             "cntkpy --version": median_time([console, "--version"], folder),
-            "python -c pass": median_time([sys.executable, "-c", "pass"], folder),
         }
 
 

@@ -49,7 +49,9 @@ class _Same(Loader):
 class _Finder(MetaPathFinder):
     """Finds CNTK's modules."""
 
-    def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
         """The spec of a module of CNTK; None for all others."""
         own = target_of(fullname)
         return None if own is None else ModuleSpec(fullname, _Same(own), is_package=True)

@@ -44,7 +44,13 @@ def place_for_compiled_code() -> str | None:
         return None
     here = Path(__file__).parents[1]
     digest = hashlib.sha256(numba.__version__.encode())
-    others = ("kernels/words.py", "kernels/jit.py", "kernels/text_codes.py", "formats/text/events.py")
+    others = (
+        "kernels/words.py",
+        "kernels/jit.py",
+        "kernels/text_codes.py",
+        "formats/text/events.py",
+        "formats/text/tables.py",
+    )
     for source in sorted([*here.rglob("*_kernels.py"), *(here / name for name in others)]):
         digest.update(source.read_bytes())
     folder = private_folder("kernels", digest.hexdigest()[:16])

@@ -26,8 +26,9 @@ from readers.formats.htk import feature_kernels
 from readers.formats.htk.archive import write_features
 from readers.formats.text.events import UNREAD
 from readers.formats.text.index import build_index
-from readers.formats.text.parse import PADDING, StreamNames, parse
+from readers.formats.text.parse import PADDING, parse, streams_of
 from readers.formats.text.stream_format import StreamFormat
+from readers.formats.text.tables import Output, Runs, Text
 from readers.formats.uci.columns import Columns
 from readers.formats.uci.text import UCIText
 from readers.kernels import index_kernels
@@ -219,12 +220,9 @@ X = [StreamFormat("x", "x", 2, False), StreamFormat("s", "s", 4, True)]
 def parse_text(buffer: np.ndarray, begins: list[int], ends: list[int], cut: int = -1) -> object:
     nominal = np.ones(len(begins), np.int32)
     return parse(
-        buffer,
-        np.array(begins),
-        np.array(ends),
-        nominal,
+        Text(buffer, np.array(begins), np.array(ends), nominal),
         X,
-        StreamNames(X),
+        streams_of(X),
         np.dtype(np.float32),
         10**6,
         end_of_file=cut,
@@ -242,17 +240,17 @@ def test_nothing_is_read_where_there_is_no_room(tmp_path: Path) -> None:
     from readers.formats.text.read_kernels import read_and_parse
 
     (tmp_path / "a").write_bytes(b"x" * 100)
-    names, dtype, one = StreamNames(X), np.float32, np.zeros(1, np.int64)
+    dtype, one = np.float32, np.zeros(1, np.int64)
+    output = Output(
+        np.empty(9, dtype), np.empty(9, np.int32), np.empty((2, 9), np.int64), np.empty((2, 9), np.int32),
+        np.zeros((2, 2), np.int64), np.empty((9, 4), np.int64), np.empty((9, 3), np.int64), np.zeros(6, np.int64),
+    )  # fmt: skip
     whole = np.full(200, 7, np.uint8)
+    text = Text(whole[:50], one, one, np.ones(1, np.int32))
     with (tmp_path / "a").open("rb") as file:
         for from_, to, place in ((0, 50, 0), (0, 10, 41), (0, 10, -1), (10, 0, 0), (0, 2**40, 0), (0, 1, 2**40)):
-            code = read_and_parse(
-                file.fileno(), np.array([from_]), np.array([to]), np.array([place]), whole[:50], one, one,
-                np.ones(1, np.int32), names.names, names.starts, names.dims, names.sparse, names.defining, 0,
-                np.empty(9, dtype), np.empty(9, np.int32), np.empty((2, 9), np.int64), np.empty((2, 9), np.int32),
-                np.zeros((2, 2), np.int64), np.empty((9, 4), np.int64), np.empty((9, 3), np.int64),
-                np.zeros(6, np.int64), False, -1,
-            )  # fmt: skip
+            runs = Runs(file.fileno(), np.array([from_]), np.array([to]), np.array([place]))
+            code = read_and_parse(runs, text, streams_of(X), output, 0, False, -1)
             assert code == UNREAD
     assert (whole == 7).all()
 

@@ -22,8 +22,9 @@ from readers.streams import StreamInformation
 
 from .events import UNKNOWN, UNREAD
 from .index import BOM, NUMERIC, build_index
-from .parse import PADDING, Parsed, StreamNames, parse
+from .parse import PADDING, Parsed, parse, streams_of
 from .stream_format import StreamFormat
+from .tables import Runs, Text
 
 GAP = 4096  # bytes that are as quickly read as left out
 log = logging.getLogger("cntkpy.readers")
@@ -50,7 +51,7 @@ class TextFormatDeserializer:
         self.max_errors, self.trace_level = max_errors, trace_level
         self.defines_mb_size = any(f.defines_mb_size for f in self.formats)
         self.streams = [StreamInformation(f.name, (f.dim,), f.sparse, self.dtype) for f in self.formats]
-        self._names = StreamNames(self.formats)
+        self._names = streams_of(self.formats)
         main = next((f.alias for f in self.formats if f.defines_mb_size), "")
         self.index = build_index(
             path,
@@ -131,16 +132,17 @@ class TextFormatDeserializer:
         buffer = self._buffer(int(runs[2][-1] + runs[1][-1] - runs[0][-1]) + 1 + PADDING)
         buffer[-PADDING:] = 10
         nominal = self.table.lengths if len(self.table.lengths) == 1 else self.table.lengths[sequences]
+        text = Text(buffer, begins, ends, nominal)
         cut, named = self._cut(ends, sequences), self.table.corpus is not None
         known = self._known_errors(sequences)
         budget = max(0, self.max_errors - len(self._counted) + known)  # once exceeded, what is sound can still be read
         if fits_budget(2 * len(buffer)):
             self._read_runs(runs, buffer)
-            found = fallback.parse(buffer, begins, ends, nominal, self.formats, self.dtype, budget, named, cut)
+            found = fallback.parse(text, self.formats, self.dtype, budget, named, cut)
             if found is not None:
                 return self._loaded(found, buffer, begins, sequences)
-        given = (buffer, begins, ends, nominal, self.formats, self._names, self.dtype, budget, named, cut)
-        parsed = parse(*given, runs=(self._file.fileno(), *runs)) if hasattr(os, "pread") else None
+        given = (text, self.formats, self._names, self.dtype, budget, named, cut)
+        parsed = parse(*given, runs=Runs(self._file.fileno(), *runs)) if hasattr(os, "pread") else None
         if parsed is None or parsed.code == UNREAD:  # on a system without pread, or to tell what is wrong
             self._read_runs(runs, buffer)
             parsed = parse(*given)

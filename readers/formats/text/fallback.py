@@ -17,6 +17,7 @@ from readers.formats.text.odd import read_line
 from readers.formats.text.parse import Parsed, damaged_sequences
 from readers.formats.text.stream_format import StreamFormat
 from readers.formats.text.stream_values import StreamValues
+from readers.formats.text.tables import Text
 from readers.kernels.budget import fits_budget
 from readers.kernels.text_codes import LINES, LONG_NAME, LONGEST_NAME, NAMES, NO_ID, NUMBERS, OVERFLOW
 
@@ -113,21 +114,18 @@ def _hash(name: bytes) -> int:
 
 
 def parse(
-    buffer: np.ndarray,
-    begins: np.ndarray,
-    ends: np.ndarray,
-    nominal: np.ndarray,
+    given: Text,
     formats: Sequence[StreamFormat],
     dtype: np.dtype,
     budget: int,
     named: bool = False,
     end_of_file: int = -1,
 ) -> Parsed | None:
-    """What `parse.parse` gives of sequences buffer[begins[k]:ends[k]].
+    """What `parse.parse` gives of sequences.
 
     None: a sequence does not lie in the buffer, or so much is odd that the kernels are quicker.
     """
-    text = buffer.tobytes()
+    text, begins, ends, nominal = given.buffer.tobytes(), given.begins, given.ends, given.nominal
     lines = _Lines(formats, named)
     streams = lines.streams
     defining = [one for one in streams if one.form.defines_mb_size] or streams

@@ -13,26 +13,25 @@ from readers.errors import DataError
 
 from .events import EMPTY_ROW
 from .stream_format import StreamFormat
+from .tables import Output, Runs, Streams, Text
 
 PADDING = 32  # LF at the end of every buffer: the kernels look at words of eight bytes
-Runs = tuple[int, np.ndarray, np.ndarray, np.ndarray]
-"""An open file; first byte of each piece, the byte after its last one, its place in the buffer, int64[r] each."""
 _NONE = np.empty(0, np.int64)
-NO_RUNS: Runs = (-1, _NONE, _NONE, _NONE)
+NO_RUNS = Runs(-1, _NONE, _NONE, _NONE)
 """Nothing is to be read."""
 
 
-class StreamNames:
-    """The tables of streams that the kernel wants."""
-
-    def __init__(self, formats: Sequence[StreamFormat]):
-        aliases = [f.alias.encode() for f in formats]
-        self.names = np.frombuffer(b"".join(aliases), np.uint8)
-        self.starts = starts_of([len(a) for a in aliases])
-        self.dims = np.array([f.dim for f in formats], np.int64)
-        self.sparse = np.array([f.sparse for f in formats], np.bool_)
-        defining = np.array([f.defines_mb_size for f in formats], np.bool_)
-        self.defining = defining if defining.any() else ~defining
+def streams_of(formats: Sequence[StreamFormat]) -> Streams:
+    """The tables of some streams."""
+    aliases = [one.alias.encode() for one in formats]
+    defining = np.array([one.defines_mb_size for one in formats], np.bool_)
+    return Streams(
+        np.frombuffer(b"".join(aliases), np.uint8),
+        starts_of([len(one) for one in aliases]),
+        np.array([one.dim for one in formats], np.int64),
+        np.array([one.sparse for one in formats], np.bool_),
+        defining if defining.any() else ~defining,
+    )
 
 
 @dataclass(eq=False)
@@ -45,23 +44,26 @@ class Parsed:
 
 
 def parse(
-    buffer: np.ndarray,
-    begins: np.ndarray,
-    ends: np.ndarray,
-    nominal: np.ndarray,
+    text: Text,
     formats: Sequence[StreamFormat],
-    names: StreamNames,
+    names: Streams,
     dtype: np.dtype,
     budget: int,
     named: bool = False,
     end_of_file: int = -1,
     runs: Runs = NO_RUNS,
 ) -> Parsed:
-    """Parse sequences buffer[begins[k]:ends[k]]; buffer uint8 ends in LF, PADDING times. runs: what has to be read into
-    it before.
+    """Parse sequences.
 
-    budget: counted errors still allowed; named: keys at the start of lines are not numbers; end_of_file: where a file
-    without a newline at its end stops, -1 if it is not in the buffer.
+    Args:
+        text: The sequences.
+        formats: The streams.
+        names: Their tables, see `streams_of`.
+        dtype: Of the values.
+        budget: Counted errors that are still allowed.
+        named: Whether keys at the start of lines are not numbers.
+        end_of_file: Where a file without a newline at its end stops, -1 if it is not in the buffer.
+        runs: What has to be read into the buffer before.
 
     Raises:
         DataError: if a sequence does not lie in the buffer.
@@ -69,8 +71,8 @@ def parse(
     from . import parse_kernels as k
     from .read_kernels import read_and_parse
 
-    n, s = len(begins), len(formats)
-    size, lines = k.sizes_of(begins, ends, nominal, len(buffer) - PADDING)
+    n, s = len(text.begins), len(formats)
+    size, lines = k.sizes_of(text.begins, text.ends, text.nominal, len(text.buffer) - PADDING)
     if size < 0:
         raise DataError(
             "A sequence offset is outside the file.", hint="the index may be stale: delete it, it is rebuilt"
@@ -87,11 +89,8 @@ def parse(
     slows = np.empty((64, 3), np.int64)
     state = np.zeros(6, np.int64)
     while True:
-        given = (
-            buffer, begins, ends, nominal, names.names, names.starts, names.dims, names.sparse, names.defining, budget,
-            values, indices, starts, counts, bounds, events, slows, state, named, end_of_file,
-        )  # fmt: skip
-        code, runs = read_and_parse(*runs, *given), NO_RUNS
+        output = Output(values, indices, starts, counts, bounds, events, slows, state)
+        code, runs = read_and_parse(runs, text, names, output, budget, named, end_of_file), NO_RUNS
         if code == k.VALUES_FULL:
             need = int(names.dims.max()) if not any_sparse else 0
             values = _longer(values, 2 * len(values) + need)
@@ -109,7 +108,7 @@ def parse(
     found = events[: state[k.EVENTS]]
     if code != k.DONE:
         return Parsed(None, code, found)
-    _convert_slow(buffer, slows[: state[k.SLOWS]], values)
+    _convert_slow(text.buffer, slows[: state[k.SLOWS]], values)
     streams: dict[str, StreamData] = {}
     for i, f in enumerate(formats):
         m = int(bounds[i, n])

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from readers.kernels.jit import brief, part
-from readers.kernels.kernel_types import Bools, Bytes, Int, Int32s, Int64s, Reals
+from readers.kernels.kernel_types import Bytes, Int, Int32s, Int64s, Reals
 from readers.kernels.number_kernels import BAD, OK, SLOW, any_real, real
 from readers.kernels.words import after_digits, borrowed, byte_at, digits, word_at
 
@@ -36,6 +36,7 @@ from .events import (
     VALUE,
     VALUES_FULL,
 )
+from .tables import Output, Streams, Text
 
 # Elements of the state array, int64.
 SEQUENCE, VALUES, EVENTS, ERRORS, SLOWS, QUIET = 0, 1, 2, 3, 4, 5
@@ -196,37 +197,39 @@ def _note(events: Int64s, state: Int64s, kind: Int, p: Int, sequence: Int, strea
 
 
 @part
-def parse_sequences(
-    buffer: Bytes, begins: Int64s, ends: Int64s, nominal: Int32s, names: Bytes, name_starts: Int64s, dims: Int64s,
-    sparse: Bools, defining: Bools, budget: Int, values: Reals, indices: Int32s, starts: Int64s, counts: Int32s,
-    bounds: Int64s, events: Int64s, slows: Int64s, state: Int64s, named: bool, end_of_file: Int,
-):  # fmt: skip
-    """Parse sequences state[SEQUENCE].. of buffer[begins[k]:ends[k]].
+def parse_sequences(text: Text, streams: Streams, output: Output, budget: Int, named: bool, end_of_file: Int):
+    """Parse the sequences of a text from output.state[SEQUENCE] on.
 
-    buffer uint8, begins and ends int64[n], nominal int32[n] or [1]; names uint8 of all streams, name_starts int64[s+1],
-    dims int64[s], sparse and defining bool[s]; budget: counted errors allowed; named: keys are not numbers, skip them;
-    end_of_file: where the buffer is at the end of a file without a last LF, else -1.
-    Filled: values float, indices int32 (as long as values if any stream is sparse), starts int64[s, m] and
-    counts int32[s, m] per sample, bounds int64[s, n+1] samples before each sequence, events int64[e, 4],
-    slows int64[k, 3] (first and end address, element) of numbers that the caller has to convert.
+    Args:
+        text: The sequences.
+        streams: The streams that count.
+        output: Is filled.
+        budget: Counted errors that are allowed.
+        named: Whether keys are not numbers, and skipped.
+        end_of_file: Where the buffer is at the end of a file without a last LF, else -1.
 
     In range: begins and ends lie in the buffer without its padding, as `parse` has checked, and a line ends at the
     padding at the latest (end_of_file is only compared with). Values, samples, events and slow numbers are compared
     with the room there is; begins, ends and nominal (or [1]) have n places, bounds n + 1.
     """
-    streams = len(dims)
+    begins, ends, nominal = text.begins, text.ends, text.nominal
+    dims, sparse, defining = streams.dims, streams.sparse, streams.defining
+    starts, counts, bounds = output.starts, output.counts, output.bounds
+    several = len(dims)
+    state = borrowed(output.state)
     saved = np.empty(len(state), np.int64)
-    used = np.empty(streams, np.int64)
+    used = np.empty(several, np.int64)
     same = len(nominal) == 1
     capacity = starts.shape[1]
-    base = buffer.ctypes.data
+    base = text.buffer.ctypes.data
     cut = base + end_of_file if end_of_file >= 0 else np.int64(0)
-    names, name_starts, values, indices = borrowed(names), borrowed(name_starts), borrowed(values), borrowed(indices)
-    events, slows, state = borrowed(events), borrowed(slows), borrowed(state)
+    names, name_starts = borrowed(streams.names), borrowed(streams.starts)
+    values, indices = borrowed(output.values), borrowed(output.indices)
+    events, slows = borrowed(output.events), borrowed(output.slows)
     for k in range(state[SEQUENCE], len(begins)):
         for i in range(len(state)):
             saved[i] = state[i]
-        for s in range(streams):
+        for s in range(several):
             used[s] = bounds[s, k]
         full = DONE
         at = state[VALUES]
@@ -266,7 +269,7 @@ def parse_sequences(
                         if s < 0:
                             event, place = UNKNOWN, name
                 if s >= 0:
-                    guess = s + 1 if s + 1 < streams else 0
+                    guess = s + 1 if s + 1 < several else 0
                     if used[s] >= capacity:
                         full = SAMPLES_FULL
                         break
@@ -304,14 +307,14 @@ def parse_sequences(
                         p = _skip(p)
             if full == DONE:
                 p += 1
-                if accepted == 0 or accepted > streams:
+                if accepted == 0 or accepted > several:
                     _note(events, state, EMPTY_ROW if accepted == 0 else REPEATED, row - base, k, _NO_STREAM)
                 if state[ERRORS] > budget:
                     full = BUDGET
         if full == DONE:
             want = np.int64(nominal[0] if same else nominal[k])
             most = np.int64(0)
-            for s in range(streams):
+            for s in range(several):
                 if defining[s]:
                     most = max(most, used[s] - bounds[s, k])
             if most != want:
@@ -327,7 +330,7 @@ def parse_sequences(
                 for i in range(len(state)):
                     state[i] = saved[i]
             return full
-        for s in range(streams):
+        for s in range(several):
             bounds[s, k + 1] = used[s]
         state[VALUES] = at
         state[SEQUENCE] = k + 1

@@ -116,8 +116,8 @@ def test_looking_at_it_imports_nothing(here: Path) -> None:
 @pytest.mark.parametrize(
     ("files", "message", "hint"),
     [
-        ({}, "unknown reader 'own_module'", "name a Python module with module="),
-        ({"own_module/data.txt": ""}, "unknown reader 'own_module'", "name a Python module"),
+        ({}, "unknown reader 'own_module'", "name its Python module: module="),
+        ({"own_module/data.txt": ""}, "unknown reader 'own_module'", "name its Python module"),
         ({"own_module.py": CHUNKS}, "have a reader; it has none, and no function create_reader", "module=own_module"),
         (
             {"own_module.py": FUNCTIONS.replace("create_reader(s", "make(s")},
