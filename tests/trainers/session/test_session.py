@@ -231,7 +231,7 @@ def run(folder: str, after: int) -> None:
     streams = {x: source.streams.x, y: source.streams.y}
     checkpoint = CheckpointConfig(path / "m", 100)
     TrainingSession(trainer, source, 16, streams, max_samples=600, checkpoint_config=checkpoint).train()
-    np.savez(path / "end.npz", *[one.value for one in z.parameters], np.array(trainer.totals))
+    np.savez(path / "end.npz", *[one.value for one in z.parameters], np.array(trainer.totals.numbers()))
 
 
 def process(folder: Path, after: int) -> int:
