@@ -33,8 +33,8 @@ from . import (
 )
 from .axis import Axis
 from .clone import CloneMethod, ModelFormat
-from .core import asvalue
-from .device import DeviceDescriptor, all_devices, cpu, gpu, try_set_default_device, use_default_device
+from .core import NDArrayView, asarray, asvalue
+from .device import DeviceDescriptor, DeviceKind, all_devices, cpu, gpu, try_set_default_device, use_default_device
 from .distributed import Communicator, block_momentum_distributed_learner, data_parallel_distributed_learner
 from .initializer import *  # noqa: F403
 from .io import *  # noqa: F403
@@ -64,12 +64,13 @@ def default_override_or(value: Any) -> Any:
 
 
 __all__ = [
-    "Axis", "BlockFunction", "CloneMethod", "Communicator", "Constant", "DeviceDescriptor", "Function",
-    "InferredDimension", "ModelFormat", "Parameter", "Signature", "Value", "Variable", "all_devices", "asvalue", "axis",
-    "block_momentum_distributed_learner", "cntk_py", "core", "cpu", "data_parallel_distributed_learner", "debugging",
-    "default_options", "default_options_for", "default_override_or", "device", "distributed", "eval", "gpu",
-    "initializer", "input", "io", "layers", "learners", "load_model", "logging", "losses", "metrics", "ops",
-    "random", "sequence", "tests", "train", "try_set_default_device", "use_default_device", "variables",
+    "Axis", "BlockFunction", "CloneMethod", "Communicator", "Constant", "DeviceDescriptor", "DeviceKind", "Function",
+    "InferredDimension", "ModelFormat", "NDArrayView", "Parameter", "Signature", "Value", "Variable", "all_devices",
+    "asarray", "asvalue", "axis", "block_momentum_distributed_learner", "cntk_py", "core", "cpu",
+    "data_parallel_distributed_learner", "debugging", "default_options", "default_options_for", "default_override_or",
+    "device", "distributed", "eval", "gpu", "initializer", "input", "io", "layers", "learners", "load_model",
+    "logging", "losses", "metrics", "ops", "random", "sequence", "tests", "train", "try_set_default_device",
+    "use_default_device", "variables",
 ]  # fmt: skip
 __all__ += initializer.__all__
 __all__ += io.__all__

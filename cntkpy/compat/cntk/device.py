@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import Any
 
 from cntk_config import UserError
 
 from .missing import no_attribute
+
+
+class DeviceKind(IntEnum):
+    """What `DeviceDescriptor.type` gives."""
+
+    CPU = 0
+    GPU = 1
 
 
 @dataclass(frozen=True)
@@ -22,9 +30,13 @@ class DeviceDescriptor:
     kind: str
     number: int = 0
 
-    def type(self) -> int:
-        """0 for the CPU, 1 for a GPU."""
-        return int(self.kind == "gpu")
+    def type(self) -> DeviceKind:
+        """The kind: 0 for the CPU, 1 for a GPU."""
+        return DeviceKind.GPU if self.kind == "gpu" else DeviceKind.CPU
+
+    def is_locked(self) -> bool:
+        """False: devices are not locked for a process."""
+        return False
 
     def id(self) -> int:
         """The number."""
@@ -82,6 +94,7 @@ def set_excluded_devices(excluded: Any) -> None:
 
 __all__ = [
     "DeviceDescriptor",
+    "DeviceKind",
     "all_devices",
     "cpu",
     "gpu",

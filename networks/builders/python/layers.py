@@ -141,8 +141,8 @@ class Layer:
 
     @property
     def _first(self) -> Function | None:
-        """What it made of inputs that are known, when it was applied for the first time."""
-        return next((one for one in self._made if not one.placeholders), None)
+        """What it made first of inputs whose shapes are known."""
+        return next((one for one in self._made if all(map(_has_shape, one.placeholders))), None)
 
     def __getattr__(self, name: str) -> Any:
         """What the function has that it made first: parameters (`layer.W`), functions by name, `eval` and so on.
@@ -161,6 +161,11 @@ class Layer:
 
     def __rshift__(self, other: Callable[[Any], Any]) -> Layer:
         return Sequential([self, other])
+
+
+def _has_shape(one: Function) -> bool:
+    """Whether the shape of a placeholder is known."""
+    return one.root.shape is not None and 0 not in one.root.shape
 
 
 class _Library(Layer):

@@ -27,6 +27,12 @@ def find_all_with_name(node: Any, node_name: str, depth: int = 0) -> list[Functi
     return node.find_all_with_name(node_name, depth)
 
 
+def find_by_uid(node: Any, node_uid: str, depth: int = 0) -> Function | None:
+    """The function with that `uid` among all that `node` depends on; None if there is none."""
+    found = depth_first_search(node, lambda one: one.uid == node_uid, depth)
+    return found[0] if found else None
+
+
 def depth_first_search(
     root: Any, visitor: Callable[[Function], bool], depth: int = 0, sort_by_distance: bool = False
 ) -> list[Function]:
@@ -58,6 +64,6 @@ def plot(root: Any, filename: str | Path | None = None) -> str:
     return "\n".join(reversed(lines)) + "\n"
 
 
-__all__ = ["depth_first_search", "find_all_with_name", "find_by_name", "get_node_outputs", "plot"]
+__all__ = ["depth_first_search", "find_all_with_name", "find_by_name", "find_by_uid", "get_node_outputs", "plot"]
 
 __getattr__ = no_attribute("cntk.logging.graph", __all__)

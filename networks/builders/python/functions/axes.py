@@ -50,6 +50,39 @@ class Axis:
     def __repr__(self) -> str:
         return f"Axis({self.of!r})"
 
+    @property
+    def is_static_axis(self) -> bool:
+        """Whether it is an axis of a sample."""
+        return self.kind == "static"
+
+    @property
+    def is_batch_axis(self) -> bool:
+        """Whether it is the axis of minibatches."""
+        return self.kind == "batch"
+
+    @property
+    def is_sequence_axis(self) -> bool:
+        """Whether it is an axis of sequences."""
+        return self.kind == "sequence"
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether its places have an order, as in samples and sequences; sequences of a minibatch have none."""
+        return self.kind in ("static", "sequence")
+
+    def static_axis_index(self, checked: bool = True) -> int:
+        """The number of a static axis.
+
+        Args:
+            checked: whether another axis is an error; else it is -1.
+
+        Raises:
+            UserError: it is another axis.
+        """
+        if isinstance(self.of, str) and checked:
+            raise UserError("WrongArguments", f"{self!r} is not a static axis, so it has no number", hint="Axis(0)")
+        return -1 if isinstance(self.of, str) else self.of
+
     @staticmethod
     def default_batch_axis() -> Axis:
         """The axis of minibatches."""
@@ -59,6 +92,11 @@ class Axis:
     def default_dynamic_axis() -> Axis:
         """The sequence axis of inputs that name none."""
         return Axis(DEFAULT_AXIS)
+
+    @staticmethod
+    def default_input_variable_dynamic_axes() -> tuple[Axis, ...]:
+        """The dynamic axes of an `input_variable` that names none."""
+        return (Axis.default_batch_axis(),)
 
     @staticmethod
     def all_axes() -> Axis:

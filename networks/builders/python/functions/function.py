@@ -27,7 +27,14 @@ from networks.builders.python.functions.copies import copied_roots
 from networks.builders.python.functions.defaults import SINGLE
 from networks.builders.python.functions.evaluation import Evaluated, functions_of
 from networks.builders.python.functions.graph import Model
-from networks.builders.python.functions.leaves import UNKNOWN, adopting_constant, check_axes, data_input, filled
+from networks.builders.python.functions.leaves import (
+    UNKNOWN,
+    adopting_constant,
+    check_axes,
+    data_input,
+    filled,
+    placeholder_of,
+)
 from networks.builders.python.functions.nodes import (
     INPUTS,
     DataAxes,
@@ -366,7 +373,24 @@ class Function(Variable, Evaluated):
         Returns:
             A function; of data for all inputs (arrays, sparse matrices, lists of them) its values, see `eval`.
         """
-        own = self.placeholders + self.arguments
+        given = self.argument_map(*arguments, **named)
+        whole = given and len(given) == len(self.signature) and not self.placeholders
+        if whole and all(map(is_data, given.values())):
+            return self.eval(given)
+        return self.clone("share", given)
+
+    @property
+    def signature(self) -> tuple[Function, ...]:
+        """The inputs that a call of it takes, in their order: placeholders, then inputs."""
+        return self.placeholders + self.arguments
+
+    def argument_map(self, *arguments: Any, **named: Any) -> dict[Function, Any]:
+        """By input, what a call with these arguments gives it.
+
+        Raises:
+            UserError: there are too many, or an input of that name does not exist.
+        """
+        own = self.signature
         if len(arguments) > len(own):
             raise UserError("WrongArguments", f"{len(arguments)} arguments for a function of {len(own)} inputs")
         given: dict[Function, Any] = dict(zip(own, arguments, strict=False))
@@ -376,9 +400,21 @@ class Function(Variable, Evaluated):
                 hint = suggestion(name, [one.name for one in own])
                 raise UserError("UnknownArgument", f"the function has no input '{name}'", hint=hint)
             given[found] = value
-        if given and len(given) == len(own) and not self.placeholders and all(map(is_data, given.values())):
-            return self.eval(given)
-        return self.clone("share", given)
+        return given
+
+    def update_signature(self, *types: Any, **named: Any) -> None:
+        """Give placeholders shapes, so that those of parameters are known before the function is applied.
+
+        Args:
+            types: for each placeholder a shape, a type (`Tensor[10]`, `Sequence[Tensor[10]]`), or a function like it.
+            named: the same by the names of placeholders.
+        """
+        given = self.argument_map(*types, **named)
+        wrong = next((one for one in given if not one.is_placeholder), None)
+        if wrong is not None:
+            raise UserError("WrongArguments", f"{wrong!r} is not a placeholder: it has a shape already")
+        new = {one: Function(placeholder_of(_shape_of(kind), one.name)) for one, kind in given.items()}
+        self.replace_placeholders(new)
 
     def replace_placeholders(self, substitutions: Mapping[Function, Any]) -> Function:
         """Put inputs in the place of the placeholders of this function; an input may be the function itself.
@@ -649,6 +685,13 @@ def load_model(model: str | Path, device: Any = None, format: Any = None) -> Fun
     if "ONNX" in str(format):
         raise UserError("NotSupported", f"{model}: models are not read from ONNX", hint="load_model of a model of CNTK")
     return as_function(load_network(model))
+
+
+def _shape_of(kind: Any) -> Any:
+    """The shape that a program gives: itself, that of a type, or that of a function."""
+    if isinstance(kind, Function):
+        return kind.shape
+    return kind["shape"] if hasattr(kind, "keys") else kind
 
 
 def _replaced(substitutions: Any, own: Sequence[NodeValue]) -> dict[NodeValue, NodeValue]:

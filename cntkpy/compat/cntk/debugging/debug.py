@@ -1,0 +1,41 @@
+"""cntk.debugging.debug: checks and messages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cntk_config import UserError
+
+from ..cntk_py import force_deterministic_algorithms, set_fixed_random_seed
+from ..logging import set_computation_network_trace_level
+from ..missing import no_attribute
+
+
+def set_checked_mode(enable: bool) -> None:
+    """Nothing: shapes are always checked, and a criterion that is not a number always names the node."""
+
+
+def force_deterministic(seed: int) -> None:
+    """The same results in every run: the next random parameter has this seed, the one after it the next number."""
+    set_fixed_random_seed(seed)
+
+
+def save_as_legacy_model(root_op: Any, filename: str) -> None:
+    """Not there: a model is saved in one format.
+
+    Raises:
+        UserError: always.
+    """
+    del root_op
+    raise UserError("NotSupported", f"{filename}: models of CNTK 1 are not written", hint="z.save(path)")
+
+
+__all__ = [
+    "force_deterministic",
+    "force_deterministic_algorithms",
+    "save_as_legacy_model",
+    "set_checked_mode",
+    "set_computation_network_trace_level",
+]
+
+__getattr__ = no_attribute("cntk.debugging.debug", __all__)
