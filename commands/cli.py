@@ -328,7 +328,7 @@ def main(words: list[str] | None = None) -> int:
 
 def _ended_by_signals(words: list[str]) -> int:
     """`_status` in a process that is ours: a signal ends it within a second. `run` has handlers of its own."""
-    from commands.context.interrupt import until_signal
+    from commands.context.interrupt import leave, until_signal
 
     if words[:1] == ["run"]:
         return _status(words)
@@ -342,7 +342,7 @@ def _ended_by_signals(words: list[str]) -> int:
         if not stop():
             return status
         print(stop.message, file=sys.stderr)
-        return stop.status
+        leave(stop.status)
 
 
 def _status(words: list[str], stop: Callable[[], bool] = lambda: False) -> int:

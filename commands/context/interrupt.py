@@ -15,6 +15,7 @@ its end, the same thread ends the process after 0.6 s. The kernels, the compiler
 meanwhile; a regular expression does not, which is why all of them have to take linear time.
 """
 
+import contextlib
 import logging
 import os
 import select
@@ -25,7 +26,7 @@ import threading
 import time
 import traceback
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from cntk_config.base.stopping import UNSAVED, Stopped
 from cntk_config.base.writing import remove_temporaries
@@ -159,19 +160,33 @@ class StopRequest:
 class _Raising(StopRequest):
     """The first signal raises in the main thread: KeyboardInterrupt, or SystemExit with the status of SIGTERM.
 
-    Those that follow raise nothing, for the first exception is being handled.
+    Those that follow raise nothing, for the first exception is being handled. Nothing is raised while XLA compiles:
+    the thread ends the process then.
     """
 
     _raised = False
 
     def _noticed(self, number: int, frame: FrameType | None) -> None:
         self.signal = self.signal or number
-        if self._raised:
+        if self._raised or _is_compiling(frame):
             return
         self._raised = True
         if number == signal.SIGINT:
             raise KeyboardInterrupt
         raise SystemExit(128 + number)
+
+
+def _is_compiling(frame: FrameType | None) -> bool:
+    """Whether XLA compiles for this frame.
+
+    JAX lets an exception of a handler out of `compile_and_load` while threads of XLA still compile. They crash
+    (SIGSEGV) when the frames of the main thread, and with them the module, are released.
+    """
+    while frame is not None:
+        if frame.f_globals.get("__name__") == "jax._src.compiler":
+            return True
+        frame = frame.f_back
+    return False
 
 
 def until_signal() -> StopRequest:
@@ -211,6 +226,18 @@ def _say(text: str) -> None:
     thread = threading.Thread(target=log.warning, args=(text,), daemon=True)
     thread.start()
     thread.join(SAID_WITHIN_SECONDS)
+
+
+def leave(status: int) -> NoReturn:
+    """End a process that a signal has stopped, when it has cleaned up, without finalizing the interpreter.
+
+    Threads of a compiler may still run: they crash (SIGSEGV) when the interpreter destroys what they use.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+    remove_temporaries()
+    os._exit(status)
 
 
 def _end(status: int, text: str) -> None:

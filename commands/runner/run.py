@@ -21,7 +21,7 @@ from commands.checks.look import is_wrong, look_before_run
 from commands.checks.scan import Command, model_path, scan_commands, total_epochs, trained_model
 from commands.checks.values import value_problems
 from commands.context.device import Device
-from commands.context.interrupt import AskingProgress, StopRequest
+from commands.context.interrupt import AskingProgress, StopRequest, leave
 from commands.context.progress import Progress, ProgressTracing, make_progress
 from commands.context.root import (
     CommandParameters,
@@ -59,7 +59,10 @@ def run(words: list[str], process: bool = False) -> int:
     if not process:
         return _guarded(words, None)
     with StopRequest(process=True) as stop:
-        return _guarded(words, stop)
+        status = _guarded(words, stop)
+        if stop():
+            leave(status)
+        return status
 
 
 def _guarded(words: list[str], stop: StopRequest | None) -> int:
