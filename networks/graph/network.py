@@ -6,7 +6,7 @@ function.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, ValuesView
 from typing import Any, NewType
 
 import numpy as np
@@ -40,6 +40,10 @@ class NodeTable(Mapping[str, Node]):
 
     def __len__(self) -> int:
         return len(self._nodes)
+
+    def values(self) -> ValuesView[Node]:
+        """The nodes."""
+        return self._nodes.values()
 
     def put(self, node: Node) -> None:
         """Add (or replace) a node under its name."""

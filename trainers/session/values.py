@@ -27,7 +27,7 @@ from readers.data_api.batches import InputAxes, batch_of
 from readers.errors import ArgumentError
 from trainers.evaluation.evaluator import Evaluator
 from trainers.session.data import Arguments, inputs_of
-from trainers.step.batching import Stack
+from trainers.step.batching import Batcher, Stack
 from trainers.step.step import StepContext, minibatch_of
 
 
@@ -54,6 +54,7 @@ class Values:
         self._single = {node for one, node in pairs if static and static.issuperset(one.arguments)}
         """Functions of inputs without dynamic axes only: they have one value for the whole minibatch."""
         self._evaluator: Evaluator | None = None
+        self._batcher: Batcher | None = None
         self._drawn: dict[str, Any] = {}
         """Of a network without inputs, how often its random nodes have drawn numbers."""
         self.passes = 0
@@ -88,8 +89,10 @@ class Values:
         else:
             self._evaluator.load_again()
         minibatch = self.arguments.minibatch(given)
-        batcher = self._evaluator.batcher(max(1, minibatch.num_samples), 1, chosen=0)
-        return next(iter(batcher.stacks(iter([minibatch]), lambda number: True)))
+        size = max(1, minibatch.num_samples)
+        if self._batcher is None or self._batcher.minibatch_size != size:
+            self._batcher = self._evaluator.batcher(size, 1, chosen=0)
+        return next(iter(self._batcher.stacks(iter([minibatch]), lambda number: True)))
 
     def batch(self, given: Any) -> tuple[Batch, Stack | None]:
         """Data as one minibatch of the compiled network, and as the stack of it; None: there are no inputs."""
