@@ -48,7 +48,6 @@ INSTEAD = {
     "ForwardDeclaration": "placeholder() and replace_placeholders",
     "forward_declaration": "placeholder() and replace_placeholders",
     "erf": "scipy.special.erf on what eval gives",
-    "eye_like": "constant(numpy.eye(n))",
     "group_convolution": "convolution of each slice of the channels, and splice",
     "to_sequence_like": "a sequence.input_variable; data may be lists of arrays",
     "output_variable": "the output of a function: z.output",
