@@ -34,7 +34,6 @@ INSTEAD = {
     "set_excluded_devices": "CUDA_VISIBLE_DEVICES",
     "set_node_timing": "jax.profiler.trace(folder)",
     "debug_model": "eval of a part of a function: z.hidden.eval(data)",
-    "assign": "parameter.value = array",
     "mat_mul": "times",
     "reshape_like": "reshape(x, like.shape)",
     "fmeasure": "reduce_sum and element_divide",

@@ -60,7 +60,7 @@ from networks.builders.python.operations.images import (
     pad,
     space_to_depth,
 )
-from networks.builders.python.operations.more import associative_multi_arg, eye_like, straight_through_impl
+from networks.builders.python.operations.more import assign, associative_multi_arg, eye_like, straight_through_impl
 from networks.builders.python.operations.operators import (
     abs,
     alias,
@@ -161,6 +161,7 @@ __all__ = [
     "argmin",
     "asin",
     "asinh",
+    "assign",
     "associative_multi_arg",
     "atan",
     "atanh",

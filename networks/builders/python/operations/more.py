@@ -1,4 +1,4 @@
-"""Operators of CNTK 2 that are made of others: binary values, unit matrices, folds of operators of two operands."""
+"""More operators of CNTK 2: values for parameters, binary values, unit matrices, folds of operators of two operands."""
 
 # What programs give is of any type.
 # pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false
@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from cntk_config.base.diagnostics import UserError
+from cntk_config.base.diagnostics import UserError, shorten
 from networks.builders.python.functions.deferring import needs_shapes
-from networks.builders.python.functions.function import Function, as_node
+from networks.builders.python.functions.function import Function, as_node, operator
 from networks.builders.python.operations.composed import ones_like
 from networks.builders.python.operations.operators import (
     clip,
@@ -40,6 +40,29 @@ def straight_through_impl(x: Operand, name: str = "") -> Function:
     sign = element_select(greater(x, 0.0), ones, negate(ones))
     inside = clip(x, -1.0, 1.0)
     return plus(stop_gradient(minus(sign, inside)), inside, name=name)
+
+
+def assign(ref: Function, input: Operand, name: str = "") -> Function:
+    """A value, which becomes that of a parameter or constant after all functions of the minibatch are computed.
+
+    It does with `eval`, `forward` and in each minibatch of a training whose criteria depend on it, not in a test.
+
+    Args:
+        ref: the parameter or constant; no learner trains it.
+        input: the value, of the same shape; one for the whole minibatch.
+        name: names the result.
+
+    Returns:
+        The value. It has no gradient.
+
+    Raises:
+        UserError: `ref` is no parameter or constant.
+    """
+    target: Any = ref
+    if not isinstance(target, Function) or not (target.is_parameter or target.is_constant):
+        message = f"assign: a value is assigned to a parameter or a constant, not to {shorten(repr(target))}"
+        raise UserError("WrongArguments", message, hint="assign(constant(0, shape=(3,)), value)")
+    return operator("_Assign", target, as_node(input), label=name)
 
 
 @needs_shapes
@@ -83,4 +106,4 @@ def associative_multi_arg(f: Callable[..., Function]) -> Callable[..., Function]
     return apply
 
 
-__all__ = ["associative_multi_arg", "eye_like", "straight_through_impl"]
+__all__ = ["assign", "associative_multi_arg", "eye_like", "straight_through_impl"]
