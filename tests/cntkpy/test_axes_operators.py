@@ -103,3 +103,19 @@ def test_assign_to_what_a_learner_trains_is_an_error():
     learner = C.sgd([weight], C.learning_parameter_schedule(0.01))
     with pytest.raises(UserError, match="which assign gives values"):
         C.Trainer(None, (loss, None), [learner]).train_minibatch({x: np.ones((4, 2), np.float32)})
+
+
+def test_gather_and_scatter_know_about_lengths():
+    x = C.sequence.input_variable(1)
+    data = [np.array([[1.0], [0.0], [2.0]], np.float32), np.array([[0.0], [3.0]], np.float32)]
+    same = C.sequence.gather(x, C.greater_equal(x, 0), new_sequence_axis_typeinfo=(1, 0), name="all") + x
+    for found, expected in zip(same.eval({x: data}), data, strict=True):
+        np.testing.assert_array_equal(found, 2 * expected)
+    some = C.sequence.gather(x, C.greater(x, 0), (0, 1))
+    np.testing.assert_array_equal(some.eval({x: data})[0], [[1], [2]])
+    back = C.sequence.scatter(some, C.greater(x, 0), (1, 0), "back")
+    for found, expected in zip(back.eval({x: data}), data, strict=True):
+        np.testing.assert_array_equal(found, expected)
+    assert back.name == "back"
+    with pytest.raises(UserError, match="a pair of whole numbers"):
+        C.sequence.gather(x, x, "name")
