@@ -65,6 +65,29 @@ def _traced(call: Any, x: Array) -> Array:
     return x if nudge is None or nudge.shape != x.shape else x + nudge
 
 
+def _assigned_shape(node: Node) -> Shape | None:
+    """The shape of x, that of the parameter."""
+    target, x = node.connected
+    if not target.is_parameter:
+        raise ShapeProblem(f"'{target.name}' is not a parameter, so no value can be assigned to it")
+    if x.has_layout:
+        message = f"'{x.name}' has a value for each sample, one value for the whole minibatch is expected"
+        raise ShapeProblem(message, "reduce it over the minibatch first: ReduceMinibatch, in Python reduce_mean")
+    if x.shape is not None:
+        rules.infer(target, x.shape)
+        if target.shape is not None and 0 not in (*target.shape, *x.shape) and target.shape != x.shape:
+            raise ShapeProblem(f"'{target.name}' and '{x.name}' have different shapes")
+    return x.shape
+
+
+def _assigned(call: Any, target: Array, x: Array) -> Array:
+    context, name = call.context, call.node.input(0).name
+    value = jax.lax.stop_gradient(x)
+    if name in context.state:
+        context.new_state[name] = value
+    return value
+
+
 KINDS = [
     NodeKind(
         "EnvironmentInput",
@@ -94,6 +117,23 @@ KINDS = [
         memory=_nothing_yet,
         last_counts=True,
         example="average = EpochAccumulator(SumColumnElements(x), tag=eval)",
+    ),
+    NodeKind(
+        "Assign",
+        (inputs("parameter", "x"),),
+        "x, which becomes the value of a parameter that is not trained, after each minibatch of a training.",
+        "x; gradient 0",
+        _assigned_shape,
+        _assigned,
+        family=FAMILY,
+        source=SOURCE,
+        layout="none",
+        differentiable=False,
+        running=(0,),
+        example=(
+            "m = Parameter(4, init=fixedValue, value=0, needGradient=false)\n"
+            "h = Assign(m, ReduceMinibatch(x, reductionOp=Mean))"
+        ),
     ),
     NodeKind(
         "Trace",

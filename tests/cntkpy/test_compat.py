@@ -87,7 +87,6 @@ def test_learners_have_cntks_defaults() -> None:
 
 MISSING = {
     "nce_loss": "use ClassBasedCrossEntropyWithSoftmax",
-    "assign": "use parameter.value = array",
     "mat_mul": "use times",
     "blocks": "use cntk.layers",
     "squarederror": "did you mean 'squared_error'",

@@ -98,6 +98,10 @@ class Objective:
         for node in self.model.nodes.values():
             if node.trainable and node not in wanted:
                 node.learning_rate_multiplier = 0.0
+        for node in self.model.nodes.values():
+            if node.kind.name == "Assign" and node.input(0) in wanted:
+                message = f"a learner has the parameter '{node.input(0).name}', which assign gives values"
+                raise ArgumentError(message, "give the learner the others only")
         return {node.name: learner for node, learner in wanted.items()}
 
 

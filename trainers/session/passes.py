@@ -56,7 +56,7 @@ class TrainingPass:
         parameters, state = network_parameters(values.network), network_state(values.network)
         found, after = values.in_training(parameters, state, batch, key)
         check_sequences(values.network, after)
-        values.keep_statistics(after)
+        values.keep_statistics(after, found)
         return cls(values, kept, parameters, state, batch, key, stack, found)
 
     def value(self, function: Function) -> Any:

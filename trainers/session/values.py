@@ -53,6 +53,11 @@ class Values:
         pairs = zip(self.outputs, self._nodes, strict=True)
         self._single = {node for one, node in pairs if static and static.issuperset(one.arguments)}
         """Functions of inputs without dynamic axes only: they have one value for the whole minibatch."""
+        self._assignments = [
+            (calls.inputs_of(value)[0], node) for value, node in self._graph.nodes.items() if node.kind.name == "Assign"
+        ]
+        """The parameters that `assign` gives values, and the nodes of these."""
+        self._computed = list(dict.fromkeys([*self._nodes, *(node for _, node in self._assignments)]))
         self._evaluator: Evaluator | None = None
         self._batcher: Batcher | None = None
         self._drawn: dict[str, Any] = {}
@@ -79,13 +84,14 @@ class Values:
         assert self._evaluator is not None
         found = self._evaluator.run(stack)
         first = {name: np.asarray(value)[0] for name, value in found.items()}
+        self._assign(first)
         return [self.samples(node, first, stack) for node in self._nodes]
 
     def stack(self, given: Any) -> Stack:
         """Data as the compiled network takes them, with the parameters of now."""
         self._graph.load()
         if self._evaluator is None:
-            self._evaluator = Evaluator(self._graph.network, self._nodes, summed=False)
+            self._evaluator = Evaluator(self._graph.network, self._computed, summed=False)
         else:
             self._evaluator.load_again()
         minibatch = self.arguments.minibatch(given)
@@ -104,10 +110,16 @@ class Values:
 
     def _constants(self) -> list[Any]:
         network = self._graph.network
-        function = compile_network(network, [node.name for node in self._nodes])
+        function = compile_network(network, [node.name for node in self._computed])
         found, state = function(network_parameters(network), network_state(network) | self._drawn, Batch({}))
         self._drawn = {name: value for name, value in state.items() if name.endswith(DRAWN)}
+        self._assign(found)
         return [self._scalar(node, np.asarray(found[node.name])) for node in self._nodes]
+
+    def _assign(self, found: Mapping[str, Any]) -> None:
+        """Let the parameters of `assign` have the values that were computed."""
+        for target, node in self._assignments:
+            cell_of(target).set_value(np.asarray(found[node.name]))
 
     def _scalar(self, node: Node, values: NDArray[Any]) -> NDArray[Any]:
         """The values of a criterion have the shape () for each sample."""
@@ -124,7 +136,7 @@ class Values:
 
         Dropout is active, batch normalisation takes the statistics of the minibatch.
         """
-        names = dict.fromkeys([*self._first, *(node.name for node in self._nodes)])
+        names = dict.fromkeys([*self._first, *(node.name for node in self._computed)])
         return jax.jit(compile_network(self.network, names, training=True))
 
     def in_training_step(self, step: StepContext, names: Mapping[NodeValue, str]) -> list[Any]:
@@ -147,13 +159,19 @@ class Values:
         values = {name: np.asarray(one) for name, one in found.items()}
         return [self.samples(node, values, step.stack) for node in self._nodes]
 
-    def keep_statistics(self, state: Mapping[str, Any]) -> None:
-        """Let batch normalisation have the running statistics of the state that a computation in training mode gave."""
+    def keep_statistics(self, state: Mapping[str, Any], found: Mapping[str, Any]) -> None:
+        """Let batch normalisation have its running statistics, and parameters what is assigned to them.
+
+        Args:
+            state: the state that a computation in training mode gave.
+            found: its values.
+        """
+        self._assign(found)
         for value, node in self._graph.nodes.items():
-            for index in node.kind.running:
+            for index in () if node.kind.name == "Assign" else node.kind.running:
                 source = calls.inputs_of(value)[index]
                 cell_of(source).set_value(np.asarray(state[self._graph.nodes[source].name]))
-            if node.kind.running:
+            if node.name + "/samples" in state:
                 cell_of(value).samples = int(np.asarray(state[node.name + "/samples"]))
 
     def cells(self, node: Node, given: Any, found: Mapping[str, Any], stack: Stack | None) -> NDArray[Any]:

@@ -5,14 +5,13 @@ from networks.builders.python.operations.operators import (
     broadcast_as,
     first,
     future_value,
-    gather,
     is_first,
     is_last,
     last,
     past_value,
-    scatter,
 )
 from networks.builders.python.operations.operators import sequence_slice as slice
+from networks.builders.python.operations.selected import gather, scatter
 from networks.builders.python.operations.sequences import delay, reduce_max, reduce_sum, softmax, where
 
 from .missing import no_attribute

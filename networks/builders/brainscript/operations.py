@@ -109,6 +109,7 @@ _PLAIN = [
     "Softmax",
     "Pass",
     "StopGradient",
+    "Assign",
     "Dropout",
     "Clip",
     "LogPlus",

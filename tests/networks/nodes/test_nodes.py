@@ -221,6 +221,7 @@ def test_gradient_with_sparse_inputs(case, helpers):
 
 
 NOT_DIFFERENTIABLE = {
+    "Assign",
     "ClassificationError",
     "Diagonal",
     "EpochAccumulator",
@@ -229,7 +230,14 @@ NOT_DIFFERENTIABLE = {
     "PerDimMVNorm",
 }
 RANKING = {"LambdaRank", "NDCG1Eval"}
-OF_THE_RUN = {"EnvironmentInput", "EpochAccumulator", "RandomLike", "RandomSample", "RandomSampleInclusionFrequency"}
+OF_THE_RUN = {
+    "Assign",
+    "EnvironmentInput",
+    "EpochAccumulator",
+    "RandomLike",
+    "RandomSample",
+    "RandomSampleInclusionFrequency",
+}
 OF_SEQUENCES = {"Where", "PackedIndex", "GatherPacked", "ScatterPacked", "RepeatSteps", "AdditiveAttention"}
 ELSEWHERE = RANKING | OF_THE_RUN | OF_SEQUENCES
 """Functions that test_ranking.py, test_run.py, test_sequences.py and test_attention.py test."""

@@ -48,6 +48,15 @@ def test_mean_since_the_start_of_the_epoch(helpers):
     assert not mean.has_layout
 
 
+def test_a_value_is_assigned_after_the_minibatch(helpers):
+    s = helpers.Sketch()
+    count = s.parameter("count", 2, value=np.array([0.0, 5.0]))
+    count.learning_rate_multiplier = 0.0
+    s("Assign", count, s("Plus", count, s.parameter("step", 2, value=np.array([1.0, 2.0]))), name="next")
+    first, second = minibatches(s.network, ["next"], [Batch({})] * 2)
+    assert (first[0].tolist(), second[0].tolist()) == ([1, 7], [2, 9])
+
+
 def test_a_traced_value_passes_its_gradient(helpers):
     s = helpers.Sketch()
     p = s.parameter("p", 3)

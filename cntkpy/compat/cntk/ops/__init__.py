@@ -60,6 +60,7 @@ from networks.builders.python.operations.images import (
     pad,
     space_to_depth,
 )
+from networks.builders.python.operations.more import assign, associative_multi_arg, eye_like, straight_through_impl
 from networks.builders.python.operations.operators import (
     abs,
     alias,
@@ -160,6 +161,8 @@ __all__ = [
     "argmin",
     "asin",
     "asinh",
+    "assign",
+    "associative_multi_arg",
     "atan",
     "atanh",
     "batch_normalization",
@@ -191,6 +194,7 @@ __all__ = [
     "equal",
     "exp",
     "expand_dims",
+    "eye_like",
     "flatten",
     "floor",
     "functions",
@@ -259,6 +263,7 @@ __all__ = [
     "square",
     "squeeze",
     "stop_gradient",
+    "straight_through_impl",
     "sum",
     "swapaxes",
     "tan",
