@@ -160,15 +160,15 @@ class StopRequest:
 class _Raising(StopRequest):
     """The first signal raises in the main thread: KeyboardInterrupt, or SystemExit with the status of SIGTERM.
 
-    Those that follow raise nothing, for the first exception is being handled. Nothing is raised while XLA compiles:
-    the thread ends the process then.
+    Those that follow raise nothing, for the first exception is being handled. Nothing is raised inside of JAX: the
+    thread ends the process then.
     """
 
     _raised = False
 
     def _noticed(self, number: int, frame: FrameType | None) -> None:
         self.signal = self.signal or number
-        if self._raised or _is_compiling(frame):
+        if self._raised or _is_in_jax(frame):
             return
         self._raised = True
         if number == signal.SIGINT:
@@ -176,14 +176,14 @@ class _Raising(StopRequest):
         raise SystemExit(128 + number)
 
 
-def _is_compiling(frame: FrameType | None) -> bool:
-    """Whether XLA compiles for this frame.
+def _is_in_jax(frame: FrameType | None) -> bool:
+    """Whether the main thread is inside of a function of JAX.
 
-    JAX lets an exception of a handler out of `compile_and_load` while threads of XLA still compile. They crash
-    (SIGSEGV) when the frames of the main thread, and with them the module, are released.
+    JAX lets an exception of a handler out of a compilation while threads of XLA still compile. They crash (SIGSEGV)
+    when the frames of the main thread, and with them the module, are released.
     """
     while frame is not None:
-        if frame.f_globals.get("__name__") == "jax._src.compiler":
+        if frame.f_globals.get("__name__", "").partition(".")[0] == "jax":
             return True
         frame = frame.f_back
     return False

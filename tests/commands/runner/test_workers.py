@@ -347,7 +347,7 @@ def test_workers_are_told_a_socket_that_is_removed(tmp_path: Path, capfd: pytest
     program = tmp_path / "worker.py"
     program.write_text(
         "import os, pathlib\nname = os.environ['JAX_COORDINATOR_ADDRESS'].removeprefix('unix:')\n"
-        "pathlib.Path(name).touch()\nprint(name)\n"
+        "pathlib.Path(name).touch()\nos.write(1, f'{name}\\n'.encode())\n"
     )
     assert launch.launch([str(program)], 2) == 0
     (name,) = set(capfd.readouterr().out.split())
