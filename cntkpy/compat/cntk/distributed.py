@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
+
 from cntk_config import UserError
+from networks.builders.python.functions.checks import check_whole
 from trainers.session import learners
 from trainers.session.learners import BlockMomentumOptions, DistributedLearner, Learner
 from trainers.session.workers import Communicator, mpi_communicator
@@ -16,14 +19,28 @@ def data_parallel_distributed_learner(
     num_quantization_bits: int = 32,
     use_async_buffered_parameter_update: bool = False,
 ) -> DistributedLearner:
-    """Workers that sum up their gradients in every minibatch."""
-    if use_async_buffered_parameter_update or num_quantization_bits not in (32, 64):
+    """Workers that sum up their gradients in every minibatch, in full precision.
+
+    Args:
+        learner: what each worker updates its parameters with.
+        distributed_after: samples that each worker trains on alone first.
+        num_quantization_bits: 1 to 64. Fewer bits than 32 have no effect, and give a warning.
+        use_async_buffered_parameter_update: False.
+
+    Raises:
+        UserError: the update is asynchronous, or the number of bits is out of range.
+    """
+    if use_async_buffered_parameter_update:
         raise UserError(
             "NotSupported",
-            "gradients are exchanged as they are, in every minibatch",
-            hint="leave num_quantization_bits and use_async_buffered_parameter_update out; "
-            "block_momentum_distributed_learner exchanges less",
+            "gradients are exchanged in every minibatch, not asynchronously",
+            hint="leave use_async_buffered_parameter_update out; block_momentum_distributed_learner exchanges less",
         )
+    bits = check_whole("num_quantization_bits", num_quantization_bits, 1)
+    if bits > 64:
+        raise UserError("WrongArguments", f"num_quantization_bits is 1 to 64, not {bits}")
+    if bits < 32:
+        warnings.warn("gradients are exchanged in full precision: num_quantization_bits has no effect", stacklevel=2)
     return learners.data_parallel(learner, distributed_after)
 
 
