@@ -65,11 +65,16 @@ def _where(call: Call, condition: Array) -> Array:
     return found.astype(call.context.dtype)[..., None]
 
 
+MOST_REPEATED = 1_000_000
+"""The largest factor of RepeatSteps, so that the steps of a sequence can be counted."""
+
+
 def _repeated_shape(node: Node) -> Shape | None:
     """`[1]`."""
     rules.carrying_data(node.input(0))
-    if not node.options["factor"] > 0:
-        raise ShapeProblem(f"the factor must be larger than 0, not {node.options['factor']:g}")
+    if not 0 < node.options["factor"] <= MOST_REPEATED:
+        limits = f"larger than 0 and at most {MOST_REPEATED:,}"
+        raise ShapeProblem(f"the factor must be {limits}, not {node.options['factor']:g}")
     return (1,)
 
 

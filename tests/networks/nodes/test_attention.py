@@ -75,6 +75,7 @@ def test_a_longer_axis(factor):
     assert network["n"].axis == network["h"].axis != "t"
 
 
-def test_a_factor_is_larger_than_0():
-    with pytest.raises(UserError, match="the factor must be larger than 0"):
-        made(REPEAT + "n = repeat (x, 0)").validate()
+@pytest.mark.parametrize("factor", ["0", "2000000", "1e300"])
+def test_a_factor_is_larger_than_0_and_not_too_large(factor):
+    with pytest.raises(UserError, match="the factor must be larger than 0 and at most 1,000,000, not"):
+        made(REPEAT + f"n = repeat (x, {factor})").validate()
