@@ -1,0 +1,126 @@
+"""An exported model computed by onnxruntime and by this package, on the same random data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cntk_config.base.diagnostics import UserError
+from networks.graph.axes import ONE
+from networks.onnx import ours
+from networks.onnx.export import Exported
+from networks.onnx.package import onnxruntime
+
+ABSOLUTE, RELATIVE = 1e-5, 1e-4
+"""How far values may be apart, in single precision."""
+
+DOUBLE_BOUND = 1e-9
+"""The same in double precision, absolute and relative."""
+
+FATAL = 4
+"""The level of onnxruntime's log that says least."""
+
+STEPS, SEQUENCES = (1, 2, 7), 3
+
+
+class Difference(NamedTuple):
+    """How far an output is apart.
+
+    Attributes:
+        output: its name.
+        largest: the largest absolute difference.
+        allowed: whether all elements are within the bound.
+    """
+
+    output: str
+    largest: float
+    allowed: bool
+
+
+def random_data(exported: Exported, random: np.random.Generator) -> Iterator[dict[str, np.ndarray]]:
+    """Minibatches of normal numbers, one-hot vectors for sparse inputs, by name of the input `(T, S, ...)`."""
+    along_time = len(exported.axes) == 2
+    for steps in STEPS if along_time else (1,):
+        found: dict[str, np.ndarray] = {}
+        for node in (*exported.inputs, *exported.unused):
+            own = 1 if node.axis == ONE else steps
+            dims = tuple(reversed(node.shape or ()))
+            values = random.normal(size=(own, SEQUENCES, *dims))
+            if node.operation == "SparseInputValue":
+                values = np.zeros_like(values)
+                size = values[0, 0].size
+                places = random.integers(0, size, (own, SEQUENCES, 1))
+                np.put_along_axis(values.reshape(own, SEQUENCES, size), places, 1, axis=2)
+            found[node.name] = values.astype(exported.dtype)
+        yield found
+
+
+def as_fed(exported: Exported, array: np.ndarray, carries_data: bool = True) -> np.ndarray:
+    """An array `(T, S, ...)` with the leading axes of the model."""
+    if not carries_data:
+        return array
+    if len(exported.axes) == 1:
+        return array[0]
+    return np.ascontiguousarray(array.swapaxes(0, 1)) if exported.axes[0] == "batch" else array
+
+
+def run(model: bytes, data: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The outputs of a model by onnxruntime, by name.
+
+    Raises:
+        UserError: onnxruntime is not installed.
+    """
+    runtime = onnxruntime()
+    options = runtime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.log_severity_level = FATAL
+    try:
+        session = runtime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+        names = [one.name for one in session.get_outputs()]
+        return dict(zip(names, session.run(names, dict(data)), strict=True))
+    except Exception as problem:  # its exceptions have no common base of their own
+        if not type(problem).__module__.startswith("onnxruntime"):
+            raise
+        message = f"onnxruntime cannot run the model: {problem}"
+        hint = (
+            "in double precision it lacks some operators: leave out --double"
+            if "double" in str(problem).lower() or "NOT_IMPLEMENTED" in str(problem)
+            else "--no-check writes it unchecked"
+        )
+        raise UserError("NotSupported", message, hint=hint) from None
+
+
+def check(exported: Exported, model: bytes, seed: int = 1) -> list[Difference]:
+    """The largest difference of each output.
+
+    Raises:
+        UserError: onnxruntime is not installed.
+    """
+    found: dict[str, Difference] = {}
+    names = [node.name for node in exported.outputs]
+    for data in random_data(exported, np.random.default_rng(seed)):
+        batch = ours.minibatch(exported.network, names, data)
+        expected = ours.values(exported.network, names, batch)
+        got = run(model, {node.name: as_fed(exported, data[node.name]) for node in exported.inputs})
+        for node in exported.outputs:
+            mine = as_fed(exported, expected[node.name], node.has_layout)
+            here = difference(node.name, got[node.name], mine)
+            before = found.get(node.name, here)
+            largest, allowed = max(before.largest, here.largest), before.allowed and here.allowed
+            found[node.name] = Difference(node.name, largest, allowed)
+    return list(found.values())
+
+
+def difference(name: str, got: np.ndarray, expected: np.ndarray) -> Difference:
+    """How far two arrays are apart; elements that are equal, infinite or not numbers in both, are not."""
+    if got.shape != expected.shape:
+        return Difference(name, float("inf"), False)
+    mine, theirs = np.asarray(expected, np.float64), np.asarray(got, np.float64)
+    same = (mine == theirs) | (np.isnan(mine) & np.isnan(theirs))
+    with np.errstate(invalid="ignore"):
+        apart: Any = np.where(same, 0, np.abs(mine - theirs))
+    both_double = got.dtype == expected.dtype == np.float64
+    bound = DOUBLE_BOUND * (1 + np.abs(mine)) if both_double else ABSOLUTE + RELATIVE * np.abs(mine)
+    return Difference(name, float(np.max(apart, initial=0)), bool(np.all(same | (apart <= bound))))
