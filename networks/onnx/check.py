@@ -9,6 +9,7 @@ import numpy as np
 
 from cntk_config.base.diagnostics import UserError
 from networks.graph.axes import ONE
+from networks.graph.node import Node
 from networks.onnx import ours
 from networks.onnx.export import Exported
 from networks.onnx.package import onnxruntime
@@ -57,11 +58,11 @@ def random_data(exported: Exported, random: np.random.Generator) -> Iterator[dic
         yield found
 
 
-def as_fed(exported: Exported, array: np.ndarray, carries_data: bool = True) -> np.ndarray:
-    """An array `(T, S, ...)` with the leading axes of the model."""
-    if not carries_data:
+def as_fed(exported: Exported, node: Node, array: np.ndarray) -> np.ndarray:
+    """The value of a node, `(T, S, ...)` if it carries data, with the leading axes that it has in the model."""
+    if not node.has_layout:
         return array
-    if len(exported.axes) == 1:
+    if len(exported.axes) == 1 or node.axis == ONE:
         return array[0]
     return np.ascontiguousarray(array.swapaxes(0, 1)) if exported.axes[0] == "batch" else array
 
@@ -103,9 +104,9 @@ def check(exported: Exported, model: bytes, seed: int = 1) -> list[Difference]:
     for data in random_data(exported, np.random.default_rng(seed)):
         batch = ours.minibatch(exported.network, names, data)
         expected = ours.values(exported.network, names, batch)
-        got = run(model, {node.name: as_fed(exported, data[node.name]) for node in exported.inputs})
+        got = run(model, {node.name: as_fed(exported, node, data[node.name]) for node in exported.inputs})
         for node in exported.outputs:
-            mine = as_fed(exported, expected[node.name], node.has_layout)
+            mine = as_fed(exported, node, expected[node.name])
             here = difference(node.name, got[node.name], mine)
             before = found.get(node.name, here)
             largest, allowed = max(before.largest, here.largest), before.allowed and here.allowed

@@ -30,6 +30,9 @@ OPSET = 17
 
 OPSETS = range(17, 23)
 
+MOST_CANDIDATES = 8
+"""Nodes that a message names, at most."""
+
 Evaluate = Callable[[ValidatedNetwork, list[str]], Mapping[str, np.ndarray]]
 """Computes nodes that do not depend on data: `(network, names) -> values by name`."""
 
@@ -96,7 +99,7 @@ def export(network: Network, evaluate: Evaluate, settings: Settings = Settings()
     if settings.opset not in OPSETS:
         message = f"opset {settings.opset} cannot be written; possible are {OPSETS[0]} to {OPSETS[-1]}"
         raise UserError("InvalidArgument", message)
-    names = _outputs(network, settings)
+    names = _outputs(network.validate(), settings)
     return _Export(network.validate(), names, evaluate, settings, name)()
 
 
@@ -109,14 +112,21 @@ def _outputs(network: Network, settings: Settings) -> list[str]:
         if posterior not in network:
             create(network, "Softmax", posterior, [source])
         names.append(posterior)
-    names = names or [node.name for node in network.groups["output"]]
+    names = names or [node.name for node in network.groups["output"] if node.operation not in REFUSED]
     if not names:
-        others = [n.name for n in network.nodes.values() if n.has_layout and n.inputs and n.operation in RULES]
-        used = {source for node in network.nodes.values() for source in node.connected}
-        ends = [one for one in others if network.nodes[one] not in used] or others[-5:]
-        message = "the network has no output node"
-        raise UserError("UnknownNode", message, hint=f"name one with --output: {', '.join(ends) or 'there is none'}")
+        message = "the network has no output node" + (" but criteria" if network.groups["output"] else "")
+        listed = ", ".join(f"--output {one}" for one in _candidates(network)) or "there is none"
+        raise UserError("UnknownNode", message, hint=f"name one: {listed}")
     return list(dict.fromkeys(names))
+
+
+def _candidates(network: Network) -> list[str]:
+    """The nodes that one may want to export: what criteria look at, else what nothing looks at."""
+    nodes = [node for node in network.nodes.values() if node.has_layout and node.inputs and node.operation in RULES]
+    below = {source for one in network.nodes.values() if one.operation in REFUSED for source in one.connected}
+    used = {source for one in network.nodes.values() for source in one.connected}
+    found = [one for one in nodes if one in below] or [one for one in nodes if one not in used]
+    return [one.name for one in found[-MOST_CANDIDATES:]]
 
 
 class _Export:
@@ -187,40 +197,42 @@ class _Export:
 
     def _axes(self, axis: str | None) -> tuple[str, ...]:
         """The leading axes of what is on a time axis, as users see them."""
-        if self.lead == 1:
+        if self.lead == 1 or axis == ONE:
             return ("batch",)
         time = "sequence" if axis in (None, DEFAULT) else f"sequence_{axis}"
         return ("batch", time) if self.settings.batch_first else (time, "batch")
 
-    def _port(self, name: str, node: Node) -> Port:
-        axes: list[int | str] = [1 if node.axis == ONE and one != "batch" else one for one in self._axes(node.axis)]
-        lead = axes if node.has_layout else []
-        return Port(name, (*lead, *reversed(node.shape or ())))
+    def _port(self, node: Node) -> Port:
+        return Port(node.name, (*(self._axes(node.axis) if node.has_layout else ()), *_reversed(node)))
 
-    def _turned(self, name: str, node: Node) -> str:
-        """A value with its first two axes exchanged, if users have the batch first."""
-        if not self.settings.batch_first or self.lead == 1 or not node.has_layout:
+    def _turned(self, name: str, node: Node, out: bool) -> str:
+        """A value as users see it (`out`), or the other way round: batch first, and one step without time."""
+        if self.lead == 1 or not node.has_layout:
+            return name
+        if node.axis == ONE:
+            return self.emit.squeeze(name, 0) if out else self.emit.unsqueeze(name, 0)
+        if not self.settings.batch_first:
             return name
         return self.emit.op("Transpose", name, perm=[1, 0, *range(2, 2 + len(node.shape or ()))])
 
     def _input(self, node: Node) -> Port:
         self.emit.owner = node.name
-        self.values[node] = Operand(self._turned(node.name, node), self.lead, tuple(reversed(node.shape or ())))
-        return self._port(node.name, node)
+        self.values[node] = Operand(self._turned(node.name, node, False), self.lead, _reversed(node))
+        return self._port(node)
 
     def _output(self, node: Node) -> Port:
         value = self._value(node)
         self.emit.owner = node.name
         start = len(self.emit.graph.operators)
-        result = self._turned(value.name, node)
+        result = self._turned(value.name, node, True)
         if result == node.name:
-            return self._port(node.name, node)
+            return self._port(node)
         if result == value.name:
             result = self.emit.op("Identity", result)
         if value.name == node.name:  # the name goes to what users see
             self.emit.rename(node.name, self.names.take(f"{node.name}/inner"))
         self.emit.rename(result, node.name, start)
-        return self._port(node.name, node)
+        return self._port(node)
 
     # ---- what is the same for all samples
 
@@ -301,7 +313,7 @@ class _Export:
         listed = "\n".join(f"  {node.operation} '{node.name}': {why}" for node, why in self.refused.items())
         count = f"{len(self.refused)} node" + "s" * (len(self.refused) > 1)
         message = f"the network cannot be written as ONNX, because of {count}:\n{listed}"
-        return UserError("NotSupported", message, hint="--output NODE exports a part of the network")
+        return UserError("NotSupported", message, hint="export a part of it: --output NODE, in Python a function that it is made of")
 
 
 def _reversed(node: Node) -> tuple[int, ...]:

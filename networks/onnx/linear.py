@@ -28,8 +28,10 @@ def _product(use: Use, matrix: str, out: int, inner: int) -> str:
     """The rows of x times a matrix of `inner` rows and `out` columns."""
     x, by_sample = use.operands[1], use.operands[0].lead > 0
     rest = shapes.size(x.dims) // inner
-    if rest == 1 and not by_sample and x.lead:
-        rows, found = use.emit.reshape(x.name, x.lead, (inner,)) if x.dims != (inner,) else x.name, (out,)
+    if x.dims[-1:] == (inner,) and x.lead and not by_sample:
+        rows, found = x.name, (*x.dims[:-1], out)
+    elif rest == 1 and x.lead and not by_sample:
+        rows, found = use.emit.reshape(x.name, x.lead, (inner,)), (out,)
     else:
         rows, found = _matrix(use, 1, rest, inner), (rest, out)
     return use.shaped(use.emit.op("MatMul", rows, matrix), found)

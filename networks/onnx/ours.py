@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from networks.arrays.batch import Batch, Grid
-from networks.compile.evaluate import compile_network, network_parameters, network_state
+from networks.compile.evaluate import compile_network
 from networks.graph.axes import main_axis, separate_slots
 from networks.graph.network import ValidatedNetwork
 
@@ -15,10 +15,7 @@ from networks.graph.network import ValidatedNetwork
 def values(network: ValidatedNetwork, names: Iterable[str], batch: Batch) -> dict[str, np.ndarray]:
     """The values of nodes, `(T, S, ...)` where they depend on data."""
     names = list(names)
-    below = set(network.below([network.find(name) for name in names]))
-    known = {node.name for node in below}
-    parameters = {name: array for name, array in network_parameters(network).items() if name in known}
-    found, _ = compile_network(network, names)(parameters, network_state(network), batch)
+    found, _ = compile_network(network, names)({}, {}, batch)  # parameters are read from the nodes
     return {name: np.asarray(found[name]) for name in names}
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from networks.graph import shapes
 from networks.graph.axes import kept_steps, kept_window
+from networks.graph.node import Node
 from networks.onnx.elementwise import Rule
 from networks.onnx.graph import INT64_MAX, Emitter, NotExpressible
 from networks.onnx.use import Operand, Use
@@ -46,6 +49,40 @@ def initial_state(use: Use) -> Operand:
     return Operand(use.emit.real(float(use.options["defaultHiddenActivity"])), 0, ())
 
 
+class Steps(NamedTuple):
+    """Steps of a sequence.
+
+    Attributes:
+        first: the number of the first one, from the beginning.
+        stop: that of the one after the last, from the beginning; None: there is no such bound.
+        last: how many at most, counted from the end; None: any number.
+        left: how many are left out at the end.
+    """
+
+    first: int = 0
+    stop: int | None = None
+    last: int | None = None
+    left: int = 0
+
+
+def _least(*numbers: int | None) -> int | None:
+    return min((number for number in numbers if number is not None), default=None)
+
+
+def steps_of(condition: Node) -> Steps | None:
+    """The steps that a condition keeps, whatever the data are; None: that is not known."""
+    part = kept_window(condition)
+    if part is not None:
+        return Steps(part.start, part.stop) if part.direction < 0 else Steps(last=part.stop, left=part.start)
+    if condition.operation != "ElementTimes":
+        return None
+    one, other = (steps_of(source) for source in condition.connected)
+    if one is None or other is None:
+        return None
+    stop, last = _least(one.stop, other.stop), _least(one.last, other.last)
+    return Steps(max(one.first, other.first), stop, last, max(one.left, other.left))
+
+
 def where(use: Use) -> str:
     """The numbers of the steps that a condition keeps."""
     emit, condition = use.emit, use.node.input(0)
@@ -54,18 +91,30 @@ def where(use: Use) -> str:
         kept = emit.op("Not", emit.op("Equal", emit.reshape(name, 2, ()), emit.real(0)))
         found = emit.op("ArgMax", emit.op("Cast", kept, to=np.dtype(np.int32)), axis=0, keepdims=1)
         return emit.cast(emit.unsqueeze(found, -1))
-    part = kept_window(condition)
-    if part is None:
+    steps = steps_of(condition)
+    if steps is None:
         raise NotExpressible("it keeps some steps of each sequence, how many is known with the data only")
-    steps = _size(emit, name, 0)
-    if part.direction < 0:
-        begin = emit.integer(part.start)
-        end = steps if part.stop is None else emit.op("Min", steps, emit.integer(part.stop))
-    else:
-        first = emit.integer(0)
-        begin = first if part.stop is None else emit.op("Max", emit.op("Sub", steps, emit.integer(part.stop)), first)
-        end = emit.op("Sub", steps, emit.integer(part.start))
+    count = _size(emit, name, 0)
+    begin, end = emit.integer(steps.first), count
+    if steps.last is not None:
+        begin = emit.op("Max", begin, emit.op("Sub", count, emit.integer(steps.last)))
+    if steps.left:
+        end = emit.op("Sub", end, emit.integer(steps.left))
+    if steps.stop is not None:
+        end = emit.op("Min", end, emit.integer(steps.stop))
     return _numbered(use, emit.cast(_range(emit, begin, end)))
+
+
+def _sliced(index: Node, source: Node) -> tuple[int, int] | None:
+    """The bounds of a Slice along time, if that is what a GatherPacked of these operands does."""
+    if index.operation != "PackedIndex" or index.input(1).operation != "Where" or index.input(0).axis != source.axis:
+        return None
+    condition = index.input(1).input(0)
+    steps = steps_of(condition) if condition.axis == source.axis else None
+    if steps is None or (steps.first and steps.last is not None) or (steps.left and steps.stop is not None):
+        return None
+    begin = steps.first if steps.last is None else -steps.last
+    return begin, steps.stop if steps.stop is not None else -steps.left or INT64_MAX
 
 
 def _numbered(use: Use, numbers: str) -> str:
@@ -101,6 +150,9 @@ def packed_index(use: Use) -> str:
 def gather_packed(use: Use) -> str:
     """The cells of these numbers; of a matrix its columns."""
     emit, source = use.emit, use.operands[1]
+    part = _sliced(use.node.input(0), use.node.input(1)) if source.lead == 2 else None
+    if part is not None:
+        return use.shaped(emit.slice(source.name, 0, *part), source.dims)
     cells = emit.whole(emit.squeeze(use.flat(0), -1))
     if source.lead:
         columns = emit.op("Reshape", source.name, emit.integers([-1, *source.dims]))

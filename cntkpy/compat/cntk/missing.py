@@ -19,7 +19,7 @@ INSTEAD = {
     "ctc": "there is no CTC",
     "forward_backward": "there is no CTC",
     "labels_to_graph": "there is no CTC",
-    "onnx": "z.save(path), a safetensors file",
+    "onnx": "z.save(path, format=C.ModelFormat.ONNX)",
     "contrib": "the learners, layers and readers of this package",
     "misc": "nothing of it",
     "SequentialMaxPooling": "past_value and future_value of the input, and element_max",

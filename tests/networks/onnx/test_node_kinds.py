@@ -64,8 +64,8 @@ def assert_equal_values(exported, model, name, precision, computed=run):
     for data in random_data(exported, np.random.default_rng(7)):
         batch = ours.minibatch(exported.network, [name], data)
         expected = ours.values(exported.network, [name], batch)[name]
-        expected = as_fed(exported, expected, exported.network.find(name).has_layout)
-        feeds = {node.name: as_fed(exported, data[node.name]) for node in exported.inputs}
+        expected = as_fed(exported, exported.network.find(name), expected)
+        feeds = {node.name: as_fed(exported, node, data[node.name]) for node in exported.inputs}
         got = computed(model.SerializeToString(), feeds)[name]
         assert got.dtype == expected.dtype
         np.testing.assert_allclose(got, expected, rtol=BOUNDS[precision], atol=BOUNDS[precision])

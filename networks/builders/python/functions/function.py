@@ -49,8 +49,8 @@ from networks.builders.python.functions.overloads import Operators
 from networks.builders.python.functions.parts import check_index, indexed, runs
 from networks.builders.python.functions.per_sample import keep_criterion, per_sample
 from networks.builders.python.functions.recipes import OpenShape, is_open, is_recipe, recipe, resolve, settled, shape_of
+from networks.files.model_file import as_reread, save_model
 from networks.files.model_file import load_model as load_network
-from networks.files.model_file import save_model
 from networks.graph.axes import DEFAULT
 from networks.graph.network import Network, ValidatedNetwork
 from networks.graph.node import Node
@@ -486,11 +486,21 @@ class Function(Variable, Evaluated):
 
         Args:
             path: the file.
-            format: accepted, there is one format; ONNX is an error.
+            format: of a name with `ONNX`: an ONNX model, with sequences by time first, `(steps, batch, ...)`; it needs
+                the package onnx. Anything else: a model file of this package.
+
+        Raises:
+            UserError: an operation has no equivalent in ONNX; the file cannot be written.
         """
         check_path("the name of a model file", path)
         if "ONNX" in str(format):
-            raise UserError("NotSupported", f"{path}: models are not written as ONNX", hint="save(path); p.value")
+            from networks.onnx.export import Settings
+            from networks.onnx.save import save_onnx
+
+            network = as_reread(self.network)
+            outputs = tuple(node.name for node in network.groups["output"])
+            save_onnx(path, network, Settings(outputs, double=network.precision == "double"))
+            return
         save_model(path, self.network)
 
     def restore(self, path: str | Path) -> None:
