@@ -313,7 +313,8 @@ class _Export:
         listed = "\n".join(f"  {node.operation} '{node.name}': {why}" for node, why in self.refused.items())
         count = f"{len(self.refused)} node" + "s" * (len(self.refused) > 1)
         message = f"the network cannot be written as ONNX, because of {count}:\n{listed}"
-        return UserError("NotSupported", message, hint="export a part of it: --output NODE, in Python a function that it is made of")
+        hint = "export a part of it: --output NODE, in Python a function that it is made of"
+        return UserError("NotSupported", message, hint=hint)
 
 
 def _reversed(node: Node) -> tuple[int, ...]:

@@ -28,7 +28,7 @@ MOST_CELLS = 256
 """Of a kernel that is another one at every position: one multiplication is written for each cell."""
 
 
-def _joined(use: Use, index: int, dims: Dims) -> str:
+def joined(use: Use, index: int, dims: Dims) -> str:
     """An operand with one leading axis, and `dims` after it."""
     name, lead, own = use.operands[index]
     if lead == 1 and own == dims:
@@ -36,7 +36,7 @@ def _joined(use: Use, index: int, dims: Dims) -> str:
     return use.emit.op("Reshape", name, use.emit.integers([-1 if lead != 1 else 0, *dims]))
 
 
-def _parted(use: Use, name: str, dims: Dims, index: int) -> str:
+def parted(use: Use, name: str, dims: Dims, index: int) -> str:
     """A result with one leading axis and `dims` after it, with the leading axes of operand `index`."""
     source = use.operands[index]
     if source.lead == 1:
@@ -90,17 +90,17 @@ def _convolution_2d(use: Use) -> str:
     geometry, channels = geometry_2d(node, node.input(1).shape or ())
     (kw, kh), (width, height), maps = geometry.kernel, geometry.inputs, int(use.options["maps"])
     if is_chw(use.options["imageLayout"]):
-        image = _joined(use, 1, (channels, height, width))
+        image = joined(use, 1, (channels, height, width))
         missed = missed_channels(node) if use.options["channelPadding"] else 0
         weights = use.weights(0, (maps, channels, kh, kw))
         if missed:
             weights = use.emit.slice(weights, 1, missed)
             image = use.emit.slice(image, 1, 0, channels - missed)
         out = _slide(use, image, weights, geometry.reversed())
-        return _parted(use, out, (maps, *reversed(geometry.outputs)), 1)
-    image = use.emit.op("Transpose", _joined(use, 1, (width, height, channels)), perm=[0, 3, 1, 2])
+        return parted(use, out, (maps, *reversed(geometry.outputs)), 1)
+    image = use.emit.op("Transpose", joined(use, 1, (width, height, channels)), perm=[0, 3, 1, 2])
     out = _slide(use, image, use.weights(0, (channels, kw, kh, maps), (3, 0, 1, 2)), geometry)
-    return _parted(use, use.emit.op("Transpose", out, perm=[0, 2, 3, 1]), (*geometry.outputs, maps), 1)
+    return parted(use, use.emit.op("Transpose", out, perm=[0, 2, 3, 1]), (*geometry.outputs, maps), 1)
 
 
 def convolution(use: Use) -> str:
@@ -111,7 +111,7 @@ def convolution(use: Use) -> str:
     geometry = plan.geometry.reversed()
     if plan.transpose:
         return _transposed(use, plan, geometry)
-    image = _joined(use, 1, geometry.inputs)
+    image = joined(use, 1, geometry.inputs)
     if plan.local:
         return _local(use, plan, geometry)
     if spans_channels(geometry):
@@ -119,7 +119,7 @@ def convolution(use: Use) -> str:
     else:
         weights = use.weights(0, (plan.maps, 1, *geometry.kernel))
         out = _slide(use, use.emit.unsqueeze(image, 1), weights, geometry)
-    return _parted(use, out, (plan.maps, *geometry.outputs), 1)
+    return parted(use, out, (plan.maps, *geometry.outputs), 1)
 
 
 def _transposed(use: Use, plan: Plan, geometry: Geometry) -> str:
@@ -136,7 +136,7 @@ def _transposed(use: Use, plan: Plan, geometry: Geometry) -> str:
     afters = [after for _, after in sliding.padding]
     out = use.emit.op(
         "ConvTranspose",
-        _joined(use, 1, inside),
+        joined(use, 1, inside),
         weights,
         kernel_shape=list(sliding.kernel),
         strides=list(sliding.stride),
@@ -147,7 +147,7 @@ def _transposed(use: Use, plan: Plan, geometry: Geometry) -> str:
         more = [0, 0, *(max(-before, 0) for before in befores), *(0,) * (2 + len(befores))]
         out = use.emit.op("Pad", out, use.emit.integers(more))
     found = geometry.inputs if spans_channels(geometry) else (1, *geometry.inputs)
-    return _parted(use, out, found, 1)
+    return parted(use, out, found, 1)
 
 
 def _local(use: Use, plan: Plan, geometry: Geometry) -> str:
@@ -159,7 +159,7 @@ def _local(use: Use, plan: Plan, geometry: Geometry) -> str:
         raise NotExpressible(f"it has a kernel of its own for every position (sharing=false), with {why}")
     own = [1 if share else n for n, share in zip(geometry.outputs, reversed(plan.sharing), strict=True)]
     weights = kernel.reshape(plan.maps, *own, *geometry.kernel)
-    image, pads = _fitting(use, _joined(use, 1, geometry.inputs), geometry, 1)
+    image, pads = _fitting(use, joined(use, 1, geometry.inputs), geometry, 1)
     if any(pads):
         rank = len(geometry.kernel)
         image = emit.op("Pad", image, emit.integers([0, *pads[:rank], 0, *pads[rank:]]))
@@ -172,7 +172,7 @@ def _local(use: Use, plan: Plan, geometry: Geometry) -> str:
         at_cell = emit.constant(weights[(..., *cell)])
         parts.append(emit.op("Mul", emit.op("Slice", image, *lists), at_cell))
     out = emit.op("Sum", *parts)
-    return _parted(use, out, (plan.maps, *geometry.outputs), 1)
+    return parted(use, out, (plan.maps, *geometry.outputs), 1)
 
 
 # ---- pooling
@@ -189,7 +189,7 @@ def _windows_of(node: Node) -> tuple[Geometry, bool]:
 
 def _pool(use: Use, index: int, geometry: Geometry, plain: bool) -> tuple[str, dict[str, Any]]:
     """The image (N, C, ...) of operand `index`, and the attributes of ONNX's pooling."""
-    image = _joined(use, index, geometry.inputs)
+    image = joined(use, index, geometry.inputs)
     if plain:
         geometry = geometry.without_first()
     else:
@@ -208,7 +208,7 @@ def pooling(use: Use) -> str:
         out = use.emit.op("MaxPool", image, **attributes)
     else:
         out = use.emit.op("AveragePool", image, count_include_pad=0, **attributes)
-    return _parted(use, out, geometry.outputs if plain else (1, *geometry.outputs), 0)
+    return parted(use, out, geometry.outputs if plain else (1, *geometry.outputs), 0)
 
 
 def unpooling(use: Use) -> str:
@@ -224,14 +224,14 @@ def unpooling(use: Use) -> str:
         name = name if n == wanted else emit.slice(name, pooled.lead + axis, 0, wanted)
     source = pooled._replace(name=name, dims=geometry.inputs)
     image, attributes = _pool(Use(use.node, [use.operands[0], source], emit, use.lead, {}), 1, geometry, plain)
-    values = _joined(use, 0, geometry.outputs)
+    values = joined(use, 0, geometry.outputs)
     places = emit.several("MaxPool", [image], 2, **attributes)[1]
     flat = emit.integers([-1])
     places, values = emit.op("Reshape", places, flat), emit.op("Reshape", values, flat)
     shape = emit.op("Shape", image)
     zeros = emit.op("ConstantOfShape", emit.reduce("Prod", shape, [0]), value=np.zeros(1, emit.dtype))
     out = emit.op("Reshape", emit.op("ScatterElements", zeros, places, values, axis=0), shape)
-    return _parted(use, out, geometry.inputs if plain else (1, *geometry.inputs), 0)
+    return parted(use, out, geometry.inputs if plain else (1, *geometry.inputs), 0)
 
 
 # ---- regions

@@ -6,7 +6,7 @@ import numpy as np
 
 from networks.graph import shapes
 from networks.onnx.elementwise import Rule
-from networks.onnx.graph import NotExpressible
+from networks.onnx.images import joined, parted
 from networks.onnx.use import Use
 
 SMALLEST_SCALE = 1e-30
@@ -39,21 +39,18 @@ def denormalise(use: Use) -> str:
 
 
 def batch_normalisation(use: Use) -> str:
-    """x times a factor plus a term, both made of scale, bias and running statistics."""
+    """Normalisation by running statistics, of channels, or of all elements as if they were channels."""
     options, emit = use.options, use.emit
     epsilon = float(options["epsilon"])
     epsilon = max(epsilon, 1e-5) if str(options["engine"]).lower() == "cudnn" else epsilon
-    dims = (use.dims[0], *(1,) * (len(use.dims) - 1)) if options["spatial"] else use.dims
-    given = [use.constants.get(index) for index in range(1, 5)]
-    if any(value is None for value in given):
-        raise NotExpressible("its scale, bias or statistics depend on the data")
-    scale, bias, mean, variance = (np.asarray(value, np.float64).reshape(dims) for value in given)
-    factor = scale / np.sqrt(variance + epsilon)
-    term = bias - mean * factor
-    own = use.node.name
-    factor, term = (value.astype(emit.dtype) for value in (factor, term))
-    product = emit.op("Mul", use.names[0], emit.constant(factor, f"{own}/factor"))
-    return emit.op("Add", product, emit.constant(term, f"{own}/term"))
+    count = use.dims[0] if options["spatial"] else shapes.size(use.dims)
+    dims = use.dims if options["spatial"] else (count,)
+    x = joined(use, 0, dims)
+    given = [use.weights(index, (count,)) for index in range(1, 5)]
+    rounded = epsilon - float(np.float32(epsilon))  # an attribute is single: the variance takes what that leaves over
+    if emit.dtype == np.float64 and rounded:
+        given[3] = emit.op("Add", given[3], emit.real(rounded))
+    return parted(use, emit.op("BatchNormalization", x, *given, epsilon=epsilon), dims, 0)
 
 
 RULES: dict[str, Rule] = {
