@@ -54,6 +54,7 @@ def _metadata(exported: Exported, source: str) -> dict[str, str]:
         "cntkpy.layout": ",".join(exported.axes),
         "cntkpy.inputs": described(exported.inputs),
         "cntkpy.outputs": described(exported.outputs),
+        "cntkpy.trained": json.dumps([node.name for node in exported.network.parameters(exported.outputs)]),
         "cntkpy.parameters": str(sum(array.size for array in exported.constants.values())),
     }
     return found | ({"cntkpy.source": source} if source else {})
