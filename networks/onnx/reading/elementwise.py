@@ -146,6 +146,7 @@ def chosen(use: Use) -> list[Value]:
 def clip(use: Use) -> list[Value]:
     """Values between two numbers."""
     least, most = use.real("min", 1), use.real("max", 2)
+    least = most if least is not None and most is not None and least > most else least
     build, x = use.build, use.data().node
     low, high = (build.number(np.inf * sign if one is None else one) for one, sign in ((least, -1), (most, 1)))
     return use.same(build.node("Clip", low, high, x))
@@ -156,6 +157,13 @@ def cast(use: Use) -> list[Value]:
     if use.get("to") not in (1, 10, 11, 9):
         raise Unusable("numbers that depend on the data become integers")
     return [use.data()]
+
+
+def dropout(use: Use) -> list[Value]:
+    """Dropout, which does nothing outside of training."""
+    if use.has(2) and use.array(2).value.any():
+        raise Unusable("its training mode is not supported: export the model for inference")
+    return use.same(use.build.node("Dropout", use.data().node))
 
 
 def where_not(use: Use) -> list[Value]:
@@ -269,7 +277,7 @@ RULES: dict[str, Rule] = {
     "Cos": one("Cosine"),
     "Identity": same,
     "Cast": cast,
-    "Dropout": one("Dropout"),
+    "Dropout": dropout,
     "Add": both("Plus"),
     "Sub": both("Minus"),
     "Mul": both("ElementTimes"),

@@ -147,6 +147,8 @@ def _ceiled(use: Use, x: Data, kernel: list[int]) -> tuple[Data, Windows] | None
     if not use.get("ceil_mode", 0):
         return None
     stride = use.sizes("strides", [1] * len(kernel))
+    if any(one != 1 for one in use.sizes("dilations")):
+        raise Unusable(f"dilations = {use.get('dilations')} is not supported")
     before, after = _pads(use, list(x.dims[1:]), kernel, stride)
     for axis, (n, k, s) in enumerate(zip(x.dims[1:], kernel, stride, strict=True)):
         count = -(-(n + before[axis] + after[axis] - k) // s) + 1

@@ -49,11 +49,11 @@ def load_onnx(path: str | Path, precision: str | None = None) -> ValidatedNetwor
     Raises:
         UserError: it is damaged, or has operators that cannot become nodes, all of which are named.
     """
-    return build(read_model(path), str(path), precision)
+    return build(read_model(path), str(path), precision)[0]
 
 
-def build(model: Model, name: str, precision: str | None = None) -> ValidatedNetwork:
-    """The network of a model.
+def build(model: Model, name: str, precision: str | None = None) -> tuple[ValidatedNetwork, Graph]:
+    """The network of a model, and which of its nodes the values of the model are.
 
     Raises:
         UserError: it has operators that cannot become nodes, all of which are named.
@@ -76,7 +76,7 @@ def build(model: Model, name: str, precision: str | None = None) -> ValidatedNet
     _time_axes(found, graph, model)
     _drop_unused(network)
     try:
-        return network.validate()
+        return network.validate(), graph
     except UserError as problem:
         message = f"the ONNX model {name} cannot be used: {problem}"
         raise UserError("BadModel", message, hint=problem.hint) from None
@@ -105,7 +105,7 @@ def _add_inputs(building: Building, graph: Graph, model: Model) -> None:
             raise Unusable(f"the dimensions of its input '{one.name}' are not given")
         building.owner = one.name
         embedded = _embedding(one, model)
-        axes_, dims = _split(building, one, _first_recurrent(one, model))
+        axes_, dims = _split(building, one, _recurrent_user(one, model))
         if one.integer and embedded is None:
             raise Unusable(
                 f"its input '{one.name}' has integers, which are supported as numbers of rows of Gather only"
@@ -120,16 +120,18 @@ def _add_inputs(building: Building, graph: Graph, model: Model) -> None:
         graph.values[one.name] = Data(node, (*axes_, *dims))
 
 
-def _split(building: Building, one: Input, recurrent_: bool) -> tuple[tuple[str, ...], tuple[int, ...]]:
+def _split(building: Building, one: Input, user: Operator | None) -> tuple[tuple[str, ...], tuple[int, ...]]:
     """The axes of a minibatch that an input has, and the sizes of the others."""
     sizes = one.sizes or ()
     lead = max((index + 1 for index, size in enumerate(sizes) if isinstance(size, str)), default=1)
-    lead = max(lead, 2) if recurrent_ else lead
+    lead = max(lead, 2) if user is not None else lead
+    order = ("sequence", BATCH) if user is None or not user.attributes.get("layout", 0) else (BATCH, "sequence")
     words: list[str] = []
     for index, size in enumerate(sizes[:lead]):
         if isinstance(size, int):
-            word = BATCH if lead == 1 else (BATCH, "sequence")[index == 0] if recurrent_ else f"axis {index}"
-            building.fixed[word] = size
+            word = BATCH if lead == 1 else order[index] if user is not None else f"axis {index}"
+            if building.fixed.setdefault(word, size) != size:
+                raise Unusable(f"its inputs have {building.fixed[word]} and {size} samples")
         else:
             word = size
         words.append(word)
@@ -138,11 +140,12 @@ def _split(building: Building, one: Input, recurrent_: bool) -> tuple[tuple[str,
     return tuple(words), tuple(size for size in sizes[lead:] if isinstance(size, int))
 
 
-def _first_recurrent(one: Input, model: Model) -> bool:
-    """Whether an input of fixed sizes goes straight into a recurrent operator: its first axes are time and batch."""
+def _recurrent_user(one: Input, model: Model) -> Operator | None:
+    """The recurrent operator into which an input of fixed sizes goes: its first axes are time and batch."""
     if any(isinstance(size, str) for size in one.sizes or ()):
-        return False
-    return any(o.kind in ("LSTM", "GRU", "RNN") and o.inputs[:1] == [one.name] for o in model.operators)
+        return None
+    users = (o for o in model.operators if o.kind in ("LSTM", "GRU", "RNN") and o.inputs[:1] == [one.name])
+    return next(users, None)
 
 
 def _embedding(one: Input, model: Model) -> int | None:
@@ -182,6 +185,7 @@ def _time_axes(building: Building, graph: Graph, model: Model) -> None:
             times.append(named[0] if len(named) == 1 else second if first == BATCH else first)
     for _, value in inputs:
         own = [word for word in value.words if word in times]
+        value.node.dynamic_axes = 1 + bool(own)
         if times and not own:
             value.node.options["dynamicAxis"] = ONE
         elif own and times.index(own[0]) > 0:

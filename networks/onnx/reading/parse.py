@@ -193,7 +193,7 @@ class _Reading:
                 int(dim.dim_value) if dim.HasField("dim_value") and dim.dim_value > 0 else dim.dim_param or f"?{index}"
                 for index, dim in enumerate(tensor.shape.dim)
             )
-        return Input(one.name, sizes, kind.kind in "iub")
+        return Input(one.name, sizes, kind.kind in "iu")
 
     def _kind(self, number: int, name: str) -> np.dtype[Any]:
         try:

@@ -683,17 +683,15 @@ def as_function(network: Network) -> Function:
 
 
 def load_model(model: str | Path, device: Any = None, format: Any = None) -> Function:
-    """The function that a model file holds: one written by `Function.save` or by a run, or a model of CNTK.
+    """The function that a model file holds: one written by `Function.save` or by a run, a model of CNTK, or of ONNX.
 
     Args:
         model: the file.
         device: accepted; changes nothing.
-        format: accepted, the file says what it is; ONNX is an error.
+        format: accepted, the file says what it is.
     """
-    del device
+    del device, format
     check_path("the name of a model file", model)
-    if "ONNX" in str(format):
-        raise UserError("NotSupported", f"{model}: models are not read from ONNX", hint="load_model of a model of CNTK")
     return as_function(load_network(model))
 
 
