@@ -1,11 +1,12 @@
-"""The lists of the page about ONNX, from the tables of rules: what is exported, and what is not and why.
+"""The lists of the page about ONNX, from the tables of rules: what is exported, what is not and why, what is read.
 
-The page says where they belong: `<!-- onnx: exported -->` or `<!-- onnx: refused -->` ... `<!-- end -->`.
+The page says where they belong: `<!-- onnx: exported -->`, `refused` or `read` ... `<!-- end -->`.
 """
 
 import re
 
 from networks import nodes
+from networks.onnx.reading import constants, load
 from networks.onnx.table import REFUSED, RULES
 
 MARKED = re.compile(r"(<!-- onnx: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -27,7 +28,12 @@ def refused() -> str:
     return "\n".join([*lines, *(f"| `{name}` | {why} |" for name, why in REFUSED.items())])
 
 
-MAKERS = {"exported": exported, "refused": refused}
+def read() -> str:
+    """The ONNX operators that are read."""
+    return ", ".join(f"`{name}`" for name in sorted({*constants.RULES, *load.RULES}))
+
+
+MAKERS = {"exported": exported, "refused": refused, "read": read}
 
 
 def with_lists(page: str) -> str:

@@ -4,12 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
+from cntk_config.base.diagnostics import UserError
 from networks.graph.node import Node
 from networks.onnx.reading import constants
 from networks.onnx.reading.building import Building, Use
 from networks.onnx.reading.elementwise import Rule
 from networks.onnx.reading.parse import DEFAULT_DOMAINS, Operator
 from networks.onnx.reading.values import Data, Longer, Unusable, Value
+
+DAMAGE = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, MemoryError)
+"""What attributes of other types and operands of other shapes lead to."""
+
+
+def _results(rule: Rule, use: Use) -> list[Value]:
+    """The results of an operator.
+
+    Raises:
+        Unusable: it cannot become nodes.
+    """
+    try:
+        with np.errstate(all="ignore"):
+            return rule(use)
+    except UserError as problem:
+        raise Unusable(problem.diagnostic.message) from None
+    except DAMAGE as problem:
+        raise Unusable(f"its attributes or operands do not fit ({type(problem).__name__}: {problem})") from None
 
 
 class Graph:
@@ -48,7 +69,7 @@ class Graph:
         if operator.kind != "Slice" and any(isinstance(one, Longer) for one in use.inputs):
             raise Unusable("it looks at values that were put before or behind a sequence")
         before = len(self.building.network.nodes)
-        results = rules[operator.kind](use)
+        results = _results(rules[operator.kind], use)
         made = [*self.building.network.nodes.values()][before:]
         for name, value in zip(operator.outputs, results, strict=False):
             if name:

@@ -120,6 +120,11 @@ class _Wrong(Exception):
     """What is wrong with a model."""
 
 
+def text(value: str | bytes) -> str:
+    """A text of a message, which is bytes where these are no UTF-8."""
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+
+
 def _bad(path: Path, why: str) -> UserError:
     return UserError("BadModel", f"the ONNX model {path} cannot be used: {why}")
 
@@ -144,7 +149,7 @@ class _Reading:
             raise _Wrong(f"it uses version {versions[0]} of the operators; {OLDEST} to {NEWEST} can be read")
         found = self.graph(model.graph, 0, set())
         found.opset = versions[0]
-        found.metadata = {one.key: one.value for one in model.metadata_props}
+        found.metadata = {text(one.key): text(one.value) for one in model.metadata_props}
         return found
 
     def graph(self, graph: Any, depth: int, outer: set[str]) -> Model:
@@ -155,45 +160,48 @@ class _Reading:
             raise _Wrong("sparse initialisers are not supported")
         initialisers: dict[str, np.ndarray] = {}
         for tensor in graph.initializer:
-            if tensor.name in initialisers:
-                raise _Wrong(f"there are two initialisers '{tensor.name}'")
-            initialisers[tensor.name] = self.array(tensor)
-        inputs = [self._input(one) for one in graph.input if one.name not in initialisers]
+            if (name := text(tensor.name)) in initialisers:
+                raise _Wrong(f"there are two initialisers '{name}'")
+            initialisers[name] = self.array(tensor)
+        inputs = [self._input(one) for one in graph.input if text(one.name) not in initialisers]
         known = {*outer, *initialisers}
         for one in inputs:
             if one.name in known:
                 raise _Wrong(f"two values are called '{one.name}'")
             known.add(one.name)
         operators = [self._operator(node, depth, known) for node in graph.node]
-        outputs = [one.name for one in graph.output]
+        outputs = [text(one.name) for one in graph.output]
         if unknown := [name for name in outputs if name not in known]:
             raise _Wrong(f"nothing computes its output '{unknown[0]}'")
         return Model(inputs, outputs, operators, initialisers)
 
     def _operator(self, node: Any, depth: int, known: set[str]) -> Operator:
-        inputs, outputs = list(node.input), list(node.output)
-        shown = f"{node.op_type} '{node.name or ''.join(outputs[:1])}'"
+        inputs, outputs = [text(one) for one in node.input], [text(one) for one in node.output]
+        kind, name = text(node.op_type), text(node.name)
+        shown = f"{kind} '{name or ''.join(outputs[:1])}'"
         if unknown := [name for name in inputs if name and name not in known]:
             raise _Wrong(f"{shown} takes '{unknown[0]}', which nothing before it computes")
         if twice := [name for name in outputs if name and name in known]:
             raise _Wrong(f"{shown} computes '{twice[0]}', which is there already")
-        found = Operator(node.op_type, node.domain, node.name, inputs, outputs)
-        found.attributes = {one.name: self._attribute(one, depth, known) for one in node.attribute}
+        found = Operator(kind, text(node.domain), name, inputs, outputs)
+        found.attributes = {text(one.name): self._attribute(one, depth, known) for one in node.attribute}
         known.update(name for name in outputs if name)
         return found
 
     def _input(self, one: Any) -> Input:
-        tensor = one.type.tensor_type
+        tensor, name = one.type.tensor_type, text(one.name)
         if not one.type.HasField("tensor_type"):
-            raise _Wrong(f"its input '{one.name}' is not a tensor")
-        kind = self._kind(tensor.elem_type, one.name)
+            raise _Wrong(f"its input '{name}' is not a tensor")
+        kind = self._kind(tensor.elem_type, name)
         sizes = None
         if tensor.HasField("shape"):
             sizes = tuple(
-                int(dim.dim_value) if dim.HasField("dim_value") and dim.dim_value > 0 else dim.dim_param or f"?{index}"
+                int(dim.dim_value)
+                if dim.HasField("dim_value") and dim.dim_value > 0
+                else text(dim.dim_param) or f"?{index}"
                 for index, dim in enumerate(tensor.shape.dim)
             )
-        return Input(one.name, sizes, kind.kind in "iu")
+        return Input(name, sizes, kind.kind in "iu")
 
     def _kind(self, number: int, name: str) -> np.dtype[Any]:
         try:
@@ -206,19 +214,19 @@ class _Reading:
 
     def _attribute(self, one: Any, depth: int, known: set[str]) -> Any:
         if one.ref_attr_name:
-            raise _Wrong(f"the attribute '{one.name}' belongs to a function")
+            raise _Wrong(f"the attribute '{text(one.name)}' belongs to a function")
         kinds = self._package.AttributeProto
         if one.type == kinds.TENSOR:
             return self.array(one.t)
         if one.type == kinds.GRAPH:
             return self.graph(one.g, depth + 1, set(known))
         if one.type == kinds.STRING:
-            return one.s.decode("utf-8", "replace")
+            return text(one.s)
         if one.type == kinds.STRINGS:
-            return [text.decode("utf-8", "replace") for text in one.strings]
+            return [text(each) for each in one.strings]
         simple = {kinds.FLOAT: "f", kinds.INT: "i", kinds.FLOATS: "floats", kinds.INTS: "ints"}.get(one.type)
         if simple is None:
-            raise _Wrong(f"the attribute '{one.name}' is of a type that is not supported")
+            raise _Wrong(f"the attribute '{text(one.name)}' is of a type that is not supported")
         value = getattr(one, simple)
         return list(cast("Iterable[Any]", value)) if simple.endswith("s") else value
 
@@ -230,9 +238,9 @@ class _Reading:
         Raises:
             _Wrong: they are not as many as its dimensions say.
         """
-        dtype, dims = self._kind(tensor.data_type, tensor.name), tuple(int(dim) for dim in tensor.dims)
+        dtype, dims = self._kind(tensor.data_type, text(tensor.name)), tuple(int(dim) for dim in tensor.dims)
         if any(dim < 0 for dim in dims):
-            raise _Wrong(f"'{tensor.name}' has a negative dimension")
+            raise _Wrong(f"'{text(tensor.name)}' has a negative dimension")
         count = math.prod(dims)
         if tensor.data_location == self._package.TensorProto.EXTERNAL:
             found = self._outside(tensor, count * dtype.itemsize)
@@ -242,14 +250,14 @@ class _Reading:
             return self._typed(tensor, dtype, dims)
         if len(found) != count * dtype.itemsize:
             wanted = f"{count * dtype.itemsize} bytes for the dimensions {list(dims)}"
-            raise _Wrong(f"'{tensor.name}' has {len(found)} bytes, not {wanted}")
+            raise _Wrong(f"'{text(tensor.name)}' has {len(found)} bytes, not {wanted}")
         return np.frombuffer(found, dtype.newbyteorder("<")).reshape(dims).astype(dtype)
 
     def _typed(self, tensor: Any, dtype: np.dtype[Any], dims: tuple[int, ...]) -> np.ndarray:
         kinds = {"float32": "float_data", "float64": "double_data", "int64": "int64_data"}
         values = getattr(tensor, kinds.get(dtype.name, "int32_data"))
         if len(values) != math.prod(dims):
-            raise _Wrong(f"'{tensor.name}' has {len(values)} values, not {math.prod(dims)}")
+            raise _Wrong(f"'{text(tensor.name)}' has {len(values)} values, not {math.prod(dims)}")
         if dtype.name == "float16":
             return np.array(values, np.uint16).view(np.float16).reshape(dims)
         return np.array(values, dtype).reshape(dims)
@@ -260,27 +268,27 @@ class _Reading:
         Raises:
             _Wrong: the file is not inside of the model's folder, or too short.
         """
-        entries = {one.key: one.value for one in tensor.external_data}
+        entries = {text(one.key): text(one.value) for one in tensor.external_data}
         location = entries.get("location", "")
         folder = self._folder.resolve()
         path = (folder / location).resolve()
         if not location or Path(location).is_absolute() or folder not in path.parents:
-            raise _Wrong(f"the values of '{tensor.name}' are in '{location}', which is not inside of its folder")
+            raise _Wrong(f"the values of '{text(tensor.name)}' are in '{location}', which is not inside of its folder")
         offset, length = (_number(entries.get(key), default) for key, default in (("offset", 0), ("length", size)))
         try:
             there = path.stat().st_size
             if length != size or offset + size > there or there > MOST_OUTSIDE:
-                raise _Wrong(f"'{location}' has no {size} bytes for '{tensor.name}' at byte {offset}")
+                raise _Wrong(f"'{location}' has no {size} bytes for '{text(tensor.name)}' at byte {offset}")
             with open_input(path) as file:
                 file.seek(offset)
                 return file.read(size)
         except OSError as problem:
-            raise _Wrong(f"the values of '{tensor.name}' cannot be read: {problem.strerror or problem}") from None
+            raise _Wrong(f"the values of '{text(tensor.name)}' cannot be read: {problem.strerror or problem}") from None
 
 
-def _number(text: str | None, default: int) -> int:
-    if text is None:
+def _number(digits: str | None, default: int) -> int:
+    if digits is None:
         return default
-    if not text.isascii() or not text.isdigit() or len(text) > 15:
-        raise _Wrong(f"'{text[:20]}' is no number of bytes")
-    return int(text)
+    if not digits.isascii() or not digits.isdigit() or len(digits) > 15:
+        raise _Wrong(f"'{digits[:20]}' is no number of bytes")
+    return int(digits)
