@@ -6,14 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cntk_config.base.diagnostics import UserError
-from commands import __version__
 
 if TYPE_CHECKING:
     from networks.graph.network import ValidatedNetwork
     from networks.onnx.export import Settings
 
 ONNX = ".onnx"
-EXIT_DIFFERENT = 1
 
 
 @dataclass(frozen=True)
@@ -51,26 +49,15 @@ def export_file(asked: Asked) -> int:
 
 
 def _export_onnx(asked: Asked, network: "ValidatedNetwork") -> int:
-    from networks.onnx import files, ours
-    from networks.onnx.check import check
-    from networks.onnx.export import export
-    from networks.onnx.model import to_model
+    from networks.onnx import files
     from networks.onnx.package import has_onnxruntime
+    from networks.onnx.save import compared, prepared
 
-    exported = export(network, ours.constants, asked.settings, Path(asked.out).stem)
-    model = to_model(exported, __version__, Path(asked.model).name)
-    for note in exported.notes:
+    ready = prepared(asked.out, network, asked.settings, {"cntkpy.source": Path(asked.model).name})
+    for note in ready.exported.notes:
         print(f"note: {note}", file=sys.stderr)
-    checked = has_onnxruntime() if asked.check is None else asked.check
-    large = files.size_of(model) > files.MOST_BYTES
-    differences = check(exported, files.as_bytes(model)) if checked and not large else []
-    for one in differences:
-        print(f"{one.output}: largest difference {one.largest:.2g}" + ("" if one.allowed else ", too large"))
-    if not all(one.allowed for one in differences):
-        wrong = ", ".join(f"'{one.output}'" for one in differences if not one.allowed)
-        print(f"error: onnxruntime computes other values of {wrong}; {asked.out} is not written", file=sys.stderr)
-        return EXIT_DIFFERENT
-    files.write(asked.out, model)
-    names = ", ".join(f"{port.name} [{' x '.join(map(str, port.dims))}]" for port in exported.graph.inputs)
-    print(f"{asked.out}: opset {exported.opset}, {len(exported.graph.operators)} operators, inputs {names}")
+    for one in compared(ready) if (has_onnxruntime() if asked.check is None else asked.check) else ():
+        print(f"{one.output}: largest difference {one.largest:.2g}")
+    files.write(asked.out, ready.model)
+    print(ready.describe())
     return 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +24,9 @@ FATAL = 4
 """The level of onnxruntime's log that says least."""
 
 STEPS, SEQUENCES = (1, 2, 7), 3
+
+MOST_SEQUENCES = 16
+"""Sequences of a minibatch that are compared."""
 
 
 class Difference(NamedTuple):
@@ -99,19 +102,57 @@ def check(exported: Exported, model: bytes, seed: int = 1) -> list[Difference]:
     Raises:
         UserError: onnxruntime is not installed.
     """
-    found: dict[str, Difference] = {}
+    found: list[Difference] = []
     names = [node.name for node in exported.outputs]
     for data in random_data(exported, np.random.default_rng(seed)):
         batch = ours.minibatch(exported.network, names, data)
         expected = ours.values(exported.network, names, batch)
         got = run(model, {node.name: as_fed(exported, node, data[node.name]) for node in exported.inputs})
-        for node in exported.outputs:
-            mine = as_fed(exported, node, expected[node.name])
-            here = difference(node.name, got[node.name], mine)
-            before = found.get(node.name, here)
-            largest, allowed = max(before.largest, here.largest), before.allowed and here.allowed
-            found[node.name] = Difference(node.name, largest, allowed)
-    return list(found.values())
+        outputs = [(node, as_fed(exported, node, expected[node.name])) for node in exported.outputs]
+        found = merged(found, [difference(node.name, got[node.name], mine) for node, mine in outputs])
+    return found
+
+
+def merged(some: Sequence[Difference], others: Sequence[Difference]) -> list[Difference]:
+    """For each output the larger of two differences."""
+    if not some or not others:
+        return [*some, *others]
+    return [
+        Difference(one.output, max(one.largest, other.largest), one.allowed and other.allowed)
+        for one, other in zip(some, others, strict=True)
+    ]
+
+
+def check_data(exported: Exported, model: bytes, sequences: Sequence[Sequence[np.ndarray]]) -> list[Difference]:
+    """As `check`, on values that are known.
+
+    Args:
+        exported: the graph.
+        model: the ONNX model.
+        sequences: of each sequence, or of all frames together, the values `(steps, elements)` of inputs and outputs.
+
+    Raises:
+        UserError: onnxruntime is not installed.
+    """
+    found: list[Difference] = []
+    for values in sequences[:MOST_SEQUENCES]:
+        arrays = {
+            node.name: _arranged(exported, node, value)
+            for node, value in zip((*exported.inputs, *exported.outputs), values, strict=True)
+        }
+        got = run(model, {node.name: arrays[node.name] for node in exported.inputs})
+        here = [difference(node.name, got[node.name], arrays[node.name]) for node in exported.outputs]
+        found = merged(found, here)
+    return found
+
+
+def _arranged(exported: Exported, node: Node, value: np.ndarray) -> np.ndarray:
+    """Values `(steps, elements)` of one sequence as in the model."""
+    dims = tuple(reversed(node.shape or ()))
+    array = value.astype(exported.dtype).reshape(len(value), *dims)
+    if not node.has_layout or len(exported.axes) == 1:
+        return array
+    return as_fed(exported, node, array[:, None])
 
 
 def difference(name: str, got: np.ndarray, expected: np.ndarray) -> Difference:

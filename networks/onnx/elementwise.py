@@ -104,17 +104,18 @@ def along_sample(kind: str) -> Rule:
     """An operator of all elements of a sample together."""
 
     def rule(use: Use) -> str:
-        return use.shaped(use.emit.op(kind, use.flat(), axis=-1), (shapes.size(use.dims),))
+        name, dims = use.row()
+        return use.shaped(use.emit.op(kind, name, axis=-1), dims)
 
     return rule
 
 
 def hardmax(use: Use) -> str:
     """1 at the first largest element of a sample, 0 elsewhere. Hardmax of ONNX has no implementation in double."""
-    emit, flat, size = use.emit, use.flat(), shapes.size(use.dims)
-    largest = emit.op("ArgMax", flat, axis=-1, keepdims=1, select_last_index=0)
-    chosen = emit.op("Equal", largest, emit.integers(range(size)))
-    return use.shaped(emit.cast(chosen), (size,))
+    emit, (name, dims) = use.emit, use.row()
+    largest = emit.op("ArgMax", name, axis=-1, keepdims=1, select_last_index=0)
+    chosen = emit.op("Equal", largest, emit.integers(range(dims[-1])))
+    return use.shaped(emit.cast(chosen), dims)
 
 
 RULES: dict[str, Rule] = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any, cast
 
 import numpy as np
@@ -15,13 +16,13 @@ IR_VERSION = 8
 """Of the file format: what runtimes of 2022 read."""
 
 
-def to_model(exported: Exported, version: str, source: str = "") -> Any:
+def to_model(exported: Exported, version: str, metadata: Mapping[str, str]) -> Any:
     """An `onnx.ModelProto`.
 
     Args:
         exported: the graph.
         version: of this package.
-        source: the name of the file that the network is from.
+        metadata: further texts, by name.
 
     Raises:
         UserError: the package `onnx` is not installed.
@@ -41,15 +42,15 @@ def to_model(exported: Exported, version: str, source: str = "") -> Any:
         producer_version=version,
         model_version=1,
     )
-    helper.set_model_props(model, _metadata(exported, source))
+    helper.set_model_props(model, _metadata(exported) | dict(metadata))
     return model
 
 
-def _metadata(exported: Exported, source: str) -> dict[str, str]:
+def _metadata(exported: Exported) -> dict[str, str]:
     def described(nodes: Any) -> str:
         return json.dumps([{"node": node.name, "dims": list(node.shape or ())} for node in nodes])
 
-    found = {
+    return {
         "cntkpy.precision": exported.network.precision,
         "cntkpy.layout": ",".join(exported.axes),
         "cntkpy.inputs": described(exported.inputs),
@@ -57,7 +58,6 @@ def _metadata(exported: Exported, source: str) -> dict[str, str]:
         "cntkpy.trained": json.dumps([node.name for node in exported.network.parameters(exported.outputs)]),
         "cntkpy.parameters": str(sum(array.size for array in exported.constants.values())),
     }
-    return found | ({"cntkpy.source": source} if source else {})
 
 
 def _little_endian(array: np.ndarray) -> np.ndarray:

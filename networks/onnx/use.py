@@ -58,6 +58,11 @@ class Use:
         name, lead, dims = self.operands[index]
         return name if len(dims) == 1 else self.emit.reshape(name, lead, (shapes.size(dims),))
 
+    def row(self) -> tuple[str, Dims]:
+        """The first operand with all its elements on the last axis, and its sizes then."""
+        size = shapes.size(self.dims)
+        return (self.names[0], self.dims) if self.dims[-1:] == (size,) else (self.flat(), (size,))
+
     def aligned(self, rank: int | None = None) -> list[str]:
         """The operands with as many sample axes as the one with most, new ones of 1 element in front."""
         rank = max((len(operand.dims) for operand in self.operands), default=0) if rank is None else rank

@@ -30,7 +30,7 @@ err = ClassificationError(labels, z, tag=eval)
 def exported_model(text, *names, precision="float", **settings):
     network = parse_ndl(text, precision=precision, diagnostics=[])
     exported = export(network, ours.constants, Settings(names, **settings), "mlp")
-    return exported, to_model(exported, "1.2", "net.dnn")
+    return exported, to_model(exported, "1.2", {"cntkpy.source": "net.dnn"})
 
 
 def feeds(exported):
@@ -134,7 +134,7 @@ def test_names_of_all_kinds(sketch):
     sketch("Exp", first, name="a b.c")
     sketch("LogPlus", first, x, name="größe * 2")
     exported = export(sketch.network, ours.constants, Settings(("a b.c", "größe * 2")))
-    model = to_model(exported, "0")
+    model = to_model(exported, "0", {})
     onnx.checker.check_model(model, full_check=True)
     assert all(one.allowed for one in check(exported, files.as_bytes(model)))
     assert [port.name for port in exported.graph.outputs] == ["a b.c", "größe * 2"]

@@ -53,7 +53,7 @@ def network_of(h, case, precision):
 
 def exported_model(network, name, precision):
     exported = export(network, ours.constants, Settings((name,), double=precision == "double"))
-    model = to_model(exported, "0")
+    model = to_model(exported, "0", {})
     onnx.checker.check_model(model, full_check=True)
     inferred = onnx.shape_inference.infer_shapes(model, strict_mode=True, data_prop=True)
     assert [one.name for one in inferred.graph.output] == [name]

@@ -33,7 +33,7 @@ AGAIN = [case for case in CASES if nodes.operation(case[1]).name in RULES and ca
 
 
 def read_again(exported, folder):
-    write(folder / "m.onnx", to_model(exported, "0"))
+    write(folder / "m.onnx", to_model(exported, "0", {}))
     return load_model(folder / "m.onnx")
 
 

@@ -53,7 +53,7 @@ def exported_model(text, names=("h",), **settings):
         if node.trainable:
             node.value = random.normal(size=node.value.shape).astype(np.float32)
     exported = export(network, ours.constants, Settings(tuple(names), **settings))
-    model = to_model(exported, "0")
+    model = to_model(exported, "0", {})
     onnx.checker.check_model(model, full_check=True)
     return exported, model
 
