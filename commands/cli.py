@@ -241,6 +241,7 @@ def plot_command(logs: tuple[str, ...], out: str | None, node: str | None, netwo
 @click.option("--softmax", multiple=True, metavar="NODE", help="Node whose softmax is exported, too.")
 @click.option("--opset", type=int, default=17, show_default=True, help="Version of the ONNX operators.")
 @click.option("--double", is_flag=True, help="Write numbers of 8 bytes.")
+@click.option("--indices", multiple=True, metavar="NODE", help="Input that is given as integers, not one-hot vectors.")
 @click.option("--batch-first", is_flag=True, help="Put the batch before time in inputs and outputs.")
 @click.option("--check/--no-check", default=None, help="Compare with onnxruntime.  [default: where it is installed]")
 def export_command(
@@ -250,6 +251,7 @@ def export_command(
     softmax: tuple[str, ...],
     opset: int,
     double: bool,
+    indices: tuple[str, ...],
     batch_first: bool,
     check: bool | None,
 ) -> int:
@@ -257,7 +259,7 @@ def export_command(
     from commands.tools.export import Asked, export_file
     from networks.onnx.export import Settings
 
-    return export_file(Asked(model, out, Settings(outputs, softmax, opset, double, batch_first), check))
+    return export_file(Asked(model, out, Settings(outputs, softmax, opset, double, batch_first, indices), check))
 
 
 cntkpy.add_command(preview_command)

@@ -52,7 +52,7 @@ def random_data(exported: Exported, random: np.random.Generator) -> Iterator[dic
             own = 1 if node.axis == ONE else steps
             dims = tuple(reversed(node.shape or ()))
             values = random.normal(size=(own, SEQUENCES, *dims))
-            if node.operation == "SparseInputValue":
+            if node.operation == "SparseInputValue" or node in exported.indices:
                 values = np.zeros_like(values)
                 size = values[0, 0].size
                 places = random.integers(0, size, (own, SEQUENCES, 1))
@@ -65,6 +65,8 @@ def as_fed(exported: Exported, node: Node, array: np.ndarray) -> np.ndarray:
     """The value of a node, `(T, S, ...)` if it carries data, with the leading axes that it has in the model."""
     if not node.has_layout:
         return array
+    if node in exported.indices:
+        array = array.argmax(axis=-1)
     if len(exported.axes) == 1 or node.axis == ONE:
         return array[0]
     return np.ascontiguousarray(array.swapaxes(0, 1)) if exported.axes[0] == "batch" else array
@@ -150,6 +152,8 @@ def _arranged(exported: Exported, node: Node, value: np.ndarray) -> np.ndarray:
     """Values `(steps, elements)` of one sequence as in the model."""
     dims = tuple(reversed(node.shape or ()))
     array = value.astype(exported.dtype).reshape(len(value), *dims)
+    if node in exported.indices and len(exported.axes) == 1:
+        return array.argmax(axis=-1)
     if not node.has_layout or len(exported.axes) == 1:
         return array
     return as_fed(exported, node, array[:, None])

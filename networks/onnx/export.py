@@ -20,7 +20,7 @@ from networks.graph.network import Network, Node, ValidatedNetwork
 from networks.graph.order import is_loop
 from networks.nodes import create
 from networks.onnx import loops
-from networks.onnx.graph import Emitter, Graph, Names, NotExpressible, Port
+from networks.onnx.graph import Dims, Emitter, Graph, Names, NotExpressible, Port
 from networks.onnx.prune import prune
 from networks.onnx.table import REFUSED, RULES
 from networks.onnx.use import Operand, Use
@@ -47,6 +47,7 @@ class Settings:
         opset: the version of the operators.
         double: elements of 8 bytes; else of 4.
         batch_first: inputs and outputs have the batch before time.
+        indices: names of inputs that are integers, the numbers of the ones of one-hot vectors.
     """
 
     outputs: tuple[str, ...] = ()
@@ -54,6 +55,7 @@ class Settings:
     opset: int = OPSET
     double: bool = False
     batch_first: bool = False
+    indices: tuple[str, ...] = ()
 
 
 @dataclass
@@ -70,6 +72,7 @@ class Exported:
         unused: inputs whose values do not matter; they are not in the graph.
         network: what was exported.
         notes: what the user should know.
+        indices: the inputs that are integers.
     """
 
     graph: Graph
@@ -82,6 +85,7 @@ class Exported:
     outputs: list[Node]
     network: ValidatedNetwork
     notes: list[str] = field(default_factory=list[str])
+    indices: list[Node] = field(default_factory=list[Node])
 
 
 def export(network: Network, evaluate: Evaluate, settings: Settings = Settings(), name: str = "network") -> Exported:
@@ -148,6 +152,7 @@ class _Export:
         self.fixed = _fixed(self.plan.nodes)
         self.lead = 2 if _along_time(self.plan.nodes) else 1
         self.folded = self._folded()
+        self.indices = [self._index(one) for one in settings.indices]
 
     def __call__(self) -> Exported:
         for node in self.plan.outputs:
@@ -181,6 +186,7 @@ class _Export:
             self.plan.outputs,
             self.network,
             self.notes,
+            self.indices,
         )
 
     def _note(self) -> None:
@@ -203,21 +209,41 @@ class _Export:
         return ("batch", time) if self.settings.batch_first else (time, "batch")
 
     def _port(self, node: Node) -> Port:
-        return Port(node.name, (*(self._axes(node.axis) if node.has_layout else ()), *_reversed(node)))
+        axes = self._axes(node.axis) if node.has_layout else ()
+        if node in self.indices:
+            return Port(node.name, axes, "integer")
+        return Port(node.name, (*axes, *_reversed(node)))
 
-    def _turned(self, name: str, node: Node, out: bool) -> str:
-        """A value as users see it (`out`), or the other way round: batch first, and one step without time."""
+    def _index(self, name: str) -> Node:
+        """An input of vectors that are given by the numbers of their ones."""
+        node = self.network.find(name)
+        if node.kind.layout != "always" or len(node.shape or ()) != 1:
+            raise UserError("InvalidArgument", f"'{node.name}' is not an input of vectors, which indices can stand for")
+        return node
+
+    def _turned(self, name: str, node: Node, out: bool, dims: Dims | None = None) -> str:
+        """A value as users see it (`out`), or the other way round: batch first, and one step without time.
+
+        dims: the sizes after the leading axes, if they are not those of the node.
+        """
+        dims = _reversed(node) if dims is None else dims
         if self.lead == 1 or not node.has_layout:
             return name
         if node.axis == ONE:
             return self.emit.squeeze(name, 0) if out else self.emit.unsqueeze(name, 0)
         if not self.settings.batch_first:
             return name
-        return self.emit.op("Transpose", name, perm=[1, 0, *range(2, 2 + len(node.shape or ()))])
+        return self.emit.op("Transpose", name, perm=[1, 0, *range(2, 2 + len(dims))])
 
     def _input(self, node: Node) -> Port:
         self.emit.owner = node.name
-        self.values[node] = Operand(self._turned(node.name, node, False), self.lead, _reversed(node))
+        if node in self.indices:
+            index = self._turned(node.name, node, False, ())
+            depth, values = self.emit.integers(_reversed(node)), self.emit.constant(np.array([0, 1], self.dtype))
+            one_hot = self.emit.op("OneHot", index, depth, values, axis=-1)
+            self.values[node] = Operand(one_hot, self.lead, _reversed(node), index)
+        else:
+            self.values[node] = Operand(self._turned(node.name, node, False), self.lead, _reversed(node))
         return self._port(node)
 
     def _output(self, node: Node) -> Port:

@@ -30,7 +30,7 @@ MOST_CELLS = 256
 
 def joined(use: Use, index: int, dims: Dims) -> str:
     """An operand with one leading axis, and `dims` after it."""
-    name, lead, own = use.operands[index]
+    name, lead, own, _ = use.operands[index]
     if lead == 1 and own == dims:
         return name
     return use.emit.op("Reshape", name, use.emit.integers([-1 if lead != 1 else 0, *dims]))

@@ -12,7 +12,7 @@ LEAST_LENGTH = 1e-30
 
 def _matrix(use: Use, index: int, *dims: int) -> str:
     """An operand in the shape of a matrix."""
-    name, lead, own = use.operands[index]
+    name, lead, own, _ = use.operands[index]
     return name if own == dims else use.emit.reshape(name, lead, dims)
 
 
@@ -21,6 +21,8 @@ def times(use: Use) -> str:
     a = use.node.input(0).shape or ()
     rank = int(use.options.get("outputRank", 1))
     out, inner = shapes.size(a[:rank]), shapes.size(a[rank:])
+    if use.operands[1].numbers and use.operands[1].dims == (inner,) and not use.operands[0].lead:
+        return use.shaped(use.emit.op("Gather", _matrix(use, 0, inner, out), use.operands[1].numbers, axis=0), (out,))
     return _product(use, _matrix(use, 0, inner, out), out, inner)
 
 
@@ -82,6 +84,8 @@ def lookup_table(use: Use) -> str:
     rows, words = shapes.matrix(use.node.input(0).shape or ())
     x = use.operands[1]
     blocks = shapes.size(x.dims) // words
+    if x.numbers and blocks == 1:
+        return use.shaped(use.emit.op("Gather", use.names[0], x.numbers, axis=0), (rows,))
     found = use.emit.op("MatMul", _matrix(use, 1, blocks, words), use.names[0])
     return use.shaped(found, (blocks, rows))
 

@@ -16,11 +16,13 @@ class Operand(NamedTuple):
         name: in the graph.
         lead: how many leading axes it has: 2 are time and batch, 1 is the batch, 0: it is the same for all samples.
         dims: the sizes of the other axes, those of the sample in reverse order.
+        numbers: of one-hot vectors, the value with the numbers of their ones.
     """
 
     name: str
     lead: int
     dims: Dims
+    numbers: str = ""
 
 
 class Use:
@@ -55,7 +57,7 @@ class Use:
 
     def flat(self, index: int = 0) -> str:
         """Operand `index` with all its sample axes joined."""
-        name, lead, dims = self.operands[index]
+        name, lead, dims, _ = self.operands[index]
         return name if len(dims) == 1 else self.emit.reshape(name, lead, (shapes.size(dims),))
 
     def row(self) -> tuple[str, Dims]:
@@ -81,6 +83,6 @@ class Use:
         if value is not None:
             array = value.reshape(dims) if order is None else value.reshape(dims).transpose(order)
             return self.emit.derived(self.operands[index].name, array)
-        name, _, own = self.operands[index]
+        name, _, own, _ = self.operands[index]
         name = name if own == dims else self.emit.reshape(name, 0, dims)
         return name if order is None else self.emit.op("Transpose", name, perm=list(order))

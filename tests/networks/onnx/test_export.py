@@ -128,6 +128,25 @@ def test_a_network_in_double_precision_becomes_single_with_a_note():
     assert check(exported, files.as_bytes(model))[0].largest < 1e-12
 
 
+@pytest.mark.parametrize("batch_first", [False, True])
+@pytest.mark.parametrize(
+    "layer", ["Times(E, words)", "LookupTable(E, words)", "Plus(Times(E, words), Times(E, words))"]
+)
+def test_one_hot_vectors_as_integers(layer, batch_first):
+    text = f"words = SparseInput(9, tag=feature)\nE = Parameter(4, 9)\nv = {layer}\n"
+    text += "p = PastValue(4, z)\nz = Tanh(Plus(v, p))\n"
+    exported, model = exported_model(text, "z", indices=("words",), batch_first=batch_first)
+    assert exported.graph.inputs[0].dims == exported.axes
+    assert exported.graph.inputs[0].kind == "integer"
+    assert "MatMul" not in {one.kind for one in exported.graph.operators}
+    assert check(exported, files.as_bytes(model))[0].allowed
+
+
+def test_integers_for_what_is_no_vector():
+    with pytest.raises(UserError, match="'z' is not an input of vectors, which indices can stand for"):
+        exported_model(MLP, "z", indices=("z",))
+
+
 def test_names_of_all_kinds(sketch):
     x = sketch.input("x[0]", 2)
     first = sketch("Tanh", x, name="größe * 2/1")
