@@ -242,6 +242,7 @@ def plot_command(logs: tuple[str, ...], out: str | None, node: str | None, netwo
 @click.option("--opset", type=int, default=17, show_default=True, help="Version of the ONNX operators.")
 @click.option("--double", is_flag=True, help="Write numbers of 8 bytes.")
 @click.option("--indices", multiple=True, metavar="NODE", help="Input that is given as integers, not one-hot vectors.")
+@click.option("--lengths", is_flag=True, help="Add inputs with the numbers of steps of sequences.")
 @click.option("--batch-first", is_flag=True, help="Put the batch before time in inputs and outputs.")
 @click.option("--check/--no-check", default=None, help="Compare with onnxruntime.  [default: where it is installed]")
 def export_command(
@@ -252,6 +253,7 @@ def export_command(
     opset: int,
     double: bool,
     indices: tuple[str, ...],
+    lengths: bool,
     batch_first: bool,
     check: bool | None,
 ) -> int:
@@ -259,7 +261,9 @@ def export_command(
     from commands.tools.export import Asked, export_file
     from networks.onnx.export import Settings
 
-    return export_file(Asked(model, out, Settings(outputs, softmax, opset, double, batch_first, indices), check))
+    return export_file(
+        Asked(model, out, Settings(outputs, softmax, opset, double, batch_first, indices, lengths), check)
+    )
 
 
 cntkpy.add_command(preview_command)

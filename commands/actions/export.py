@@ -40,6 +40,7 @@ class ExportParameters(ModelParameters):
     double = Parameter("double", BOOLEAN, default="false", help="Write numbers of 8 bytes.")
     batch_first = Parameter("batchFirst", BOOLEAN, default="false", help="Put the batch before time.")
     indices = Parameter("indexNodeNames", array(TEXT), default="()", help="Inputs given as integers, not one-hot.")
+    lengths = Parameter("lengths", BOOLEAN, default="false", help="Add inputs with the lengths of sequences.")
     check = Parameter("check", BOOLEAN, default="true", help="Compare with onnxruntime, if it is installed.")
     reader = Parameter("reader", SECTION, default=None, help="Its first minibatch is compared, too.")
     minibatch_size = Parameter("minibatchSize", COUNT, default="256", minimum=1, help="Samples of that minibatch.")
@@ -59,7 +60,7 @@ def export(section: ConfigParameters, context: RunContext) -> None:
     names, softmax = (
         tuple(node.name for node in find_nodes(network, given)) for given in (p.output_nodes, p.softmax_nodes)
     )
-    settings = Settings(names, softmax, int(p.opset), p.double, p.batch_first, tuple(p.indices))
+    settings = Settings(names, softmax, int(p.opset), p.double, p.batch_first, tuple(p.indices), p.lengths)
     told = hashlib.sha256(Export(section, on_error=lambda error: "").flat().encode()).hexdigest()
     ready = prepared(str(p.output_file), network, settings, {"cntkpy.configuration": told})
     for note in ready.exported.notes:

@@ -106,13 +106,46 @@ def check(exported: Exported, model: bytes, seed: int = 1) -> list[Difference]:
     """
     found: list[Difference] = []
     names = [node.name for node in exported.outputs]
-    for data in random_data(exported, np.random.default_rng(seed)):
-        batch = ours.minibatch(exported.network, names, data)
-        expected = ours.values(exported.network, names, batch)
-        got = run(model, {node.name: as_fed(exported, node, data[node.name]) for node in exported.inputs})
-        outputs = [(node, as_fed(exported, node, expected[node.name])) for node in exported.outputs]
-        found = merged(found, [difference(node.name, got[node.name], mine) for node, mine in outputs])
+    random = np.random.default_rng(seed)
+    for data in random_data(exported, random):
+        lengths = random_lengths(exported, data, random)
+        batch = ours.minibatch(exported.network, names, data, lengths)
+        expected = ours.masked_values(exported.network, names, batch)
+        feeds = {node.name: as_fed(exported, node, data[node.name]) for node in exported.inputs}
+        got = run(model, feeds | {exported.lengths[axis]: one for axis, one in lengths.items()})
+        here: list[Difference] = []
+        for node in exported.outputs:
+            value, mask = expected[node.name]
+            pair = (got[node.name], as_fed(exported, node, value))
+            if lengths and mask is not None and node.axis != ONE:
+                pair = _where_there_are_steps(pair, mask, exported.axes[0] == "batch")
+            here.append(difference(node.name, *pair))
+        found = merged(found, here)
     return found
+
+
+def random_lengths(
+    exported: Exported, data: Mapping[str, np.ndarray], random: np.random.Generator
+) -> dict[str, np.ndarray]:
+    """By time axis, the numbers of steps that a model has as inputs; one sequence is as long as the data."""
+    found: dict[str, np.ndarray] = {}
+    for node in (*exported.inputs, *exported.unused):
+        if node.axis in exported.lengths and node.axis not in found:
+            steps, count = data[node.name].shape[:2]
+            drawn = random.integers(1, steps + 1, count)
+            drawn[0] = steps
+            found[node.axis] = drawn
+    return found
+
+
+def _where_there_are_steps(
+    pair: tuple[np.ndarray, np.ndarray], mask: np.ndarray, batch_first: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """Two values without what is behind the ends of sequences."""
+    time = 1 if batch_first else 0
+    steps = min(pair[0].shape[time], pair[1].shape[time])
+    mask = (mask.T if batch_first else mask).take(range(steps), axis=time)
+    return pair[0].take(range(steps), axis=time)[mask], pair[1].take(range(steps), axis=time)[mask]
 
 
 def merged(some: Sequence[Difference], others: Sequence[Difference]) -> list[Difference]:
@@ -142,7 +175,12 @@ def check_data(exported: Exported, model: bytes, sequences: Sequence[Sequence[np
             node.name: _arranged(exported, node, value)
             for node, value in zip((*exported.inputs, *exported.outputs), values, strict=True)
         }
-        got = run(model, {node.name: arrays[node.name] for node in exported.inputs})
+        feeds = {node.name: arrays[node.name] for node in exported.inputs}
+        for node in exported.inputs:
+            if node.axis in exported.lengths:
+                steps = arrays[node.name].shape[1 if exported.axes[0] == "batch" else 0]
+                feeds[exported.lengths[node.axis]] = np.array([steps])
+        got = run(model, feeds)
         here = [difference(node.name, got[node.name], arrays[node.name]) for node in exported.outputs]
         found = merged(found, here)
     return found

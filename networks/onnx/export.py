@@ -48,6 +48,7 @@ class Settings:
         double: elements of 8 bytes; else of 4.
         batch_first: inputs and outputs have the batch before time.
         indices: names of inputs that are integers, the numbers of the ones of one-hot vectors.
+        lengths: whether sequences may have different lengths, which further inputs say.
     """
 
     outputs: tuple[str, ...] = ()
@@ -56,6 +57,7 @@ class Settings:
     double: bool = False
     batch_first: bool = False
     indices: tuple[str, ...] = ()
+    lengths: bool = False
 
 
 @dataclass
@@ -73,6 +75,7 @@ class Exported:
         network: what was exported.
         notes: what the user should know.
         indices: the inputs that are integers.
+        lengths: by time axis, the inputs with the numbers of steps of sequences.
     """
 
     graph: Graph
@@ -86,6 +89,7 @@ class Exported:
     network: ValidatedNetwork
     notes: list[str] = field(default_factory=list[str])
     indices: list[Node] = field(default_factory=list[Node])
+    lengths: dict[str, str] = field(default_factory=dict[str, str])
 
 
 def export(network: Network, evaluate: Evaluate, settings: Settings = Settings(), name: str = "network") -> Exported:
@@ -160,6 +164,9 @@ class _Export:
                 what = "an input" if node.kind.layout == "always" else "the same whatever the data are"
                 raise UserError("NotSupported", f"'{node.name}' cannot be an output: it is {what}", span=node.span)
         inputs = [self._input(node) for node in self.plan.inputs]
+        if self.settings.lengths and self.lead == 2:
+            inputs += self._lengths()
+        lengths = dict(self.emit.lengths)
         for component in self.plan.components:
             if component[0] in self.fixed or component[0].kind.layout == "always":
                 continue
@@ -187,6 +194,7 @@ class _Export:
             self.network,
             self.notes,
             self.indices,
+            {axis: name for axis, name in lengths.items() if name in used},
         )
 
     def _note(self) -> None:
@@ -213,6 +221,16 @@ class _Export:
         if node in self.indices:
             return Port(node.name, axes, "integer")
         return Port(node.name, (*axes, *_reversed(node)))
+
+    def _lengths(self) -> list[Port]:
+        """The inputs with the numbers of steps of sequences, one for each time axis of inputs."""
+        axes = dict.fromkeys(node.axis for node in self.plan.inputs if node.axis not in (None, ONE))
+        ports: list[Port] = []
+        for axis in axes:
+            name = self.names.take("lengths" if axis == DEFAULT else f"lengths_{axis}")
+            self.emit.lengths[str(axis)] = name
+            ports.append(Port(name, ("batch",), "integer"))
+        return ports
 
     def _index(self, name: str) -> Node:
         """An input of vectors that are given by the numbers of their ones."""

@@ -113,6 +113,7 @@ class Emitter:
 
     Attributes:
         owner: the beginning of the names of values that are made on the way.
+        lengths: by time axis, the value with the numbers of steps of sequences, where these are not all equal.
     """
 
     def __init__(
@@ -120,10 +121,13 @@ class Emitter:
     ) -> None:
         self.graph, self.names, self.constants, self.dtype, self.opset = graph, names, constants, dtype, opset
         self.owner = ""
+        self.lengths: dict[str, str] = {}
 
     def body(self, name: str) -> Emitter:
         """For the body of a Scan; initialisers stay those of the model."""
-        return Emitter(Graph(name), self.names, self.constants, self.dtype, self.opset)
+        inner = Emitter(Graph(name), self.names, self.constants, self.dtype, self.opset)
+        inner.lengths = self.lengths
+        return inner
 
     # ---- values
 

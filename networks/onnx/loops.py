@@ -13,6 +13,7 @@ from networks.compile.plan import Plan
 from networks.graph.axes import ONE
 from networks.graph.network import Node
 from networks.onnx.graph import Emitter, NotExpressible, Port
+from networks.onnx.lengths import steps_of_batch
 from networks.onnx.sequences import initial_state
 from networks.onnx.use import Operand, Use
 
@@ -100,41 +101,52 @@ def scan(
         inside[node] = Operand(result, 1, _dims(node))
     if reasons:
         raise Refused(reasons)
-    return _finished(states, wanted, sequences, value, inside, (emit, body), name)
+    scanned = [value(one).name for one in sequences]
+    return _finished(states, wanted, sequences, scanned, inside, (emit, body), name)
 
 
 def _finished(
     states: list[_State],
     wanted: list[Node],
     sequences: list[Node],
-    value: Callable[[Node], Operand],
+    scanned: list[str],
     inside: dict[Node, Operand],
     emitters: tuple[Emitter, Emitter],
     name: str,
 ) -> dict[Node, Operand]:
     emit, body = emitters
     ports = body.graph
+    backwards = int(states[0].delay.kind.time.delay > 0)
+    lengths = emit.lengths.get(states[0].delay.axis or "") if backwards else None
+    step = body.names.take(f"{name}/step") if lengths else ""
     for state in states:
         dims = _dims(state.delay)
         ports.inputs += [Port(one, (BATCH, *dims)) for one in state.before]
         body.owner = f"{name}/{state.delay.name}"
         latest = _like(body, inside[state.delay.input(0)], dims, state.before[-1])
+        if lengths:  # steps behind the end of a sequence come first and leave the state as it was
+            there = body.op("Less", step, lengths)
+            there = body.unsqueeze(there, *range(1, 1 + len(dims))) if dims else there
+            latest = body.op("Where", there, latest, state.start)
         for after in (latest, *state.before[:-1]):
             ports.outputs.append(Port(body.op("Identity", after), (BATCH, *dims)))
     ports.inputs += [Port(inside[one].name, (BATCH, *_dims(one))) for one in sequences]
+    if lengths:
+        ports.inputs.append(Port(step, (), "integer"))
+        emit.owner = name
+        scanned = [*scanned, steps_of_batch(emit, scanned[0])]
     for one in wanted:
         body.owner = f"{name}/{one.name}"
         ports.outputs.append(Port(body.op("Identity", inside[one].name), (BATCH, *_dims(one))))
-    backwards = int(states[0].delay.kind.time.delay > 0)
     emit.owner = name
     starts = [state.start for state in states for _ in state.before]
     results = emit.several(
         "Scan",
-        [*starts, *(value(one).name for one in sequences)],
+        [*starts, *scanned],
         len(starts) + len(wanted),
         body=body.graph,
-        num_scan_inputs=len(sequences),
-        scan_input_directions=[backwards] * len(sequences),
+        num_scan_inputs=len(scanned),
+        scan_input_directions=[backwards] * len(scanned),
         scan_output_directions=[backwards] * len(wanted),
     )
     since = len(emit.graph.operators) - 1

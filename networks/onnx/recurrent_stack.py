@@ -64,6 +64,8 @@ def stack(use: Use) -> str:
     if "activations" in attributes:
         attributes["activations"] = attributes["activations"] * ways
     every, _ = layers_of(use.node, width)
+    lengths = None if along_axis else emit.lengths.get(use.node.input(1).axis or "")
+    ends = [] if lengths is None else [emit.op("Cast", lengths, to=np.dtype(np.int32))]
     name = use.operands[0].name
     for first in range(0, len(every), ways):
         arrays = [_parameters(weights.reshape(-1), one, unit, hidden) for one in every[first : first + ways]]
@@ -72,7 +74,7 @@ def stack(use: Use) -> str:
             for parts, word in zip(zip(*arrays, strict=True), ("input", "state", "bias"), strict=True)
         ]
         direction = "bidirectional" if ways == 2 else "forward"
-        found = emit.op(unit.kind, value, *given, hidden_size=hidden, direction=direction, **attributes)
+        found = emit.op(unit.kind, value, *given, *ends, hidden_size=hidden, direction=direction, **attributes)
         joined = emit.op("Transpose", found, perm=[0, 2, 1, 3])  # (steps, direction, batch, ...)
         value = emit.reshape(joined, 2, (ways * hidden,))
     if not along_axis:

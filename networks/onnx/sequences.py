@@ -11,6 +11,7 @@ from networks.graph.axes import kept_steps, kept_window
 from networks.graph.node import Node
 from networks.onnx.elementwise import Rule
 from networks.onnx.graph import INT64_MAX, Emitter, NotExpressible
+from networks.onnx.lengths import kept, within
 from networks.onnx.use import Operand, Use
 
 ROUNDING = 1e-9
@@ -38,7 +39,8 @@ def shift(use: Use) -> str:
     edge = emit.expand(state.name, sizes, use.dims)
     if use.node.kind.time.delay < 0:
         return emit.slice(emit.op("Concat", edge, data, axis=0), 0, 0, -steps)
-    return emit.slice(emit.op("Concat", data, edge, axis=0), 0, steps, INT64_MAX)
+    later = emit.slice(emit.op("Concat", data, edge, axis=0), 0, steps, INT64_MAX)
+    return kept(emit, use.node, later, len(use.dims), state.name, steps)
 
 
 def initial_state(use: Use) -> Operand:
@@ -95,6 +97,11 @@ def where(use: Use) -> str:
     if steps is None:
         raise NotExpressible("it keeps some steps of each sequence, how many is known with the data only")
     count = _size(emit, name, 0)
+    lengths = emit.lengths.get(condition.axis or "")
+    if lengths is not None:
+        emit.lengths[use.node.axis or ""] = _kept_lengths(emit, lengths, steps)
+        if steps.last is not None:
+            return _from_the_end(use, lengths, steps)
     begin, end = emit.integer(steps.first), count
     if steps.last is not None:
         begin = emit.op("Max", begin, emit.op("Sub", count, emit.integer(steps.last)))
@@ -103,6 +110,26 @@ def where(use: Use) -> str:
     if steps.stop is not None:
         end = emit.op("Min", end, emit.integer(steps.stop))
     return _numbered(use, emit.cast(_range(emit, begin, end)))
+
+
+def _kept_lengths(emit: Emitter, lengths: str, steps: Steps) -> str:
+    """How many steps of each sequence are kept."""
+    end = emit.op("Sub", lengths, emit.integer(steps.left)) if steps.left else lengths
+    end = emit.op("Min", end, emit.integer(steps.stop)) if steps.stop is not None else end
+    count = emit.op("Max", emit.op("Sub", end, emit.integer(steps.first)), emit.integer(0))
+    most = None if steps.last is None else emit.integer(steps.last - steps.left)
+    return count if most is None else emit.op("Min", count, most)
+
+
+def _from_the_end(use: Use, lengths: str, steps: Steps) -> str:
+    """The numbers of the last steps of sequences of different lengths."""
+    emit, last = use.emit, steps.last or 0
+    if steps.first or steps.stop is not None:
+        raise NotExpressible("it keeps steps counted from both ends of sequences of different lengths")
+    places = emit.unsqueeze(emit.integers(range(last - steps.left)), 1)
+    begin = emit.op("Max", emit.op("Sub", lengths, emit.integer(last)), emit.integer(0))
+    numbers = emit.op("Add", begin, places)
+    return emit.cast(emit.unsqueeze(numbers, 2))
 
 
 def _sliced(index: Node, source: Node) -> tuple[int, int] | None:
@@ -131,6 +158,10 @@ def repeat_steps(use: Use) -> str:
     steps = emit.op("Cast", _size(emit, use.names[0], 0), to=real)
     product = emit.op("Mul", steps, emit.constant(np.asarray(factor * (1 - ROUNDING))))
     count = emit.whole(emit.op("Ceil", product))
+    lengths = emit.lengths.get(use.node.input(0).axis or "")
+    if lengths is not None:
+        own = emit.op("Mul", emit.op("Cast", lengths, to=real), emit.constant(np.asarray(factor * (1 - ROUNDING))))
+        emit.lengths[use.node.axis or ""] = emit.whole(emit.op("Ceil", own))
     places = emit.op("Cast", _range(emit, emit.integer(0), count), to=real)
     numbers = emit.op("Floor", emit.op("Mul", places, emit.constant(np.asarray((1 + ROUNDING) / factor))))
     return _numbered(use, emit.cast(numbers))
@@ -151,6 +182,8 @@ def gather_packed(use: Use) -> str:
     """The cells of these numbers; of a matrix its columns."""
     emit, source = use.emit, use.operands[1]
     part = _sliced(use.node.input(0), use.node.input(1)) if source.lead == 2 else None
+    if part is not None and part[0] < 0 and (use.node.input(1).axis or "") in emit.lengths:
+        part = None
     if part is not None:
         return use.shaped(emit.slice(source.name, 0, *part), source.dims)
     cells = emit.whole(emit.squeeze(use.flat(0), -1))
@@ -168,6 +201,7 @@ def scatter_packed(use: Use) -> str:
     emit, (like, _, source) = use.emit, use.operands
     cells = emit.op("Reshape", emit.whole(use.flat(1)), emit.integers([-1, 1]))
     values = source.name if source.lead else emit.expand(source.name, emit.leading(use.names[1], 2), source.dims)
+    values = kept(emit, use.node.input(1), values, len(source.dims), emit.real(0))
     values = emit.op("Reshape", values, emit.integers([-1, *source.dims]))
     leading = emit.leading(like.name, 2)
     count = emit.reduce("Prod", leading, [0])
@@ -194,6 +228,10 @@ def attention(use: Use) -> str:
     sums = emit.op("Add", emit.unsqueeze(use.flat(1), 0), emit.unsqueeze(asked, 1))  # (query step, step, batch, ...)
     vector = use.weights(0, (size, 1)) if 0 in use.constants else emit.reshape(weights.name, 0, (size, 1))
     scores = emit.op("MatMul", emit.op("Tanh", sums), vector)
+    inside = within(emit, use.node.input(1), use.names[1], 1)
+    if inside is not None:
+        lowest = emit.real(float(np.finfo(emit.dtype).min))
+        scores = emit.op("Where", emit.unsqueeze(inside, 0), scores, lowest)
     chosen = emit.op("Softmax", scores, axis=1)
     found = emit.reduce("Sum", emit.op("Mul", chosen, emit.unsqueeze(use.flat(2), 0)), [1], keep=False)
     found = found if query.lead == 2 else emit.squeeze(found, 0)

@@ -7,6 +7,7 @@ from networks.nodes.axes import slice_range
 from networks.nodes.images.cropping import crop_offsets
 from networks.nodes.shape import row_range
 from networks.onnx.elementwise import Rule, same
+from networks.onnx.graph import NotExpressible
 from networks.onnx.use import Use
 
 REDUCTIONS = {
@@ -81,6 +82,8 @@ def reduce_elements(use: Use) -> str:
 def reduce_minibatch(use: Use) -> str:
     """A reduction over all samples."""
     kind, x = REDUCTIONS[str(use.options["reductionOp"])], use.operands[0]
+    if use.emit.lengths:
+        raise NotExpressible("it would count what is behind the ends of sequences; export without lengths")
     return use.emit.reduce(kind, x.name, range(x.lead), keep=False)
 
 

@@ -47,7 +47,7 @@ LOOPS = {
 
 
 def exported_model(text, names=("h",), **settings):
-    network = parse_ndl(text, precision="float", diagnostics=[])
+    network = parse_ndl(text, precision="float", diagnostics=[]).validate()
     random = np.random.default_rng(3)
     for node in network.nodes.values():
         if node.trainable:
@@ -65,6 +65,42 @@ def test_values(name, batch_first):
     (found,) = check(exported, as_bytes(model))
     assert found.largest < 1e-5
     assert exported.axes == (("batch", "sequence") if batch_first else ("sequence", "batch"))
+
+
+ENDS = {
+    **LOOPS,
+    "the_last_step": "at = PackedIndex(a, Where(end))\nh = GatherPacked(at, a)\n"
+    "end = FutureValue(1, zero, defaultHiddenActivity=1)\n"
+    "zero = ElementTimes(Constant(0), SumColumnElements(x))",
+    "the_last_three_steps": "at = PackedIndex(a, Where(end))\nh = GatherPacked(at, a)\n"
+    "end = FutureValue(1, zero, timeStep=3, defaultHiddenActivity=1)\n"
+    "zero = ElementTimes(Constant(0), SumColumnElements(x))",
+    "all_but_the_last_step": "at = PackedIndex(a, Where(not))\nh = FutureValue(2, GatherPacked(at, a))\n"
+    "not = Minus(Constant(1), FutureValue(1, zero, defaultHiddenActivity=1))\n"
+    "zero = ElementTimes(Constant(0), SumColumnElements(x))",
+    "a_stack_both_ways": "h = OptimizedRNNStack(Parameter(2, 0), x, hiddenDims=2, bidirectional=true, numLayers=2)",
+    "scattered": "at = PackedIndex(a, Where(not))\nh = ScatterPacked(x, at, GatherPacked(at, a))\n"
+    "not = Minus(Constant(1), PastValue(1, zero, defaultHiddenActivity=1))\n"
+    "zero = ElementTimes(Constant(0), SumColumnElements(x))",
+    "attention_outside_of_a_loop": "h = AdditiveAttention(Parameter(1, 2), a, x, a)",
+    "repeated": "at = PackedIndex(a, RepeatSteps(x, factor=1.5))\nh = FutureValue(2, GatherPacked(at, a))",
+}
+
+
+@pytest.mark.parametrize("batch_first", [False, True])
+@pytest.mark.parametrize("name", ENDS)
+def test_sequences_of_different_lengths(name, batch_first):
+    """What is behind the ends of sequences is random, and changes nothing."""
+    exported, model = exported_model(HEAD + ENDS[name] + "\n", batch_first=batch_first, lengths=True)
+    (found,) = check(exported, as_bytes(model))
+    assert found.largest < 1e-5, found
+
+
+def test_lengths_are_an_input_only_where_they_matter():
+    for name, count in (("past", 1), ("future", 2)):
+        exported, _ = exported_model(HEAD + LOOPS[name] + "\n", lengths=True)
+        assert len(exported.graph.inputs) == count
+    assert exported.graph.inputs[1] == ("lengths", ("batch",), "integer")
 
 
 def test_products_of_the_data_are_outside_of_the_loop():
