@@ -132,9 +132,8 @@ def random_lengths(
     for node in (*exported.inputs, *exported.unused):
         if node.axis in exported.lengths and node.axis not in found:
             steps, count = data[node.name].shape[:2]
-            drawn = random.integers(1, steps + 1, count)
-            drawn[0] = steps
-            found[node.axis] = drawn
+            drawn = [steps, *(int(random.integers(1, steps + 1)) for _ in range(count - 1))]
+            found[node.axis] = np.array(drawn, np.int64)
     return found
 
 
