@@ -80,7 +80,7 @@ def functions(text: str, shape: tuple[int, ...]) -> tuple[Callable[[], np.ndarra
     fed = data if len(exported.axes) > 1 else data[0]
 
     def theirs() -> np.ndarray:
-        return session.run(["z"], {"x": fed})[0]
+        return np.asarray(session.run(["z"], {"x": fed})[0])
 
     np.testing.assert_allclose(mine().reshape(theirs().shape), theirs(), rtol=1e-3, atol=1e-4)
     return mine, theirs

@@ -131,7 +131,7 @@ def random_lengths(
     found: dict[str, np.ndarray] = {}
     for node in (*exported.inputs, *exported.unused):
         if node.axis in exported.lengths and node.axis not in found:
-            steps, count = data[node.name].shape[:2]
+            steps, count = (int(size) for size in data[node.name].shape[:2])
             drawn = [steps, *(int(random.integers(1, steps + 1)) for _ in range(count - 1))]
             found[node.axis] = np.array(drawn, np.int64)
     return found

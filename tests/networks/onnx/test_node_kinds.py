@@ -90,6 +90,7 @@ def test_values_in_single_precision(case, helpers):
     assert_equal_values(*exported_model(network, name, "float"), name, "float")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("case", EXPORTED, ids=lambda case: case[0])
 def test_values_in_double_precision(case, helpers):
     network, name = network_of(helpers, case, "double")

@@ -53,7 +53,7 @@ def test_every_kind_out_and_in_again(case, helpers, tmp_path):
     assert_same_values(exported, read_again(exported, tmp_path), [name])
 
 
-@pytest.mark.parametrize("batch_first", [False, True])
+@pytest.mark.parametrize("batch_first", [False, pytest.param(True, marks=pytest.mark.thorough)])
 @pytest.mark.parametrize("name", [name for name in LOOPS if name != "attention"])
 def test_loops_out_and_in_again(name, batch_first, tmp_path):
     network = parse_ndl(HEAD + LOOPS[name] + "\n", precision="float", diagnostics=[])

@@ -58,7 +58,7 @@ def exported_model(text, names=("h",), **settings):
     return exported, model
 
 
-@pytest.mark.parametrize("batch_first", [False, True])
+@pytest.mark.parametrize("batch_first", [False, pytest.param(True, marks=pytest.mark.thorough)])
 @pytest.mark.parametrize("name", LOOPS)
 def test_values(name, batch_first):
     exported, model = exported_model(HEAD + LOOPS[name] + "\n", batch_first=batch_first)
@@ -87,7 +87,7 @@ ENDS = {
 }
 
 
-@pytest.mark.parametrize("batch_first", [False, True])
+@pytest.mark.parametrize("batch_first", [False, pytest.param(True, marks=pytest.mark.thorough)])
 @pytest.mark.parametrize("name", ENDS)
 def test_sequences_of_different_lengths(name, batch_first):
     """What is behind the ends of sequences is random, and changes nothing."""
