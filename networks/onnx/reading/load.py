@@ -58,7 +58,7 @@ def build(model: Model, name: str, precision: str | None = None) -> tuple[Valida
     Raises:
         UserError: it has operators that cannot become nodes, all of which are named.
     """
-    stored = any(array.dtype == np.float64 for array in model.initialisers.values())
+    stored = any(one.dtype == np.float64 for one in (*model.initialisers.values(), *model.inputs))
     trained = _listed(model.metadata, TRAINED)
     found = Building(precision or ("double" if stored else "float"), model.opset, trained)
     graph = Graph(found, RULES)

@@ -38,12 +38,17 @@ class Input:
     Attributes:
         name: of the value.
         sizes: a number, or a word where it varies; None: nothing is said about them.
-        integer: whether its elements are integers.
+        dtype: of its elements.
     """
 
     name: str
     sizes: tuple[int | str, ...] | None
-    integer: bool = False
+    dtype: np.dtype[Any]
+
+    @property
+    def integer(self) -> bool:
+        """Whether its elements are integers."""
+        return self.dtype.kind in "iu"
 
 
 @dataclass
@@ -201,7 +206,7 @@ class _Reading:
                 else text(dim.dim_param) or f"?{index}"
                 for index, dim in enumerate(tensor.shape.dim)
             )
-        return Input(name, sizes, kind.kind in "iu")
+        return Input(name, sizes, kind)
 
     def _kind(self, number: int, name: str) -> np.dtype[Any]:
         try:

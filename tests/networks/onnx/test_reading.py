@@ -102,6 +102,14 @@ def test_a_network_that_went_out_and_in_trains_on_with_the_same_numbers(tmp_path
         np.testing.assert_allclose(second[name], array, rtol=1e-4, atol=1e-5)
 
 
+def test_a_model_in_double_precision_stays_one(tmp_path):
+    network = parse_ndl("x = Input(2, tag=feature)\nz = Exp(x)\n", precision="double", diagnostics=[])
+    exported = export(network, ours.constants, Settings(("z",), double=True))
+    again = read_again(exported, tmp_path)
+    assert again.precision == "double"
+    assert_same_values(exported, again, ["z"], bound=1e-14)
+
+
 # ---- models of other programs
 
 
