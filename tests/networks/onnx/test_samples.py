@@ -1,4 +1,4 @@
-"""The networks of all sample configurations as ONNX, and back."""
+"""The networks of all sample configurations, and models of CNTK, as ONNX, and back."""
 
 from pathlib import Path
 
@@ -7,6 +7,7 @@ import pytest
 
 from cntk_config import UserError, load
 from commands.tools.network_of import commands_with_networks, describe_network
+from networks.files.model_file import load_model
 from networks.onnx import ours
 from networks.onnx.check import check
 from networks.onnx.export import Settings, export
@@ -18,6 +19,7 @@ pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
 
 ROOT = Path(__file__).parents[3]
+OLD_MODELS = sorted((ROOT / "tools/fuzz/seeds").glob("legacy.v*.dnn"))
 SAMPLES = sorted((ROOT / "sample_configs").glob("*.cntk"))
 NOT_READ = {"spelling.cntk"}
 """Attention is exported as operators that mix steps; such a model is not read."""
@@ -75,3 +77,10 @@ def test_values(path, in_the_folder_above, tmp_path):
             write(tmp_path / "m.onnx", model)
             again = load_onnx(tmp_path / "m.onnx")
             assert {node.name for node in again.groups["output"]} == {node.name for node in exported.outputs}
+
+
+@pytest.mark.parametrize("path", [*OLD_MODELS, ROOT / "tools/fuzz/seeds/legacy.later.dnn"], ids=lambda path: path.stem)
+def test_models_of_cntk(path):
+    """Files in the formats of versions 1 to 30, and in the later format."""
+    exported = export(load_model(path), ours.constants, Settings())
+    assert all(one.allowed for one in check(exported, as_bytes(to_model(exported, "0", {}))))
