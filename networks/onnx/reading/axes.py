@@ -10,7 +10,7 @@ import numpy as np
 from networks.graph.node import Node
 from networks.onnx.reading import delays
 from networks.onnx.reading.building import Use
-from networks.onnx.reading.elementwise import Rule
+from networks.onnx.reading.elementwise import Rule, aligned
 from networks.onnx.reading.values import Array, Axes, Data, Longer, Unusable, Value
 
 
@@ -365,6 +365,23 @@ def tile(use: Use) -> list[Value]:
     return [x]
 
 
+def layer_normalised(use: Use) -> list[Value]:
+    """Each sample less its mean, divided by its deviation, over the last axes; then scaled and shifted."""
+    x, build = use.data(), use.build
+    axes = list(range(use.integer("axis", -1) % len(x.axes), len(x.axes)))
+    if len(use.operator.outputs) > 1:
+        raise Unusable("the mean and the deviation as outputs are not supported")
+    less = build.node("Minus", x.node, reduced(use, x, axes, "Mean").node)
+    squares = Data(build.node("ElementTimes", less, less), x.axes)
+    variance = build.node("Plus", reduced(use, squares, axes, "Mean").node, build.number(use.get("epsilon", 1e-5)))
+    found: Data = Data(build.node("ElementTimes", less, build.node("Reciprocal", build.node("Sqrt", variance))), x.axes)
+    for index, kind in ((1, "ElementTimes"), (2, "Plus")):
+        if use.has(index):
+            nodes, _ = aligned(use, [found, use.array(index)])
+            found = Data(build.node(kind, *nodes), x.axes)
+    return [found]
+
+
 def hard_max(use: Use) -> list[Value]:
     """1 at the first largest element of a vector."""
     x = use.data()
@@ -418,6 +435,7 @@ RULES: dict[str, Rule] = {
     "Softmax": normalised(False),
     "LogSoftmax": normalised(True),
     "Hardmax": hard_max,
+    "LayerNormalization": layer_normalised,
     "TopK": top,
     "Tile": tile,
 }

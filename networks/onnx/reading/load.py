@@ -133,9 +133,9 @@ def _split(building: Building, one: Input, user: Operator | None) -> tuple[tuple
             if building.fixed.setdefault(word, size) != size:
                 raise Unusable(f"its inputs have {building.fixed[word]} and {size} samples")
         else:
-            word = size
+            word = size if size not in words else f"{size}#{index}"
         words.append(word)
-    if lead > 2 or len(set(words)) < len(words):
+    if lead > 2:
         raise Unusable(f"its input '{one.name}' has {lead} axes that vary; there are at most two: time and batch")
     return tuple(words), tuple(size for size in sizes[lead:] if isinstance(size, int))
 

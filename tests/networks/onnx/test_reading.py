@@ -238,6 +238,42 @@ def test_models_of_other_programs(make, tmp_path):
     np.testing.assert_allclose(found.reshape(expected.shape), expected, rtol=1e-4, atol=1e-5)
 
 
+def test_a_recurrent_layer_whose_state_begins_with_computed_zeros(tmp_path):
+    """As PyTorch writes a model with a batch of any size: zeros of the size of the batch."""
+    random = np.random.default_rng(8)
+    operators = [
+        ("Shape", ["x"], ["sizes"], {}),
+        ("Gather", ["sizes", "one"], ["n"], {"axis": 0}),
+        ("Unsqueeze", ["n", "first"], ["n1"], {}),
+        ("Concat", ["ones", "n1", "width"], ["dims"], {"axis": 0}),
+        ("ConstantOfShape", ["dims"], ["h0"], {}),
+        ("Expand", ["zeros", "dims"], ["c0"], {}),
+        ("LSTM", ["x", "w", "r", "b", "", "h0", "c0"], ["y", "h", "c"], {"hidden_size": 4}),
+        ("Squeeze", ["y", "ones"], ["s"], {}),
+        ("LayerNormalization", ["s", "g", "be"], ["z"], {"axis": -1}),
+        ("Squeeze", ["c", "first"], ["last"], {}),
+    ]
+    arrays = {
+        "w": real(random, 1, 16, 3),
+        "r": real(random, 1, 16, 4),
+        "b": real(random, 1, 32),
+        "g": real(random, 4),
+        "be": real(random, 4),
+        "one": np.array(1),
+        "first": np.array([0]),
+        "ones": np.array([1]),
+        "width": np.array([4]),
+        "zeros": np.zeros((1, 1, 1), np.float32),
+    }
+    model = model_of(operators, {"x": ["None", "None", 3]}, ["z", "last"], arrays, opset=17)
+    network, data = loaded(model, tmp_path), real(random, 5, 2, 3)
+    found = ours.values(network, ["z", "last"], ours.minibatch(network, ["z", "last"], {"x": data}))
+    model.graph.input[0].type.tensor_type.shape.dim[1].dim_param = "batch"
+    expected = run(as_bytes(model), {"x": data})
+    np.testing.assert_allclose(found["z"], expected["z"], rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(found["last"][0], expected["last"], rtol=1e-4, atol=1e-5)
+
+
 @pytest.mark.parametrize("kind, gates", [("LSTM", 4), ("GRU", 3), ("RNN", 1)])
 @pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
 def test_recurrent_layers(kind, gates, direction, tmp_path):
