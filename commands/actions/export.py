@@ -53,7 +53,7 @@ def export(section: ConfigParameters, context: RunContext) -> None:
     from networks.onnx import files
     from networks.onnx.check import merged
     from networks.onnx.export import Settings
-    from networks.onnx.package import has_onnxruntime
+    from networks.onnx.package import can_compare
     from networks.onnx.save import compared, prepared, refuse
 
     network = build_or_load(section, context)
@@ -65,7 +65,7 @@ def export(section: ConfigParameters, context: RunContext) -> None:
     ready = prepared(str(p.output_file), network, settings, {"cntkpy.configuration": told})
     for note in ready.exported.notes:
         log.info("Note: %s.", note)
-    if p.check and has_onnxruntime():
+    if p.check and can_compare():
         differences = compared(ready)
         if p.reader is not None:
             differences = merged(differences, _on_data(ready, section, context, int(p.minibatch_size)))

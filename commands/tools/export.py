@@ -50,13 +50,13 @@ def export_file(asked: Asked) -> int:
 
 def _export_onnx(asked: Asked, network: "ValidatedNetwork") -> int:
     from networks.onnx import files
-    from networks.onnx.package import has_onnxruntime
+    from networks.onnx.package import can_compare
     from networks.onnx.save import compared, prepared
 
     ready = prepared(asked.out, network, asked.settings, {"cntkpy.source": Path(asked.model).name})
     for note in ready.exported.notes:
         print(f"note: {note}", file=sys.stderr)
-    for one in compared(ready) if (has_onnxruntime() if asked.check is None else asked.check) else ():
+    for one in compared(ready) if (can_compare() if asked.check is None else asked.check) else ():
         print(f"{one.output}: largest difference {one.largest:.2g}")
     files.write(asked.out, ready.model)
     print(ready.describe())

@@ -10,6 +10,7 @@ from networks.arrays.batch import Batch, Grid
 from networks.compile.evaluate import compile_network, own_mask
 from networks.graph.axes import main_axis, separate_slots
 from networks.graph.network import ValidatedNetwork
+from networks.onnx.package import require_jax
 
 
 def values(network: ValidatedNetwork, names: Iterable[str], batch: Batch) -> dict[str, np.ndarray]:
@@ -21,6 +22,7 @@ def masked_values(
     network: ValidatedNetwork, names: Iterable[str], batch: Batch
 ) -> dict[str, tuple[np.ndarray, np.ndarray | None]]:
     """As `values`, with where the sequences have steps, booleans `(T, S)`; None: everywhere."""
+    require_jax()
     names = list(names)
     found, _ = compile_network(network, names)({}, {}, batch)  # parameters are read from the nodes
     masks = {name: own_mask(network.find(name), found[name], batch, found) for name in names}

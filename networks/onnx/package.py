@@ -27,14 +27,23 @@ def onnxruntime() -> Any:
     return _package("onnxruntime", "checking an ONNX model needs the package onnxruntime")
 
 
-def has_onnxruntime() -> bool:
-    """Whether the package `onnxruntime` is installed."""
-    return importlib.util.find_spec("onnxruntime") is not None
+def require_jax() -> None:
+    """Make sure that values can be computed here.
+
+    Raises:
+        UserError: JAX is not installed.
+    """
+    _package("jax", "computing values of a network needs JAX", "train")
 
 
-def _package(name: str, why: str) -> Any:
+def can_compare() -> bool:
+    """Whether onnxruntime and JAX are installed, so that both can compute a model."""
+    return all(importlib.util.find_spec(name) is not None for name in ("onnxruntime", "jax"))
+
+
+def _package(name: str, why: str, extra: str = "onnx") -> Any:
     try:
         return importlib.import_module(name)
     except ImportError as problem:
         message = f"{why}, which cannot be imported: {problem}"
-        raise UserError("MissingPackage", message, hint="pip install 'cntkpy[onnx]'") from None
+        raise UserError("MissingPackage", message, hint=f"pip install 'cntkpy[{extra}]'") from None

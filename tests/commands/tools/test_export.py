@@ -1,6 +1,7 @@
 """`cntkpy export`: what it prints and writes, and its errors."""
 
 import re
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -68,8 +69,19 @@ def test_other_values_of_onnxruntime_are_an_error(cntkpy, model, tmp_path, monke
     assert not (tmp_path / "m.onnx").exists()
 
 
+def test_without_jax_a_model_is_written_unchecked(cntkpy, model, monkeypatch):
+    monkeypatch.setattr("networks.onnx.package.importlib.util.find_spec", lambda name: None if name == "jax" else name)
+    got = cntkpy("export", model, "m.onnx")
+    assert (got.code, got.out) == (0, "m.onnx: opset 17, 2 operators, inputs x [batch x 3]\n")
+    monkeypatch.setitem(sys.modules, "jax", None)
+    got = cntkpy("export", model, "m.onnx", "--check")
+    assert got.code != 0
+    assert "computing values of a network needs JAX" in got.err
+    assert "pip install 'cntkpy[train]'" in got.err
+
+
 def test_without_the_package(cntkpy, model, monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "onnx", None)
+    monkeypatch.setitem(sys.modules, "onnx", None)
     got = cntkpy("export", model, "m.onnx")
     assert got.code != 0
     assert "ONNX models need the package onnx" in got.err
