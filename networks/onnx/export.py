@@ -28,7 +28,7 @@ from networks.onnx.use import Operand, Use
 OPSET = 17
 """The version of the operators that is written by default."""
 
-OPSETS = range(17, 23)
+OPSETS = range(17, 28)
 
 MOST_CANDIDATES = 8
 """Nodes that a message names, at most."""

@@ -20,7 +20,7 @@ MOST_BYTES = 1 << 31
 MOST_OUTSIDE = 1 << 36
 """Of a file with initialisers beside the model."""
 
-OLDEST, NEWEST = 7, 22
+OLDEST, NEWEST = 7, 27
 """Versions of operators that are read."""
 
 DEEPEST = 8

@@ -64,7 +64,7 @@ def test_metadata():
     assert int(found["cntkpy.parameters"]) >= 20 + 5 + 15 + 3
 
 
-@pytest.mark.parametrize("opset", [17, 18, 20, 21])
+@pytest.mark.parametrize("opset", [17, 18, 21, 24, 27])
 def test_versions_of_operators(opset):
     text = "x = Input(3, 2, tag=feature)\ny = ReduceElements(x, axis=1, reductionOp=LogSum)\nz = Plus(x, y)\n"
     exported, model = exported_model(text, "z", opset=opset)

@@ -389,7 +389,7 @@ DAMAGED = [
     (outside("/etc/passwd"), "which is not inside of its folder"),
     (outside("short"), "'short' has no 24 bytes for 'w' at byte 0"),
     (outside("none"), "the values of 'w' cannot be read"),
-    (old, "it uses version 6 of the operators; 7 to 22 can be read"),
+    (old, "it uses version 6 of the operators; 7 to 27 can be read"),
     (without_output, "nothing computes its output 'nothing'"),
 ]
 
