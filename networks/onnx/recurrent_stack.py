@@ -1,4 +1,4 @@
-"""The rule for OptimizedRNNStack: the LSTM, GRU and RNN operators of ONNX, one per layer."""
+"""The rule for OptimizedRNNStack: the operators LSTM, GRU and RNN, one per layer; in double precision Scan."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from networks.graph import shapes
 from networks.nodes.recurrent_stack import Layer, layers_of
 from networks.onnx.elementwise import Rule
 from networks.onnx.graph import NotExpressible
+from networks.onnx.recurrent_scan import Weights, layer
 from networks.onnx.use import Use
 
 
@@ -35,14 +36,32 @@ UNITS = {
 }
 
 
-def _parameters(flat: np.ndarray, layer: Layer, unit: Unit, hidden: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The weights of input and state, and the biases of one direction, gates in ONNX's order."""
-    gates, order = len(unit.order), list(unit.order)
+def _parameters(flat: np.ndarray, layer: Layer, gates: int, hidden: int) -> Weights:
+    """The parameters of one direction."""
     middle = layer.weights + gates * hidden * layer.inputs
-    from_input = flat[layer.weights : middle].reshape(gates, hidden, layer.inputs)[order]
-    from_state = flat[middle : middle + gates * hidden * hidden].reshape(gates, hidden, hidden)[order]
-    biases = flat[layer.biases : layer.biases + 2 * gates * hidden].reshape(2, gates, hidden)[:, order]
-    return from_input.reshape(-1, layer.inputs), from_state.reshape(-1, hidden), biases.reshape(-1)
+    from_input = flat[layer.weights : middle].reshape(gates, hidden, layer.inputs)
+    from_state = flat[middle : middle + gates * hidden * hidden].reshape(gates, hidden, hidden)
+    biases = flat[layer.biases : layer.biases + 2 * gates * hidden].reshape(2, gates, hidden)
+    return Weights(from_input, from_state, biases)
+
+
+def _operator(use: Use, unit: Unit, value: str, every: list[Weights], ends: list[str], name: str) -> str:
+    """A layer as an operator; its result has the directions joined."""
+    emit, order, ways = use.emit, list(unit.order), len(every)
+    hidden = every[0].from_state.shape[1]
+    arrays = {
+        "input": [one.from_input[order].reshape(-1, one.from_input.shape[2]) for one in every],
+        "state": [one.from_state[order].reshape(-1, hidden) for one in every],
+        "bias": [one.biases[:, order].reshape(-1) for one in every],
+    }
+    given = [emit.constant(np.stack(parts), f"{name}/{word}") for word, parts in arrays.items()]
+    attributes = dict(unit.attributes)
+    if "activations" in attributes:
+        attributes["activations"] = attributes["activations"] * ways
+    direction = "bidirectional" if ways == 2 else "forward"
+    found = emit.op(unit.kind, value, *given, *ends, hidden_size=hidden, direction=direction, **attributes)
+    joined = emit.op("Transpose", found, perm=[0, 2, 1, 3])  # (steps, direction, batch, ...)
+    return emit.reshape(joined, 2, (ways * hidden,))
 
 
 def stack(use: Use) -> str:
@@ -60,23 +79,17 @@ def stack(use: Use) -> str:
     else:
         value = x.name if x.dims == (width,) else emit.reshape(x.name, 2, (width,))
     ways = 1 + bool(options["bidirectional"])
-    attributes = dict(unit.attributes)
-    if "activations" in attributes:
-        attributes["activations"] = attributes["activations"] * ways
     every, _ = layers_of(use.node, width)
     lengths = None if along_axis else emit.lengths.get(use.node.input(1).axis or "")
     ends = [] if lengths is None else [emit.op("Cast", lengths, to=np.dtype(np.int32))]
-    name = use.operands[0].name
+    kind, gates = str(options["recurrentOp"]).lower(), len(unit.order)
     for first in range(0, len(every), ways):
-        arrays = [_parameters(weights.reshape(-1), one, unit, hidden) for one in every[first : first + ways]]
-        given = [
-            emit.constant(np.stack(parts), f"{name}/{first // ways + 1}/{word}")
-            for parts, word in zip(zip(*arrays, strict=True), ("input", "state", "bias"), strict=True)
-        ]
-        direction = "bidirectional" if ways == 2 else "forward"
-        found = emit.op(unit.kind, value, *given, *ends, hidden_size=hidden, direction=direction, **attributes)
-        joined = emit.op("Transpose", found, perm=[0, 2, 1, 3])  # (steps, direction, batch, ...)
-        value = emit.reshape(joined, 2, (ways * hidden,))
+        parts = [_parameters(weights.reshape(-1), one, gates, hidden) for one in every[first : first + ways]]
+        if emit.dtype == np.float64:
+            found = [layer(emit, kind, value, one, index == 1, lengths) for index, one in enumerate(parts)]
+            value = found[0] if ways == 1 else emit.op("Concat", *found, axis=-1)
+        else:
+            value = _operator(use, unit, value, parts, ends, f"{use.operands[0].name}/{first // ways + 1}")
     if not along_axis:
         return use.shaped(value, (ways * hidden,))
     value = emit.op("Transpose", value, perm=[1, 0, 2])

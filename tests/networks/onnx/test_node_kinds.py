@@ -20,13 +20,10 @@ reference = pytest.importorskip("onnx.reference")
 pytest.importorskip("onnxruntime")
 
 SINGLE_ONLY = {
-    *("Conv", "ConvTranspose", "AveragePool", "LSTM", "GRU", "RNN"),
+    *("Conv", "ConvTranspose", "AveragePool"),
     *("Tan", "Atan", "Sinh", "Cosh", "Asinh", "Asin", "Acos", "Acosh", "Atanh"),
 }
 """Operators without an implementation in double precision in onnxruntime; ONNX's own evaluator has one of most."""
-
-NO_REFERENCE = {"GRU", "LSTM", "RNN"}
-"""Those that ONNX's own evaluator computes for some attributes only."""
 
 BOUNDS = {"float": 1e-5, "double": 1e-10}
 
@@ -96,8 +93,6 @@ def test_values_in_double_precision(case, helpers):
     network, name = network_of(helpers, case, "double")
     exported, model = exported_model(network, name, "double")
     kinds = {operator.kind for operator in exported.graph.operators}
-    if kinds & NO_REFERENCE:
-        pytest.skip("neither onnxruntime nor ONNX's own evaluator computes it in double precision")
     computed = referenced if kinds & SINGLE_ONLY else run
     assert_equal_values(exported, model, name, "double", computed)
 

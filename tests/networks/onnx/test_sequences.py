@@ -46,12 +46,12 @@ LOOPS = {
 }
 
 
-def exported_model(text, names=("h",), **settings):
-    network = parse_ndl(text, precision="float", diagnostics=[]).validate()
+def exported_model(text, names=("h",), precision="float", **settings):
+    network = parse_ndl(text, precision=precision, diagnostics=[]).validate()
     random = np.random.default_rng(3)
     for node in network.nodes.values():
         if node.trainable:
-            node.value = random.normal(size=node.value.shape).astype(np.float32)
+            node.value = random.normal(size=node.value.shape).astype(network.dtype)
     exported = export(network, ours.constants, Settings(tuple(names), **settings))
     model = to_model(exported, "0", {})
     onnx.checker.check_model(model, full_check=True)
@@ -94,6 +94,16 @@ def test_sequences_of_different_lengths(name, batch_first):
     exported, model = exported_model(HEAD + ENDS[name] + "\n", batch_first=batch_first, lengths=True)
     (found,) = check(exported, as_bytes(model))
     assert found.largest < 1e-5, found
+
+
+@pytest.mark.parametrize("lengths", [False, True])
+@pytest.mark.parametrize("unit", ["lstm", "gru", "rnnTanh", "rnnReLU"])
+def test_a_stack_in_double_precision_is_a_loop(unit, lengths):
+    layer = f"h = OptimizedRNNStack(Parameter(2, 0), x, hiddenDims=2, bidirectional=true, recurrentOp={unit})\n"
+    exported, model = exported_model(HEAD + layer, precision="double", double=True, lengths=lengths)
+    assert {"LSTM", "GRU", "RNN"}.isdisjoint(one.kind for one in exported.graph.operators)
+    (found,) = check(exported, as_bytes(model))
+    assert found.largest < 1e-12
 
 
 def test_lengths_are_an_input_only_where_they_matter():
