@@ -1,0 +1,49 @@
+"""Whole programs for CNTK 2 after the subjects of its tutorials, run by `python -m cntkpy.compat` as they are."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PROGRAMS = Path(__file__).parent / "tutorials"
+ROOT = Path(__file__).resolve().parents[2]
+SECONDS = 120
+pytestmark = pytest.mark.optimised  # programs that compute for seconds
+
+# What a program prints: a pattern with one number, and the greatest value of it; or words.
+EXPECTED: dict[str, list[tuple[str, float]]] = {
+    "logistic_regression": [(r"^test error: (\S+)$", 0.2)],
+    "dense_digits": [(r"^linear test error: (\S+)$", 0.15), (r"^dense test error: (\S+)$", 0.1)],
+    "conv_digits": [(r"^strided test error: (\S+)$", 0.6), (r"^pooled test error: (\S+)$", 0.15)],
+    "lstm_series": [(r"^mse for test: (\S+)$", 0.04), (r"^series loss: (\S+)$", 0.01)],
+}
+QUICK = ("logistic_regression", "conv_digits", "lstm_series")
+
+
+def run(name: str, folder: Path) -> str:
+    """What a program prints."""
+    command = [sys.executable, "-m", "cntkpy.compat", str(PROGRAMS / f"{name}.py")]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=SECONDS
+    )
+    assert done.returncode == 0, f"{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
+    return done.stdout
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name in QUICK else [pytest.mark.thorough]) for name in EXPECTED]
+)
+def test_a_tutorial(name: str, tmp_path: Path) -> None:
+    printed = run(name, tmp_path)
+    for pattern, bound in EXPECTED[name]:
+        found = re.search(pattern, printed, re.MULTILINE)
+        assert found, f"nothing like {pattern!r} in\n{printed[-2000:]}"
+        assert float(found[1]) <= bound, f"{found[0]}: more than {bound}"
+
+
+def test_every_program_has_a_test() -> None:
+    assert sorted(EXPECTED) == sorted(path.stem for path in PROGRAMS.glob("*.py"))
