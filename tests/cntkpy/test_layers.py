@@ -54,6 +54,15 @@ def test_a_convolution_without_a_number_of_filters_has_no_axis_for_them() -> Non
     assert C.layers.Convolution((3, 3))(C.input_variable((2, 5, 6))).shape == (3, 4)
 
 
+def test_a_global_pooling_pads_never() -> None:
+    data = np.random.default_rng(1).normal(size=(2, 3, 4, 5)).astype(np.float32)
+    with C.layers.default_options(pad=True):
+        x = C.input_variable((3, 4, 5))
+        largest, mean = C.layers.GlobalMaxPooling()(x), C.layers.GlobalAveragePooling()(x)
+    np.testing.assert_allclose(largest.eval(data), data.max((2, 3), keepdims=True))
+    np.testing.assert_allclose(mean.eval(data), data.mean((2, 3), keepdims=True), rtol=1e-5)
+
+
 def test_layer_normalisation() -> None:
     x = C.input_variable(4)
     z = C.layers.LayerNormalization(initial_scale=2, initial_bias=1, epsilon=0.5)(x)

@@ -19,6 +19,11 @@ EXPECTED: dict[str, list[tuple[str, float]]] = {
     "dense_digits": [(r"^linear test error: (\S+)$", 0.15), (r"^dense test error: (\S+)$", 0.1)],
     "conv_digits": [(r"^strided test error: (\S+)$", 0.6), (r"^pooled test error: (\S+)$", 0.15)],
     "lstm_series": [(r"^mse for test: (\S+)$", 0.04), (r"^series loss: (\S+)$", 0.01)],
+    "resnet_pictures": [
+        (r"^create_resnet_model test error: (\S+)$", 0.1),
+        (r"^create_vgg_model test error: (\S+)$", 0.4),
+        (r"^block test error: (\S+)$", 0.1),
+    ],
 }
 QUICK = ("logistic_regression", "conv_digits", "lstm_series")
 

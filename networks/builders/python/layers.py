@@ -570,12 +570,12 @@ def MaxUnpooling(filter_shape: Shape, strides: Any = 1, pad: Any = DEFAULT, name
 
 def GlobalMaxPooling(name: str = "") -> Layer:
     """The largest element of each channel."""
-    return Layer(lambda x: MaxPooling(x.shape[1:])(x), name)
+    return Layer(lambda x: MaxPooling(x.shape[1:], pad=False)(x), name)
 
 
 def GlobalAveragePooling(name: str = "") -> Layer:
     """The mean of each channel."""
-    return Layer(lambda x: AveragePooling(x.shape[1:])(x), name)
+    return Layer(lambda x: AveragePooling(x.shape[1:], pad=False)(x), name)
 
 
 def BatchNormalization(
