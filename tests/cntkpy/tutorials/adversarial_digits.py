@@ -118,11 +118,11 @@ def train(generator, discriminator, iterations, lr=0.004, k=2, minibatch_size=32
     return Z, X_fake
 
 
-for name, G, D, iterations in [
+for name, G, D, steps in [
     ("dense", generator, discriminator, 400),
-    ("convolutional", convolutional_generator, convolutional_discriminator, 250),
+    ("convolutional", convolutional_generator, convolutional_discriminator, 400),
 ]:
-    G_input, G_output = train(G, D, iterations)
+    G_input, G_output = train(G, D, steps, *([] if name == "dense" else [0.002, 1]))
     images = G_output.eval({G_input: noise_sample(36)})
     assert images.shape == (36, 64)
     correlation = np.corrcoef(images.mean(0), pattern.ravel())[0, 1]

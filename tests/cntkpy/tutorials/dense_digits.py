@@ -1,111 +1,104 @@
-"""Digits of a CTF file, with a linear layer and with two hidden layers; some pictures by name of the stream."""
+"""Digits of a CTF file, with a linear layer and with two hidden layers; predictions of single pictures."""
 
-from __future__ import print_function
-
-import os
+from __future__ import division, print_function
 
 import cntk as C
 import numpy as np
 from cntk.io import INFINITELY_REPEAT, CTFDeserializer, MinibatchSource, StreamDef, StreamDefs
 from cntk.layers import Dense, default_options
 
-np.random.seed(0)
+rng = np.random.RandomState(0)
 C.cntk_py.set_fixed_random_seed(1)
 C.cntk_py.force_deterministic_algorithms()
 
-input_dim = 14 * 14
-num_output_classes = 10
-templates = np.random.rand(10, 14, 14) > 0.6
+SIDE = 14
+PIXELS, DIGITS = SIDE * SIDE, 10
+TRAIN, TEST = 1200, 400
+drawn = rng.rand(DIGITS, SIDE, SIDE) > 0.6
 
 
-def write_digits(path, count):
+def write(path, count):
     """Noisy copies of ten pictures, shifted by at most one pixel."""
     with open(path, "w") as out:
         for _ in range(count):
-            digit = np.random.randint(10)
-            picture = np.roll(templates[digit], np.random.randint(-1, 2, 2), (0, 1)) ^ (np.random.rand(14, 14) < 0.1)
-            pixels = " ".join(str(int(255 * value)) for value in picture.ravel())
-            label = " ".join(str(int(digit == kind)) for kind in range(10))
-            out.write("|labels {} |features {}\n".format(label, pixels))
+            digit = rng.randint(DIGITS)
+            picture = np.roll(drawn[digit], rng.randint(-1, 2, 2), (0, 1)) ^ (rng.rand(SIDE, SIDE) < 0.1)
+            out.write("|labels %s " % " ".join("1" if digit == kind else "0" for kind in range(DIGITS)))
+            out.write("|features %s\n" % " ".join("%d" % (255 * value) for value in picture.flat))
 
 
-def create_reader(path, is_training, input_dim, num_label_classes):
-    assert os.path.isfile(path)
-    streams = StreamDefs(
-        labels=StreamDef(field="labels", shape=num_label_classes, is_sparse=False),
-        features=StreamDef(field="features", shape=input_dim, is_sparse=False),
-    )
-    return MinibatchSource(
-        CTFDeserializer(path, streams), randomize=is_training, max_sweeps=INFINITELY_REPEAT if is_training else 1
-    )
+class Digits(object):
+    """A reader with its map from variables to streams."""
+
+    def __init__(self, path, endless, **variables):
+        fields = StreamDefs(
+            labels=StreamDef(field="labels", shape=DIGITS, is_sparse=False),
+            features=StreamDef(field="features", shape=PIXELS, is_sparse=False),
+        )
+        sweeps = INFINITELY_REPEAT if endless else 1
+        self.source = MinibatchSource(CTFDeserializer(path, fields), randomize=endless, max_sweeps=sweeps)
+        self.map = {variable: self.source.streams[name] for name, variable in variables.items()}
+
+    def __call__(self, size):
+        return self.source.next_minibatch(size, input_map=self.map)
 
 
-write_digits("train.ctf", 1200)
-write_digits("test.ctf", 400)
+write("train.ctf", TRAIN)
+write("test.ctf", TEST)
 
-features = C.input_variable(input_dim)
-labels = C.input_variable(num_output_classes)
-scaled = features / 255.0
+image = C.input_variable(PIXELS, name="image")
+digit = C.input_variable(DIGITS, name="digit")
+scaled = image / 255.0
 
 
-def linear_model(features):
+def linear(picture):
     with C.layers.default_options(init=C.glorot_uniform()):
-        return C.layers.Dense(num_output_classes, activation=None)(features)
+        return C.layers.Dense(DIGITS, activation=None)(picture)
 
 
-def dense_model(features):
+def dense(picture):
     with default_options(init=C.layers.glorot_uniform(), activation=C.ops.relu):
-        h = features
-        for _ in range(2):
-            h = Dense(100)(h)
-        return Dense(num_output_classes, activation=None)(h)
+        hidden = picture
+        for width in (100, 100):
+            hidden = Dense(width)(hidden)
+        return Dense(DIGITS, activation=None, name="out")(hidden)
 
 
-def train_and_test(model, name):
-    z = model(scaled)
-    loss = C.cross_entropy_with_softmax(z, labels)
-    label_error = C.classification_error(z, labels)
-    lr_schedule = C.learning_parameter_schedule(0.2)
-    printer = C.logging.ProgressPrinter(freq=10, tag=name, num_epochs=4)
-    trainer = C.Trainer(z, (loss, label_error), [C.sgd(z.parameters, lr_schedule)], printer)
+def fit(build, sweeps=4):
+    tag = build.__name__
+    scores = build(scaled)
+    criterion = C.cross_entropy_with_softmax(scores, digit), C.classification_error(scores, digit)
+    printer = C.logging.ProgressPrinter(freq=10, tag=tag, num_epochs=sweeps)
+    learner = C.sgd(scores.parameters, C.learning_parameter_schedule(0.2))
+    trainer = C.Trainer(scores, criterion, [learner], printer)
 
-    reader = create_reader("train.ctf", True, input_dim, num_output_classes)
-    input_map = {labels: reader.streams.labels, features: reader.streams.features}
-    for _ in range(4):
-        seen = 0
-        while seen < 1200:
-            data = reader.next_minibatch(min(64, 1200 - seen), input_map=input_map)
-            trainer.train_minibatch(data)
-            seen += data[labels].num_samples
+    train = Digits("train.ctf", True, features=image, labels=digit)
+    for sweep in range(1, sweeps + 1):
+        while trainer.total_number_of_samples_seen < sweep * TRAIN:
+            trainer.train_minibatch(train(min(64, sweep * TRAIN - trainer.total_number_of_samples_seen)))
         trainer.summarize_training_progress()
-    assert trainer.total_number_of_samples_seen == 4800
+    assert trainer.total_number_of_samples_seen == sweeps * TRAIN
 
-    reader_test = create_reader("test.ctf", False, input_dim, num_output_classes)
-    input_map = {labels: reader_test.streams.labels, features: reader_test.streams.features}
-    error, count = 0.0, 0
-    while True:
-        data = reader_test.next_minibatch(100, input_map=input_map)
-        if not data:
-            break
-        error += trainer.test_minibatch(data) * data[labels].number_of_samples
-        count += data[labels].number_of_samples
-    assert count == 400
-    print("{} test error: {:.4f}".format(name, error / count))
-    return z
+    wrong, seen = 0, 0
+    test = Digits("test.ctf", False, features=image, labels=digit)
+    minibatch = test(96)
+    while minibatch:
+        count = minibatch[digit].num_samples
+        wrong += count * trainer.test_minibatch(minibatch)
+        seen += count
+        minibatch = test(96)
+    assert seen == TEST
+    print("{} test error: {:.4f}".format(tag, wrong / seen))
+    return scores
 
 
-train_and_test(linear_model, "linear")
-z = train_and_test(dense_model, "dense")
+fit(linear)
+best = fit(dense)
 
-out = C.softmax(z)
-reader_eval = create_reader("test.ctf", False, input_dim, num_output_classes)
-data = reader_eval.next_minibatch(
-    25, input_map={features: reader_eval.streams.features, labels: reader_eval.streams.labels}
-)
-img_label = data[labels].asarray()
-img_data = data[features].asarray()
-assert img_data.shape in ((25, input_dim), (25, 1, input_dim)), img_data.shape
-predicted_label_prob = [out.eval(img_data[i]) for i in range(len(img_data))]
-pred = [np.argmax(predicted_label_prob[i]) for i in range(len(predicted_label_prob))]
-gtlabel = [np.argmax(img_label[i]) for i in range(len(img_label))]
-print("right: {} of 25".format(np.sum(np.equal(pred, gtlabel))))
+probability = C.softmax(best)
+few = Digits("test.ctf", False, features=image, labels=digit)(25)
+pictures, truth = few[image].asarray(), few[digit].asarray()
+assert pictures.size == 25 * PIXELS and few[image].number_of_sequences == 25
+found = [int(np.argmax(probability.eval(picture))) for picture in pictures]
+expected = [int(np.argmax(one)) for one in truth]
+print("{} of 25 are wrong".format(sum(a != b for a, b in zip(found, expected))))

@@ -1,4 +1,4 @@
-"""Tells benign tumours from malignant ones by age and size: one linear layer, made by hand."""
+"""Tells benign tumours from malignant ones by age and size: one linear layer, made of parameters by hand."""
 
 import cntk as C
 import numpy as np
@@ -8,78 +8,53 @@ try:
 except Exception:  # a computer without a GPU
     C.device.try_set_default_device(C.device.cpu())
 C.cntk_py.set_fixed_random_seed(1)
-np.random.seed(0)
+rng = np.random.RandomState(0)
 
-input_dim = 2
-num_output_classes = 2
+FEATURES, KINDS = 2, 2
 
 
-def patients(sample_size, feature_dim, num_classes):
+def patients(count):
     """Two clouds of points, the second one further out and wider."""
-    kinds = np.random.randint(size=(sample_size, 1), low=0, high=num_classes)
-    points = (np.random.randn(sample_size, feature_dim) + 3) * (kinds + 1)
-    labels = np.hstack([np.equal(kinds, kind) for kind in range(num_classes)])
-    return points.astype(np.float32), labels.astype(np.float32)
+    kinds = rng.randint(KINDS, size=count)
+    points = (rng.randn(count, FEATURES) + 3) * (kinds[:, np.newaxis] + 1)
+    return np.asarray(points, dtype=np.float32), np.eye(KINDS, dtype=np.float32)[kinds]
 
 
-feature = C.input_variable(input_dim, np.float32)
-label = C.input_variable(num_output_classes, np.float32)
-params = {"w": None, "b": None}
+measured = C.input_variable(FEATURES, np.float32, name="measured")
+kind = C.input_variable(KINDS, np.float32, name="kind")
 
+weights = C.parameter(shape=(FEATURES, KINDS))
+bias = C.parameter(shape=(KINDS), init=0)
+scores = C.plus(C.times(measured, weights), bias, name="scores")
 
-def linear_layer(input_var, output_dim):
-    weight_param = C.parameter(shape=(input_var.shape[0], output_dim))
-    bias_param = C.parameter(shape=(output_dim))
-    params["w"], params["b"] = weight_param, bias_param
-    return C.times(input_var, weight_param) + bias_param
+loss = C.cross_entropy_with_softmax(scores, kind)
+metric = C.classification_error(scores, kind)
+rate = C.learning_rate_schedule(0.5, C.UnitType.minibatch)
+trainer = C.Trainer(scores, (loss, metric), [C.sgd(scores.parameters, rate)])
 
+curve = []
+for number in range(800):
+    points, labels = patients(25)
+    used = trainer.train_minibatch({measured: points, kind: labels})
+    assert used is True
+    if number % 40 == 39:
+        curve.append((trainer.previous_minibatch_loss_average, trainer.previous_minibatch_evaluation_average))
+        print("{:4d} loss {:.4f} error {:4.0%}".format(number + 1, *curve[-1]))
+assert trainer.total_number_of_samples_seen == 20000
+assert np.mean([one for one, _ in curve[10:]]) < np.mean([one for one, _ in curve[:10]])
 
-z = linear_layer(feature, num_output_classes)
-loss = C.cross_entropy_with_softmax(z, label)
-eval_error = C.classification_error(z, label)
-
-lr_schedule = C.learning_rate_schedule(0.5, C.UnitType.minibatch)
-learner = C.sgd(z.parameters, lr_schedule)
-trainer = C.Trainer(z, (loss, eval_error), [learner])
-
-
-def moving_average(values, width=5):
-    """The mean of each value and those before it."""
-    return [sum(values[max(0, at - width + 1) : at + 1]) / min(width, at + 1) for at in range(len(values))]
-
-
-def print_training_progress(trainer, minibatch, frequency):
-    training_loss, eval_error = "NA", "NA"
-    if minibatch % frequency == 0:
-        training_loss = trainer.previous_minibatch_loss_average
-        eval_error = trainer.previous_minibatch_evaluation_average
-        print("Minibatch: {0}, Loss: {1:.4f}, Error: {2:.2f}".format(minibatch, training_loss, eval_error))
-    return minibatch, training_loss, eval_error
-
-
-minibatch_size = 25
-losses = []
-for number in range(int(20000 / minibatch_size)):
-    features, labels = patients(minibatch_size, input_dim, num_output_classes)
-    trainer.train_minibatch({feature: features, label: labels})
-    _, training_loss, _ = print_training_progress(trainer, number, 50)
-    if training_loss != "NA":
-        losses.append(training_loss)
-smooth = moving_average(losses)
-assert smooth[-1] < smooth[0]
-
-features, labels = patients(1000, input_dim, num_output_classes)
-error = trainer.test_minibatch({feature: features, label: labels})
-
-out = C.softmax(z)
-result = out.eval({feature: features})
-predicted = [np.argmax(row) for row in result]
-expected = [np.argmax(row) for row in labels]
-wrong = np.mean(np.array(predicted) != np.array(expected))
+points, labels = patients(1000)
+error = trainer.test_minibatch({measured: points, kind: labels})
+probabilities = C.softmax(scores).eval({measured: points})
+np.testing.assert_allclose(probabilities.sum(axis=1), 1, rtol=1e-5)
+wrong = np.mean(probabilities.argmax(1) != labels.argmax(1))
 assert abs(wrong - error) < 1e-5, (wrong, error)
 
-print("bias", params["b"].value)
-print("weight", params["w"].value)
-assert params["w"].value.shape == (2, 2)
-assert z.parameters[0].name == "" and len(z.parameters) == 2
+# the line between both: where the two scores are equal
+(w, b) = (weights.value, bias.value)
+slope = -(w[0, 0] - w[0, 1]) / (w[1, 0] - w[1, 1])
+offset = -(b[0] - b[1]) / (w[1, 0] - w[1, 1])
+on_line = np.array([[x, slope * x + offset] for x in (1.0, 4.0)], np.float32)
+tied = scores.eval({measured: on_line})
+np.testing.assert_allclose(tied[:, 0], tied[:, 1], atol=1e-3)
 print("test error: {:.4f}".format(error))

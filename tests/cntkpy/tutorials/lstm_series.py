@@ -1,103 +1,76 @@
-"""Predict a sine wave with an LSTM: sequences of five steps, and the energy of solar panels by `Recurrence`."""
+"""Predicts a wave with an LSTM, which sees five values; then sums along days of different length."""
 
 import cntk as C
 import numpy as np
 
-np.random.seed(0)
+rng = np.random.RandomState(0)
 C.cntk_py.set_fixed_random_seed(1)
 
-N = 5  # steps that the model sees
-M = 5  # steps that it looks ahead
+SEEN, AHEAD = 5, 5
+
+wave = np.sin(np.linspace(0, 100, 2000)).astype(np.float32)
+count = len(wave) - SEEN - AHEAD + 1
+windows = np.stack([wave[at : at + SEEN, np.newaxis] for at in range(count)])
+values = wave[SEEN + AHEAD - 1 :, np.newaxis]
+assert len(windows) == len(values)
+parts = {"train": slice(0, 1600), "validation": slice(1600, 1800), "test": slice(1800, count)}
 
 
-def split_data(data, val_size=0.1, test_size=0.1):
-    """Train, validation and test parts, in the order of time."""
-    pos_test = int(len(data) * (1 - test_size))
-    pos_val = int(len(data[:pos_test]) * (1 - val_size))
-    return {"train": data[:pos_val], "val": data[pos_val:pos_test], "test": data[pos_test:]}
+def batches(part, size):
+    """Windows with the values to predict, so many at once."""
+    given, wanted = windows[parts[part]], values[parts[part]]
+    for at in range(0, len(given) - size + 1, size):
+        yield given[at : at + size], wanted[at : at + size]
 
 
-def generate_data(fct, x, time_steps, time_shift):
-    data = fct(x).astype(np.float32)
-    rnn_x = [data[at : at + time_steps].reshape(-1, 1) for at in range(len(data) - time_steps - time_shift + 1)]
-    rnn_y = data[time_steps + time_shift - 1 :].reshape(-1, 1)
-    return split_data(np.stack(rnn_x)), split_data(rnn_y)
+window = C.sequence.input_variable(1, name="window")
+with C.layers.default_options(initial_state=0.1):
+    predict = C.layers.Sequential(
+        [
+            C.layers.Recurrence(C.layers.LSTM(SEEN)),
+            C.sequence.last,
+            C.layers.Dropout(0.2, seed=1),
+            C.layers.Dense(1),
+        ]
+    )
+predicted = predict(window)
+assert len(predicted.dynamic_axes) == 1
+value = C.input_variable(1, dynamic_axes=predicted.dynamic_axes, name="value")
 
-
-X, Y = generate_data(np.sin, np.linspace(0, 100, 2000, dtype=np.float32), N, M)
-
-
-def next_batch(x, y, ds, batch_size):
-    """Slices of both."""
-    for i in range(0, len(x[ds]) - batch_size, batch_size):
-        yield x[ds][i : i + batch_size], y[ds][i : i + batch_size]
-
-
-def create_model(x):
-    """LSTM, the last step of it, dropout, dense."""
-    with C.layers.default_options(initial_state=0.1):
-        m = C.layers.Recurrence(C.layers.LSTM(N))(x)
-        m = C.sequence.last(m)
-        m = C.layers.Dropout(0.2, seed=1)(m)
-        m = C.layers.Dense(1)(m)
-        return m
-
-
-x = C.sequence.input_variable(1)
-z = create_model(x)
-l = C.input_variable(1, dynamic_axes=z.dynamic_axes, name="y")  # noqa: E741
-
-learning_rate = 0.02
-lr_schedule = C.learning_parameter_schedule(learning_rate)
-loss = C.squared_error(z, l)
-error = C.squared_error(z, l)
-momentum_schedule = C.momentum_schedule(0.9, minibatch_size=100)
-learner = C.fsadagrad(z.parameters, lr=lr_schedule, momentum=momentum_schedule, unit_gain=True)
-trainer = C.Trainer(z, (loss, error), [learner])
-
-loss_summary = []
-for epoch in range(60):
-    for x1, y1 in next_batch(X, Y, "train", 100):
-        trainer.train_minibatch({x: x1, l: y1})
-    if epoch % 20 == 0:
-        training_loss = trainer.previous_minibatch_loss_average
-        loss_summary.append(training_loss)
-        print("epoch: {}, loss: {:.5f}".format(epoch, training_loss))
-
-
-def get_mse(X, Y, labeltxt):
-    result = 0.0
-    for x1, y1 in next_batch(X, Y, labeltxt, 100):
-        eval_error = trainer.test_minibatch({x: x1, l: y1})
-        result += eval_error
-    return result / max(1, len(X[labeltxt]) // 100)
-
-
-for labeltxt in ["train", "val", "test"]:
-    print("mse for {}: {:.6f}".format(labeltxt, get_mse(X, Y, labeltxt)))
-
-results = [z.eval({x: x1})[:, 0] for x1, _ in next_batch(X, Y, "test", 20)]
-assert (
-    np.corrcoef(np.concatenate(results), np.concatenate([y[:, 0] for _, y in next_batch(X, Y, "test", 20)]))[0, 1]
-    > 0.97
+mse = C.squared_error(predicted, value)
+learner = C.fsadagrad(
+    predicted.parameters,
+    lr=C.learning_parameter_schedule(0.02),
+    momentum=C.momentum_schedule(0.9, minibatch_size=100),
+    unit_gain=True,
 )
+trainer = C.Trainer(predicted, (mse, mse), [learner])
+for sweep in range(60):
+    for given, wanted in batches("train", 100):
+        trainer.train_minibatch({window: given, value: wanted})
+    if sweep % 20 == 0:
+        print("sweep {}: {:.5f}".format(sweep, trainer.previous_minibatch_loss_average))
 
-# the whole sequence at once, a value for each step; variable lengths
-days = [np.cumsum(np.random.rand(np.random.randint(6, 14), 1).astype(np.float32), 0) for _ in range(120)]
+for part in ("train", "validation", "test"):
+    errors = [trainer.test_minibatch({window: given, value: wanted}) for given, wanted in batches(part, 95)]
+    print("mse for {}: {:.6f}".format(part, np.mean(errors)))
+found = np.concatenate([predicted.eval({window: given}) for given, _ in batches("test", 19)])
+wanted = np.concatenate([wanted for _, wanted in batches("test", 19)])
+assert np.corrcoef(found[:, 0], wanted[:, 0])[0, 1] > 0.9
+
+# a value for each hour of days of different length
+days = [np.cumsum(rng.rand(rng.randint(6, 14), 1), axis=0).astype(np.float32) for _ in range(120)]
 totals = [day / 10 for day in days]
-steps = C.sequence.input_variable(1, name="panel")
-targets = C.sequence.input_variable(1, name="total")
-model = C.layers.Sequential([C.layers.Recurrence(C.layers.GRU(8)), C.layers.Dense(1)])(steps)
-assert model.dynamic_axes == steps.dynamic_axes
-series_loss = C.squared_error(model, targets)
-series = C.Trainer(
-    model,
-    (series_loss, None),
-    C.adam(model.parameters, 0.03, C.momentum_schedule(0.9), minibatch_size=C.learners.IGNORE),
-)
+power = C.sequence.input_variable(1, name="power")
+total = C.sequence.input_variable(1, name="total")
+running = C.layers.Sequential([C.layers.Recurrence(C.layers.GRU(8)), C.layers.Dense(1)])(power)
+assert running.dynamic_axes == power.dynamic_axes
+adam = C.adam(running.parameters, 0.03, C.momentum_schedule(0.9), minibatch_size=C.learners.IGNORE)
+series = C.Trainer(running, (C.squared_error(running, total), None), adam)
 for _ in range(25):
     for at in range(0, 120, 30):
-        series.train_minibatch({steps: days[at : at + 30], targets: totals[at : at + 30]})
-assert series.previous_minibatch_sample_count == sum(map(len, days[90:])), series.previous_minibatch_sample_count
+        series.train_minibatch({power: days[at : at + 30], total: totals[at : at + 30]})
+assert series.previous_minibatch_sample_count == sum(map(len, days[90:]))
 print("series loss: {:.6f}".format(series.previous_minibatch_loss_average))
-print("one day: {}".format(model(days[0])[0].shape == days[0].shape))
+(day,) = running(days[0])
+assert day.shape == days[0].shape
