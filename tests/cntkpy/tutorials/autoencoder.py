@@ -1,133 +1,104 @@
-"""An auto-encoder of pictures with one hidden layer and a deep one; the codes by name, and the nearest picture."""
+"""Codes of pictures: a shallow and a deep auto-encoder, neighbours by their codes, and the decoder alone."""
 
 from __future__ import print_function
 
 import cntk as C
 import numpy as np
 
-np.random.seed(0)
+rng = np.random.RandomState(0)
 C.cntk_py.set_fixed_random_seed(1)
 
-input_dim = 12 * 12
-encoding_dim = 16
-output_dim = input_dim
-strokes = (np.random.rand(6, 12, 12) > 0.8).astype(np.float32)
+SIDE, KINDS, TRAIN, BATCH = 12, 3, 640, 64
+PIXELS = SIDE * SIDE
+strokes = (rng.rand(2 * KINDS, PIXELS) > 0.8).astype(float)
 
 
-def write_pictures(path, count):
+def write(path, count):
+    """Two strokes of a kind, each as bright as chance has it, as bytes."""
     with open(path, "w") as out:
         for _ in range(count):
-            kind = np.random.randint(3)
-            mixed = np.clip(strokes[2 * kind] * np.random.rand() + strokes[2 * kind + 1] * np.random.rand(), 0, 1)
-            pixels = " ".join("%d" % value for value in np.floor(255 * mixed).ravel())
-            out.write("|labels %s |features %s\n" % (" ".join("1" if at == kind else "0" for at in range(3)), pixels))
+            kind = rng.randint(KINDS)
+            picture = np.clip(rng.rand(2).dot(strokes[2 * kind : 2 * kind + 2]), 0, 1)
+            out.write("|pixels %s |kind %d:1\n" % (" ".join(str(int(one)) for one in picture * 255), kind))
 
 
-def create_reader(path, is_training, input_dim, num_label_classes):
-    return C.io.MinibatchSource(
-        C.io.CTFDeserializer(
-            path,
-            C.io.StreamDefs(
-                labels_viz=C.io.StreamDef(field="labels", shape=num_label_classes, is_sparse=False),
-                features=C.io.StreamDef(field="features", shape=input_dim, is_sparse=False),
-            ),
-        ),
-        randomize=is_training,
-        max_sweeps=C.io.INFINITELY_REPEAT if is_training else 1,
-    )
+def reader(path, **options):
+    pixels = C.io.StreamDef(field="pixels", shape=PIXELS, is_sparse=False)
+    kind = C.io.StreamDef(field="kind", shape=KINDS, is_sparse=True)
+    return C.io.MinibatchSource(C.io.CTFDeserializer(path, C.io.StreamDefs(pixels=pixels, kind=kind)), **options)
 
 
-write_pictures("Train.txt", 640)
-write_pictures("Test.txt", 128)
+write("train.ctf", TRAIN)
+write("test.ctf", 128)
 
 
-def create_model(features):
-    with C.layers.default_options(init=C.glorot_uniform()):
-        encode = C.layers.Dense(encoding_dim, activation=C.relu)(features)
-        decode = C.layers.Dense(input_dim, activation=C.sigmoid)(encode)
-    return decode
+def shallow(x):
+    code = C.layers.Dense(16, activation=C.relu, name="code")(x)
+    return C.layers.Dense(PIXELS, activation=C.sigmoid, name="decoded")(code)
 
 
-def create_deep_model(features):
-    with C.layers.default_options(init=C.layers.glorot_uniform()):
-        encode = C.element_times(C.constant(1.0 / 255.0), features)
-        for encoding_dim in [48, 24]:
-            encode = C.layers.Dense(encoding_dim, activation=C.relu)(encode)
-        encoded_model = C.layers.Dense(8, activation=C.relu, name="code")(encode)
-        decode = encoded_model
-        for decoding_dim in [24, 48]:
-            decode = C.layers.Dense(decoding_dim, activation=C.relu)(decode)
-        decode = C.layers.Dense(input_dim, activation=C.sigmoid, name="decoded")(decode)
-        return decode, encode
+def deep(x):
+    with C.layers.default_options(init=C.glorot_uniform(), activation=C.relu):
+        down = C.layers.For([48, 24], lambda size: C.layers.Dense(size))
+        up = C.layers.For([24, 48], lambda size: C.layers.Dense(size))
+        code = C.layers.Dense(8, name="code")(down(x))
+        return C.layers.Dense(PIXELS, activation=C.sigmoid, name="decoded")(up(code))
 
 
-input = C.input_variable(input_dim)
-label = C.input_variable(input_dim)
+class Autoencoder(object):
+    """A network that is trained to give its input."""
+
+    def __init__(self, build):
+        self.name = build.__name__
+        self.x = C.input_variable(PIXELS, name="x")
+        self.scaled = C.element_times(self.x, C.constant(1.0 / 255))
+        self.z = build(self.scaled)
+        kept = C.clip(self.z, 1e-6, 1 - 1e-6)
+        self.loss = C.negate(
+            C.reduce_sum(self.scaled * C.log(kept) + (1 - self.scaled) * C.log(1 - kept), axis=0), name="entropy"
+        )
+        self.error = C.reduce_mean(C.square(self.z - self.scaled), name="error")
+
+    def train(self, sweeps):
+        learner = C.fsadagrad(
+            self.z.parameters,
+            lr=C.learning_parameter_schedule_per_sample([9e-5], TRAIN),
+            momentum=C.momentum_schedule(0.9, BATCH),
+        )
+        printer = C.logging.ProgressPrinter(0, tag=self.name, metric_is_pct=False)
+        trainer = C.Trainer(self.z, (self.loss, self.error), [learner], printer)
+        source = reader("train.ctf", randomize=True, max_samples=sweeps * TRAIN)
+        minibatch = source.next_minibatch(BATCH)
+        while minibatch:
+            trainer.train_minibatch({self.x: minibatch[source.streams.pixels]})
+            minibatch = source.next_minibatch(BATCH)
+        assert trainer.total_number_of_samples_seen == sweeps * TRAIN
+        trainer.summarize_training_progress()
+        test = reader("test.ctf", randomize=False, max_sweeps=1).next_minibatch(128, None)
+        (pixels,) = [data for stream, data in test.items() if stream.name == "pixels"]
+        print("{} mean square: {:.4f}".format(self.name, trainer.test_minibatch({self.x: pixels})))
+        trainer.summarize_test_progress()
 
 
-def train_and_test(reader_train, reader_test, model_func, name):
-    model = model_func(input) if model_func is create_deep_model else model_func(input / 255)
-    model = model[0] if isinstance(model, tuple) else model
-    target = label / 255.0
-    loss = -(target * C.log(model + 1e-7) + (1 - target) * C.log(1 - model + 1e-7))
-    label_error = C.classification_error(model, target)
+Autoencoder(shallow).train(25)
+model = Autoencoder(deep)
+model.train(25)
 
-    epoch_size, minibatch_size, num_sweeps = 640, 64, 25
-    num_minibatches_to_train = epoch_size * num_sweeps // minibatch_size
-    lr_per_sample = [0.00009]
-    lr_schedule = C.learning_parameter_schedule_per_sample(lr_per_sample, epoch_size)
-    momentum_schedule = C.momentum_schedule(0.9126265014311797, minibatch_size)
-    learner = C.fsadagrad(model.parameters, lr=lr_schedule, momentum=momentum_schedule)
-    progress_printer = C.logging.ProgressPrinter(0)
-    trainer = C.Trainer(model, (loss, label_error), [learner], progress_printer)
-
-    input_map = {input: reader_train.streams.features, label: reader_train.streams.features}
-    aggregate_metric = 0
-    for i in range(num_minibatches_to_train):
-        data = reader_train.next_minibatch(minibatch_size, input_map=input_map)
-        trainer.train_minibatch(data)
-        samples = trainer.previous_minibatch_sample_count
-        aggregate_metric += trainer.previous_minibatch_evaluation_average * samples
-    train_error = aggregate_metric / trainer.total_number_of_samples_seen
-    print("{} training error: {:.2f}%".format(name, train_error * 100))
-    trainer.summarize_training_progress()
-
-    test_data = reader_test.next_minibatch(
-        128, input_map={input: reader_test.streams.features, label: reader_test.streams.features}
-    )
-    trainer.test_minibatch(test_data)
-    trainer.summarize_test_progress()
-    return model
-
-
-for name, func in [("simple", create_model), ("deep", create_deep_model)]:
-    model = train_and_test(
-        create_reader("Train.txt", True, input_dim, 3), create_reader("Test.txt", False, input_dim, 3), func, name
-    )
-    reader_eval = create_reader("Test.txt", False, input_dim, 3)
-    data = reader_eval.next_minibatch(50, input_map={input: reader_eval.streams.features})
-    pictures = data[input].asarray()
-    decoded = model.eval({model.arguments[0]: data[input]})
-    error = np.mean((pictures.reshape(50, -1) / 255 - decoded.reshape(50, -1)) ** 2)
-    print("{} mean square: {:.4f}".format(name, error))
-
-# codes of pictures and their nearest neighbours
-reader_viz = create_reader("Test.txt", False, input_dim, 3)
-data = reader_viz.next_minibatch(
-    128, input_map={input: reader_viz.streams.features, label: reader_viz.streams.labels_viz}
-)
-labels = np.argmax(np.squeeze(data[label].asarray()), axis=1)
-code_model = C.combine([model.find_by_name("code")])
-codes = code_model.eval({code_model.arguments[0]: data[input]})
+source = reader("test.ctf", randomize=False, max_sweeps=1)
+minibatch = source.next_minibatch(128)
+pixels = minibatch[source.streams.pixels]
+kinds = minibatch[source.streams.kind].asarray().reshape(128, KINDS).argmax(axis=1)
+codes = C.combine([model.z.find_by_name("code")]).eval({model.x: pixels})
 assert codes.shape == (128, 8)
-units = codes / np.maximum(np.linalg.norm(codes, axis=1, keepdims=True), 1e-6)
-similar = units @ units.T - 2 * np.eye(128)
-print("neighbours of another kind: {:.4f}".format(np.mean(labels[similar.argmax(1)] != labels)))
+unit = codes / np.maximum(np.sqrt((codes**2).sum(axis=1, keepdims=True)), 1e-6)
+near = unit.dot(unit.T)
+np.fill_diagonal(near, -1)
+print("neighbours of another kind: {:.4f}".format(np.mean(kinds[near.argmax(axis=1)] != kinds)))
 
-# the decoder alone, with an input in the place of the code
-code = C.input_variable(8)
-decoder = C.combine([model.decoded]).clone(C.CloneMethod.freeze, {model.code: code})
-assert decoder.arguments == (code,) or list(decoder.arguments) == [code]
-assert len(decoder.parameters) == 0
-again = decoder.eval({code: codes})
-np.testing.assert_allclose(again, model.eval({model.arguments[0]: data[input]}), rtol=1e-4, atol=1e-5)
+# the decoder alone: an input in the place of the code, and nothing to train
+code = C.input_variable(8, name="given")
+decoder = model.z.clone(C.CloneMethod.freeze, {model.z.code: code})
+assert [one.name for one in decoder.arguments] == ["given"] and not decoder.parameters
+np.testing.assert_allclose(decoder.eval({code: codes}), model.z.eval({model.x: pixels}), rtol=1e-4, atol=1e-5)
+between = decoder(code).eval({code: (codes[:1] + codes[1:2]) / 2})
+assert between.shape == (1, PIXELS) and 0 <= between.min() and between.max() <= 1
