@@ -20,10 +20,31 @@ EXPECTED: dict[str, list[tuple[str, float]]] = {
     "conv_digits": [(r"^strided test error: (\S+)$", 0.6), (r"^pooled test error: (\S+)$", 0.15)],
     "lstm_series": [(r"^mse for test: (\S+)$", 0.04), (r"^series loss: (\S+)$", 0.01)],
     "resnet_pictures": [
-        (r"^create_resnet_model test error: (\S+)$", 0.1),
-        (r"^create_vgg_model test error: (\S+)$", 0.4),
+        (r"^resnet test error: (\S+)$", 0.1),
+        (r"^plain test error: (\S+)$", 0.4),
         (r"^block test error: (\S+)$", 0.1),
     ],
+    "slot_tagging": [
+        (r"^one way tag error: (\S+)$", 0.05),
+        (r"^two ways tag error: (\S+)$", 0.05),
+        (r"^intent error: (\S+)$", 0.1),
+    ],
+    "seq2seq_attention": [(r"^string error: (\S+)$", 0.3), (r"^beam errors: (\d+)$", 2)],
+    "autoencoder": [
+        (r"^shallow mean square: (\S+)$", 0.05),
+        (r"^deep mean square: (\S+)$", 0.04),
+        (r"^neighbours of another kind: (\S+)$", 0.05),
+    ],
+    "adversarial_digits": [(r"^dense distance: (\S+)$", 0.1), (r"^convolutional distance: (\S+)$", 0.3)],
+    "reinforcement": [(r"^values ratio: (\S+)$", 0.8), (r"^policy ratio: (\S+)$", 0.8)],
+    "style_transfer": [(r"^loss ratio: (\S+)$", 0.6), (r"^gradient error: (\S+)$", 0.05)],
+    "transfer_learning": [
+        (r"^base test error: (\S+)$", 0.1),
+        (r"^frozen test error: (\S+)$", 0.2),
+        (r"^tuned test error: (\S+)$", 0.2),
+    ],
+    "language_model": [(r"^perplexity ratio: (\S+)$", 1.5), (r"^unlikely words: (\d+)$", 2)],
+    "sessions": [(r"^session test error: (\S+)$", 0.3)],
 }
 QUICK = ("logistic_regression", "conv_digits", "lstm_series")
 
