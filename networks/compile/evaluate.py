@@ -294,7 +294,7 @@ def network_state(network: ValidatedNetwork, truncated_slots: int | None = None)
     """
     state: dict[str, np.ndarray] = {}
     for node in network.nodes.values():
-        constant = node.is_parameter and node.value is not None and node.value.size == 1 and not _running(network, node)
+        constant = network.is_inlined(node)
         if (node.is_parameter and not node.trainable and not constant) or (
             node.kind.precompute and node.value is not None
         ):
@@ -318,10 +318,6 @@ def remembered(network: ValidatedNetwork) -> dict[str, np.ndarray]:
         if node.kind.memory is not None
         for name, start in node.kind.memory(node).items()
     }
-
-
-def _running(network: ValidatedNetwork, node: Node) -> bool:
-    return any(u.input(index) is node for u in network.nodes.values() for index in u.kind.running)
 
 
 def _value(node: Node, network: ValidatedNetwork) -> np.ndarray:

@@ -107,8 +107,7 @@ def test_a_name_that_is_missing_says_what_there_is(name: str) -> None:
 IMPORTS = {
     "from cntkpy.compat.cntk import nce_loss": "cntk.nce_loss of CNTK does not exist in cntkpy: use ClassBased",
     "from cntkpy.compat.cntk.layers import Dens": "cntk.layers.Dens of CNTK does not exist .* mean 'Dense'",
-    "from cntkpy.compat.cntk.learners import UserLearner": "cntk.learners.UserLearner .* use the learners",
-    "from cntkpy.compat.cntk.ops.functions import UserFunction": "cntk.ops.functions.UserFunction .* use combine",
+    "from cntkpy.compat.cntk.ops.functions import native_user_function": "native_user_function .* use user_function",
     "import cntkpy.compat.cntk.contrib": "cntk.contrib of CNTK does not exist in cntkpy: use the learners",
     "from cntkpy.compat.cntk.contrib.crosstalk import a": "cntk.contrib of CNTK does not exist",
     "import cntkpy.compat.cntk.learners.adams": "cntk.learners.adams of CNTK does not exist .* did you mean 'adam'",
@@ -119,7 +118,7 @@ IMPORTS = {
 def test_an_import_of_a_missing_name_says_what_there_is(line: str) -> None:
     with pytest.raises(ImportError, match=IMPORTS[line]):
         exec(line, {})
-    assert not hasattr(C.learners, "UserLearner")
+    assert not hasattr(C.learners, "adams")
     with pytest.raises(ModuleNotFoundError, match=r"No module named 'cntkpy\.nothing'"):
         exec("import cntkpy.nothing", {})
 

@@ -129,6 +129,7 @@ from networks.builders.python.operations.reshaping import (
     swapaxes,
     transpose,
 )
+from trainers.session.user_functions import output_variable, user_function
 
 from ..missing import no_attribute
 from . import functions, sequence
@@ -222,6 +223,7 @@ __all__ = [
     "one_hot",
     "ones_like",
     "optimized_rnnstack",
+    "output_variable",
     "pad",
     "param_relu",
     "parameter",
@@ -273,6 +275,7 @@ __all__ = [
     "top_k",
     "transpose",
     "unpooling",
+    "user_function",
     "zeros_like",
 ]
 
