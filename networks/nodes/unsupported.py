@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from networks.nodes.declare import NodeKind
 
-_FRAMES = "use CrossEntropyWithSoftmax with a label for each step"
-_LATTICES = "lattices are not supported; use CrossEntropyWithSoftmax"
+_LATTICES = "lattices are not supported; use CrossEntropyWithSoftmax on frames, or ForwardBackward (CTC) on sentences"
 _OLD = "it belongs to older releases"
 SOURCE = "docs/specification/networks.md#b11-names-that-are-not-ndl-functions-in-this-snapshot"
 
