@@ -75,7 +75,8 @@ def edit_distance_error(
         subPen: what another token in the place of one costs.
         delPen: what a token costs that `input_a` has and `input_b` lacks.
         insPen: what a token costs that `input_b` has and `input_a` lacks.
-        squashInputs: equal tokens in neighbouring steps are one.
+        squashInputs: equal tokens in neighbouring steps are one, also where labels have a 2: labels need a frame of the
+            blank between two equal tokens.
         tokensToIgnore: rows that are left out, after equal neighbours became one: the blank.
         name: names the result.
 
