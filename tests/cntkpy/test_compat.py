@@ -110,8 +110,9 @@ IMPORTS = {
     "from cntkpy.compat.cntk.layers import Dens": "cntk.layers.Dens of CNTK does not exist .* mean 'Dense'",
     "from cntkpy.compat.cntk.learners import UserLearner": "cntk.learners.UserLearner .* use the learners",
     "from cntkpy.compat.cntk.ops.functions import UserFunction": "cntk.ops.functions.UserFunction .* use combine",
-    "import cntkpy.compat.cntk.contrib": "cntk.contrib of CNTK does not exist in cntkpy: use the learners",
-    "from cntkpy.compat.cntk.contrib.crosstalk import a": "cntk.contrib of CNTK does not exist",
+    "import cntkpy.compat.cntk.contrib.netopt": "cntk.contrib.netopt of CNTK does not exist .* nothing that",
+    "from cntkpy.compat.cntk.contrib.netopt.factorization import a": "cntk.contrib.netopt of CNTK does not exist",
+    "from cntkpy.compat.cntk.contrib.crosstalk import a": "cntk.contrib.crosstalk.a of CNTK does not exist",
     "import cntkpy.compat.cntk.learners.adams": "cntk.learners.adams of CNTK does not exist .* did you mean 'adam'",
 }
 

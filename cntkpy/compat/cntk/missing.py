@@ -16,7 +16,6 @@ INSTEAD = {
     "native_user_function": "combine operators of cntk.ops",
     "ctc": "forward_backward(labels_to_graph(labels), features, blankTokenId)",
     "onnx": "z.save(path), a safetensors file",
-    "contrib": "the learners, layers and readers of this package",
     "misc": "nothing of it",
     "SequentialMaxPooling": "past_value and future_value of the input, and element_max",
     "TraceLevel": "cntk.logging.TraceLevel",
@@ -77,7 +76,6 @@ INSTEAD = {
     "BiRecurrence": "(Recurrence(LSTM(n)), Recurrence(LSTM(n), go_backwards=True)) and splice in a Sequential",
     "blocks": "cntk.layers",
     "models": "cntk.layers",
-    "crosstalk": "save parameters as numpy arrays: p.value",
 }
 
 PACKAGE = "cntkpy.compat.cntk"
