@@ -277,3 +277,32 @@ def test_the_documented_example_of_rankings(dtype: Any) -> None:
     np.testing.assert_allclose(loss.eval(data), expected, rtol=1e-5)
     np.testing.assert_allclose(first.eval(data), 400 * np.mean([1 / 7, 1 / 3]), rtol=1e-6)
     assert (loss.shape, first.shape) == ((), ())
+
+
+# ---- inputs that are given later
+
+
+def test_criteria_of_placeholders() -> None:
+    """The same values as of the inputs themselves; shapes of parameters follow when these are given."""
+    w, b = C.parameter((4, C.InferredDimension)), C.parameter((4, 1), init=0.5)
+    x, y, labels = C.sequence.input_variable(3), C.sequence.input_variable(4), C.sequence.input_variable(3)
+    makers: list[Any] = [
+        lambda x, y, labels: C.nce_loss(w, b, x, y, np.arange(4) + 1.0, 3, seed=1),
+        lambda x, y, labels: C.fmeasure(x, labels),
+        lambda x, y, labels: C.forward_backward(C.labels_to_graph(labels), x, BLANK),
+        lambda x, y, labels: C.edit_distance_error(labels, x),
+    ]
+    data = {x: np.arange(9, dtype=np.float32).reshape(3, 3) ** 2 % 5, y: np.eye(4, dtype=np.float32)[:3]}
+    data[labels] = np.eye(3, dtype=np.float32)[[0, 1, 2]]
+    for make in makers:
+        later = [C.placeholder() for _ in range(3)]
+        given = dict(zip(later, (x, y, labels), strict=True))
+        made = make(*later)
+        found = made.replace_placeholders({one: given[one] for one in made.placeholders})
+        expected = make(x, y, labels)
+        values = [
+            np.ravel(one.eval({leaf: data[leaf] for leaf in one.arguments})).tolist() for one in (found, expected)
+        ]
+        assert values[0] == values[1]
+        assert found.shape == expected.shape
+    assert w.shape == (4, 3)

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from networks.builders.python.functions.checks import check_flag, check_number, check_whole
 from networks.builders.python.functions.function import Function, as_node, operator
@@ -88,7 +89,7 @@ def edit_distance_error(
     penalties = {what: check_number(f"edit_distance_error: {what}", one) for what, one in given.items()}
     squash = check_flag("edit_distance_error: squashInputs", squashInputs)
     ignored = [float(check_whole("edit_distance_error: a token of tokensToIgnore", one, 0)) for one in tokensToIgnore]
-    options = {**penalties, "squashInputs": squash, "tokensToIgnore": ignored}
+    options: dict[str, Any] = {**penalties, "squashInputs": squash, "tokensToIgnore": ignored}
     return number(operator("EditDistanceError", as_node(input_a), as_node(input_b), **options), name)
 
 

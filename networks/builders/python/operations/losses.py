@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from cntk_config.base.diagnostics import UserError
 from networks.builders.python.functions.checks import check_flag, check_number, check_whole
@@ -30,7 +31,6 @@ from networks.builders.python.operations.reductions import reduce_sum
 from networks.builders.python.operations.reshaping import Operand, number, reshape
 
 
-@needs_shapes
 def nce_loss(
     weights: Operand,
     biases: Operand,
@@ -65,22 +65,28 @@ def nce_loss(
     Raises:
         UserError: weights, biases, labels and noise are not of as many classes as each other.
     """
-    w, b, x, y, noise = map(as_node, (weights, biases, inputs, labels, noise_distribution))
+    w = as_node(weights)
     check_whole("nce_loss: num_samples", num_samples, 1)
     check_flag("nce_loss: allow_duplicates", allow_duplicates)
+    draws = num_samples, allow_duplicates, seed
+    held = (lambda: w) if UNKNOWN in w.shape else w  # its shape follows from that of the inputs, and waits for nothing
+    return _nce_loss(held, biases, inputs, labels, noise_distribution, draws, name=name)
+
+
+@needs_shapes
+def _nce_loss(
+    weights: Any, biases: Operand, inputs: Operand, labels: Operand, noise: Operand, draws: tuple[Any, ...], name: str
+) -> Function:
+    b, x, y, q = map(as_node, (biases, inputs, labels, noise))
+    w = weights if isinstance(weights, Function) else weights()
     if UNKNOWN in w.shape:
         _ = times_transpose(x, w).shape  # the parameter gets its shape
-    sizes = [
-        ("biases", math.prod(b.shape)),
-        ("labels", math.prod(y.shape)),
-        ("noise_distribution", math.prod(noise.shape)),
-    ]
-    for what, size in sizes:
+    sizes = {"biases": b, "labels": y, "noise_distribution": q}
+    for what, size in ((what, math.prod(one.shape)) for what, one in sizes.items()):
         if size != w.shape[0]:
             raise UserError("BadShape", f"nce_loss: the weights are of {w.shape[0]} classes, {what} of {size}")
-    draws = noise, num_samples, allow_duplicates, seed
-    drawn = random_sample(*draws)
-    expected = reshape(random_sample_inclusion_frequency(*draws), (-1, 1))
+    drawn = random_sample(q, *draws)
+    expected = reshape(random_sample_inclusion_frequency(q, *draws), (-1, 1))
     shift = reshape(b, (-1, 1)) - log(expected)
     of_label = reduce_sum(times(y, w) * x) + times(y, shift)
     of_noise = times_transpose(x, times(drawn, w)) + reshape(times(drawn, shift), (-1,))
