@@ -301,7 +301,7 @@ def network_state(network: ValidatedNetwork, truncated_slots: int | None = None)
             state[node.name] = _value(node, network)
         if node.kind.running:
             state[node.name + "/samples"] = np.asarray(node.samples, np.float64)
-        if node.kind.time.across and fallible(node):
+        if fallible(node):
             state[node.name + PROBLEM] = np.asarray(False)
     state |= remembered(network)
     if truncated_slots:

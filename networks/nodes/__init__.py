@@ -31,6 +31,8 @@ _FAMILIES = (
     "sequences",
     "attention",
     "ranking",
+    "alignments.ctc",
+    "alignments.edit_distance",
     "images.regions",
     "images.convolution",
     "images.cropping",

@@ -10,13 +10,8 @@ from typing import Any
 
 INSTEAD = {
     "native_user_function": "user_function, a function in Python",
-    "nce_loss": "ClassBasedCrossEntropyWithSoftmax of NDL or BrainScript",
-    "edit_distance_error": "classification_error",
-    "ctc": "there is no CTC",
-    "forward_backward": "there is no CTC",
-    "labels_to_graph": "there is no CTC",
+    "ctc": "forward_backward(labels_to_graph(labels), features, blankTokenId)",
     "onnx": "z.save(path), a safetensors file",
-    "contrib": "the learners, layers and readers of this package",
     "misc": "nothing of it",
     "SequentialMaxPooling": "past_value and future_value of the input, and element_max",
     "TraceLevel": "cntk.logging.TraceLevel",
@@ -24,7 +19,14 @@ INSTEAD = {
     "dump_function": "print(z), or logging.graph.plot(z)",
     "dump_signature": "print(z), or logging.graph.plot(z)",
     "internal": "the public names of this package",
-    "lattice_sequence_with_softmax": "there are no lattices",
+    "lattice_sequence_with_softmax": (
+        "there are no lattices here: cross_entropy_with_softmax trains on the labels of frames, forward_backward (CTC) "
+        "on those of sentences"
+    ),
+    "netopt": (
+        "there is nothing that replaces layers by factors or by bits: take numpy.linalg.svd of a matrix (p.value), and "
+        "make two Dense layers that start with its factors (init=)"
+    ),
     "mpi_communicator": "cntk.distributed.mpi_communicator",
     "set_computation_network_track_gap_nans": "nothing of it: gaps are never computed with",
     "set_excluded_devices": "CUDA_VISIBLE_DEVICES",
@@ -32,7 +34,6 @@ INSTEAD = {
     "debug_model": "eval of a part of a function: z.hidden.eval(data)",
     "mat_mul": "times",
     "reshape_like": "reshape(x, like.shape)",
-    "fmeasure": "reduce_sum and element_divide",
     "ParameterTensor": "parameter",
     "load_function": "load_model",
     "truncated_normal": "normal",
@@ -69,7 +70,6 @@ INSTEAD = {
     "BiRecurrence": "(Recurrence(LSTM(n)), Recurrence(LSTM(n), go_backwards=True)) and splice in a Sequential",
     "blocks": "cntk.layers",
     "models": "cntk.layers",
-    "crosstalk": "save parameters as numpy arrays: p.value",
 }
 
 PACKAGE = "cntkpy.compat.cntk"
@@ -127,7 +127,7 @@ def no_attribute(module: str, names: Iterable[str]) -> Callable[[str], Any]:
             raise AttributeError(name)
         near = difflib.get_close_matches(name, known, 1, 0.75)
         if name in INSTEAD:
-            advice = INSTEAD[name] if INSTEAD[name].startswith("there is") else f"use {INSTEAD[name]}"
+            advice = INSTEAD[name] if INSTEAD[name].startswith("there ") else f"use {INSTEAD[name]}"
         elif near:
             advice = f"did you mean '{near[0]}'?"
         elif len(known) > LISTED:

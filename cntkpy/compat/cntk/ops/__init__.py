@@ -8,6 +8,7 @@ from networks.builders.python.functions.function import Function as OwnFunction
 from networks.builders.python.functions.function import combine
 from networks.builders.python.functions.variables import constant, input_variable, placeholder
 from networks.builders.python.functions.variables import parameter as own_parameter
+from networks.builders.python.operations.alignments import forward_backward, labels_to_graph
 from networks.builders.python.operations.composed import (
     AVG_POOLING,
     MAX_POOLING,
@@ -198,6 +199,7 @@ __all__ = [
     "eye_like",
     "flatten",
     "floor",
+    "forward_backward",
     "functions",
     "future_value",
     "gather",
@@ -208,6 +210,7 @@ __all__ = [
     "image_scaler",
     "input",
     "input_variable",
+    "labels_to_graph",
     "leaky_relu",
     "less",
     "less_equal",
