@@ -18,7 +18,7 @@ from cntk_config.base.cache_folders import is_private, private_folder
 
 log = logging.getLogger("cntkpy.networks")
 
-__all__ = ["cache_folder", "custom_gradient", "jax", "jnp", "number_of", "prepare"]
+__all__ = ["cache_folder", "custom_gradient", "io_callback", "jax", "jnp", "number_of", "prepare"]
 
 
 @functools.cache
@@ -73,6 +73,12 @@ if TYPE_CHECKING:
 else:
     jax = _Lazy("jax")
     jnp = _Lazy("jax.numpy")
+
+
+def io_callback(function: Callable[..., Any], result: Any, *arrays: Any) -> Any:
+    """`jax.experimental.io_callback`: a compiled program calls a function of the process with its arrays."""
+    prepare()
+    return importlib.import_module("jax.experimental").io_callback(function, result, *arrays)
 
 
 def number_of(device: Any) -> int:

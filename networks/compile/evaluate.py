@@ -294,14 +294,14 @@ def network_state(network: ValidatedNetwork, truncated_slots: int | None = None)
     """
     state: dict[str, np.ndarray] = {}
     for node in network.nodes.values():
-        constant = node.is_parameter and node.value is not None and node.value.size == 1 and not _running(network, node)
+        constant = network.is_inlined(node)
         if (node.is_parameter and not node.trainable and not constant) or (
             node.kind.precompute and node.value is not None
         ):
             state[node.name] = _value(node, network)
         if node.kind.running:
             state[node.name + "/samples"] = np.asarray(node.samples, np.float64)
-        if node.kind.time.across and fallible(node):
+        if fallible(node):
             state[node.name + PROBLEM] = np.asarray(False)
     state |= remembered(network)
     if truncated_slots:
@@ -318,10 +318,6 @@ def remembered(network: ValidatedNetwork) -> dict[str, np.ndarray]:
         if node.kind.memory is not None
         for name, start in node.kind.memory(node).items()
     }
-
-
-def _running(network: ValidatedNetwork, node: Node) -> bool:
-    return any(u.input(index) is node for u in network.nodes.values() for index in u.kind.running)
 
 
 def _value(node: Node, network: ValidatedNetwork) -> np.ndarray:

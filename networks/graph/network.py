@@ -72,6 +72,8 @@ class Network:
     Attributes:
         nodes: all nodes (`NodeTable`).
         groups: for each of `GROUPS`, its nodes in order.
+        changing: names of constants of one element whose value a program changes: it is an argument of compiled
+            programs, while that of the others is a part of them.
     """
 
     def __init__(self, precision: str = "float") -> None:
@@ -79,6 +81,14 @@ class Network:
         self.dtype = dtype_of(precision)
         self.nodes = NodeTable()
         self.groups: dict[str, list[Node]] = {group: [] for group in GROUPS}
+        self.changing: set[str] = set()
+
+    def is_inlined(self, node: Node) -> bool:
+        """Whether the value of a node is a part of compiled programs: that of a constant of one element."""
+        if not node.is_parameter or node.trainable or node.value is None or node.value.size != 1:
+            return False
+        updated = any(user.input(index) is node for user in self.nodes.values() for index in user.kind.running)
+        return node.name not in self.changing and not updated
 
     # ---- editing
 

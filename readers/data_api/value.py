@@ -12,6 +12,7 @@ import numpy as np
 from cntk_config.base.narrowing import is_list, is_several
 from readers.common.arguments import whole_number
 from readers.common.sparse import is_csr, is_dense, is_sparse
+from readers.data_api.array_view import NDArrayView
 from readers.errors import ArgumentError, DataError
 from readers.minibatch import Layout, Minibatch
 from readers.streams import StreamInformation
@@ -342,9 +343,9 @@ class Value:
         return int((self.mask == PADDING).sum())
 
     @property
-    def data(self) -> Value:
-        """The data; CNTK has a view of its own for them, with the same methods."""
-        return self
+    def data(self) -> NDArrayView:
+        """A view of the data, see `asarray`."""
+        return NDArrayView.from_data(self.padded() if self.lengths is not None else self._asarray(), borrow=True)
 
     def erase(self) -> None:
         """Let go of the data; they cannot be read any more."""

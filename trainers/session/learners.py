@@ -136,7 +136,7 @@ class Learner:
 
 
 def _learner(name: str, parameters: Any, rule: Rule, lr: Any, momentum: Any, options: dict[str, Any]) -> Learner:
-    found = _parameters(name, parameters)
+    found = checked_parameters(name, parameters)
     known = {
         "l1_regularization_weight": "l1",
         "l2_regularization_weight": "l2",
@@ -177,7 +177,12 @@ def _is_infinite(given: Any) -> bool:
     return isinstance(given, float | np.floating) and given == math.inf
 
 
-def _parameters(name: str, given: Any) -> tuple[Function, ...]:
+def checked_parameters(name: str, given: Any) -> tuple[Function, ...]:
+    """What a learner is to train, as a tuple.
+
+    Raises:
+        ArgumentError: it is no parameter, or there is none.
+    """
     found: tuple[Any, ...] = (
         tuple(given) if isinstance(given, Iterable) and not isinstance(given, Function) else (given,)
     )

@@ -9,6 +9,7 @@ import numpy as np
 
 from networks.builders.python.functions.calls import as_list
 from networks.builders.python.functions.function import Function
+from networks.nodes.host import raise_failure
 from readers.minibatch import Minibatch
 from trainers.evaluation.evaluator import Evaluator
 from trainers.log.totals import Totals
@@ -30,6 +31,8 @@ class MetricTests:
         self._objective, self._writers = objective, writers
         self._totals = Totals()
         self._evaluator: Evaluator | None = None
+        self._changing = 0
+        """How many constants were known to change when it was compiled."""
         self._values: list[Any] = []
         """The values of parameters that the evaluator has."""
 
@@ -41,6 +44,7 @@ class MetricTests:
         totals, samples = Totals(), self._objective.samples_of(minibatch)
         for stack in batcher.stacks(iter([minibatch]), lambda number: False):
             row = np.asarray(evaluator.run(stack), np.float64)[0]
+            raise_failure()
             totals = totals.plus(Totals.of_loss(float(row[0]), float(row[last]), samples, 1))
         self._totals = self._totals.plus(totals)
         for writer in self._writers:
@@ -61,7 +65,10 @@ class MetricTests:
         self._values = values
         model = self._objective.model
         model.load()
-        evaluator = self._evaluator = before or Evaluator(model.network, self._objective.nodes)
+        if before is None or self._changing != len(model.network.changing):
+            self._changing = len(model.network.changing)
+            before = Evaluator(model.network, self._objective.nodes)
+        evaluator = self._evaluator = before
         evaluator.load()
         return evaluator
 

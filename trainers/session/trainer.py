@@ -20,11 +20,11 @@ from trainers.checkpoints.array_file import load_arrays, not_a_checkpoint, save_
 from trainers.log.totals import Totals
 from trainers.session.checks import check_filename, check_flag, check_json, check_type
 from trainers.session.data import Arguments
-from trainers.session.learners import Learner
 from trainers.session.objective import CurrentSettings, Objective, learners_of, loss_and_metric
 from trainers.session.progress import ProgressWriter
 from trainers.session.queue import StepQueue
 from trainers.session.tester import MetricTests
+from trainers.session.user_learners import PythonLearner, update_all
 from trainers.session.values import Values
 from trainers.session.workers import Workers
 from trainers.step.buckets import Buckets
@@ -96,6 +96,7 @@ class Trainer:
         outputs = function.roots if function is not None else ()
         self._objective = Objective(criteria, "criterion", outputs, self.learners)
         self._settings = CurrentSettings(self.learners)
+        self._user_learners = self._objective.user_learners()
         self.queue = StepQueue(lambda: self._objective.compiled_step(self.workers.alone))
         self._tests = MetricTests(self._objective, self.progress_writers)
         self._counts = _Counts()
@@ -106,9 +107,9 @@ class Trainer:
     # ------------------------------------------------------------------------------------------------- what it is
 
     @property
-    def parameter_learners(self) -> list[Learner]:
+    def parameter_learners(self) -> list[Any]:
         """The learners."""
-        return list(self.learners)
+        return [one.code if isinstance(one, PythonLearner) else one for one in self.learners]
 
     @property
     def total_number_of_samples_seen(self) -> int:
@@ -248,9 +249,21 @@ class Trainer:
             return False
         self.queue.add(minibatch, self._settings.get(self.seed))
         self._count(self._objective.samples_of(minibatch), minibatch.end_of_sweep)
+        if self._user_learners:
+            return self._update_by_python(minibatch)
         if self.queue.is_full:
             self.queue.flush()
         return True
+
+    def _update_by_python(self, minibatch: Minibatch) -> bool:
+        """Let the learners that are Python code change their parameters; whether training goes on."""
+        last = self.queue.collect()[1]
+        gradients = {
+            one: self.queue.step.updates_of(name)["gradient"].reshape(one.shape)
+            for name, (one, _) in self._user_learners.items()
+        }
+        learners = dict(self._user_learners.values())
+        return update_all(learners, gradients, last.samples, minibatch.end_of_sweep)
 
     def _train_with_others(self, minibatch: Minibatch | None) -> bool:
         settings = self._settings.get(self.seed)
@@ -286,7 +299,7 @@ class Trainer:
         if self.queue.started:
             updates = copy.deepcopy(self.queue.step.store())
             self._objective.model.load()
-            self.queue.step.load(updates)
+            self.queue.load(updates, self._objective.model.network)
         else:
             self._objective.model.load()
         for cell in cells:
@@ -386,6 +399,12 @@ class Trainer:
         self._hold()
         if int(values["workers"]) != self.workers.size:
             raise not_a_checkpoint(path, f"it is that of {values['workers']} workers")
+        network = self._objective.model.network
+        stored = {name.partition("\n")[2] for name in arrays if name.startswith("state\n")}
+        network.changing.update(
+            one.name for one in network.nodes.values() if one.name in stored and network.is_inlined(one)
+        )
+        self.queue.load(copy.deepcopy(self.queue.step.store()), network)
         step = self.queue.step
         if self.workers.size > 1:
             self.workers.choose(step, int(values["samples"]))  # the arrays are those of this way to train together

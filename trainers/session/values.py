@@ -21,6 +21,7 @@ from networks.builders.python.functions.per_sample import per_sample
 from networks.compile.evaluate import compile_network, network_parameters, network_state
 from networks.graph.network import ValidatedNetwork
 from networks.graph.node import Node
+from networks.nodes.host import raise_failure
 from networks.nodes.sampling import DRAWN
 from readers import Value
 from readers.data_api.batches import InputAxes, batch_of
@@ -60,6 +61,8 @@ class Values:
         self._computed = list(dict.fromkeys([*self._nodes, *(node for _, node in self._assignments)]))
         self._evaluator: Evaluator | None = None
         self._batcher: Batcher | None = None
+        self._changing = 0
+        """How many constants were known to change when programs were compiled."""
         self._drawn: dict[str, Any] = {}
         """Of a network without inputs, how often its random nodes have drawn numbers."""
         self.passes = 0
@@ -78,18 +81,19 @@ class Values:
     def __call__(self, given: Any) -> list[Any]:
         """The values of the functions, in their order."""
         if not self.arguments.inputs:
-            self._graph.load()
+            self._load()
             return self._constants()
         stack = self.stack(given)
         assert self._evaluator is not None
         found = self._evaluator.run(stack)
         first = {name: np.asarray(value)[0] for name, value in found.items()}
+        raise_failure()
         self._assign(first)
         return [self.samples(node, first, stack) for node in self._nodes]
 
     def stack(self, given: Any) -> Stack:
         """Data as the compiled network takes them, with the parameters of now."""
-        self._graph.load()
+        self._load()
         if self._evaluator is None:
             self._evaluator = Evaluator(self._graph.network, self._computed, summed=False)
         else:
@@ -100,21 +104,39 @@ class Values:
             self._batcher = self._evaluator.batcher(size, 1, chosen=0)
         return next(iter(self._batcher.stacks(iter([minibatch]), lambda number: True)))
 
+    def _load(self) -> None:
+        """Take the values that parameters have now; drop programs that other values are a part of."""
+        self._graph.load()
+        self._drop_outdated()
+
+    def _drop_outdated(self) -> None:
+        if len(self.network.changing) == self._changing:
+            return
+        self._changing = len(self.network.changing)
+        self._evaluator = self._batcher = None
+        for name in ("in_training", "_of_constants"):
+            vars(self).pop(name, None)
+
     def batch(self, given: Any) -> tuple[Batch, Stack | None]:
         """Data as one minibatch of the compiled network, and as the stack of it; None: there are no inputs."""
         if not self.arguments.inputs:
-            self._graph.load()
+            self._load()
             return Batch({}), None
         stack = self.stack(given)
         return minibatch_of(stack.batch, 0), stack
 
     def _constants(self) -> list[Any]:
         network = self._graph.network
-        function = compile_network(network, [node.name for node in self._computed])
-        found, state = function(network_parameters(network), network_state(network) | self._drawn, Batch({}))
+        found, state = self._of_constants(network_parameters(network), network_state(network) | self._drawn, Batch({}))
         self._drawn = {name: value for name, value in state.items() if name.endswith(DRAWN)}
+        raise_failure()
         self._assign(found)
         return [self._scalar(node, np.asarray(found[node.name])) for node in self._nodes]
+
+    @cached_property
+    def _of_constants(self) -> Callable[..., Any]:
+        """Computes the nodes of functions without inputs."""
+        return jax.jit(compile_network(self.network, [node.name for node in self._computed]))
 
     def _assign(self, found: Mapping[str, Any]) -> None:
         """Let the parameters of `assign` have the values that were computed."""
@@ -150,6 +172,10 @@ class Values:
             KeyError: one of the functions depends on an input that the network does not have.
         """
         own = {names[value]: node.name for value, node in self._graph.nodes.items() if value in names}
+        self.network.changing.update(
+            own[name] for name in step.state if name in own and self.network.is_inlined(self.network.nodes[own[name]])
+        )
+        self._drop_outdated()
         batch = step.batch._replace(inputs=_renamed(step.batch.inputs, own))
         for one in self.arguments.inputs:
             _ = batch.inputs[one.node.name]
@@ -157,6 +183,7 @@ class Values:
         state = network_state(self.network) | _renamed(step.state, own)
         found, _ = self.in_training(parameters, state, batch, step.key, step.settings)
         values = {name: np.asarray(one) for name, one in found.items()}
+        raise_failure()
         return [self.samples(node, values, step.stack) for node in self._nodes]
 
     def keep_statistics(self, state: Mapping[str, Any], found: Mapping[str, Any]) -> None:

@@ -397,6 +397,10 @@ class CompiledStep:
         updates: UpdateState = jax.tree.map(fetch, self._state.updates)
         return {name: state | self._elsewhere.get(name, {}) | more.get(name, {}) for name, state in updates.items()}
 
+    def updates_of(self, name: str) -> dict[str, NDArray[Any]]:
+        """The state of the update rule of a parameter."""
+        return jax.tree.map(self.strategy.to_host, self._state.updates[name])
+
     def at(self, stack: Stack, index: int, number: int) -> StepContext:
         """A minibatch, `number` in its epoch (from 1), with the weights and the state as they are now."""
         assert self._epoch is not None

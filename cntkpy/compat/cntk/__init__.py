@@ -12,6 +12,7 @@ from readers import Value
 from . import (
     axis,
     cntk_py,
+    contrib,
     core,
     debugging,
     device,
@@ -66,7 +67,7 @@ def default_override_or(value: Any) -> Any:
 __all__ = [
     "Axis", "BlockFunction", "CloneMethod", "Communicator", "Constant", "DeviceDescriptor", "DeviceKind", "Function",
     "InferredDimension", "ModelFormat", "NDArrayView", "Parameter", "Signature", "Value", "Variable", "all_devices",
-    "asarray", "asvalue", "axis", "block_momentum_distributed_learner", "cntk_py", "core", "cpu",
+    "asarray", "asvalue", "axis", "block_momentum_distributed_learner", "cntk_py", "contrib", "core", "cpu",
     "data_parallel_distributed_learner", "debugging", "default_options", "default_options_for", "default_override_or",
     "device", "distributed", "eval", "gpu", "initializer", "input", "io", "layers", "learners", "load_model",
     "logging", "losses", "metrics", "ops", "random", "sequence", "tests", "train", "try_set_default_device",

@@ -12,7 +12,10 @@ from trainers.session import learners as own
 from trainers.session import schedules
 from trainers.session.learners import Learner
 from trainers.session.schedules import Schedule
+from trainers.session.user_learners import UserLearner as PlainUserLearner
+from trainers.session.user_learners import universal
 
+from .core import NDArrayView
 from .missing import no_attribute
 
 IGNORE = 0
@@ -188,6 +191,14 @@ def _for_size(given: Any, size: int | None, epoch: int | None = None) -> Schedul
 _defaults = {"unit_gain": True, "use_mean_gradient": False}
 
 
+class UserLearner(PlainUserLearner):
+    """See `trainers.session.user_learners.UserLearner`; without `as_numpy` gradients are `NDArrayView`s."""
+
+    def given(self, gradient: Any) -> Any:
+        """A gradient as `update` is given it."""
+        return gradient if self._as_numpy else NDArrayView.from_dense(gradient)
+
+
 def default_unit_gain_value() -> bool:
     """Whether momentum has unit gain where a learner does not say."""
     return _defaults["unit_gain"]
@@ -213,12 +224,12 @@ def _gain(given: bool | None) -> bool:
 
 
 __all__ = [
-    "IGNORE", "Learner", "UnitType", "adadelta", "adagrad", "adam", "default_unit_gain_value",
+    "IGNORE", "Learner", "UnitType", "UserLearner", "adadelta", "adagrad", "adam", "default_unit_gain_value",
     "default_use_mean_gradient_value", "fsadagrad", "learning_parameter_schedule",
     "learning_parameter_schedule_per_sample", "learning_rate_schedule", "momentum_as_time_constant_schedule",
     "momentum_schedule", "momentum_schedule_per_sample", "momentum_sgd", "nesterov", "rmsprop",
     "set_default_unit_gain_value", "set_default_use_mean_gradient_value", "sgd",
-    "training_parameter_schedule",
+    "training_parameter_schedule", "universal",
 ]  # fmt: skip
 
 __getattr__ = no_attribute("cntk.learners", __all__)

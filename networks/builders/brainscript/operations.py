@@ -142,6 +142,7 @@ _PLAIN = [
     "ClassBasedCrossEntropyWithSoftmax",
     "LambdaRank",
     "NDCG1Eval",
+    "LabelsToGraph",
     "DummyCriterion",
     "LookupTable",
     "Diagonal",
@@ -284,6 +285,23 @@ _ALL = (
             _a("onlyUpToRow", "onlyUpToRow", INTEGER),
             _a("onlyUpToT", "onlyUpToT", INTEGER),
             _a("format", "format", SECTION, ""),
+        ),
+    ),
+    Operation(
+        "ForwardBackward",
+        attributes=(
+            _a("blankTokenId", "blankTokenId", INTEGER),
+            _a("delayConstraint", "delayConstraint", INTEGER, -1),
+        ),
+    ),
+    Operation(
+        "EditDistanceError",
+        attributes=(
+            _a("subPen", "subPen", REAL),
+            _a("delPen", "delPen", REAL),
+            _a("insPen", "insPen", REAL),
+            _a("squashInputs", "squashInputs", BOOLEAN),
+            _a("ignored", "tokensToIgnore", INTEGERS),
         ),
     ),
     Operation("RandomSample", attributes=_SAMPLES, nodes_only=True),

@@ -8,6 +8,7 @@ from networks.builders.python.functions.function import Function as OwnFunction
 from networks.builders.python.functions.function import combine
 from networks.builders.python.functions.variables import constant, input_variable, placeholder
 from networks.builders.python.functions.variables import parameter as own_parameter
+from networks.builders.python.operations.alignments import forward_backward, labels_to_graph
 from networks.builders.python.operations.composed import (
     AVG_POOLING,
     MAX_POOLING,
@@ -129,6 +130,7 @@ from networks.builders.python.operations.reshaping import (
     swapaxes,
     transpose,
 )
+from trainers.session.user_functions import output_variable, user_function
 
 from ..missing import no_attribute
 from . import functions, sequence
@@ -197,6 +199,7 @@ __all__ = [
     "eye_like",
     "flatten",
     "floor",
+    "forward_backward",
     "functions",
     "future_value",
     "gather",
@@ -207,6 +210,7 @@ __all__ = [
     "image_scaler",
     "input",
     "input_variable",
+    "labels_to_graph",
     "leaky_relu",
     "less",
     "less_equal",
@@ -222,6 +226,7 @@ __all__ = [
     "one_hot",
     "ones_like",
     "optimized_rnnstack",
+    "output_variable",
     "pad",
     "param_relu",
     "parameter",
@@ -273,6 +278,7 @@ __all__ = [
     "top_k",
     "transpose",
     "unpooling",
+    "user_function",
     "zeros_like",
 ]
 

@@ -12,6 +12,7 @@ from cntk_config.base.narrowing import is_several
 from networks.builders.python.functions.function import Function as OwnFunction
 from networks.builders.python.functions.function import load_model
 from networks.builders.python.layers import Layer
+from trainers.session.user_functions import UserFunction, register_deserializer
 
 from ..clone import CloneMethod
 from ..missing import no_attribute
@@ -42,6 +43,7 @@ class Function(metaclass=_Kind):
     """`Function(f)` makes a layer of a Python function, `@Function` does so as a decorator."""
 
     load = OwnFunction.load
+    register_udf_deserialize_callback = staticmethod(register_deserializer)
 
     @staticmethod
     def with_signature(*types: Any, **named: Any) -> Callable[[Callable[..., Any]], Any]:
@@ -74,6 +76,6 @@ def _joined(found: Any) -> OwnFunction:
     return OwnFunction(root for one in several for root in one.roots)
 
 
-__all__ = ["BlockFunction", "CloneMethod", "Function", "Signature", "load_model"]
+__all__ = ["BlockFunction", "CloneMethod", "Function", "Signature", "UserFunction", "load_model"]
 
 __getattr__ = no_attribute("cntk.ops.functions", __all__)

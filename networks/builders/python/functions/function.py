@@ -44,11 +44,13 @@ from networks.builders.python.functions.nodes import (
     is_loaded_input,
     is_of_layer,
     is_trained,
+    ordered,
 )
 from networks.builders.python.functions.overloads import Operators
 from networks.builders.python.functions.parts import check_index, indexed, runs
 from networks.builders.python.functions.per_sample import keep_criterion, per_sample
 from networks.builders.python.functions.recipes import OpenShape, is_open, is_recipe, recipe, resolve, settled, shape_of
+from networks.builders.python.functions.user_code import revive
 from networks.files.model_file import load_model as load_network
 from networks.files.model_file import save_model
 from networks.graph.axes import DEFAULT
@@ -235,6 +237,12 @@ class Variable(Operators):
         return not (self.is_leaf or self.is_placeholder)
 
     @property
+    def needs_gradient(self) -> bool:
+        """Whether it is computed from a parameter, or from an input that was said to need a gradient."""
+        order = ordered(self.roots, {one for one in self._all() if one.operation.name == "StopGradient"})
+        return any(is_trained(one) or (one in INPUTS and INPUTS[one].needs_gradient) for one in order)
+
+    @property
     def _resolved(self) -> NodeValue:
         """Its only node; a recipe becomes a node first, if the shapes of its operands are known."""
         if is_recipe(self.root):
@@ -288,6 +296,10 @@ class Variable(Operators):
         else:
             check_axes("a value", array.shape, self.root)
         cell.set_value(array)
+
+    def set_value(self, given: Any) -> None:
+        """Give a parameter or constant another value: an array, or what has `asarray`."""
+        self.value = given.asarray() if hasattr(given, "asarray") else given
 
     def asarray(self) -> NDArray[Any]:
         """`value`."""
@@ -666,6 +678,8 @@ def as_function(network: Network) -> Function:
         if node.dynamic_axes is not None:
             axis = node.options.get("dynamicAxis", "") if node.dynamic_axes == 2 else ""
             INPUTS[value] = Input(node.dynamic_axes == 2, axis, node.dynamic_axes == 0)
+    for value in values.values():
+        revive(value, [Function(one) for one in calls.inputs_of(value)])
     groups = [node for name in ("output", "criterion", "evaluation") for node in network.groups[name]]
     used = {source for node in network.nodes.values() for source in node.connected}
     roots = groups or [node for node in network.nodes.values() if node not in used]

@@ -45,11 +45,16 @@ class Model:
     nodes: dict[NodeValue, Node] = field(default_factory=dict[NodeValue, Node])
 
     def load(self) -> None:
-        """Take the values that parameters have now."""
+        """Take the values that parameters have now; programs compiled for other `network.changing` are outdated."""
         for value, node in self.nodes.items():
             if node.is_parameter:
                 found = cell_of(value).current()
-                node.value = node.value if found is None else found.astype(self.network.dtype, copy=False)
+                if found is None:
+                    continue
+                array = found.astype(self.network.dtype, copy=False)
+                if self.network.is_inlined(node) and not np.array_equal(array, np.asarray(node.value), equal_nan=True):
+                    self.network.changing.add(node.name)
+                node.value = array
             elif node.kind.running:
                 cell_of(value).release()
                 node.samples = cell_of(value).samples

@@ -30,11 +30,13 @@ class Input:
         sequence: whether its samples come in sequences.
         axis: the name of its time axis, if it is not the usual one.
         static: whether it has no dynamic axes: one value for the whole minibatch.
+        needs_gradient: whether user-defined functions that it enters give a gradient by it.
     """
 
     sequence: bool
     axis: str = ""
     static: bool = False
+    needs_gradient: bool = False
 
 
 class DataAxes(NamedTuple):

@@ -34,16 +34,15 @@ def input_variable(
         shape: of a sample.
         dtype: numpy.float32 or numpy.float64; by default that of `default_options`, else numpy.float32. A network has
             the precision of its leaves.
-        needs_gradient: accepted; gradients of inputs are not computed.
+        needs_gradient: whether a `UserFunction` gives a gradient by it; `grad` gives one by any input.
         is_sparse: keep only the elements that are not zero.
         dynamic_axes: the axes that samples lie along; more than one of them: they come in sequences, along the time
             axis among them. An empty list: there is one value for the whole minibatch.
         name: names it.
     """
-    del needs_gradient
     axes: Sequence[Any] = dynamic_axes if isinstance(dynamic_axes, list | tuple) else [dynamic_axes]
     named = [axis_name(one) for one in axes if one not in BATCH and not is_batch(one)]
-    kind = Input(len(axes) > 1, named[-1] if len(axes) > 1 and named else "", static=not axes)
+    kind = Input(len(axes) > 1, named[-1] if len(axes) > 1 and named else "", not axes, needs_gradient)
     return Function(data_input(shape, dtype, is_sparse, name, kind))
 
 
@@ -60,13 +59,14 @@ def sequence_input(
     Args:
         shape: of a sample.
         dtype: see `input_variable`.
-        needs_gradient: accepted; gradients of inputs are not computed.
+        needs_gradient: whether a `UserFunction` gives a gradient by it; `grad` gives one by any input.
         is_sparse: keep only the elements that are not zero.
         sequence_axis: the time axis; inputs of the same axis have sequences of the same lengths.
         name: names it.
     """
-    del needs_gradient
-    return Function(data_input(shape, dtype, is_sparse, name, Input(True, axis_name(sequence_axis))))
+    return Function(
+        data_input(shape, dtype, is_sparse, name, Input(True, axis_name(sequence_axis), False, needs_gradient))
+    )
 
 
 def parameter(

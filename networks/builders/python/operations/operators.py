@@ -294,13 +294,25 @@ def cosine_distance(x: Operand, y: Operand, name: str = "") -> Function:
 
 
 def lambda_rank(output: Operand, gain: Operand, group: Operand, name: str = "") -> Function:
-    """Loss of a ranking."""
-    return operator("LambdaRank", *map(as_node, (gain, output, group)), label=name)
+    """Loss of a ranking: 100 n (1 - mean over groups of DCG / best DCG), DCG = sum of gain / ln (2 + rank from 0 on).
+
+    C. Burges et al., "Learning to rank with nonsmooth cost functions", NIPS 2006, whose gradient of pairs it has.
+
+    Args:
+        output: the score of each sample.
+        gain: that of each sample, an input; in a group the largest comes first.
+        group: neighbouring samples of the same number are ranked together; an input.
+        name: names the result.
+
+    Returns:
+        One number for the whole minibatch of n samples.
+    """
+    return number(operator("LambdaRank", *map(as_node, (gain, output, group))), name)
 
 
 def ndcg_at_1(output: Operand, gain: Operand, group: Operand, name: str = "") -> Function:
-    """Gain of the document that is ranked first, relative to the best one of its query."""
-    return operator("NDCG1Eval", *map(as_node, (gain, output, group)), label=name)
+    """100 n times the mean over groups of the gain of the largest output by the largest gain; see `lambda_rank`."""
+    return number(operator("NDCG1Eval", *map(as_node, (gain, output, group))), name)
 
 
 def _same_elements(what: str, output: Function, target: Function) -> None:
