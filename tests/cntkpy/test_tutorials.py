@@ -45,6 +45,9 @@ EXPECTED: dict[str, list[tuple[str, float]]] = {
     ],
     "language_model": [(r"^perplexity ratio: (\S+)$", 1.5), (r"^unlikely words: (\d+)$", 2)],
     "sessions": [(r"^session test error: (\S+)$", 0.3)],
+    "variational_autoencoder": [(r"^reconstruction ratio: (\S+)$", 0.8), (r"^pixel error: (\S+)$", 0.25)],
+    "shared_towers": [(r"^pair error: (\S+)$", 0.1), (r"^search error: (\S+)$", 0.1)],
+    "function_tools": [(r"^done: (1)$", 1)],
 }
 QUICK = (
     "logistic_regression",
