@@ -132,11 +132,19 @@ def test_a_loop_may_start_with_a_value_of_each_sequence() -> None:
         assert found.tolist() == [[3, 5], [2.5, 3.5], [2.25, 2.75]]
 
 
+def test_a_unique_axis_is_one_of_its_own() -> None:
+    one, other = (C.sequence.input_variable(1, sequence_axis=C.Axis.new_unique_dynamic_axis("a")) for _ in range(2))
+    assert one.dynamic_axes != other.dynamic_axes
+    sums = C.sequence.reduce_sum(one) + C.sequence.reduce_sum(other)
+    found = sums.eval({one: [np.ones((2, 1))], other: [np.ones((5, 1))]})
+    assert found.tolist() == [[7]]
+
+
 def test_the_time_axis_of_an_input_is_among_its_axes() -> None:
     axes = [C.Axis.default_batch_axis(), C.Axis("words")]
     words, others = C.input_variable(2, dynamic_axes=axes), C.sequence.input_variable(2)
     typed = C.input_variable(**C.layers.typing.SequenceOver[C.Axis("words")][C.layers.typing.SparseTensor[2]])
-    assert words.dynamic_axes == typed.dynamic_axes == ("defaultBatchAxis", "words")
+    assert words.dynamic_axes == typed.dynamic_axes == tuple(axes)
     assert C.input_variable(2, dynamic_axes=others.dynamic_axes).dynamic_axes == others.dynamic_axes
     found = C.sequence.last(words) + C.sequence.last(others)
     data = {words: [np.ones((2, 2), np.float32)], others: [np.ones((5, 2), np.float32)]}

@@ -48,6 +48,12 @@ EXPECTED: dict[str, list[tuple[str, float]]] = {
     "variational_autoencoder": [(r"^reconstruction ratio: (\S+)$", 0.8), (r"^pixel error: (\S+)$", 0.25)],
     "shared_towers": [(r"^pair error: (\S+)$", 0.1), (r"^search error: (\S+)$", 0.1)],
     "function_tools": [(r"^done: (1)$", 1)],
+    "recurrences": [(r"^cell error: (\S+)$", 0.15)],
+    "criterion_training": [
+        (r"^arrays test error: (\S+)$", 0.1),
+        (r"^file test error: (\S+)$", 0.1),
+        (r"^sequences test error: (\S+)$", 0.15),
+    ],
 }
 QUICK = (
     "logistic_regression",

@@ -72,7 +72,11 @@ np.testing.assert_allclose(back[p], grads[p], rtol=1e-4)
 # layers and their names
 with C.layers.default_options(init=C.he_uniform(), activation=C.relu):
     net = C.layers.Sequential(
-        [C.layers.Dense(5, name="first"), C.layers.Dense(6, name="second"), C.layers.Dense(2, activation=None, name="third")]
+        [
+            C.layers.Dense(5, name="first"),
+            C.layers.Dense(6, name="second"),
+            C.layers.Dense(2, activation=None, name="third"),
+        ]
     )
 z = net(y)
 assert net.first.W.shape == (3, 5) and z.second.b.shape == (6,) and len(z.parameters) == 6
