@@ -54,6 +54,8 @@ EXPECTED: dict[str, list[tuple[str, float]]] = {
         (r"^file test error: (\S+)$", 0.1),
         (r"^sequences test error: (\S+)$", 0.15),
     ],
+    "segmentation": [(r"^overlap error: (\S+)$", 0.3)],
+    "data_sources": [(r"^done: (1) ", 1)],
 }
 QUICK = (
     "logistic_regression",
