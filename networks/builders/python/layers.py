@@ -9,9 +9,10 @@ A layer that is applied twice uses the same parameters twice.
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, ParamSpec
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from networks.builders.brainscript.language.values import Function as Procedure
 from networks.builders.brainscript.language.values import Record
 from networks.builders.brainscript.node_values import NodeValue
 from networks.builders.python.functions import calls
+from networks.builders.python.functions.blocks import BLOCKS, Block
 from networks.builders.python.functions.cells import Counter, cell_of
 from networks.builders.python.functions.checks import (
     as_array,
@@ -49,6 +51,8 @@ from networks.builders.python.functions.variables import layer_parameter, placeh
 from networks.builders.python.operations import operators, reductions
 from networks.graph.initialize import UNIFORM
 
+P = ParamSpec("P")
+
 
 class Layer:
     """A function of functions.
@@ -64,6 +68,8 @@ class Layer:
     def __init__(self, apply: Callable[..., Function], name: str = "") -> None:
         self.function = apply
         self.name = check_name(name)
+        self.kind = ""
+        """The name of the constructor, of layers whose functions are blocks."""
         self.layers: list[Layer] = []
         """Of a `Sequential`, its layers."""
         self._made: list[Function] = []
@@ -106,7 +112,14 @@ class Layer:
             self._given.append([one for one in (*arguments, *named.values()) if isinstance(one, Function)])
             if self.name and len(made.roots) == 1:
                 made.root.name = self.name
+            self._mark_block(made, self._given[-1])
         return made
+
+    def _mark_block(self, made: Function, given: Sequence[Function]) -> None:
+        """Let what a layer makes count as one operation, whose name is that of the layer's constructor."""
+        operands = tuple(root for one in given for root in one.roots)
+        if self.kind and len(made.roots) == 1 and made.root not in operands:
+            BLOCKS[made.root] = Block(self.kind, operands, operands)
 
     def _missing(self, given: Sequence[Any], named: Mapping[str, Any]) -> list[str]:
         """The names of the arguments that are not given, of a function that takes a fixed number of them."""
@@ -166,6 +179,18 @@ class Layer:
 def _has_shape(one: Function) -> bool:
     """Whether the shape of a placeholder is known."""
     return one.root.shape is not None and 0 not in one.root.shape
+
+
+def makes_blocks(constructor: Callable[P, Layer]) -> Callable[P, Layer]:
+    """A decorator of constructors of layers: what the layers make is a block with the constructor's name."""
+
+    @functools.wraps(constructor)
+    def make(*given: P.args, **named: P.kwargs) -> Layer:
+        layer = constructor(*given, **named)
+        layer.kind = constructor.__name__
+        return layer
+
+    return make
 
 
 class _Library(Layer):
@@ -332,6 +357,7 @@ def identity(x: Any) -> Any:
     return x
 
 
+@makes_blocks
 def Dense(
     shape: Shape,
     activation: Any = DEFAULT,
@@ -371,6 +397,7 @@ def Dense(
     return _activated(layer, chosen("Dense", "activation", activation, None), name)
 
 
+@makes_blocks
 def Embedding(shape: Shape | None = None, init: Any = DEFAULT, weights: Any = None, name: str = "") -> Layer:
     """A vector of this many elements for each of the classes of a one-hot input.
 
@@ -391,6 +418,7 @@ def Embedding(shape: Shape | None = None, init: Any = DEFAULT, weights: Any = No
     return _Library("EmbeddingLayer", list(dims(shape)), label="Embedding", init=start, name=name)
 
 
+@makes_blocks
 def Convolution(
     filter_shape: Shape, num_filters: int | None = None, sequential: bool = False, activation: Any = DEFAULT,
     init: Any = DEFAULT, pad: Any = DEFAULT, strides: Any = 1, sharing: bool = True, bias: Any = DEFAULT,
@@ -456,6 +484,7 @@ def Convolution1D(filter_shape: Shape, num_filters: int | None = None, **options
     return Convolution(shape, num_filters, **options)
 
 
+@makes_blocks
 def ConvolutionTranspose(
     filter_shape: Shape,
     num_filters: int | None = None,
@@ -531,11 +560,13 @@ def ConvolutionTranspose3D(filter_shape: Shape, num_filters: int | None = None, 
     return ConvolutionTranspose(shape, num_filters, **options)
 
 
+@makes_blocks
 def MaxPooling(filter_shape: Shape, strides: Any = 1, pad: Any = DEFAULT, name: str = "") -> Layer:
     """The largest element of each window."""
     return _pooling("MaxPooling", filter_shape, strides, pad, name)
 
 
+@makes_blocks
 def AveragePooling(filter_shape: Shape, strides: Any = 1, pad: Any = DEFAULT, name: str = "") -> Layer:
     """The mean of each window."""
     return _pooling("AveragePooling", filter_shape, strides, pad, name)
@@ -552,6 +583,7 @@ def _pooling(kind: str, filter_shape: Shape, strides: Any, pad: Any, name: str) 
     )
 
 
+@makes_blocks
 def MaxUnpooling(filter_shape: Shape, strides: Any = 1, pad: Any = DEFAULT, name: str = "") -> Layer:
     """Applied to x and an image: the elements of x where the largest one of each window of the image was.
 
@@ -568,16 +600,19 @@ def MaxUnpooling(filter_shape: Shape, strides: Any = 1, pad: Any = DEFAULT, name
     )
 
 
+@makes_blocks
 def GlobalMaxPooling(name: str = "") -> Layer:
     """The largest element of each channel."""
     return Layer(lambda x: MaxPooling(x.shape[1:], pad=False)(x), name)
 
 
+@makes_blocks
 def GlobalAveragePooling(name: str = "") -> Layer:
     """The mean of each channel."""
     return Layer(lambda x: AveragePooling(x.shape[1:], pad=False)(x), name)
 
 
+@makes_blocks
 def BatchNormalization(
     map_rank: Any = DEFAULT,
     init_scale: float = 1.0,
@@ -623,6 +658,7 @@ def BatchNormalization(
     )
 
 
+@makes_blocks
 def LayerNormalization(
     initial_scale: float = 1.0, initial_bias: float = 0.0, epsilon: Any = DEFAULT, name: str = ""
 ) -> Layer:
@@ -646,6 +682,7 @@ def LayerNormalization(
     return Layer(apply, name)
 
 
+@makes_blocks
 def Stabilizer(steepness: float = 4, enable_self_stabilization: Any = DEFAULT, name: str = "") -> Layer:
     """The input times a learned positive number."""
     enabled = chosen("Stabilizer", "enable_self_stabilization", enable_self_stabilization, True)
@@ -654,6 +691,7 @@ def Stabilizer(steepness: float = 4, enable_self_stabilization: Any = DEFAULT, n
     return _Library("StabilizerLayer", label="Stabilizer", name=name, steepness=check_number("steepness", steepness))
 
 
+@makes_blocks
 def Dropout(
     dropout_rate: float | None = None, keep_prob: float | None = None, seed: int | None = None, name: str = ""
 ) -> Layer:
@@ -671,6 +709,7 @@ def Dropout(
     return Layer(lambda x: operators.dropout(x, rate, seed), name)
 
 
+@makes_blocks
 def Activation(activation: Any = DEFAULT, name: str = "") -> Layer:
     """An activation function as a layer."""
     return Layer(_activation(chosen("Activation", "activation", activation, identity)) or identity, name)
@@ -922,6 +961,7 @@ def _single(shape: Shape) -> int:
     return found[0]
 
 
+@makes_blocks
 def Recurrence(
     step_function: Any,
     go_backwards: Any = DEFAULT,
@@ -989,6 +1029,7 @@ def _initial(given: Any) -> Any:
     return array if array.ndim else float(array)
 
 
+@makes_blocks
 def RecurrenceFrom(
     step_function: Any, go_backwards: Any = DEFAULT, return_full_state: bool = False, name: str = ""
 ) -> Layer:
@@ -1001,6 +1042,7 @@ def RecurrenceFrom(
     return Layer(apply)
 
 
+@makes_blocks
 def Fold(
     folder_function: Any,
     go_backwards: Any = DEFAULT,
@@ -1019,6 +1061,7 @@ def Fold(
     return Layer(apply, name)
 
 
+@makes_blocks
 def Delay(T: int = 1, initial_state: Any = DEFAULT, name: str = "") -> Layer:
     """The value T steps earlier (later for a negative T)."""
     state = chosen("Delay", "initial_state", initial_state, 0.0)

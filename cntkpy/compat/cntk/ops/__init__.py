@@ -130,6 +130,7 @@ from networks.builders.python.operations.reshaping import (
     swapaxes,
     transpose,
 )
+from networks.builders.python.operations.structured import as_block, as_composite
 from trainers.session.user_functions import output_variable, user_function
 
 from ..missing import no_attribute
@@ -161,6 +162,8 @@ __all__ = [
     "alias",
     "argmax",
     "argmin",
+    "as_block",
+    "as_composite",
     "asin",
     "asinh",
     "assign",
