@@ -1,6 +1,6 @@
 """A network as a picture: text for Graphviz.
 
-`dot_text` is a pure function. `render` and `draw` run Graphviz' own program `dot`, if it is installed; there is no shell
+`dot_text` is a pure function. `render` and `draw` run Graphviz' program `dot`, if it is installed; there is no shell
 in between, and it gets the text and the name of a picture format only.
 """
 
