@@ -296,12 +296,9 @@ class Trainer:
         for cell in cells:
             if cell.holder is not self:
                 cell.release()
+        self._objective.model.load()
         if self.queue.started:
-            updates = copy.deepcopy(self.queue.step.store())
-            self._objective.model.load()
-            self.queue.load(updates, self._objective.model.network)
-        else:
-            self._objective.model.load()
+            self.queue.reload(self._objective.model.network)
         for cell in cells:
             cell.holder = self
 
