@@ -10,7 +10,7 @@ from networks.files.cntk_binary.target import Target
 from networks.graph import shapes
 from networks.graph.network import Node
 from networks.graph.shapes import Shape, ShapeProblem
-from networks.nodes.images.geometry import extended, windows
+from networks.nodes.images.geometry import Placing, extended, windows
 
 _PADS = ("autoPadding", "lowerPad", "upperPad")
 _LARGEST = 1 << 31
@@ -137,7 +137,9 @@ def _is_padded(t: Target, x: Node, options: dict[str, Any]) -> bool:
     """Whether a window holds cells of the padding."""
     shape, (kernel, stride, auto, lower, upper) = _per_axis(t, x, options)
     try:
-        found = windows(shape, kernel, stride, auto, lower, upper, shared=options["sharedPadding"])
+        ones = (1,) * len(shape)
+        how = Placing(kernel, stride, auto, lower, upper, ones, shared=options["sharedPadding"])
+        found = windows(shape, how)
     except ShapeProblem as problem:
         raise t.refuse(str(problem)) from None
     return any(before > 0 or after > 0 for before, after in found.padding)

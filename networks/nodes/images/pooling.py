@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from networks.arrays.lazy import custom_gradient, jax, jnp
 from networks.graph.shapes import Shape, ShapeProblem
 from networks.nodes import rules
 from networks.nodes.declare import BOOLEANS, INTEGER, INTEGERS, TEXT, Argument, NodeKind, Option
-from networks.nodes.images.geometry import SHARED_PADDING, Geometry, extended, several, transposed, windows
+from networks.nodes.images.geometry import SHARED_PADDING, Geometry, Placing, placing, several, transposed, windows
 from networks.nodes.inputs import IMAGE_LAYOUTS, is_chw
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def _cropped(x: Array, geometry: Geometry) -> tuple[Array, Geometry]:
     ]
     padding = tuple((max(before, 0), max(after, 0)) for before, after in geometry.padding)
     sizes = tuple(part.stop - part.start for part in kept)
-    return x[(slice(None), *kept)], Geometry(sizes, geometry.kernel, geometry.stride, padding, geometry.outputs)
+    return x[(slice(None), *kept)], replace(geometry, inputs=sizes, padding=padding)
 
 
 def _max_windows(x: Array, geometry: Geometry) -> Array:
@@ -137,28 +138,20 @@ def _geometry(node: Node, x: Shape) -> Geometry:
         kernel = (int(options["windowWidth"]), int(options["windowHeight"]))
         stride = (int(options["strideWidth"]), int(options["strideHeight"]))
         if chw:
-            kernel, stride = (*kernel, 1), (*stride, 1)
-            return windows(x, kernel, stride, (False,) * 3, (0,) * 3, (0,) * 3)
+            return windows(x, _unpadded((*kernel, 1), (*stride, 1)))
         # the flat order of a legacy image is channel, height, width
         sizes = (x[0], x[2], x[1])
-        kernel, stride = (1, *kernel[::-1]), (1, *stride[::-1])
-        return windows(sizes, kernel, stride, (False,) * 3, (0,) * 3, (0,) * 3)
-    given, rank = tuple(int(k) for k in options["kernelShape"]), len(x)
-    if len(given) > rank:
-        raise ShapeProblem("the window has more axes than the input")
-    own, ones = len(given), [1] * rank
-    result = windows(
-        x,
-        extended(given, own, rank, ones),
-        extended(options["stride"], own, rank, ones),
-        extended(options["autoPadding"], own, rank, [False] * rank),
-        extended(options["lowerPad"], own, rank, [0] * rank),
-        extended(options["upperPad"], own, rank, [0] * rank),
-        shared=bool(options["sharedPadding"]),
-    )
+        return windows(sizes, _unpadded((1, *kernel[::-1]), (1, *stride[::-1])))
+    ones = (1,) * len(x)
+    result = windows(x, placing(options, len(x), ones, ones))
     if any(max(pads) >= k for k, pads in zip(result.kernel, result.padding, strict=True)):
         raise ShapeProblem("a window would lie wholly in the padding")
     return result
+
+
+def _unpadded(kernel: Shape, stride: Shape) -> Placing:
+    rank = len(kernel)
+    return Placing(kernel, stride, (False,) * rank, (0,) * rank, (0,) * rank, (1,) * rank)
 
 
 def _prepare(options: dict[str, Any]) -> None:
@@ -200,19 +193,8 @@ def _pool(kind: str | None) -> Any:
 
 def _unpool_geometry(node: Node, x: Shape) -> Geometry:
     """Windows of the pooling that is undone; its input is the result."""
-    options, rank = node.options, len(x)
-    given, ones = tuple(int(k) for k in options["kernelShape"]), [1] * len(x)
-    if len(given) > rank:
-        raise ShapeProblem("the window has more axes than the input")
-    own = len(given)
-    return transposed(
-        x,
-        extended(given, own, rank, ones),
-        extended(options["stride"], own, rank, ones),
-        extended(options["autoPadding"], own, rank, [False] * rank),
-        extended(options["lowerPad"], own, rank, [0] * rank),
-        extended(options["upperPad"], own, rank, [0] * rank),
-    )
+    ones = (1,) * len(x)
+    return transposed(x, placing(node.options, len(x), ones, ones))
 
 
 def _unpool_shape(node: Node) -> Shape | None:

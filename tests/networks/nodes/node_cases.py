@@ -52,6 +52,19 @@ def conv(w, x, kw, kh, maps, sw=1, sh=1, left=0, top=0, width=None, height=None)
     return out
 
 
+def conv_of_groups(w, x, groups, stride=(1, 1), dilation=(1, 1), pad=(0, 0)):
+    """Kernels w [kw x kh x C / groups x maps], slid element by element; each group of maps sees its channels."""
+    kw, kh, own, maps = w.shape
+    reach = ((kw - 1) * dilation[0] + 1, (kh - 1) * dilation[1] + 1)
+    padded = np.pad(x, ((pad[0],) * 2, (pad[1],) * 2, (0, 0)))
+    out = np.zeros(((padded.shape[0] - reach[0]) // stride[0] + 1, (padded.shape[1] - reach[1]) // stride[1] + 1, maps))
+    for p, q, m in np.ndindex(out.shape):
+        a, b, c = p * stride[0], q * stride[1], m // (maps // groups) * own
+        seen = padded[a : a + reach[0] : dilation[0], b : b + reach[1] : dilation[1], c : c + own]
+        out[p, q, m] = (seen * w[..., m]).sum()
+    return out
+
+
 def conv_hwc(w, x, kw, kh, maps, left, top):
     """Legacy: element (c, y, x) lies at c + C (y + H x); columns of w are y fastest, then x, then channel."""
     channels, width, height = x.shape
@@ -231,6 +244,41 @@ CELLS = [
             ],
             axis=2,
         ),
+    ),
+    (
+        "convolution_of_groups",
+        "Convolution",
+        [("P", 2, 3, 2, 4), (5, 4, 4)],
+        {"kernelShape": (2, 3), "mapCount": 4, "stride": (2, 1), "autoPadding": (False,), "groups": 2},
+        lambda w, x: conv_of_groups(w, x, 2, (2, 1)),
+    ),
+    (
+        "convolution_of_each_channel",
+        "Convolution",
+        [("P", 3, 3, 1, 6), (5, 4, 3)],
+        {"kernelShape": (3, 3, 1), "mapCount": 6, "autoPadding": (True, True, False), "groups": 3},
+        lambda w, x: conv_of_groups(w, x, 3, pad=(1, 1)),
+    ),
+    (
+        "convolution_of_each_channel_dilated",
+        "Convolution",
+        [("P", 2, 2, 1, 3), (5, 6, 3)],
+        {"kernelShape": (2, 2), "stride": (1, 2), "dilation": (3, 2), "autoPadding": (False,), "groups": 3},
+        lambda w, x: conv_of_groups(w, x, 3, (1, 2), (3, 2)),
+    ),
+    (
+        "convolution_dilated",
+        "Convolution",
+        [("P", 3, 3, 2, 2), (6, 5, 2)],
+        {"kernelShape": (3, 3), "mapCount": 2, "dilation": (2, 3), "autoPadding": (True,)},
+        lambda w, x: conv_of_groups(w, x, 1, (1, 1), (2, 3), (2, 3)),
+    ),
+    (
+        "convolution_not_shared_dilated",
+        "Convolution",
+        [("P", 9, 2), (5, 3, 1)],
+        {"kernelShape": (2, 1, 1), "mapCount": 1, "autoPadding": (False,), "sharing": (False,), "dilation": (2, 1, 1)},
+        lambda w, x: (np.stack([x[:3], x[2:]]) * flat(w).reshape((2, 3, 3, 1), order="F")).sum(0),
     ),
     ("max_pooling", "MaxPooling", [(4, 6, 2)], POOL | CHW, lambda x: pool(x, 2, 2, 2, 2, np.max, 2, 3)),
     ("max_pooling_rest", "MaxPooling", [IMAGE], POOL | CHW, lambda x: pool(x, 2, 2, 2, 2, np.max, 2, 2)),
