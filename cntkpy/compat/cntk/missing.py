@@ -71,7 +71,6 @@ INSTEAD = {
     "cntk_to_tensorflow": "numpy arrays: p.value",
     "tensor": "Function",
     "hash": "hash of Python",
-    "SequentialConvolution": "past_value and future_value of the input, side by side, and Convolution",
     "BiRecurrence": "(Recurrence(LSTM(n)), Recurrence(LSTM(n), go_backwards=True)) and splice in a Sequential",
     "blocks": "cntk.layers",
     "models": "cntk.layers",

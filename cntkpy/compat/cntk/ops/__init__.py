@@ -9,17 +9,12 @@ from networks.builders.python.functions.function import combine
 from networks.builders.python.functions.variables import constant, input_variable, placeholder
 from networks.builders.python.functions.variables import parameter as own_parameter
 from networks.builders.python.operations.composed import (
-    AVG_POOLING,
-    MAX_POOLING,
-    MAX_UNPOOLING,
     acos,
     asin,
     asinh,
     atan,
     atanh,
     batch_normalization,
-    convolution,
-    convolution_transpose,
     cosh,
     element_and,
     element_max,
@@ -34,7 +29,6 @@ from networks.builders.python.operations.composed import (
     ones_like,
     param_relu,
     per_dim_mean_variance_normalize,
-    pooling,
     pow,
     selu,
     sinh,
@@ -42,6 +36,14 @@ from networks.builders.python.operations.composed import (
     softsign,
     sum,
     tan,
+)
+from networks.builders.python.operations.convolutions import (
+    AVG_POOLING,
+    MAX_POOLING,
+    MAX_UNPOOLING,
+    convolution,
+    convolution_transpose,
+    pooling,
     unpooling,
 )
 from networks.builders.python.operations.elements import argmax, argmin, one_hot, top_k

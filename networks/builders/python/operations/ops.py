@@ -1,6 +1,7 @@
 """All operators, under one name."""
 
 from networks.builders.python.operations.composed import *  # noqa: F403
+from networks.builders.python.operations.convolutions import *  # noqa: F403
 from networks.builders.python.operations.elements import *  # noqa: F403
 from networks.builders.python.operations.operators import *  # noqa: F403
 from networks.builders.python.operations.reductions import *  # noqa: F403
