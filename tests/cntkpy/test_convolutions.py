@@ -11,6 +11,7 @@ import pytest
 
 import cntkpy.compat.cntk as C
 from cntk_config.base.diagnostics import UserError
+from networks.builders.python.functions.function import operator
 
 PRECISIONS = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 
@@ -355,6 +356,65 @@ def test_defaults_of_one_layer() -> None:
         assert C.layers.Convolution((3, 3), 2)(x).shape == (2, 3, 3)
 
 
+def regions(x: np.ndarray, rois: np.ndarray, grid: tuple[int, int], scale: float, what: Any) -> np.ndarray:
+    """By Fast R-CNN: corners scaled and rounded, both inside; each cell from its floor to its ceiling."""
+    out = np.zeros((len(rois), len(x), *grid))
+    for r, corners in enumerate(rois):
+        x1, y1, x2, y2 = (int(np.floor(one * scale + 0.5)) for one in corners)
+        wide, high = max(x2 - x1 + 1, 1), max(y2 - y1 + 1, 1)
+        for j, i in np.ndindex(grid):
+            rows = range(max(y1 + j * high // grid[0], 0), min(y1 - -(j + 1) * high // grid[0], x.shape[1]))
+            columns = range(max(x1 + i * wide // grid[1], 0), min(x1 - -(i + 1) * wide // grid[1], x.shape[2]))
+            if len(rows) and len(columns):
+                out[r, :, j, i] = what(x[:, rows.start : rows.stop, columns.start : columns.stop], axis=(1, 2))
+    return out
+
+
+ROIS = np.array([[0, 0, 60, 40], [16, 8, 47, 79], [70, 70, 79, 79], [40, 40, 20, 20], [90, 90, 200, 200]], float)
+"""Corners of regions of pictures of 80 x 80; the last but one ends before it begins, the last one lies outside."""
+
+
+@PRECISIONS
+@pytest.mark.parametrize(("kind", "what"), [(C.MAX_POOLING, np.max), (C.AVG_POOLING, np.mean)])
+def test_regions_of_interest(kind: str, what: Any, dtype: Any) -> None:
+    data = np.random.default_rng(2).normal(size=(2, 3, 5, 5))
+    rois = np.array([ROIS, ROIS[::-1]])
+    x, r = C.input_variable((3, 5, 5), dtype=dtype), C.input_variable(ROIS.shape, dtype=dtype)
+    made = C.roipooling(x, r, kind, (2, 3), 1 / 16, "pooled")
+    assert (made.shape, made.name) == ((5, 3, 2, 3), "pooled")
+    given = {x: data.astype(dtype), r: rois.astype(dtype)}
+    found = made.eval(given)
+    assert found.dtype == dtype
+
+    def expected(data: np.ndarray) -> np.ndarray:
+        return np.array([regions(*pair, (2, 3), 1 / 16, what) for pair in zip(data, rois, strict=True)])
+
+    np.testing.assert_allclose(found, expected(data), rtol=1e-6)
+    assert (expected(data)[0, 4] == 0).all()
+    weight = np.cos(np.arange(90)).reshape(made.shape)
+    slopes = np.zeros_like(data)
+    for at in np.ndindex(data.shape):
+        step = np.zeros_like(data)
+        step[at] = 1e-6
+        slopes[at] = ((expected(data + step) - expected(data - step)) * weight).sum() / 2e-6
+    gradient = C.reduce_sum(made * C.constant(weight.astype(dtype))).grad(given, wrt=[x, r])
+    np.testing.assert_allclose(gradient[x], slopes, rtol=1e-4, atol=1e-5)
+    assert (gradient[r] == 0).all()
+
+
+def test_regions_relative_to_the_image_are_those_of_brainscript() -> None:
+    """A model of BrainScript has the meaning before CNTK 2.1 without spatialScale, else the later one."""
+    data = np.random.default_rng(2).normal(size=(1, 1, 4, 4)).astype(np.float32)
+    x, r = C.input_variable((1, 4, 4)), C.input_variable((1, 4))
+    pixels = C.roipooling(x, r, C.MAX_POOLING, (1, 1), 0.5).eval({x: data, r: [[[0, 0, 3, 7]]]})
+    np.testing.assert_array_equal(pixels.ravel(), data[0, 0, :4, :3].max())
+    relative = operator("ROIPooling", x, r, [1, 1])
+    found = relative.eval({x: data, r: [[[0.5, 0.0, 0.5, 1.0]]]})
+    np.testing.assert_array_equal(found.ravel(), data[0, 0, :, 2:].max())
+    later = operator("ROIPooling", x, r, [1, 1], spatialScale=0.5)
+    np.testing.assert_array_equal(later.eval({x: data, r: [[[0, 0, 3, 7]]]}), pixels)
+
+
 X, S = C.input_variable((4, 5, 5)), C.sequence.input_variable((4,))
 W = np.ones((4, 2, 3, 3), np.float32)
 
@@ -370,6 +430,11 @@ WRONG = {
     "convolution: dilation is a whole number from 1 on, not 0": lambda: C.convolution(W, X, dilation=0, groups=2),
     "Convolution: pad is True or False, not 'same'": lambda: C.layers.Convolution2D((3, 3), 2, pad="same"),
     "groups is a whole number from 1 on, not -1": lambda: C.layers.Convolution2D((3, 3), 2, groups=-1),
+    "spatial_scale is larger than 0": lambda: C.roipooling(X, X, C.MAX_POOLING, (2, 2), 0),
+    "pooling_type is MAX_POOLING or AVG_POOLING, not 'most'": lambda: C.roipooling(X, X, "most", (2, 2), 1),
+    "each region has four numbers: x1, y1, x2 and y2": lambda: (
+        C.roipooling(X, C.input_variable((2, 5)), C.MAX_POOLING, (2, 2), 1 / 16).shape
+    ),
     "a window of 3 elements with the dilation 3 takes 7 elements, more than the 5": lambda: (
         C.convolution(W, X, dilation=3, groups=2, auto_padding=[False]).shape
     ),

@@ -57,7 +57,6 @@ INSTEAD = {
     "set_default_override": "layers.default_options",
     "SentinelValueForAutoSelectRandomSeed": "None",
     "register_native_user_function": "combine operators of cntk.ops",
-    "roipooling": "ROIPooling of BrainScript",
     "layer_normalization": "layers.LayerNormalization",
     "cumsum": "layers.Recurrence(plus) along a sequence",
     "to_sequence": "a sequence.input_variable; data may be lists of arrays",

@@ -147,9 +147,12 @@ def _is_padded(t: Target, x: Node, options: dict[str, Any]) -> bool:
 
 def _roi_pooling(t: Target) -> Node:
     given = t.attributes
+    options = {"outputShape": given["outputShape"]}
     if not given["relative"]:
-        raise t.refuse("regions in pixels", "models of programs before version 26 have regions relative to the image")
-    return t.add("ROIPooling", t.inputs(2), outputShape=given["outputShape"])
+        if given["kind"] not in ("max", "average"):
+            raise BadFile(f"the kind of pooling of '{t.record.name}' is {given['kind']}", t.record.at)
+        options.update(kind=given["kind"], spatialScale=given["spatialScale"])
+    return t.add("ROIPooling", t.inputs(2), **options)
 
 
 IMAGES: dict[str, Callable[[Target], Node]] = {

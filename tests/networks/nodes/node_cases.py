@@ -25,18 +25,22 @@ def times_of_rank(outputs):
     return lambda a, x: np.tensordot(a, x, a.ndim - outputs)
 
 
-def regions(x, rois, w, h):
-    """The largest elements in a grid over each region, by loops over all cells."""
+def regions(x, rois, w, h, what=np.max, scale=None):
+    """The largest elements, or the means, in a grid over each region, by loops over all cells.
+
+    scale: of corners in pixels; without it a region is left, top, width and height relative to the image.
+    """
     width, height, channels = x.shape
     out = np.zeros((w, h, channels, rois.shape[1]))
-    for r, (left, top, wide, high) in enumerate(rois.T):
-        left, top = np.floor(left * width + 0.5), np.floor(top * height + 0.5)
-        wide, high = max(1, np.floor(wide * width + 0.5)), max(1, np.floor(high * height + 0.5))
+    for r, four in enumerate(rois.T):
+        four = np.floor(four * ([width, height] * 2 if scale is None else scale) + 0.5)
+        left, top = four[:2]
+        wide, high = np.maximum(four[2:] if scale is None else four[2:] - four[:2] + 1, 1)
         for i, j in np.ndindex(w, h):
             columns = [a for a in range(width) if left + i * wide // w <= a < left - (-(i + 1) * wide // w)]
             rows = [b for b in range(height) if top + j * high // h <= b < top - (-(j + 1) * high // h)]
             if columns and rows:
-                out[i, j, :, r] = x[np.ix_(columns, rows)].max(axis=(0, 1))
+                out[i, j, :, r] = what(x[np.ix_(columns, rows)], axis=(0, 1))
     return out
 
 
@@ -188,6 +192,27 @@ CELLS = [
     ("reshape", "Reshape", [(4, 3)], {"numRows": 12, "imageWidth": 2, "imageHeight": 3}, lambda x: shaped(x, 2, 2, 3)),
     ("crop", "Crop", [(5, 4, 2), (3, 2, 7)], {"offsetX": 1, "offsetY": 2}, lambda x, y: x[1:4, 2:4]),
     ("regions", "ROIPooling", [(5, 4, 2), ("s", 4, 2)], {"outputShape": (2, 3)}, lambda x, r: regions(x, r, 2, 3)),
+    (
+        "regions_mean",
+        "ROIPooling",
+        [(5, 4, 2), ("s", 4, 2)],
+        {"outputShape": (2, 2), "kind": "average"},
+        lambda x, r: regions(x, r, 2, 2, np.mean),
+    ),
+    (
+        "regions_in_pixels",
+        "ROIPooling",
+        [(5, 4, 2), ("s", 4, 3)],
+        {"outputShape": (2, 3), "spatialScale": 4.0},
+        lambda x, r: regions(x, r, 2, 3, scale=4.0),
+    ),
+    (
+        "regions_in_pixels_mean",
+        "ROIPooling",
+        [(5, 4, 2), ("s", 4, 3)],
+        {"outputShape": (2, 3), "spatialScale": 5.0, "kind": "average"},
+        lambda x, r: regions(x, r, 2, 3, np.mean, 5.0),
+    ),
     ("reconcile", "ReconcileDynamicAxis", [(3,), (2,)], {}, lambda x, y: x),
     (
         "convolution",

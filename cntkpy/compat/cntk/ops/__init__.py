@@ -44,6 +44,7 @@ from networks.builders.python.operations.convolutions import (
     convolution,
     convolution_transpose,
     pooling,
+    roipooling,
     unpooling,
 )
 from networks.builders.python.operations.elements import argmax, argmin, one_hot, top_k
@@ -249,6 +250,7 @@ __all__ = [
     "reduce_sum_square",
     "relu",
     "reshape",
+    "roipooling",
     "round",
     "selu",
     "sequence",

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from cntk_config.base.diagnostics import UserError
-from networks.builders.python.functions.checks import check_flag, check_whole
+from networks.builders.python.functions.checks import check_flag, check_number, check_whole
 from networks.builders.python.functions.deferring import needs_shapes
 from networks.builders.python.functions.function import Function, as_node, operator
 from networks.builders.python.functions.leaves import dims
@@ -251,6 +251,44 @@ def unpooling(
     )
 
 
+def roipooling(
+    operand: Operand,
+    rois: Operand,
+    pooling_type: str,
+    roi_output_shape: Sequence[int],
+    spatial_scale: float,
+    name: str = "",
+) -> Function:
+    """The largest element or the mean of each cell of a grid over each region of a picture, as in Fast R-CNN.
+
+    A region begins at round(x1 scale) and ends with round(x2 scale); cell i of w has its columns from
+    floor(i width / w) to ceil((i + 1) width / w). A cell outside the picture gives 0. Regions have no gradient.
+
+    Args:
+        operand: pictures (channels, height, width).
+        rois: (regions, 4): the corners x1, y1, x2, y2 of each region in pixels of the original picture.
+        pooling_type: MAX_POOLING or AVG_POOLING.
+        roi_output_shape: (height, width) of the grid.
+        spatial_scale: the size of the pictures by that of the original ones: 1 / 16 after four poolings by steps of 2.
+        name: names the result.
+
+    Returns:
+        (regions, channels, height, width).
+
+    Raises:
+        UserError: an argument is not what is expected.
+    """
+    if pooling_type not in (MAX_POOLING, AVG_POOLING):
+        raise UserError("BadChoice", f"roipooling: pooling_type is MAX_POOLING or AVG_POOLING, not {pooling_type!r}")
+    scale = check_number("roipooling: spatial_scale", spatial_scale, 0.0)
+    if scale == 0:
+        message = "roipooling: spatial_scale is larger than 0: the size of the pictures by that of the original ones"
+        raise UserError("BadValue", message, hint="1 / 16 after four poolings by steps of 2")
+    found = operator("ROIPooling", as_node(operand), as_node(rois), list(dims(roi_output_shape)), label=name)
+    found.root.options.update(kind=pooling_type, spatialScale=scale)
+    return found
+
+
 __all__ = [
     "AVG_POOLING",
     "MAX_POOLING",
@@ -258,5 +296,6 @@ __all__ = [
     "convolution",
     "convolution_transpose",
     "pooling",
+    "roipooling",
     "unpooling",
 ]
