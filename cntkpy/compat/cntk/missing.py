@@ -39,8 +39,6 @@ INSTEAD = {
     "fmeasure": "reduce_sum and element_divide",
     "ParameterTensor": "parameter",
     "load_function": "load_model",
-    "truncated_normal": "normal",
-    "bilinear": "glorot_uniform, or an array as init",
     "FreeDimension": "a sequence.input_variable for the axis that differs; samples have one shape",
     "as_block": "the function itself; find_by_name finds its parts",
     "as_composite": "the function itself",

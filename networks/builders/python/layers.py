@@ -47,9 +47,18 @@ from networks.builders.python.functions.function import (
 from networks.builders.python.functions.leaves import Initializer, Shape, check_axes, dims
 from networks.builders.python.functions.recipes import OpenShape
 from networks.builders.python.functions.variables import layer_parameter, placeholder
+from networks.builders.python.initializers import bilinear as bilinear
+from networks.builders.python.initializers import glorot_normal as glorot_normal
+from networks.builders.python.initializers import glorot_uniform as glorot_uniform
+from networks.builders.python.initializers import he_normal as he_normal
+from networks.builders.python.initializers import he_uniform as he_uniform
+from networks.builders.python.initializers import initializer_with_rank as initializer_with_rank
+from networks.builders.python.initializers import normal as normal
+from networks.builders.python.initializers import truncated_normal as truncated_normal
+from networks.builders.python.initializers import uniform as uniform
+from networks.builders.python.initializers import xavier as xavier
 from networks.builders.python.operations import operators, reductions, reshaping
 from networks.builders.python.operations.windows import Sliding, per_axis, steps_in_windows
-from networks.graph.initialize import UNIFORM
 
 
 class Layer:
@@ -240,10 +249,10 @@ def _nodes(found: Any) -> list[NodeValue]:
 def _start(node: NodeValue, init: Any) -> None:
     start = node.start
     assert start is not None
-    if start.seed is None or init is None:
+    if init is None or (start.seed is None and start.kind != "bilinear"):
         return  # a bias
     if isinstance(init, Initializer):
-        start.kind = init.kind
+        init.into(start)
         if init.seed is not None:
             start.seed = init.seed
         return
@@ -255,11 +264,11 @@ def _start(node: NodeValue, init: Any) -> None:
         cell_of(node).start_with(array)
 
 
-def weights_start(init: Any) -> Any:
-    """How weights start: as given, else glorot_uniform."""
+def weights_start(init: Any, output_rank: int | None = None) -> Any:
+    """How weights start: as given, else glorot_uniform; with a rank of outputs, where an initializer has none."""
     if init is None:
-        return Initializer("glorotUniform")
-    return init if isinstance(init, Initializer) else _numbers("init", init)
+        return Initializer("glorotUniform", output_rank=output_rank)
+    return init.with_ranks(output_rank) if isinstance(init, Initializer) else _numbers("init", init)
 
 
 def bias_start(given: Any) -> Any:
@@ -281,38 +290,10 @@ def _start_bias(node: NodeValue, init: Any) -> None:
     start = node.start
     assert start is not None
     if isinstance(init, Initializer):
-        start.kind, start.scale = init.kind, init.scale
-        start.seed = calls.UNSEEDED if init.seed is None else init.seed
+        node.start = init.start()
     elif cell_of(node).value is None:
         check_axes("a start value", init.shape, node)
         cell_of(node).start_with(init)
-
-
-# --------------------------------------------------------------------------------------------- initializers
-
-
-def uniform(scale: float = 1.0, seed: int | None = None) -> Initializer:
-    """Equally distributed from -scale to scale."""
-    return Initializer("uniform", check_number("the scale of an initializer", scale, 0.0) / UNIFORM, seed)
-
-
-def _initializer(kind: str, meaning: str) -> Callable[..., Initializer]:
-    def make(
-        scale: float = 1.0, output_rank: int | None = None, filter_rank: int | None = None, seed: int | None = None
-    ) -> Initializer:
-        del output_rank, filter_rank
-        return Initializer(kind, scale, seed)
-
-    make.__doc__ = meaning
-    return make
-
-
-glorot_uniform = _initializer("glorotUniform", "Equal up to scale * sqrt(6 / (inputs + outputs)).")
-glorot_normal = _initializer("glorotNormal", "Normal with a deviation of scale * sqrt(2 / (inputs + outputs)).")
-he_uniform = _initializer("heUniform", "Equal up to scale * sqrt(6 / inputs).")
-he_normal = _initializer("heNormal", "Normal with a deviation of scale * sqrt(2 / inputs).")
-normal = _initializer("normal", "Normal with a deviation of scale.")
-xavier = _initializer("xavier", "Equal up to scale * sqrt(3 / inputs).")
 
 
 # --------------------------------------------------------------------------------------------- layers
@@ -372,7 +353,7 @@ def Dense(
         "LinearLayer",
         list(dims(shape)),
         label="Dense",
-        init=weights_start(chosen("Dense", "init", init, None)),
+        init=weights_start(chosen("Dense", "init", init, None), len(dims(shape))),
         inputRank=input_rank,
         mapRank=map_rank,
         bias=check_flag("bias", chosen("Dense", "bias", bias, True)),
