@@ -34,6 +34,8 @@ RANDOM_KINDS = (
     "uniform", "gaussian", "heNormal", "xavier", "glorotUniform", "glorotNormal", "heUniform", "normal",
     "truncatedNormal",
 )  # fmt: skip
+#: kinds whose numbers depend on how many elements an element connects
+BY_FANS = ("gaussian", "heNormal", "xavier", "glorotUniform", "glorotNormal", "heUniform")
 #: all kinds accepted for `init`
 KINDS = (*RANDOM_KINDS, "fixedValue", "zero", "fromFile", "fromLiteral", "bilinear")
 
@@ -230,8 +232,8 @@ class Initializer:
         if count * dtype.itemsize > sys.maxsize:
             raise MemoryError
         np.empty(count, dtype)  # raises MemoryError before hours are spent on drawing numbers
-        fan_out, fan_in = self.fans(shape)
         kind, scale = self.kind, self.scale
+        fan_out, fan_in = self.fans(shape) if kind in BY_FANS else (1, 1)
         if kind == "zero":
             return np.zeros(reversed_shape, dtype)
         if kind == "fixedValue":

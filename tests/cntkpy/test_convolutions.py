@@ -356,6 +356,87 @@ def test_defaults_of_one_layer() -> None:
         assert C.layers.Convolution((3, 3), 2)(x).shape == (2, 3, 3)
 
 
+def pooled(x: np.ndarray, kind: str, size: tuple[int, int], strides: tuple[int, int], how: dict[str, Any]) -> Any:
+    """Windows of pictures (n, channels, height, width), cell by cell; cells outside are left out, or count as 0."""
+    places = []
+    for n, k, s in zip(x.shape[2:], size, strides, strict=True):
+        if how.get("auto_padding"):
+            count = -(-n // s)
+            first = (n - 1 - (count - 1) * s) // 2 - (k - 1) // 2
+        else:
+            rest = n - k
+            count, first = (-(-rest // s) if how.get("ceil_out_dim") else rest // s) + 1, 0
+        places.append([[first + i * s + j for j in range(k)] for i in range(count)])
+    out = np.zeros((*x.shape[:2], len(places[0]), len(places[1])))
+    for i, j in np.ndindex(out.shape[2:]):
+        rows, columns = ([a for a in p[at] if 0 <= a < n] for p, at, n in zip(places, (i, j), x.shape[2:], strict=True))
+        cells = x[:, :, rows][..., columns]
+        if kind == C.MAX_POOLING:
+            out[:, :, i, j] = cells.max(axis=(2, 3))
+        else:
+            count = size[0] * size[1] if how.get("include_pad") else len(rows) * len(columns)
+            out[:, :, i, j] = cells.sum(axis=(2, 3)) / count
+    return out
+
+
+POOLINGS = [
+    {},
+    {"ceil_out_dim": True},
+    {"ceil_out_dim": True, "include_pad": True},
+    {"auto_padding": [True]},
+    {"auto_padding": [True], "include_pad": True},
+]
+
+
+@PRECISIONS
+@pytest.mark.parametrize("how", POOLINGS)
+@pytest.mark.parametrize("kind", [C.MAX_POOLING, C.AVG_POOLING])
+def test_poolings(kind: str, how: dict[str, Any], dtype: Any, tmp_path: Path) -> None:
+    size, strides = (3, 2), (3, 2)
+    data = np.random.default_rng(5).normal(size=(2, 2, 7, 5))
+    x = C.input_variable((2, 7, 5), dtype=dtype)
+    made = C.pooling(x, kind, size, strides, **how)
+    expected = pooled(data, kind, size, strides, how)
+    found = made.eval({x: data.astype(dtype)})
+    assert found.dtype == dtype
+    assert made.shape == expected.shape[1:]
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+    weight = np.cos(np.arange(expected[0].size)).reshape(made.shape)
+    gradient = C.reduce_sum(made * C.constant(weight.astype(dtype))).grad({x: data.astype(dtype)})
+    slopes = np.zeros_like(data)
+    for at in np.ndindex(data.shape):
+        step = np.zeros_like(data)
+        step[at] = 1e-6
+        moved = [pooled(data + sign * step, kind, size, strides, how) for sign in (1, -1)]
+        slopes[at] = ((moved[0] - moved[1]) * weight).sum() / 2e-6
+    np.testing.assert_allclose(gradient, slopes, rtol=1e-4, atol=1e-5)
+    made.save(str(tmp_path / "model"))
+    loaded = C.load_model(str(tmp_path / "model"))
+    np.testing.assert_array_equal(loaded.eval({loaded.arguments[0]: data.astype(dtype)}), found)
+    np.testing.assert_array_equal(made.clone("clone").eval(data.astype(dtype)), found)
+
+
+@PRECISIONS
+def test_what_was_pooled_is_put_back(dtype: Any) -> None:
+    """Each value at the place of the maximum of its window, by the operator and by the layer."""
+    data = np.random.default_rng(6).normal(size=(1, 2, 4, 6))
+    x, y = C.input_variable((2, 4, 6), dtype=dtype), C.input_variable((2, 2, 3), dtype=dtype)
+    values = np.arange(1.0, 13).reshape(1, 2, 2, 3)
+    expected = np.zeros_like(data)
+    for c, i, j in np.ndindex(2, 2, 3):
+        cells = data[0, c, 2 * i : 2 * i + 2, 2 * j : 2 * j + 2]
+        row, column = np.unravel_index(cells.argmax(), (2, 2))
+        expected[0, c, 2 * i + row, 2 * j + column] = values[0, c, i, j]
+    given = {x: data.astype(dtype), y: values.astype(dtype)}
+    made = C.unpooling(y, x, C.MAX_UNPOOLING, (2, 2), (2, 2))
+    np.testing.assert_array_equal(made.eval(given), expected)
+    layer = C.layers.MaxUnpooling((2, 2), strides=(2, 2))(y, x)
+    np.testing.assert_array_equal(layer.eval(given), expected)
+    gradient = C.reduce_sum(made * C.constant(data[0].astype(dtype))).grad(given, wrt=[y])
+    peaks = pooled(data, C.MAX_POOLING, (2, 2), (2, 2), {})
+    np.testing.assert_allclose(gradient, peaks, rtol=1e-6)
+
+
 def regions(x: np.ndarray, rois: np.ndarray, grid: tuple[int, int], scale: float, what: Any) -> np.ndarray:
     """By Fast R-CNN: corners scaled and rounded, both inside; each cell from its floor to its ceiling."""
     out = np.zeros((len(rois), len(x), *grid))
@@ -430,6 +511,11 @@ WRONG = {
     "convolution: dilation is a whole number from 1 on, not 0": lambda: C.convolution(W, X, dilation=0, groups=2),
     "Convolution: pad is True or False, not 'same'": lambda: C.layers.Convolution2D((3, 3), 2, pad="same"),
     "groups is a whole number from 1 on, not -1": lambda: C.layers.Convolution2D((3, 3), 2, groups=-1),
+    "pooling: ceil_out_dim is True or False, not 'up'": lambda: C.pooling(X, C.MAX_POOLING, (2, 2), ceil_out_dim="up"),
+    "pooling: pooling_type is MAX_POOLING or AVG_POOLING, not 2": lambda: C.pooling(X, 2, (2, 2)),
+    "a window would lie wholly in the padding": lambda: (
+        C.pooling(X, C.MAX_POOLING, (1, 1), (3, 3), ceil_out_dim=True).shape
+    ),
     "spatial_scale is larger than 0": lambda: C.roipooling(X, X, C.MAX_POOLING, (2, 2), 0),
     "pooling_type is MAX_POOLING or AVG_POOLING, not 'most'": lambda: C.roipooling(X, X, "most", (2, 2), 1),
     "each region has four numbers: x1, y1, x2 and y2": lambda: (

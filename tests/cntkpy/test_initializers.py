@@ -102,6 +102,11 @@ def test_truncated_numbers(dtype: Any) -> None:
     assert not np.array_equal(values, other)
 
 
+@pytest.mark.parametrize("init", [C.uniform(1.0, seed=1), C.normal(1.0, seed=1), C.truncated_normal(1.0, 1)])
+def test_a_number_is_drawn_too(init: Any) -> None:
+    assert C.parameter((), init=init).value.shape == ()
+
+
 def test_truncated_numbers_of_layers() -> None:
     made = C.layers.Dense(50, init=C.truncated_normal(0.1), init_bias=C.truncated_normal(2.0, seed=1))
     made = made(C.input_variable(100))

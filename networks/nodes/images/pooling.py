@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from networks.arrays.images import images_of, is_image, plain, value_of
 from networks.arrays.lazy import custom_gradient, jax, jnp
 from networks.graph.shapes import Shape, ShapeProblem
 from networks.nodes import rules
-from networks.nodes.declare import BOOLEANS, INTEGER, INTEGERS, TEXT, Argument, NodeKind, Option
+from networks.nodes.declare import BOOLEAN, BOOLEANS, INTEGER, INTEGERS, TEXT, Argument, NodeKind, Option
 from networks.nodes.images.geometry import SHARED_PADDING, Geometry, Placing, placing, several, transposed, windows
 from networks.nodes.inputs import IMAGE_LAYOUTS, is_chw
 
@@ -97,7 +98,8 @@ def _max_windows(x: Array, geometry: Geometry) -> Array:
     )
 
 
-def _average_windows(x: Array, geometry: Geometry) -> Array:
+def _average_windows(x: Array, geometry: Geometry, with_padding: bool = False) -> Array:
+    """Means of windows: of their cells inside the array, or of all of them, where zeros lie outside."""
     x, geometry = _cropped(x, geometry)
     if _plain_windows(geometry):
         cells = _cells(x, geometry)
@@ -110,7 +112,7 @@ def _average_windows(x: Array, geometry: Geometry) -> Array:
         (1, *geometry.stride),
         ((0, 0), *geometry.padding),
     )
-    return total / jnp.asarray(_valid_cells(geometry), x.dtype)
+    return total / jnp.asarray(math.prod(geometry.kernel) if with_padding else _valid_cells(geometry), x.dtype)
 
 
 def _valid_cells(geometry: Geometry) -> np.ndarray:
@@ -179,7 +181,8 @@ def _pool(kind: str | None) -> Any:
         node = call.node
         geometry = _geometry(node, node.input(0).shape).reversed()
         which = kind or str(node.options["kind"]).lower()
-        function = _max_windows if which == "max" else _average_windows
+        counted = bool(node.options.get("includePad", False))
+        function = _max_windows if which == "max" else functools.partial(_average_windows, with_padding=counted)
         # of equal elements the first in the order of the axes gets the gradient, so channels in a window stay first
         if is_image(x) and geometry.kernel[0] == 1 and is_chw(node.options["imageLayout"]):
             images = images_of(x, geometry.inputs)
@@ -276,12 +279,18 @@ KINDS = [
     _kind(
         "Pooling",
         (_X, Argument("kind", TEXT, choices=("max", "average")), _KERNEL),
-        "Largest element or mean of each window, on any number of axes; padded cells do not count.",
+        "Largest element or mean of each window, on any number of axes; padded cells do not count, unless includePad "
+        "says that a mean does.",
         "max or mean",
         _shape,
         _pool(None),
         images=True,
-        options=(*_OPTIONS, SHARED_PADDING),
+        options=(
+            *_OPTIONS,
+            SHARED_PADDING,
+            Option("ceilOutDim", BOOLEAN, False, "where padding is not automatic, a last window partly behind the end"),
+            Option("includePad", BOOLEAN, False, "a mean is the sum by the size of the window, also in the padding"),
+        ),
         example="h = Pooling(picture, max, {2, 2}, stride={2, 2})",
     ),
     _kind(

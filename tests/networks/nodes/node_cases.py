@@ -306,6 +306,23 @@ CELLS = [
         lambda w, x: (np.stack([x[:3], x[2:]]) * flat(w).reshape((2, 3, 3, 1), order="F")).sum(0),
     ),
     ("max_pooling", "MaxPooling", [(4, 6, 2)], POOL | CHW, lambda x: pool(x, 2, 2, 2, 2, np.max, 2, 3)),
+    (
+        "pooling_ceiling",
+        "Pooling",
+        [(6, 5, 2)],
+        {"kind": "max", "kernelShape": (3, 2), "stride": (2, 2), "autoPadding": (False,), "ceilOutDim": True},
+        lambda x: pool(x, 3, 2, 2, 2, np.max, 3, 3),
+    ),
+    (
+        "pooling_average_ceiling_with_padding",
+        "Pooling",
+        [(6, 5, 2)],
+        {
+            "kind": "average", "kernelShape": (3, 2), "stride": (2, 2), "autoPadding": (True, False),
+            "ceilOutDim": True, "includePad": True,
+        },
+        lambda x: pool(np.pad(x, ((1, 1), (0, 1), (0, 0))), 3, 2, 2, 2, np.mean, 3, 3),
+    ),
     ("max_pooling_rest", "MaxPooling", [IMAGE], POOL | CHW, lambda x: pool(x, 2, 2, 2, 2, np.max, 2, 2)),
     (
         "max_pooling_hwc",

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from cntk_config.base.diagnostics import UserError
+from cntk_config.base.diagnostics import UserError, shorten
 from networks.builders.python.functions.checks import check_flag, check_number, check_whole
 from networks.builders.python.functions.deferring import needs_shapes
 from networks.builders.python.functions.function import Function, as_node, operator
@@ -212,9 +212,27 @@ def pooling(
     include_pad: bool = False,
     name: str = "",
 ) -> Function:
-    """The largest element or the mean of each window (height, width)."""
-    if ceil_out_dim or include_pad:
-        raise UserError("NotSupported", "pooling has neither ceil_out_dim nor include_pad", hint="auto_padding")
+    """The largest element or the mean of each window (height, width).
+
+    Args:
+        operand: samples (channels, height, width).
+        pooling_type: MAX_POOLING or AVG_POOLING.
+        pooling_window_shape: the size of windows on the last axes.
+        strides: the distance between neighbouring windows: one value, or one for each of these axes.
+        auto_padding: whether there is a window for each step of an axis; else all lie inside.
+        ceil_out_dim: without padding, a last window may lie partly behind the end.
+        include_pad: a mean is the sum by the size of the window, also of one that lies partly outside.
+        name: names the result.
+
+    Raises:
+        UserError: an argument is not what is expected, or a window would lie wholly outside.
+    """
+    _check_kind("pooling", pooling_type)
+    options = {
+        "sharedPadding": True,
+        "ceilOutDim": check_flag("pooling: ceil_out_dim", ceil_out_dim),
+        "includePad": check_flag("pooling: include_pad", include_pad),
+    }
     found = operator(
         "Pooling",
         as_node(operand),
@@ -224,8 +242,13 @@ def pooling(
         stride=list(_windows(strides, "pooling: strides")),
         autoPadding=list(_windows(auto_padding, "pooling: auto_padding", flags=True)),
     )
-    found.root.options["sharedPadding"] = True
+    found.root.options.update(options)
     return found
+
+
+def _check_kind(call: str, given: Any) -> None:
+    if given not in (MAX_POOLING, AVG_POOLING):
+        raise UserError("BadChoice", f"{call}: pooling_type is MAX_POOLING or AVG_POOLING, not {shorten(repr(given))}")
 
 
 def unpooling(
@@ -278,8 +301,7 @@ def roipooling(
     Raises:
         UserError: an argument is not what is expected.
     """
-    if pooling_type not in (MAX_POOLING, AVG_POOLING):
-        raise UserError("BadChoice", f"roipooling: pooling_type is MAX_POOLING or AVG_POOLING, not {pooling_type!r}")
+    _check_kind("roipooling", pooling_type)
     scale = check_number("roipooling: spatial_scale", spatial_scale, 0.0)
     if scale == 0:
         message = "roipooling: spatial_scale is larger than 0: the size of the pictures by that of the original ones"
