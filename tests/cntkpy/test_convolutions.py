@@ -341,9 +341,9 @@ def test_layers_along_sequences_of_one_number_of_filters() -> None:
 
 def test_transposed_layers_take_dilation_and_samples_without_channels() -> None:
     x = C.input_variable((5,))
-    made = C.layers.ConvolutionTranspose1D(3, 2, strides=2, dilation=2, reduction_rank=0, init_bias=0.5)(x)
+    made = C.layers.ConvolutionTranspose1D(3, 2, strides=2, dilation=2, reduction_rank=0, init_bias=[[0.5], [0.25]])(x)
     data = np.arange(1, 6, dtype=np.float32)
-    expected = np.zeros((2, 13)) + 0.5
+    expected = np.repeat([[0.5], [0.25]], 13, axis=1)
     for channel, place, at in np.ndindex(2, 5, 3):
         expected[channel, 2 * place + 2 * at] += data[place] * made.W.value[0, channel, at]
     np.testing.assert_allclose(made.eval({x: data[None]})[0], expected, rtol=1e-5)
@@ -481,6 +481,37 @@ def test_regions_of_interest(kind: str, what: Any, dtype: Any) -> None:
     gradient = C.reduce_sum(made * C.constant(weight.astype(dtype))).grad(given, wrt=[x, r])
     np.testing.assert_allclose(gradient[x], slopes, rtol=1e-4, atol=1e-5)
     assert (gradient[r] == 0).all()
+
+
+@pytest.mark.parametrize(("kind", "what"), [(C.MAX_POOLING, np.max), (C.AVG_POOLING, np.mean)])
+def test_regions_of_one_picture(kind: str, what: Any) -> None:
+    """A picture that all samples share is trained by all of them; regions may be constant, too."""
+    picture = np.random.default_rng(3).normal(size=(2, 4, 4))
+    rois = np.array([[[0, 0, 1, 1], [1, 1, 3, 3]], [[2, 2, 3, 3], [0, 0, 3, 3]]], float)
+    w, r, x = C.parameter(init=picture), C.input_variable((2, 4), np.float64), C.input_variable((2, 4, 4), np.float64)
+    made = C.roipooling(w, r, kind, (2, 2), 1.0)
+
+    def expected(picture: np.ndarray) -> np.ndarray:
+        return np.array([regions(picture, one, (2, 2), 1.0, what) for one in rois])
+
+    np.testing.assert_allclose(made.eval({r: rois}), expected(picture))
+    slopes = np.zeros_like(picture)
+    for at in np.ndindex(picture.shape):
+        step = np.zeros_like(picture)
+        step[at] = 1e-6
+        slopes[at] = (expected(picture + step) ** 2 - expected(picture - step) ** 2).sum() / 2e-6
+    np.testing.assert_allclose(C.reduce_sum(C.square(made)).grad({r: rois}, wrt=[w]), slopes, rtol=1e-5, atol=1e-6)
+    fixed = C.roipooling(x, C.constant(rois[0]), kind, (2, 2), 1.0)
+    np.testing.assert_allclose(fixed.eval({x: picture[None]})[0], expected(picture)[0])
+    alone = C.roipooling(w, C.constant(rois[0]), kind, (2, 2), 1.0)
+    np.testing.assert_allclose(alone.eval(), expected(picture)[0])
+
+
+def test_equal_elements_of_a_region_leave_the_gradient_to_the_first() -> None:
+    x = C.input_variable((1, 2, 3))
+    made = C.roipooling(x, C.constant(np.array([[0, 0, 2, 1]], np.float32)), C.MAX_POOLING, (1, 1), 1.0)
+    gradient = made.grad({x: np.array([[[[0, 1, 5], [5, 5, 0]]]], np.float32)})
+    np.testing.assert_array_equal(gradient[0, 0], [[0, 0, 1], [0, 0, 0]])
 
 
 def test_regions_relative_to_the_image_are_those_of_brainscript() -> None:

@@ -530,7 +530,7 @@ def ConvolutionTranspose(
     given: dict[str, Any] = {
         "init": weights_start(chosen("ConvolutionTranspose", "init", init, None)),
         "bias": check_flag("bias", chosen("ConvolutionTranspose", "bias", bias, True)),
-        "initBias": check_number("init_bias", chosen("ConvolutionTranspose", "init_bias", init_bias, 0.0)),
+        "initBias": bias_start(chosen("ConvolutionTranspose", "init_bias", init_bias, 0.0)),
     }
     options = how.options((_filters(num_filters), *sizes))
     if output_shape is not None:

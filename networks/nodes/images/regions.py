@@ -6,9 +6,10 @@ Fast R-CNN (R. Girshick, ICCV 2015): corners are scaled and rounded, and the sec
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
-from networks.arrays.lazy import jax, jnp
+from networks.arrays.lazy import custom_gradient, jax, jnp
 from networks.graph.shapes import Shape, ShapeProblem
 from networks.nodes.declare import INTEGERS, REAL, TEXT, Argument, NodeKind, Option
 
@@ -66,29 +67,72 @@ def _cells(node: Node, regions: Array, axis: int, size: int) -> Array:
 
 
 def _pool(call: Any, image: Array, regions: Array) -> Array:
-    """Arrays are (T, S, C, H, W) and (T, S, R, 4); the result is (T, S, R, C, h, w)."""
-    regions = jax.lax.stop_gradient(regions).reshape(*regions.shape[:2], -1, 4)
-    columns = _cells(call.node, regions, 0, image.shape[-1])
-    rows = _cells(call.node, regions, 1, image.shape[-2])
-    average = str(call.node.options.get("kind", "max")).lower() == "average"
-    return (_mean if average else _largest)(image, columns, rows)
+    """Arrays are (T, S, C, H, W) and (T, S, R, 4), constants without T and S; the result is (T, S, R, C, h, w)."""
+    node = call.node
+    regions = jax.lax.stop_gradient(regions)
+    regions = regions.reshape(*(regions.shape[:2] if node.input(1).has_layout else (1, 1)), -1, 4)
+    image = image if node.input(0).has_layout else image[None, None]
+    lead = jnp.broadcast_shapes(image.shape[:2], regions.shape[:2])
+    image = jnp.broadcast_to(image, (*lead, *image.shape[2:]))
+    regions = jnp.broadcast_to(regions, (*lead, *regions.shape[2:]))
+    columns = _cells(node, regions, 0, image.shape[-1])
+    rows = _cells(node, regions, 1, image.shape[-2])
+    average = str(node.options.get("kind", "max")).lower() == "average"
+    found = (_mean if average else _largest)(image, columns, rows)
+    return found if node.has_layout else found[0, 0]
 
 
 def _largest(image: Array, columns: Array, rows: Array) -> Array:
-    """Largest elements over width, then over height; 0 of an empty cell."""
-    lowest = jnp.asarray(-jnp.inf, image.dtype)
-    image = image[:, :, None]
-    across = [
-        jnp.max(jnp.where(columns[..., i, :][:, :, :, None, None, :], image, lowest), axis=-1)
-        for i in range(columns.shape[-2])
-    ]
-    wide = jnp.stack(across, axis=-1)  # (T, S, R, C, H, w)
-    down = [
-        jnp.max(jnp.where(rows[..., j, :][:, :, :, None, :, None], wide, lowest), axis=-2)
-        for j in range(rows.shape[-2])
-    ]
-    found = jnp.stack(down, axis=-2)  # (T, S, R, C, h, w)
-    return jnp.where(found == lowest, jnp.zeros_like(found), found)
+    """The largest element of each cell, 0 of an empty one; its gradient goes to the first of equal ones, row by row."""
+
+    def primal(image: Array, columns: Array, rows: Array) -> Array:
+        wide = _each(columns, image[:, :, None], _maximum)  # (T, S, R, C, w, H)
+        found = _each(rows, wide, _maximum)  # (T, S, R, C, h, w)
+        return jnp.where(jnp.isneginf(found), jnp.zeros_like(found), found)
+
+    def forward(image: Array, columns: Array, rows: Array) -> Any:
+        filled = jnp.any(rows, axis=-1)[:, :, :, None, :, None] & jnp.any(columns, axis=-1)[:, :, :, None, None, :]
+        return primal(image, columns, rows), (_places(image, columns, rows), filled)
+
+    def backward(residuals: Any, g: Array) -> Any:
+        place, filled = residuals
+        samples, size = math.prod(image.shape[:3]), math.prod(image.shape[3:])
+        at, slopes = (
+            jnp.moveaxis(part, 2, 3).reshape(samples, -1) for part in (place, jnp.where(filled, g, jnp.zeros_like(g)))
+        )
+
+        def added(where: Array, what: Array) -> Array:
+            return jnp.zeros(size, g.dtype).at[where].add(what)
+
+        total = jax.vmap(added)(at, slopes)
+        return total.reshape(image.shape), None, None
+
+    return custom_gradient(primal, forward, backward)(image, columns, rows)
+
+
+def _maximum(seen: Array) -> Array:
+    return jnp.max(seen, axis=-1)
+
+
+def _place(seen: Array) -> Array:
+    return jnp.argmax(seen, axis=-1)
+
+
+def _each(cells: Array, values: Array, reduced: Any) -> Array:
+    """For each of the cells the values of its elements along the last axis, -infinity for others, reduced."""
+    lowest = jnp.asarray(-jnp.inf, values.dtype)
+    found = [reduced(jnp.where(cells[..., i, :][:, :, :, None, None], values, lowest)) for i in range(cells.shape[-2])]
+    return jnp.stack(found, axis=-2)
+
+
+def _places(image: Array, columns: Array, rows: Array) -> Array:
+    """Where the largest elements of cells are in a picture, of which rows lie one after another."""
+    image, width = image[:, :, None], image.shape[-1]
+    wide = _each(columns, image, _maximum)
+    column = _each(columns, image, _place)  # (T, S, R, C, w, H)
+    row = _each(rows, wide, _place)  # (T, S, R, C, h, w)
+    of_row = jnp.take_along_axis(column, jnp.swapaxes(row, -1, -2), axis=-1)
+    return row * width + jnp.swapaxes(of_row, -1, -2)
 
 
 def _mean(image: Array, columns: Array, rows: Array) -> Array:
