@@ -213,6 +213,28 @@ def test_the_channels_of_filters_may_be_inferred() -> None:
     assert w.shape == (4, 3, 3, 3)
 
 
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"auto_padding": [False, True, False], "strides": (1, 2, 1)},
+        {"auto_padding": [True, True, False], "strides": (2, 1)},
+        {"auto_padding": [True, False], "strides": [1, 2, 1], "dilation": (1, 1, 1)},
+    ],
+)
+def test_lists_may_name_the_channels(how: dict[str, Any]) -> None:
+    """Filters have all channels: a flag of theirs pads nothing, and a step leads nowhere."""
+    x = C.input_variable((3, 5, 6))
+    w = np.random.default_rng(1).normal(size=(2, 3, 3, 2)).astype(np.float32)
+    data = np.random.default_rng(2).normal(size=(1, 3, 5, 6)).astype(np.float32)
+    last = {"strides": tuple(how["strides"])[-2:], "auto_padding": tuple(how["auto_padding"])[-2:]}
+    found = C.convolution(w, x, **how).eval({x: data})
+    np.testing.assert_allclose(found[0], slid(data[0], w, last), rtol=1e-4, atol=1e-5)
+
+
+def test_one_flag_does_not_concern_the_channels() -> None:
+    assert C.convolution(np.ones((4, 3, 3, 3), np.float32), C.input_variable((3, 5, 5))).shape == (4, 5, 5)
+
+
 def test_arguments_have_the_order_of_cntk() -> None:
     """strides, sharing, auto_padding, sequential, dilation, reduction_rank, groups, max_temp_mem_size, name."""
     x = C.input_variable((4, 6, 6))

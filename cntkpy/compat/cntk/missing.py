@@ -45,7 +45,7 @@ INSTEAD = {
     "ForwardDeclaration": "placeholder() and replace_placeholders",
     "forward_declaration": "placeholder() and replace_placeholders",
     "erf": "scipy.special.erf on what eval gives",
-    "group_convolution": "convolution of each slice of the channels, and splice",
+    "group_convolution": "convolution(..., groups=n)",
     "to_sequence_like": "a sequence.input_variable; data may be lists of arrays",
     "output_variable": "the output of a function: z.output",
     "custom_proxy_op": "combine operators of cntk.ops",

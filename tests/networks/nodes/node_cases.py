@@ -392,6 +392,16 @@ CELLS = [
         lambda w, x: transposed(w, x, (2, 1)),
     ),
     (
+        "convolution_transposed_dilated",
+        "Convolution",
+        [("P", 2, 2, 2, 2), (3, 2, 2)],
+        {
+            "kernelShape": (2, 2), "mapCount": 2, "stride": (2, 1), "autoPadding": (False,), "transpose": True,
+            "dilation": (2, 1),
+        },
+        lambda w, x: transposed(np.insert(w, 1, 0, axis=0), x, (2, 1)),
+    ),
+    (
         "convolution_not_shared",
         "Convolution",
         [("P", 12, 4), (4, 3, 1)],
