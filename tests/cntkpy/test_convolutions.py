@@ -361,6 +361,23 @@ def test_layers_along_sequences_of_one_number_of_filters() -> None:
     assert stack(x).shape == (3, 2)
 
 
+def test_arrays_of_filters_lack_the_axes_that_samples_lack() -> None:
+    """A filter of three steps of numbers: (3,), or (1, 3) for one filter with an axis, (1, 1, 3) as it is kept."""
+    x = C.sequence.input_variable(())
+    data = [np.array([2, 6, 4, 8, 6], np.float32)]
+    for count, start in ((None, [4, 2, 1]), (1, [[4, 2, 1]]), ((1,), [[[4, 2, 1]]]), ((), [[4, 2, 1]])):
+        layer = C.layers.Convolution(
+            3, count, sequential=True, init=np.array(start, np.float32), reduction_rank=0, bias=False
+        )
+        made = layer(x)
+        assert made.W.shape == (1, 1, 3)
+        assert made.shape == (() if count in (None, ()) else (1,))
+        np.testing.assert_array_equal(np.ravel(made.eval({x: data})), [24, 40, 38])
+    picture = C.layers.Convolution2D((2, 2), init=np.ones((3, 2, 2)), bias=False)(C.input_variable((3, 3, 3)))
+    assert picture.W.shape == (1, 3, 2, 2)
+    np.testing.assert_array_equal(picture.eval(np.ones((1, 3, 3, 3), np.float32)), np.full((1, 2, 2), 12))
+
+
 def test_transposed_layers_take_dilation_and_samples_without_channels() -> None:
     x = C.input_variable((5,))
     made = C.layers.ConvolutionTranspose1D(3, 2, strides=2, dilation=2, reduction_rank=0, init_bias=[[0.5], [0.25]])(x)

@@ -427,7 +427,7 @@ def Convolution(
         _filters(num_filters),
         list(options["kernelShape"]),
         label="Convolution",
-        init=weights_start(chosen("Convolution", "init", init, None)),
+        init=_filter_start(init, num_filters, sizes, reduction_rank),
         bias=biased and windows is None,
         initBias=start,
     )
@@ -735,7 +735,21 @@ def Label(name: str) -> Layer:
 
 
 def _filters(given: Any) -> int:
-    return 1 if given in (None, ()) else check_whole("num_filters", given, 1)
+    """How many filters there are, of one number, perhaps in a tuple; 1 where none is given."""
+    if isinstance(given, list | tuple) and len(given) == 1:
+        given = given[0]
+    return 1 if given is None or given == () else check_whole("num_filters", given, 1)
+
+
+def _filter_start(init: Any, count: Any, sizes: tuple[int, ...], reduction_rank: int) -> Any:
+    """How filters (count, channels, sizes) start: an array may lack the axes that the layer's result or input lacks."""
+    start = weights_start(chosen("Convolution", "init", init, None))
+    rank = len(sizes)
+    if not isinstance(start, np.ndarray) or not rank <= start.ndim < rank + 2:
+        return start
+    if reduction_rank == 0:
+        start = np.expand_dims(start, start.ndim - rank)
+    return start[None] if count in (None, ()) and start.ndim == rank + 1 else start
 
 
 def _sizes(given: Any) -> Any:
