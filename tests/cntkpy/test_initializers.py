@@ -124,7 +124,7 @@ def test_bilinear_filters_enlarge_pictures(dtype: Any) -> None:
         np.testing.assert_allclose(w.value[i, j], np.outer(profile, profile) * (i == j), rtol=1e-6)
     data = np.arange(32, dtype=dtype).reshape(1, 2, 4, 4)
     found = C.convolution_transpose(w, x, (2, 2), auto_padding=[False]).eval({x: data})[0]
-    rows = np.arange(4, 6) / 2 - 0.75  # of the original: rows 4 and 5 of 10
+    rows = np.arange(4, 6) / 2 - 0.75  # of the picture: rows 4 and 5 of 10
     columns = np.arange(3, 7) / 2 - 0.75
     for channel in range(2):
         expected = data[0, channel, 0, 0] + 4 * rows[:, None] + columns

@@ -1,6 +1,6 @@
 """Pooling over regions of interest of an image.
 
-Regions of CNTK before version 2.1 are relative to the image; later ones are in pixels of the original picture, as in
+Regions of CNTK before version 2.1 are relative to the image; later ones are in pixels of the input picture, as in
 Fast R-CNN (R. Girshick, ICCV 2015): corners are scaled and rounded, and the second one lies inside.
 """
 
@@ -38,7 +38,7 @@ def _shape(node: Node) -> Shape | None:
 
 
 def _scale(node: Node) -> float:
-    """From pixels of the original picture to those of the image; 0: regions are relative to the image."""
+    """From pixels of the input picture to those of the image; 0: regions are relative to the image."""
     return float(node.options.get("spatialScale", 0.0))
 
 
@@ -150,7 +150,7 @@ KINDS = [
         ((Argument("image"), Argument("rois"), Argument("outputShape", INTEGERS)),),
         "The largest elements, or the means, in each cell of a grid over each region of interest of an image; a region "
         "is x, y, width and height relative to the image, or with spatialScale the corners x1, y1, x2 and y2 in pixels "
-        "of the original picture.",
+        "of the input picture.",
         "max over columns X + floor(i RW / w) to X + ceil((i + 1) RW / w), rows alike; 0 for an empty cell",
         _shape,
         _pool,
@@ -160,7 +160,7 @@ KINDS = [
                 "spatialScale",
                 REAL,
                 0.0,
-                "width of the image by that of the original picture: X is round(x1 scale), RW round(x2 scale) - X + 1; "
+                "width of the image by that of the input picture: X is round(x1 scale), RW round(x2 scale) - X + 1; "
                 "0: regions are relative to the image",
             ),
         ),

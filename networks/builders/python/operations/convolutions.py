@@ -289,10 +289,10 @@ def roipooling(
 
     Args:
         operand: pictures (channels, height, width).
-        rois: (regions, 4): the corners x1, y1, x2, y2 of each region in pixels of the original picture.
+        rois: (regions, 4): the corners x1, y1, x2, y2 of each region in pixels of the input picture.
         pooling_type: MAX_POOLING or AVG_POOLING.
         roi_output_shape: (height, width) of the grid.
-        spatial_scale: the size of the pictures by that of the original ones: 1 / 16 after four poolings by steps of 2.
+        spatial_scale: the size of the operand by that of the input picture: 1 / 16 after four poolings by steps of 2.
         name: names the result.
 
     Returns:
@@ -304,7 +304,7 @@ def roipooling(
     _check_kind("roipooling", pooling_type)
     scale = check_number("roipooling: spatial_scale", spatial_scale, 0.0)
     if scale == 0:
-        message = "roipooling: spatial_scale is larger than 0: the size of the pictures by that of the original ones"
+        message = "roipooling: spatial_scale is larger than 0: the size of the operand by that of the input picture"
         raise UserError("BadValue", message, hint="1 / 16 after four poolings by steps of 2")
     found = operator("ROIPooling", as_node(operand), as_node(rois), list(dims(roi_output_shape)), label=name)
     found.root.options.update(kind=pooling_type, spatialScale=scale)
