@@ -56,6 +56,8 @@ EXPECTED: dict[str, list[tuple[str, float]]] = {
     ],
     "segmentation": [(r"^overlap error: (\S+)$", 0.3)],
     "data_sources": [(r"^done: (1) ", 1)],
+    "speech_alignment": [(r"^edits: (\S+)$", 0.5), (r"^utterance error: (\S+)$", 0.2)],
+    "user_code": [(r"^moons error: (\S+)$", 0.1)],
 }
 QUICK = (
     "logistic_regression",
