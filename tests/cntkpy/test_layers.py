@@ -130,6 +130,17 @@ def test_a_global_pooling_pads_never() -> None:
     np.testing.assert_allclose(mean.eval(data), data.mean((2, 3), keepdims=True), rtol=1e-5)
 
 
+def test_batch_normalisation_has_the_names_and_shapes_of_cntk() -> None:
+    for rank, count in ((None, 60), (1, 3)):
+        z = C.layers.BatchNormalization(map_rank=rank, init_scale=2)(C.input_variable((3, 4, 5)))
+        assert {one.name: one.shape for one in z.parameters} == {"scale": (count,), "bias": (count,)}
+        assert {one.name: one.shape for one in z.constants} == {
+            "aggregate_mean": (count,),
+            "aggregate_variance": (count,),
+        }
+        assert (z.scale.value == 2).all() and (z.bias.value == 0).all()
+
+
 def test_layer_normalisation() -> None:
     x = C.input_variable(4)
     z = C.layers.LayerNormalization(initial_scale=2, initial_bias=1, epsilon=0.5)(x)

@@ -58,6 +58,7 @@ EXPECTED: dict[str, list[tuple[str, float]]] = {
     "data_sources": [(r"^done: (1) ", 1)],
     "speech_alignment": [(r"^edits: (\S+)$", 0.5), (r"^utterance error: (\S+)$", 0.2)],
     "user_code": [(r"^moons error: (\S+)$", 0.1)],
+    "normalisation": [(r"^statistics error: (\S+)$", 0.01)],
 }
 QUICK = (
     "logistic_regression",

@@ -700,10 +700,10 @@ def BatchNormalization(
     if rank is not None and not (is_whole(rank) and rank == 1):
         raise UserError("BadValue", f"map_rank is None or 1, not {rank!r}")
     return _Library(
-        "BatchNormalizationLayer",
+        "_BatchNormalizationLayer",
         label="BatchNormalization",
         name=name,
-        spatialRank=rank or 0,
+        spatial=rank is not None,
         initialScale=check_number("init_scale", init_scale),
         normalizationTimeConstant=check_number("normalization_time_constant", constant, 0.0),
         blendTimeConstant=check_number("blend_time_constant", blend_time_constant, 0.0),
