@@ -8,6 +8,7 @@ from collections.abc import Callable
 import click
 
 from commands import __version__, help_texts
+from commands.sweeps.command import sweep_command
 from commands.tools.data_commands import convert_command, preview_command
 from commands.words import AGAIN, is_config_word
 
@@ -236,6 +237,7 @@ def plot_command(logs: tuple[str, ...], out: str | None, node: str | None, netwo
 
 cntkpy.add_command(preview_command)
 cntkpy.add_command(convert_command)
+cntkpy.add_command(sweep_command)
 
 
 def run_classic(words: list[str]) -> int:
@@ -327,10 +329,13 @@ def main(words: list[str] | None = None) -> int:
 
 
 def _ended_by_signals(words: list[str]) -> int:
-    """`_status` in a process that is ours: a signal ends it within a second. `run` has handlers of its own."""
+    """`_status` in a process that is ours: a signal ends it within a second.
+
+    `run` and `sweep` have handlers of their own.
+    """
     from commands.context.interrupt import leave, until_signal
 
-    if words[:1] == ["run"]:
+    if words[:1] in (["run"], ["sweep"]):
         return _status(words)
     with until_signal() as stop:
         try:

@@ -56,7 +56,7 @@ NOT_RUN = {
     "wait": "waits for the two before",
 }
 """How a command begins, and why it is not run."""
-TRAINS = ("cntkpy configFile=",)
+TRAINS = ("cntkpy configFile=", "cntkpy sweep")
 """How commands begin that take more than some seconds."""
 STATUS = {
     "cntkpy check sample_configs ": 2,  # plugin/, as the page says
