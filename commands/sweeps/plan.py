@@ -14,12 +14,11 @@ from cntk_config.base.diagnostics import UserError
 from cntk_config.base.writing import atomic_write, not_written
 from cntk_config.export import Export
 from commands.sweeps.choices import Space, read_words
+from commands.sweeps.names import GRID, NO_PRUNER, RANDOM
 from commands.sweeps.points import Draws, Grid, Points
 
 NAME = "sweep.json"
 VERSION = 1
-GRID, RANDOM = "grid", "random"
-NO_PRUNER = "none"
 
 
 @dataclass(frozen=True)
@@ -35,6 +34,7 @@ class Plan:
         criterion: what `--criterion` says.
         storage: of Optuna's study; empty: the folder itself is the study.
         configuration: a digest of the configuration.
+        name: what Optuna calls the study.
         version: of this format.
     """
 
@@ -46,12 +46,18 @@ class Plan:
     criterion: str
     storage: str
     configuration: str
+    name: str
     version: int = VERSION
 
     @property
     def space(self) -> Space:
         """The choices."""
         return read_words(self.words)
+
+    @property
+    def needs_optuna(self) -> bool:
+        """Whether Optuna keeps the trials; otherwise the folder does."""
+        return self.sampler not in (GRID, RANDOM) or self.pruner != NO_PRUNER or bool(self.storage)
 
     def points(self) -> Points | None:
         """The values of trials by their numbers; None: a sampler of Optuna chooses them."""
@@ -95,7 +101,7 @@ def load_plan(folder: Path) -> Plan | None:
     """
     try:
         return Plan.of_json((folder / NAME).read_text(encoding="utf-8"), str(folder / NAME))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, UnicodeDecodeError) as error:
         raise UserError("CannotRead", f"cannot read {folder / NAME}: {error}") from None
@@ -121,15 +127,15 @@ def check_same(before: Plan, now: Plan, where: str) -> None:
         ConfigError: it is another one.
     """
     names = {
-        "words": "the words", "sampler": "--sampler", "pruner": "--pruner", "seed": "--seed",
-        "criterion": "--criterion", "storage": "--storage", "configuration": "the configuration",
+        "words": "its words", "sampler": "--sampler", "pruner": "--pruner", "seed": "--seed",
+        "criterion": "--criterion", "storage": "--storage", "configuration": "its configuration",
     }  # fmt: skip
     other = [said for name, said in names.items() if getattr(before, name) != getattr(now, name)]
     if not other:
         return
-    message = f"another sweep has begun in {where}: {_listed(other)} {'was' if len(other) == 1 else 'were'} different"
+    message = f"another sweep has begun in {where}; it differs in {_listed(other)}"
     hint = "give this one another folder with --out"
-    if other == ["the configuration"]:
+    if other == [names["configuration"]]:
         hint += ", or undo the change to go on with it"
     raise ConfigError("OtherSettings", message, None, hint, [f"it began with: {' '.join(before.words)}"])
 

@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from types import FrameType
 
 from cntk_config.base.diagnostics import UserError
@@ -215,10 +214,10 @@ class Runner:
                 signal.signal(number, handler)
 
 
-def describe(row: Row, size: int | None) -> str:
+def describe(row: Row, size: int) -> str:
     """The line of a trial that has ended."""
     values = "  ".join(f"{path}={text}" for path, text in row.values.items())
-    name = f"trial {row.number}" + (f" of {size}" if size is not None else "")
+    name = f"trial {row.number} of {size}"
     if row.state == "failed":
         return f"{name}: failed after {row.seconds:.1f} s  {values}\n  {row.error.splitlines()[0] if row.error else ''}"
     shown = "" if row.criterion is None else f"{row.criterion:.6g}, "
@@ -231,15 +230,3 @@ def _no_criterion(progress: Progress) -> str:
     if progress.others:
         return f"{wanted.command} reports no node '{wanted.node}'; it reports {', '.join(progress.others)}"
     return f"the run has reported no value of {wanted}"
-
-
-def make_folder(folder: Path) -> None:
-    """Make the folder of a sweep.
-
-    Raises:
-        UserError: it cannot be made.
-    """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError("CannotWrite", f"cannot make the folder {folder}: {error.strerror or error}") from None

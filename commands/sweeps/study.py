@@ -56,8 +56,12 @@ class Study(Protocol):
         """Take note of the end of a trial."""
         ...
 
-    def size(self) -> int | None:
+    def size(self) -> int:
         """The number of trials."""
+        ...
+
+    def ended(self) -> list[Row]:
+        """What became of the trials that have ended, here and elsewhere."""
         ...
 
 
@@ -99,6 +103,10 @@ class FolderStudy:
     def finish(self, trial: Trial, row: Row) -> None:
         """See `Study`; the row has been written."""
 
-    def size(self) -> int | None:
+    def size(self) -> int:
         """See `Study`."""
         return self._points.size
+
+    def ended(self) -> list[Row]:
+        """See `Study`."""
+        return list(self._rows.read().values())

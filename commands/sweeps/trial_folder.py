@@ -7,7 +7,6 @@ anew; so what is there before is kept aside as `log.before` and put in front of 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,16 +14,12 @@ from typing import Any, cast
 
 from cntk_config import load
 from cntk_config.base.diagnostics import UserError
-from cntk_config.base.writing import atomic_write, open_in_place
+from cntk_config.base.writing import atomic_write
 from cntk_config.export import Export
 from commands.sweeps.choices import Space
+from commands.sweeps.locks import hold
 from commands.sweeps.outputs import moving_words, outside
 from commands.words import same_directory
-
-try:
-    import fcntl
-except ImportError:  # Windows, where one process runs a sweep
-    fcntl = None
 
 RESOLVED, LOG, EVENTS, OUTPUT, LOCK = "config.resolved.cntk", "log", "log.jsonl", "output", ".trial.lock"
 BEFORE = ".before"
@@ -49,21 +44,9 @@ class TrialFolder:
         return self.path / EVENTS
 
     def claim(self) -> int | None:
-        """Make the folder and lock it; None: another process has it.
-
-        The lock ends with the last process that has the descriptor open, however it ends.
-        """
+        """Make the folder and lock it, see `hold`; None: another process has it."""
         self.path.mkdir(parents=True, exist_ok=True)
-        descriptor = open_in_place(self.path / LOCK)
-        if fcntl is not None:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                os.close(descriptor)
-                return None
-            except OSError:
-                pass  # the file system has no locks
-        return descriptor
+        return hold(self.path / LOCK)
 
     def words(self, space: Space, values: Mapping[str, str]) -> list[str]:
         """The command line of the trial; writes its resolved configuration.

@@ -166,10 +166,10 @@ def test_a_value_that_is_wrong_is_named(cntkpy) -> None:
 def test_another_sweep_in_the_same_folder(cntkpy) -> None:
     assert cntkpy("sweep", "m.cntk", "train/SGD/maxEpochs=1,2", files=small.files("")).code == 0
     got = cntkpy("sweep", "m.cntk", "train/SGD/maxEpochs=1,3")
-    assert got.code == 2 and "another sweep has begun in" in got.err and "the words were" not in got.err
+    assert got.code == 2 and "another sweep has begun in sweeps/m; it differs in its words" in got.err
     assert "it began with: configFile=m.cntk train/SGD/maxEpochs=1,2" in got.err
     got = cntkpy("sweep", "m.cntk", "train/SGD/maxEpochs=1,2", files=small.files("# more\nunused = 5\n"))
-    assert got.code == 2 and "the configuration was different" in got.err
+    assert got.code == 2 and "it differs in its configuration" in got.err and "undo the change" in got.err
 
 
 def test_random_search_goes_on_with_more_trials(cntkpy, tmp_path: Path) -> None:
@@ -205,6 +205,30 @@ def test_a_signal_ends_the_trials_which_resume(tmp_path: Path, cntkpy_process, n
     assert epochs(tmp_path / "s", 0) == list(range(1, 41))
 
 
+def test_an_array_job(cntkpy, tmp_path: Path) -> None:
+    """Two tasks of the array, as Slurm would start them, share the trials."""
+    words = ("m.cntk", "train/SGD/learningRatesPerSample=0.01,0.02,0.03", "-o", "a b")
+    got = cntkpy("sweep", "--slurm", "--jobs", "2", *words, files=small.files(""))
+    assert got.code == 0, got.err
+    assert got.out.strip() == "a b/sweep.slurm: 2 tasks run 3 trials; submit it with sbatch"
+    script = tmp_path / "a b" / "sweep.slurm"
+    assert "#SBATCH --array=0-1\n" in script.read_text() and rows(tmp_path / "a b") == []
+    slurm = {"SLURM_PROCID": "0", "SLURM_STEP_NUM_TASKS": "1", "SLURM_JOB_ID": "7"}
+    tasks = [
+        subprocess.Popen(["sh", str(script)], cwd="/", env=os.environ | slurm, stdout=subprocess.PIPE) for _ in "ab"
+    ]
+    STARTED.extend(tasks)
+    said = [task.communicate(timeout=100)[0].decode() for task in tasks]
+    assert [task.returncode for task in tasks] == [0, 0], said
+    assert sorted(row["number"] for row in rows(tmp_path / "a b")) == [0, 1, 2]
+    assert sum(text.count("\ntrial ") for text in said) == 3
+    again = cntkpy("sweep", "--join", "a b")
+    assert again.code == 0 and "3 trials in a b, 3 have ended before" in again.out
+    (tmp_path / "m.cntk").write_text(small.CONFIG.replace("minibatchSize = 10", "minibatchSize = 20"))
+    again = cntkpy("sweep", "--join", "a b")
+    assert again.code == 2 and "the configuration is not the one that the sweep began with" in again.err
+
+
 def test_rows_survive_half_a_line(tmp_path: Path) -> None:
     table = Rows(tmp_path)
     assert table.read() == {}
@@ -219,6 +243,7 @@ def test_rows_survive_half_a_line(tmp_path: Path) -> None:
 def test_lines_of_trials() -> None:
     assert describe(Row(1, "finished", {"a": "1"}, 0.5, 3, 1.25), 4) == "trial 1 of 4: 0.5, 3 epochs, 1.2 s  a=1"
     assert (
-        describe(Row(1, "pruned", {"a": "1"}, 0.5, 3, 1.25), None) == "trial 1: 0.5, 3 epochs, 1.2 s, ended early  a=1"
+        describe(Row(1, "pruned", {"a": "1"}, 0.5, 3, 1.25), 9)
+        == "trial 1 of 9: 0.5, 3 epochs, 1.2 s, ended early  a=1"
     )
     assert describe(Row(1, "failed", {}, None, 0, 1, "bad\nmore"), 2) == "trial 1 of 2: failed after 1.0 s  \n  bad"
