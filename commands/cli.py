@@ -329,13 +329,10 @@ def main(words: list[str] | None = None) -> int:
 
 
 def _ended_by_signals(words: list[str]) -> int:
-    """`_status` in a process that is ours: a signal ends it within a second.
-
-    `run` and `sweep` have handlers of their own.
-    """
+    """`_status` in a process that is ours: a signal ends it within a second. `run` has handlers of its own."""
     from commands.context.interrupt import leave, until_signal
 
-    if words[:1] in (["run"], ["sweep"]):
+    if words[:1] == ["run"]:
         return _status(words)
     with until_signal() as stop:
         try:

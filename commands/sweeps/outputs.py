@@ -8,7 +8,7 @@ from pathlib import Path
 
 from cntk_config import ConfigError, ConfigParameters
 from cntk_config.base.diagnostics import UserError
-from cntk_config.export import flatten
+from cntk_config.export import is_set, nodes
 from commands.catalogue.section_map import Use, section_map
 from commands.checks.files import OUTPUTS
 from commands.checks.models import runs_script
@@ -47,7 +47,8 @@ def moving_words(root: ConfigParameters, folder: Path) -> list[str]:
 
 def outside(root: ConfigParameters, folder: Path) -> list[str]:
     """The outputs that are not in a folder."""
-    return [one for one in _outputs(root) if folder not in Path(os.path.normpath(Path(one).absolute())).parents]
+    written = dict.fromkeys(_outputs(root))
+    return [one for one in written if folder not in Path(os.path.normpath(Path(one).absolute())).parents]
 
 
 def scripts(root: ConfigParameters) -> list[str]:
@@ -80,10 +81,16 @@ def _listed(root: ConfigParameters) -> list[Use]:
     return [use for use in section_map(root).parts if use.command.lower() in listed]
 
 
-def _values(root: ConfigParameters) -> Iterator[tuple[str, str]]:
-    """All values of a configuration, by their full names."""
-    for name, node in flatten(root, [], unresolved=False):
-        if node.error is None and node.section is None:
+def _values(config: ConfigParameters, above: str = "") -> Iterator[tuple[str, str]]:
+    """All values of a configuration, by their full names; sections in `{ }` are opened, too."""
+    for node in nodes(config):
+        name = above + node.name
+        section = node.section
+        if section is None and node.error is None and node.value.startswith("{") and is_set(node.value):
+            section = ConfigParameters.from_value(node.value)
+        if section is not None:
+            yield from _values(section, f"{name}:")
+        elif node.error is None:
             yield name, str(node.value)
 
 

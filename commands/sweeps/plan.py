@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from cntk_config import ConfigError, ConfigParameters
 from cntk_config.base.diagnostics import UserError
+from cntk_config.base.files import read_input
 from cntk_config.base.writing import atomic_write, not_written
 from cntk_config.export import Export
 from commands.sweeps.choices import Space, read_words
@@ -100,7 +101,7 @@ def load_plan(folder: Path) -> Plan | None:
         UserError: the file is no plan, or cannot be read.
     """
     try:
-        return Plan.of_json((folder / NAME).read_text(encoding="utf-8"), str(folder / NAME))
+        return Plan.of_json(read_input(folder / NAME).decode(), str(folder / NAME))
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, UnicodeDecodeError) as error:

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from cntk_config.base.files import LIST_LIMIT, open_input, read_input
 from cntk_config.base.writing import open_in_place
 from commands.sweeps.trial_folder import parse_events
 
@@ -49,7 +50,7 @@ class Rows:
     def read(self) -> dict[int, Row]:
         """All rows by number; a line that a killed process left unfinished is none."""
         try:
-            text = self.path.read_text(encoding="utf-8", errors="replace")
+            text = read_input(self.path, LIST_LIMIT).decode("utf-8", "replace")
         except FileNotFoundError:
             return {}
         return {row.number: row for row in _rows(text)}
@@ -75,7 +76,7 @@ class Rows:
 
     def _ends_whole(self) -> bool:
         try:
-            with self.path.open("rb") as file:
+            with open_input(self.path) as file:
                 file.seek(-1, os.SEEK_END)
                 return file.read() == b"\n"
         except OSError:  # it is not there, or empty

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from types import FrameType
 
 from cntk_config.base.diagnostics import UserError
+from cntk_config.base.stopping import UNSAVED
 from cntk_config.base.writing import open_in_place
 from commands.context import processes
 from commands.runner.cores import shares, sharing, started_on
@@ -198,7 +199,10 @@ class Runner:
 
     @contextmanager
     def _signals(self) -> Generator[None]:
-        """Meanwhile a signal ends the trials, which save their states, and then the sweep."""
+        """Meanwhile a signal ends the trials, which save their states, and then the sweep.
+
+        `commands.context.interrupt` ends this process at once otherwise, and does so after 30 seconds.
+        """
 
         def handle(number: int, frame: FrameType | None) -> None:
             self._signal = self._signal or number
@@ -207,9 +211,11 @@ class Runner:
                     one.process.send_signal(number)
 
         before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+        UNSAVED.set()
         try:
             yield
         finally:
+            UNSAVED.clear()
             for number, handler in before.items():
                 signal.signal(number, handler)
 

@@ -131,7 +131,7 @@ def _run(plan: Plan, folder: Path, base: ConfigParameters, study: Study, jobs: i
     _say(f"{study.size()} trials in {_shown(folder)}" + (f", {ended} have ended before" if ended else ""))
     number = Runner(plan.space, study, criterion, Rows(folder), jobs, _say).run()
     if number is not None:
-        print(f"interrupted; the same command goes on with {_shown(folder)}", file=sys.stderr)
+        print(f"the same command goes on with {_shown(folder)}", file=sys.stderr)
         return 128 + number
     return _say_end(criterion, study.ended())
 

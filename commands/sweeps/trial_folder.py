@@ -14,6 +14,7 @@ from typing import Any, cast
 
 from cntk_config import load
 from cntk_config.base.diagnostics import UserError
+from cntk_config.base.files import LIST_LIMIT, open_input, read_input
 from cntk_config.base.writing import atomic_write
 from cntk_config.export import Export
 from commands.sweeps.choices import Space
@@ -121,7 +122,7 @@ class Follower:
     def new(self) -> Iterator[dict[str, Any]]:
         """The events since the last call."""
         try:
-            with self._path.open("rb") as file:
+            with open_input(self._path) as file:
                 file.seek(self._read)
                 got = file.read()
         except OSError:
@@ -155,7 +156,7 @@ def _before(path: Path) -> Path:
 
 def _read(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8", errors="replace")
+        return read_input(path, LIST_LIMIT).decode("utf-8", "replace")
     except OSError:
         return ""
 
