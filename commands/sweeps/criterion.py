@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from cntk_config import ConfigError, ConfigParameters, suggestion
+from cntk_config import ConfigError, ConfigParameters, UserError, suggestion
 from commands.actions.train import TrainParameters
 from commands.checks.scan import scan_commands
+from commands.tools.network_of import describe_network
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,28 @@ def choose_criterion(root: ConfigParameters, text: str) -> Criterion:
         raise ConfigError("MissingSection", "no command of the configuration trains", None, hint)
     validates = chosen.trains and TrainParameters.cv_reader.find(chosen.section) is not None
     return Criterion(chosen.name, node, chosen.trains, validates)
+
+
+def check_node(root: ConfigParameters, criterion: Criterion) -> None:
+    """Check that the network of the last training has the node of a criterion.
+
+    A network that only the run knows, such as that of a model, is not looked at.
+
+    Raises:
+        ConfigError: it has no such node.
+    """
+    trainings = [command.name for command in scan_commands(root) if command.trains]
+    if not criterion.node or not trainings:
+        return
+    try:
+        network = describe_network(root, criterion.command if criterion.trains else trainings[-1]).network
+    except UserError:
+        return
+    if any(name.lower() == criterion.node.lower() for name in network.nodes):
+        return
+    reported = [node.name for group in ("criterion", "evaluation") for node in network.groups[group]]
+    hint = suggestion(criterion.node, reported) or f"name one of {', '.join(reported)}"
+    raise ConfigError("UnknownNode", f"--criterion: the network has no node '{criterion.node}'", None, hint)
 
 
 @dataclass

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import FrameType
@@ -222,13 +223,20 @@ class Runner:
 
 def describe(row: Row, size: int) -> str:
     """The line of a trial that has ended."""
-    values = "  ".join(f"{path}={text}" for path, text in row.values.items())
+    values = shown_values(row.values)
     name = f"trial {row.number} of {size}"
     if row.state == "failed":
         return f"{name}: failed after {row.seconds:.1f} s  {values}\n  {row.error.splitlines()[0] if row.error else ''}"
     shown = "" if row.criterion is None else f"{row.criterion:.6g}, "
     ended = ", ended early" if row.state == "pruned" else ""
     return f"{name}: {shown}{row.epochs} epochs, {row.seconds:.1f} s{ended}  {values}"
+
+
+def shown_values(values: Mapping[str, str]) -> str:
+    """Values by the last parts of their paths, where these tell them apart."""
+    last = [re.split("[/.]", path)[-1] for path in values]
+    names = last if len({name.lower() for name in last}) == len(last) else list(values)
+    return "  ".join(f"{name}={text}" for name, text in zip(names, values.values(), strict=True))
 
 
 def _no_criterion(progress: Progress) -> str:

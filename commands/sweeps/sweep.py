@@ -12,13 +12,13 @@ from cntk_config import ConfigError, ConfigParameters, UserError, load
 from cntk_config.base.files import exists
 from commands.checks.look import look_before_run
 from commands.sweeps.choices import Space, read_words
-from commands.sweeps.criterion import Criterion, choose_criterion
+from commands.sweeps.criterion import Criterion, check_node, choose_criterion
 from commands.sweeps.names import GRID, NO_PRUNER
 from commands.sweeps.outputs import moving_words, outside, scripts
 from commands.sweeps.plan import NAME as PLAN_FILE
 from commands.sweeps.plan import Plan, check_same, digest, load_plan, save_plan
 from commands.sweeps.rows import Row, Rows
-from commands.sweeps.running import Runner
+from commands.sweeps.running import Runner, shown_values
 from commands.sweeps.slurm import write_script
 from commands.sweeps.study import FolderStudy, Study
 from commands.words import same_directory, sort_words
@@ -50,6 +50,8 @@ def sweep(words: list[str], options: Options) -> int:
     try:
         plan, folder, base = _joined(options) if options.join else _begun(words, options)
         study = make_study(plan, folder, joins=bool(options.join))
+        if load_plan(folder) != plan:
+            save_plan(folder, plan)
         if options.slurm:
             path = write_script(folder, plan.name, options.jobs)
             print(f"{_shown(path)}: {options.jobs} tasks run {study.size()} trials; submit it with sbatch")
@@ -74,8 +76,6 @@ def _begun(words: list[str], options: Options) -> tuple[Plan, Path, ConfigParame
     before = load_plan(folder)
     if before is not None:
         check_same(before, plan, _shown(folder))
-    if before != plan:
-        save_plan(folder, plan)
     return plan, folder, base
 
 
@@ -97,7 +97,6 @@ def _joined(options: Options) -> tuple[Plan, Path, ConfigParameters]:
         plan, place = _optuna("--join").find_plan(options.join, options.out)
         folder = place.absolute()
         _make(folder)
-        save_plan(folder, plan)
     base = _read(plan.space, plan.space.first())
     if digest(base) != plan.configuration:
         message = "the configuration is not the one that the sweep began with"
@@ -194,6 +193,7 @@ def _plan(space: Space, base: ConfigParameters, name: str, options: Options) -> 
         message = f"--sampler {options.sampler} needs a number of trials"
         raise ConfigError("MissingParameter", message, None, "add --trials N")
     criterion = choose_criterion(base, options.criterion)
+    check_node(base, criterion)
     if options.pruner != NO_PRUNER and not criterion.trains:
         message = f"--pruner {options.pruner} needs a criterion after every epoch, and {criterion.command} has none"
         raise ConfigError("Conflict", message, None, "leave out --criterion, or name a node of a training")
@@ -250,8 +250,7 @@ def _say_end(criterion: Criterion, found: list[Row]) -> int:
     best = min((row for row in found if row.state == "finished"), key=_criterion_of, default=None)
     if best is None:
         return EXIT_FAILURE
-    values = "  ".join(f"{path}={text}" for path, text in best.values.items())
-    _say(f"best: trial {best.number}, {_criterion_of(best):.6g} ({criterion}): {values}")
+    _say(f"best: trial {best.number}, {_criterion_of(best):.6g} ({criterion}): {shown_values(best.values)}")
     return 0
 
 

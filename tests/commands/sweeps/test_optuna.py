@@ -93,7 +93,7 @@ def test_a_pruner_ends_bad_trials_early(cntkpy, tmp_path: Path, monkeypatch: pyt
     assert "ended early" in got.out and "1 finished, 1 pruned" in got.out
 
 
-@pytest.mark.parametrize("kind", ["sqlite", "journal"])
+@pytest.mark.parametrize("kind", ["sqlite", pytest.param("journal", marks=pytest.mark.thorough)])
 def test_two_processes_share_a_study_and_a_killed_one_is_replaced(cntkpy_process, tmp_path: Path, kind: str) -> None:
     for name, text in small.files("").items():
         (tmp_path / name).write_text(text)
