@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from cntk_config import ConfigError, ConfigParameters, load
+from cntk_config.base.files import is_file
 from commands.checks.check import SUFFIXES
 from commands.words import is_config_word, same_directory, sort_words
 
@@ -127,12 +128,22 @@ def _files(start: str) -> Iterator[str]:
 
 
 def _configuration(words: list[str]) -> ConfigParameters | None:
-    plain = [word for word in words if not word.startswith("-")]
+    before = ["", *words]
+    plain = [
+        word
+        for word, last in zip(words, before, strict=False)
+        if not word.startswith("-") and not _is_value(last, word)
+    ]
     try:
         with same_directory():
             return load(sort_words(plain, files=1).configurations[0])
     except Exception:  # an incomplete command line completes nothing
         return None
+
+
+def _is_value(option: str, word: str) -> bool:
+    """Whether a word is the value of the option before it: a flag is followed by a file or an override."""
+    return option.startswith("-") and "=" not in word and not is_file(word.partition("+")[0])
 
 
 def _commands(root: ConfigParameters, start: str) -> Iterator[str]:

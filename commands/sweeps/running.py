@@ -119,15 +119,15 @@ class Runner:
                 earlier.observe(event)
             self._finish(trial, earlier, seconds_of(trial.folder.all_events()), 0, pruned=False)
             return
-        trial.folder.begin()
-        for event in trial.folder.earlier_events():
-            earlier.observe(event)
         begun, slot = time.monotonic(), min(set(range(self.jobs)) - {one.slot for one in self._running})
         try:
             words = trial.folder.words(self.space, trial.values)
         except UserError as error:
             self._write(trial, earlier, time.monotonic() - begun, "failed", error.diagnostic.render())
             return
+        trial.folder.begin()
+        for event in trial.folder.earlier_events():
+            earlier.observe(event)
         seconds = seconds_of(trial.folder.earlier_events())
         process = self._process(words, trial, slot)
         self._running.append(_Running(trial, process, Follower(trial.folder.events), earlier, slot, begun, seconds))
@@ -171,7 +171,7 @@ class Runner:
         if self._signal is not None and status and not one.pruned:
             one.trial.release()  # it resumes with the sweep
             return
-        self._finish(one.trial, one.progress, one.seconds, status, one.pruned)
+        self._finish(one.trial, one.progress, one.seconds, status, one.pruned and status != 0)
 
     def _await_signal(self) -> None:
         until = time.monotonic() + SIGNAL_SECONDS

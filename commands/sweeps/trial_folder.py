@@ -50,7 +50,7 @@ class TrialFolder:
         return hold(self.path / LOCK)
 
     def words(self, space: Space, values: Mapping[str, str]) -> list[str]:
-        """The command line of the trial; writes its resolved configuration.
+        """The command line of the trial; writes its resolved configuration, with the origin of each value.
 
         Raises:
             UserError: the configuration cannot be read, or an output cannot be moved into the folder.
@@ -58,16 +58,15 @@ class TrialFolder:
         words = space.words_for(dict(values))
         with same_directory():
             words += moving_words(load(words), self.path)
-            words += [f'stderr="{self.log}"', "logFormat=json", "timestamping=false"]
             root = load(words)
             for one in outside(root, self.path):
                 message = f"'{one}' would be written by every trial"
                 hint = "write its path as a value of its own, so that the sweep can move it into the trial's folder"
                 raise UserError("CannotWrite", message, hint=hint)
-            text = Export(root, on_error=str).cntk()
+            text = Export(root, origins=True, on_error=str).cntk()
         with atomic_write(self.path / RESOLVED, "w", durable=False) as file:
             file.write(text)
-        return words
+        return [*words, f'stderr="{self.log}"', "logFormat=json", "timestamping=false"]
 
     def is_completed(self) -> bool:
         """Whether a run in it has come to its end without an error."""
