@@ -69,41 +69,48 @@ class OptunaStudy:
         study: the study.
         space: what is chosen.
         folder: where the trials of this process run, absolute.
+        where: the address of the storage.
     """
 
-    def __init__(self, study: optuna.Study, space: Space, folder: Path) -> None:
+    def __init__(self, study: optuna.Study, space: Space, folder: Path, where: str) -> None:
+        self._where = where
         self._study, self._space, self._folder, self._rows = study, space, folder, Rows(folder)
         self._own: dict[int, optuna.Trial] = {}
         self.busy: set[int] = set()
 
     def next(self) -> Trial | None:
         """See `Study`."""
-        with quiet():
+        with self._asking():
             return self._left_behind() or self._waiting()
 
     def report(self, trial: Trial, epoch: int, value: float) -> bool:
         """See `Study`."""
         own = self._own[trial.number]
-        with quiet():
+        with self._asking():
             own.report(value, epoch)
             return own.should_prune()
 
     def finish(self, trial: Trial, row: Row) -> None:
         """See `Study`."""
-        with quiet():
+        with self._asking():
             self._tell(self._own[trial.number], row)
 
     def size(self) -> int:
         """See `Study`."""
-        with quiet():
+        with self._asking():
             return sum(POINT in one.user_attrs for one in self._study.get_trials(deepcopy=False))
 
     def ended(self) -> list[Row]:
         """See `Study`; those of other machines have no row here."""
         here = self._rows.read()
-        with quiet():
+        with self._asking():
             found = self._study.get_trials(deepcopy=False, states=tuple(STATES))
         return [here.get(one.number) or _row(one, self._space) for one in found if POINT in one.user_attrs]
+
+    @contextmanager
+    def _asking(self) -> Generator[None]:
+        with quiet(), _storage_errors(self._where):
+            yield
 
     def _waiting(self) -> Trial | None:
         """A trial that nobody has taken."""
@@ -177,9 +184,9 @@ def open_study(plan: Plan, folder: Path, joins: bool) -> OptunaStudy:
     Raises:
         UserError: the storage cannot be used, or has another sweep of that name.
     """
-    name = plan.name
-    with quiet(), _storage_errors(plan.storage):
-        storage = open_storage(plan.storage or str(folder / JOURNAL))
+    name, where = plan.name, plan.storage or str(folder / JOURNAL)
+    with quiet(), _opening_errors(where):
+        storage = open_storage(where)
         if joins:
             study = optuna.load_study(study_name=name, storage=storage)
         else:
@@ -189,7 +196,7 @@ def open_study(plan: Plan, folder: Path, joins: bool) -> OptunaStudy:
         ended = sum(one.state.is_finished() for one in study.get_trials(deepcopy=False))
         study.sampler = _sampler(plan.sampler, None if joins else plan.seed + ended)
         study.pruner = PRUNERS[plan.pruner]()
-    return OptunaStudy(study, plan.space, folder)
+    return OptunaStudy(study, plan.space, folder, where)
 
 
 def find_plan(where: str, out: str | None) -> tuple[Plan, Path]:
@@ -205,7 +212,7 @@ def find_plan(where: str, out: str | None) -> tuple[Plan, Path]:
     url, _, name = where.partition("#")
     if url.startswith(SQLITE) and not Path(url.removeprefix(SQLITE)).is_file():  # which would be made
         raise UserError("CannotRead", f"there is no sweep in {url}: no such file", hint="begin one with --storage")
-    with quiet(), _storage_errors(url):
+    with quiet(), _opening_errors(url):
         storage = open_storage(url)
         found = {
             one.study_name: one.user_attrs
@@ -322,21 +329,31 @@ def quiet() -> Generator[None]:
 
 @contextmanager
 def _storage_errors(where: str) -> Generator[None]:
-    """What a database or its driver says is an error with its address, without the password."""
+    """What Optuna and the database say is an error with the address of the storage, without its password."""
     try:
         yield
-    except UserError:
-        raise
-    except ModuleNotFoundError as error:
-        message = f"{_without_password(where)} needs {error.name}, which is not installed"
-        raise UserError("MissingPackage", message, hint=f"pip install {error.name}") from None
-    except KeyError:
-        hint = "begin it with --storage, and join it then"
-        raise UserError("BadFile", f"there is no such sweep in {_without_password(where)}", hint=hint) from None
     except Exception as error:
+        if type(error).__module__.partition(".")[0] not in ("optuna", "sqlalchemy"):
+            raise
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         message = f"the storage {_without_password(where)} cannot be used: {reason}"
         raise UserError("CannotRead", message, hint="write sqlite:///FILE, another database URL, or FILE") from None
+
+
+@contextmanager
+def _opening_errors(where: str) -> Generator[None]:
+    """The same, and that a storage has no driver or no such sweep."""
+    try:
+        with _storage_errors(where):
+            yield
+    except ModuleNotFoundError as error:
+        message = f"{_without_password(where)} needs {error.name}, which is not installed"
+        raise UserError("MissingPackage", message, hint=f"pip install {error.name}") from None
+    except OSError as error:
+        raise UserError("CannotRead", f"the storage {where} cannot be used: {error.strerror or error}") from None
+    except KeyError:
+        hint = "begin it with --storage, and join it then"
+        raise UserError("BadFile", f"there is no such sweep in {_without_password(where)}", hint=hint) from None
 
 
 def _without_password(where: str) -> str:

@@ -71,6 +71,8 @@ class Rows:
         descriptor = open_in_place(self.path, append=True)
         try:
             os.write(descriptor, line.encode())
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, str(self.path)) from None
         finally:
             os.close(descriptor)
 

@@ -76,7 +76,12 @@ class Runner:
     _signal: int | None = None
 
     def run(self) -> int | None:
-        """Run trials until none is left; the number of the signal that has ended it before, or None."""
+        """Run trials until none is left; the number of the signal that has ended it before, or None.
+
+        Raises:
+            UserError: the storage of the study cannot be used; the trials that run are asked to end.
+            OSError: a file cannot be read or written; the same.
+        """
         with self._signals():
             try:
                 self._loop()

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from cntk_config import ConfigError, ConfigParameters, UserError, load
 from cntk_config.base.files import exists
+from cntk_config.base.writing import shown
 from commands.checks.look import look_before_run
 from commands.sweeps.choices import Space, read_words
 from commands.sweeps.criterion import Criterion, check_node, choose_criterion
@@ -60,6 +61,11 @@ def sweep(words: list[str], options: Options) -> int:
     except UserError as error:
         print(error.diagnostic.render(), file=sys.stderr)
         return error.exit_code
+    except OSError as error:
+        if error.filename is None:  # the output
+            raise
+        print(f"error: the sweep cannot go on: {shown(error.filename)}: {error.strerror}", file=sys.stderr)
+        return EXIT_FAILURE
 
 
 def _begun(words: list[str], options: Options) -> tuple[Plan, Path, ConfigParameters]:

@@ -1,8 +1,10 @@
 """The words of a sweep: which are choices, and of what; the table of docs/sweeps.md."""
 
+from pathlib import Path
+
 import pytest
 
-from cntk_config import ConfigError
+from cntk_config import ConfigError, load
 from commands.sweeps.choices import Choice, Interval, read_words, split
 from commands.sweeps.points import Draws, Grid
 
@@ -104,6 +106,34 @@ def test_mistakes(words: list[str], kind: str, part: str) -> None:
         read_words(words)
     assert error.value.kind == kind and part in str(error.value)
     assert error.value.hint
+
+
+@pytest.mark.parametrize(
+    ("element", "found"),
+    [
+        ("0.9:0.5*3", ["0.9", "0.5", "0.5", "0.5"]),
+        ("(1, 2)", ["1", "2"]),
+        ("{a, b}", ["a", "b"]),
+        ('"a,b.ctf"', ["a,b.ctf"]),
+        ('"choice(a)"', ["choice(a)"]),
+        ("scp:feats.scp", ["scp", "feats.scp"]),
+    ],
+)
+def test_an_element_is_what_the_language_takes_it_for(element: str, found: list[str], tmp_path: Path) -> None:
+    """As the only value of a word and as one of several, an element reads as it does on every command line."""
+    (tmp_path / "c.cntk").write_text("s = [ x = 1 ]\n")
+    file = f"configFile={tmp_path / 'c.cntk'}"
+    for text, values in ((element, {"o": "1"}), (f"{element}, 7", {"o": "1", "s/x": element})):
+        space = read_words([file, f"s/x={text}", "o=1,2"])
+        root = load(space.words_for(values))
+        assert [str(one) for one in root.section("s").array("x")] == found
+        assert root.section("s").names() == ["x"]
+
+
+def test_a_comma_outside_of_brackets_is_never_part_of_a_value() -> None:
+    """Why such a list is free to be a choice: the language takes what follows for another name."""
+    root = load(["x=0.1,0.2"])
+    assert root("x") == "0.1" and root.exists_current("0.2")
 
 
 def test_zip_is_one_axis() -> None:

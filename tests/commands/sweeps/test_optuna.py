@@ -194,6 +194,37 @@ def test_a_row_that_the_study_has_not_heard_of(tmp_path: Path) -> None:
     assert other.next() is None and [(one.number, one.criterion) for one in other.ended()] == [(0, 0.25)]
 
 
+def test_a_storage_that_fails_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    study = open_(tmp_path, plan("a=1,2"))
+
+    def fail(*_: object) -> None:
+        raise optuna.exceptions.StorageInternalError("connection lost")
+
+    monkeypatch.setattr(optuna.Study, "ask", fail)
+    with pytest.raises(UserError, match=r"the storage .*study.journal cannot be used: connection lost"):
+        study.next()
+
+
+def test_another_machine_has_the_folders_of_its_own_trials(cntkpy, tmp_path: Path) -> None:
+    """The second folder stands for a machine with the same files; the trials run there."""
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        for file, text in small.files("").items():
+            (tmp_path / name / file).write_text(text)
+    storage = f"sqlite:///{tmp_path / 'study.db'}"
+    words = ("m.cntk", "train/SGD/maxEpochs=1", "train/SGD/minibatchSize=10,20", "--storage", storage)
+    assert cntkpy("sweep", "--slurm", *words, cwd=tmp_path / "one").code == 0
+    got = cntkpy("sweep", "--join", storage, cwd=tmp_path / "two")
+    assert got.code == 0 and "2 trials in sweeps/m\n" in got.out, got.err
+    assert len(rows(tmp_path / "two/sweeps/m")) == 2 and rows(tmp_path / "one/sweeps/m") == []
+    got = cntkpy("sweep", *words, cwd=tmp_path / "one")
+    assert got.code == 0 and "2 trials in sweeps/m, 2 have ended before" in got.out
+    assert "best: trial" in got.out and "minibatchSize=" in got.out
+    (tmp_path / "two" / "m.cntk").write_text(small.CONFIG.replace("maxEpochs = 3", "maxEpochs = 4 ; l2RegWeight = 1"))
+    got = cntkpy("sweep", "--join", storage, cwd=tmp_path / "two")
+    assert got.code == 2 and "the configuration is not the one that the sweep began with" in got.err
+
+
 def test_a_storage_with_another_sweep_of_the_name(tmp_path: Path) -> None:
     open_(tmp_path, plan("a=1,2"))
     with pytest.raises(UserError, match="another sweep has begun in the study s; it differs in its words"):

@@ -187,6 +187,12 @@ def test_another_sweep_in_the_same_folder(cntkpy) -> None:
     assert got.code == 2 and "it differs in its configuration" in got.err and "undo the change" in got.err
 
 
+def test_rows_that_cannot_be_written(cntkpy, tmp_path: Path) -> None:
+    (tmp_path / "s" / "trials.jsonl").mkdir(parents=True)
+    got = cntkpy("sweep", *WORDS, "-o", "s", files=small.files(""))
+    assert got.code == 1 and "error: the sweep cannot go on: " in got.err and "trials.jsonl: " in got.err
+
+
 def test_random_search_goes_on_with_more_trials(cntkpy, tmp_path: Path) -> None:
     words = ("sweep", "m.cntk", "train/SGD/learningRatesPerSample=range(0.001, 0.1, log)", "--sampler", "random")
     assert cntkpy(*words, "--trials", "2", files=small.files("")).code == 0
