@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import FrameType
@@ -20,6 +20,7 @@ from commands.context import processes
 from commands.runner.cores import shares, sharing, started_on
 from commands.sweeps.child import PARENT
 from commands.sweeps.choices import Space
+from commands.sweeps.console import Console
 from commands.sweeps.criterion import Criterion, Progress
 from commands.sweeps.rows import Row, Rows, State
 from commands.sweeps.study import Study, Trial
@@ -63,7 +64,7 @@ class Runner:
         criterion: by which trials are compared.
         rows: where their ends are written down.
         jobs: how many run at a time.
-        say: prints a line.
+        console: where it prints.
     """
 
     space: Space
@@ -71,7 +72,7 @@ class Runner:
     criterion: Criterion
     rows: Rows
     jobs: int
-    say: Callable[[str], None]
+    console: Console
     _running: list[_Running] = field(default_factory=list[_Running])
     _signal: int | None = None
 
@@ -110,10 +111,11 @@ class Runner:
                 waited = waited or now
                 if asked and now - waited > BUSY_SECONDS:
                     numbers = ", ".join(map(str, sorted(self.study.busy)))
-                    self.say(f"other processes run the trials {numbers}")
+                    self.console.say(f"other processes run the trials {numbers}")
                     return
             else:
                 waited = None
+            self.console.show(running_text([(one.trial.number, one.progress) for one in self._running]))
             time.sleep(POLL_SECONDS)
 
     def _start(self, trial: Trial) -> None:
@@ -201,7 +203,7 @@ class Runner:
         self.rows.append(row)
         self.study.finish(trial, row)
         trial.release()
-        self.say(describe(row, self.study.size()))
+        self.console.say(describe(row, self.study.size()))
 
     @contextmanager
     def _signals(self) -> Generator[None]:
@@ -235,6 +237,14 @@ def describe(row: Row, size: int) -> str:
     shown = "" if row.criterion is None else f"{row.criterion:.6g}, "
     ended = ", ended early" if row.state == "pruned" else ""
     return f"{name}: {shown}{row.epochs} epochs, {row.seconds:.1f} s{ended}  {values}"
+
+
+def running_text(running: Sequence[tuple[int, Progress]]) -> str:
+    """What the trials that run have come to."""
+    return "; ".join(
+        f"trial {number}: {progress.epochs} epochs" + ("" if progress.value is None else f", {progress.value:.6g}")
+        for number, progress in sorted(running, key=lambda one: one[0])
+    )
 
 
 def shown_values(values: Mapping[str, str]) -> str:

@@ -13,6 +13,7 @@ from cntk_config.base.files import exists
 from cntk_config.base.writing import shown
 from commands.checks.look import look_before_run
 from commands.sweeps.choices import Space, read_words
+from commands.sweeps.console import console
 from commands.sweeps.criterion import Criterion, check_node, choose_criterion
 from commands.sweeps.names import GRID, NO_PRUNER
 from commands.sweeps.outputs import moving_words, outside, scripts
@@ -133,8 +134,9 @@ def _run(plan: Plan, folder: Path, base: ConfigParameters, study: Study, jobs: i
     for command in scripts(base):
         print(f"note: {command} runs a script: all trials write the files that it names", file=sys.stderr)
     ended = len(study.ended())
-    _say(f"{study.size()} trials in {_shown(folder)}" + (f", {ended} have ended before" if ended else ""))
-    number = Runner(plan.space, study, criterion, Rows(folder), jobs, _say).run()
+    with console() as screen:
+        screen.say(f"{study.size()} trials in {_shown(folder)}" + (f", {ended} have ended before" if ended else ""))
+        number = Runner(plan.space, study, criterion, Rows(folder), jobs, screen).run()
     if number is not None:
         print(f"the same command goes on with {_shown(folder)}", file=sys.stderr)
         return 128 + number
@@ -245,18 +247,14 @@ def _make(folder: Path) -> None:
         raise UserError("CannotWrite", f"cannot make the folder {folder}: {error.strerror or error}") from None
 
 
-def _say(text: str) -> None:
-    print(text, flush=True)
-
-
 def _say_end(criterion: Criterion, found: list[Row]) -> int:
     """Print the best trial; the exit status: 1 if no trial has finished."""
     states = [row.state for row in found]
-    _say(", ".join(f"{states.count(state)} {state}" for state in ("finished", "pruned", "failed") if state in states))
+    print(", ".join(f"{states.count(state)} {state}" for state in ("finished", "pruned", "failed") if state in states))
     best = min((row for row in found if row.state == "finished"), key=_criterion_of, default=None)
     if best is None:
         return EXIT_FAILURE
-    _say(f"best: trial {best.number}, {_criterion_of(best):.6g} ({criterion}): {shown_values(best.values)}")
+    print(f"best: trial {best.number}, {_criterion_of(best):.6g} ({criterion}): {shown_values(best.values)}")
     return 0
 
 

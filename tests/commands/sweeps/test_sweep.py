@@ -1,7 +1,9 @@
 """`cntkpy sweep`: trials in folders of their own, resumed after a kill, each written down once."""
 
+import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -259,6 +261,27 @@ def test_rows_survive_half_a_line(tmp_path: Path) -> None:
         file.write('{"number": 1, "sta')
     table.append(Row(2, "failed", {"a": "2"}, float("nan"), 0, 0.1, "no"))
     assert table.read() == {0: row, 2: Row(2, "failed", {"a": "2"}, None, 0, 0.1, "no")}
+
+
+@pytest.mark.thorough
+def test_a_terminal_shows_what_is_running(tmp_path: Path) -> None:
+    for name, text in small.files("").items():
+        (tmp_path / name).write_text(text)
+    words = ["sweep", "m.cntk", "train/SGD/maxEpochs=60,61", "--jobs", "2"]
+    ours, theirs = os.openpty()
+    environment = os.environ | {"TERM": "xterm", "COLUMNS": "120"}
+    command = [sys.executable, "-m", "cntkpy", *words]
+    process = subprocess.Popen(command, cwd=tmp_path, stdout=theirs, stderr=theirs, stdin=theirs, env=environment)
+    STARTED.append(process)
+    os.close(theirs)
+    seen = b""
+    with contextlib.suppress(OSError):  # the end of a terminal
+        while got := os.read(ours, 4096):
+            seen += got
+    assert process.wait(60) == 0
+    text = seen.decode()
+    assert "2 trials in sweeps/m" in text and "trial 1 of 2: " in text and "best: trial" in text
+    assert re.search(r"trial 0: \d+ epochs, [\d.]+; trial 1: \d+ epochs", text), text
 
 
 def test_lines_of_trials() -> None:
