@@ -1,9 +1,11 @@
 """`logFormat=json`: besides the log, one JSON object per line for everything that happens.
 
-Objects have `time`, `event`, and what belongs to the event: "action", "epoch started", "progress", "epoch finished",
-"validation", "final results", "saved". Numbers that are not finite are null.
+Objects have `time`, `event`, and what belongs to the event: "run started", "action", "network", "epoch started",
+"progress", "epoch finished", "validation", "final results", "confusion", "saved", "warning", "run finished". Numbers
+that are not finite are null. While a run writes, it holds a shared lock on the file.
 """
 
+import contextlib
 import json
 import logging
 import math
@@ -12,6 +14,21 @@ from pathlib import Path
 from typing import Any, cast
 
 from cntk_config.base.writing import empty, open_text_in_place
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None
+
+
+def event_of(record: logging.LogRecord) -> dict[str, Any] | None:
+    """The event of a log record: its own one, or that it is a warning; None: it has none."""
+    event = getattr(record, "event", None)
+    if event is not None or record.levelno != logging.WARNING:
+        return event
+    text = record.getMessage()
+    _, warning, rest = text.partition("WARNING: ")
+    return {"event": "warning", "text": rest if warning else text}
 
 
 class EventHandler(logging.Handler):
@@ -22,11 +39,14 @@ class EventHandler(logging.Handler):
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         self._stream = open_text_in_place(path)
         empty(self._stream)
+        if fcntl is not None:
+            with contextlib.suppress(OSError):  # the file system has no locks
+                fcntl.flock(self._stream, fcntl.LOCK_SH | fcntl.LOCK_NB)
         self._command: dict[str, str] = {}
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write the event of a record, if it has one."""
-        event = getattr(record, "event", None)
+        event = event_of(record)
         if event is None:
             return
         if event["event"] == "action":

@@ -34,6 +34,7 @@ from commands.context.run_context import Precision, RunContext, Seeds
 from commands.runner import cores
 from commands.runner import log as run_log
 from commands.runner.blame import REPORT, placed, user_frames
+from commands.runner.started import say_finished, say_started
 from commands.runner.workers import Workers
 from commands.words import AGAIN
 
@@ -71,6 +72,7 @@ def _guarded(words: list[str], stop: StopRequest | None) -> int:
         workers = Workers()
         status = _attempt(words, opened, stop, workers)
         last_word, log_file = opened.handler.last_error, opened.path
+        say_finished(status, last_word)
         workers.part(status, last_word)
     if status and log_file and last_word and opened.handler.failure is None:  # the console has not seen it
         print(f"{last_word}\nThe log is in {log_file}", file=sys.stderr)
@@ -158,6 +160,7 @@ def _run(words: list[str], opened: run_log.Log, stop: StopRequest | None, worker
             print_banner(banner)
     if parameters.log_format == "json":
         opened.add_events(f"{log_file}.jsonl" if stderr and stderr != "-" else "cntkpy.jsonl", log_place)
+    say_started(words, root)
     for warning in root.warnings[:MAX_WARNINGS_SHOWN]:
         log.warning("WARNING: %s", Finding.of(warning).one_line("warning"), extra={"plain": True})
     _begin_anew(root, words)
