@@ -149,12 +149,18 @@ def explain_command(words: tuple[str, ...]) -> int:
     return explain(list(words))
 
 
-@cntkpy.command("diff", help=help_texts.DIFF, short_help="Compare two configurations by meaning.")
+@cntkpy.command("diff", help=help_texts.DIFF, short_help="Compare two configurations by meaning, or two runs.")
 @click.argument("words", nargs=-1, required=True)
 @click.option("--origins", is_flag=True, help="Print the location of every value.")
 @click.option("--open", "open_", is_flag=True, help="Accept undefined variables.")
 def diff_command(words: tuple[str, ...], origins: bool, open_: bool) -> int:
-    """Compare two configurations."""
+    """Compare two configurations, or two runs."""
+    from commands.runs.find import is_run
+
+    if len(words) == 2 and all(map(is_run, words)):
+        from commands.runs.compare import compare
+
+        return compare(words, origins)
     from commands.tools.diff import diff
 
     return diff(list(words), origins, open_)

@@ -142,7 +142,8 @@ Examples:
 """
 
 DIFF = """\
-Compare two configurations after includes, overrides and $variables$.
+Compare two configurations after includes, overrides and $variables$, or two
+runs: their configurations, versions, warnings and results.
 
 Values are compared by meaning: 0.10 is 1e-1, T is true, 0.1:0.1 per epoch is
 0.1. Overrides apply to both. Exit status: 0 no difference, 1 differences,
@@ -152,6 +153,7 @@ Values are compared by meaning: 0.10 is 1e-1, T is true, 0.1:0.1 per epoch is
 Examples:
   cntkpy diff old.cntk new.cntk
   cntkpy diff globals.cntk+a.cntk globals.cntk+b.cntk RunDir=run --origins
+  cntkpy diff sweep/3 sweep/7
 """
 
 FORMAT = """\
