@@ -8,6 +8,7 @@ from collections.abc import Callable
 import click
 
 from commands import __version__, help_texts
+from commands.report.commands import report_command
 from commands.runs.commands import runs_command
 from commands.tools.data_commands import convert_command, preview_command
 from commands.words import AGAIN, is_config_word
@@ -244,6 +245,7 @@ def plot_command(logs: tuple[str, ...], out: str | None, node: str | None, netwo
 cntkpy.add_command(preview_command)
 cntkpy.add_command(convert_command)
 cntkpy.add_command(runs_command)
+cntkpy.add_command(report_command)
 
 
 def run_classic(words: list[str]) -> int:

@@ -5,9 +5,9 @@ docs/runs.md says what a run is.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import os
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 
 from cntk_config import ConfigError, load
@@ -57,7 +57,10 @@ def find_runs(words: Iterable[str]) -> list[Run]:
         path = Path(word)
         for one in _runs_of(path):
             found.setdefault(one.path.absolute(), one)
-    return [_with_configuration(run) for run in found.values()]
+    runs = [_with_configuration(run) for run in found.values()]
+    for run, name in zip(runs, short_names(list(found)), strict=True):
+        run.name = name
+    return runs
 
 
 def is_run(word: str) -> bool:
@@ -72,10 +75,7 @@ def _runs_of(path: Path) -> Iterator[Run]:
         if not files:
             hint = "a run with logFormat=json writes an event file; stderr=FILE writes a log"
             raise UserError("NoRuns", f"{path} has no runs", hint=hint)
-        for file in files:
-            name = file.relative_to(path)
-            shown = name.parent if _is_alone(file, files) and name.parent != Path() else name.with_suffix("")
-            yield replace(read_run(file), name=str(shown))
+        yield from map(read_run, files)
     elif _is_model(path):
         yield from _runs_that_saved(path)
     else:
@@ -101,8 +101,12 @@ def _natural(path: Path) -> list[tuple[int, int | str]]:
     return [(0, int(part)) if part.isdecimal() and part.isascii() else (1, part) for part in path.parts]
 
 
-def _is_alone(file: Path, files: list[Path]) -> bool:
-    return sum(other.parent == file.parent for other in files) == 1
+def short_names(files: Sequence[Path]) -> list[str]:
+    """Names that tell files apart: without the folders that all have in common; of a folder with one file, its name."""
+    alone = [sum(other.parent == file.parent for other in files) == 1 for file in files]
+    named = [file.parent if one else file.with_suffix("") for file, one in zip(files, alone, strict=True)]
+    common = os.path.commonpath([path.parent for path in named]) if named else ""
+    return [str(path.relative_to(common)) for path in named]
 
 
 def _start(path: Path) -> bytes:
