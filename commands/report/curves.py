@@ -48,7 +48,7 @@ def curves_section(runs: Sequence[Run]) -> Markup | None:
     explained = "full: training; dashed: validation; thin: inside of epochs; drag to zoom, double-click for everything"
     return tag(
         "div",
-        tag("div", legend, class_="tools"),
+        tag("div", legend, class_="legend"),
         tag("p", explained, class_="note"),
         [part for pair in scales for part in pair],
         tag("div", charts, class_="charts"),
@@ -91,10 +91,10 @@ def _table(curves: Curves) -> Markup:
         columns.append((node, curves.training.get(node, {})))
         if node in curves.validation:
             columns.append((f"{node}, validation", curves.validation[node]))
+    criteria = {name for name, _ in columns}
     columns += [("samples/s", curves.speeds), ("seconds", curves.seconds), ("rate per sample", curves.rates)]
     columns = [column for column in columns if column[1]]
     best = {name: min(filter(math.isfinite, points.values()), default=None) for name, points in columns}
-    criteria = {name for name, _ in columns[:-3]}
     every = math.ceil(len(curves.epochs) / MAX_ROWS)
     shown = [epoch for index, epoch in enumerate(curves.epochs) if index % every == 0 or epoch == curves.epochs[-1]]
     rows = [

@@ -104,6 +104,11 @@
     buttons.push([svg, zoom, reset]);
   }
 
+  // Paper has no folds.
+  window.addEventListener("beforeprint", () => {
+    for (const fold of document.querySelectorAll("details")) fold.open = true;
+  });
+
   document.documentElement.classList.add("scripted");
   for (const figure of document.querySelectorAll("figure.chart")) {
     const parts = [];

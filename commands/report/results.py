@@ -12,6 +12,8 @@ from commands.runs.table import Cell, Table, table_of
 
 MAX_CLASSES = 40
 """With more classes, only the pairs that are confused most are listed."""
+MAX_ACROSS = 5
+"""So many trainings stand side by side; more, one below another."""
 PAIRS = 12
 HEAT = 6
 """Shades of the cells of a matrix."""
@@ -28,25 +30,20 @@ def summary_section(runs: Sequence[Run]) -> Markup:
 
 
 def _table(table: Table, runs: Sequence[Run]) -> Markup:
+    """A row for each training; of a few, a column for each, which a phone and a sheet of paper have room for."""
     numbers = [any(isinstance(row[place], float) for row in table.rows) for place in range(len(table.columns))]
     dots = _dots(runs)
-    head = [
-        tag("th", name, scope="col", class_="number" if right else None)
-        for name, right in zip(table.columns, numbers, strict=True)
+    heads = [tag("th", name, scope="col") for name in table.columns]
+    cells = [
+        [
+            _cell(cell, right, None if place else dot)
+            for place, (cell, right) in enumerate(zip(row, numbers, strict=True))
+        ]
+        for row, dot in zip(table.rows, dots, strict=True)
     ]
-    rows = [
-        tag(
-            "tr",
-            [
-                _cell(cell, right, dots[index] if not place else None)
-                for place, (cell, right) in enumerate(zip(row, numbers, strict=True))
-            ],
-        )
-        for index, row in enumerate(table.rows)
-    ]
-    return tag(
-        "div", tag("table", tag("thead", tag("tr", head)), tag("tbody", rows), class_="summary"), class_="scroll"
-    )
+    lines = [list(line) for line in zip(heads, *cells, strict=True)] if len(cells) <= MAX_ACROSS else [heads, *cells]
+    head, *rows = [tag("tr", line) for line in lines]
+    return tag("div", tag("table", tag("thead", head), tag("tbody", rows), class_="summary"), class_="scroll")
 
 
 def _dots(runs: Sequence[Run]) -> list[Markup | None]:

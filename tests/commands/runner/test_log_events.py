@@ -39,8 +39,8 @@ def test_events_of_a_run(run, tmp_path: Path) -> None:
     epoch = ["epoch started", "progress", "progress", "epoch finished", "final results", "validation", "saved"]
     names = [event["event"] for event in found]
     training = ["action", "network", *epoch, *epoch]
-    assert names == ["run started", *training, "action", "final results", "run finished"]
-    assert [event.get("command") for event in found] == [None, *["train"] * len(training), *["test"] * 3]
+    assert names == ["run started", *training, "action", "final results", "confusion", "run finished"]
+    assert [event.get("command") for event in found] == [None, *["train"] * len(training), *["test"] * 4]
     assert all(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\+00:00", event["time"]) for event in found)
 
     by_name = {event["event"]: event for event in found}
