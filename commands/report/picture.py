@@ -16,7 +16,8 @@ MAX_BOXES = 300
 MAX_NAME, MAX_LINES = 38, 6
 LINE, PADDING, CHARACTER = 15.0, 8.0, 6.7
 """Height of a line, space around the text, width of a character, in units of the picture."""
-MARGIN = 12.0
+MARGIN, OUT = 12.0, 30.0
+"""Room around the picture; how far an edge to another step goes out to the right."""
 GROUPS = ("criterion", "evaluation", "output", "label", "feature")
 """Groups of nodes that have a colour, the one that shows first."""
 
@@ -77,9 +78,10 @@ def picture(parts: dict[str, Part]) -> Markup | None:
     edges = [(source, name) for name, part in boxes.items() for source in part.inputs if source in boxes]
     placed = place(sizes, [(source, name) for source, name in edges if not boxes[name].delay])
     drawn = [_edge(points) for points in placed.paths.values()]
-    drawn += [_back(placed, sizes, edge) for edge in dict.fromkeys(edges) if edge not in placed.paths]
+    back = [edge for edge in dict.fromkeys(edges) if edge not in placed.paths]
+    drawn += [_back(placed, sizes, edge) for edge in back]
     drawn += [_box(boxes[name], texts[name], sizes[name], placed.boxes[name]) for name in boxes]
-    width, height = placed.width + 2 * MARGIN, placed.height + 2 * MARGIN
+    width, height = placed.width + 2 * MARGIN + (OUT if back else 0), placed.height + 2 * MARGIN
     return tag(
         "svg",
         tag("defs", _arrow()),
@@ -143,7 +145,7 @@ def _back(placed: Placed, sizes: dict[str, tuple[float, float]], edge: tuple[str
     (x, y), (to_x, to_y) = placed.boxes[edge[0]], placed.boxes[edge[1]]
     (width, height), (to_width, to_height) = sizes[edge[0]], sizes[edge[1]]
     x, to_x, y, to_y = x + width / 2, to_x + to_width / 2, y + height / 2, to_y + to_height / 2
-    out = max(x, to_x) + 30
+    out = max(x, to_x) + OUT
     path = f"M{x:.1f} {y:.1f}C{out:.1f} {y:.1f} {out:.1f} {to_y:.1f} {to_x:.1f} {to_y:.1f}"
     return tag("path", d=path, class_="edge delay", marker_end="url(#arrow)")
 

@@ -8,7 +8,7 @@ from commands.report.curves import swatch, trainings
 from commands.report.markup import Markup, tag
 from commands.runs.forms import shown
 from commands.runs.record import Confusion, Run
-from commands.runs.table import Cell, Table, table_of
+from commands.runs.table import Cell, Table, for_people, table_of
 
 MAX_CLASSES = 40
 """With more classes, only the pairs that are confused most are listed."""
@@ -26,7 +26,7 @@ def summary_section(runs: Sequence[Run]) -> Markup:
         for run in runs
         if run.error
     ]
-    return tag("div", _table(table_of(runs), runs), errors)
+    return tag("div", _table(for_people(table_of(runs)), runs), errors)
 
 
 def _table(table: Table, runs: Sequence[Run]) -> Markup:

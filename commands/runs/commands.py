@@ -41,15 +41,20 @@ def runs_command(folders: tuple[str, ...], form: str, order: str | None, conditi
     from cntk_config.base.diagnostics import UserError
     from commands.runs import forms
     from commands.runs.find import find_runs
-    from commands.runs.table import select, table_of
+    from commands.runs.table import for_people, left_out, select, table_of
 
     try:
         table = select(table_of(find_runs(folders or ["."])), conditions, order)
     except UserError as error:
         print(error.diagnostic.render(), file=sys.stderr)
         return error.exit_code
-    if form == "table":
-        forms.show(table)
-    else:
+    if form in ("json", "csv"):
         sys.stdout.write(forms.write(table, form))
+        return 0
+    if form == "table":
+        forms.show(for_people(table))
+    else:
+        sys.stdout.write(forms.write(for_people(table), form))
+    if more := left_out(table):
+        print(more, file=sys.stderr)
     return 0

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from cntk_config.base.diagnostics import UserError, suggestion
+from cntk_config.base.diagnostics import UserError, shorten, suggestion
 from commands.runs.record import Curves, Run
 
 Cell = str | float | None
@@ -20,6 +20,10 @@ NEVER_SHOWN = frozenset(
     )
 )  # fmt: skip
 """Parameters that change where a run writes and what it says, not what it learns."""
+FIRST = 3
+"""Columns before those of values."""
+MAX_VALUES, MAX_TEXT = 10, 60
+"""Columns of values, and characters of a text, in tables for people; the other forms have all of them."""
 CONDITION = re.compile(r"(.+?)\s*(<=|>=|!=|=|<|>|~)\s*(.*)")
 
 
@@ -30,10 +34,12 @@ class Table:
     Attributes:
         columns: the names.
         rows: the cells: texts, numbers, None where there is nothing.
+        values: so many columns from `FIRST` on are values of the configuration.
     """
 
     columns: list[str]
     rows: list[list[Cell]] = field(default_factory=list[list[Cell]])
+    values: int = 0
 
     def place(self, name: str) -> int:
         """The place of a column; its whole name, or the end of it, or of a word in it, in any case.
@@ -61,7 +67,7 @@ def table_of(runs: Sequence[Run]) -> Table:
     columns = ["run", "state", "epochs", *differing.values()]
     columns += [f"{node} {what}" for node in judged for what in ("best", "last")]
     columns += [f"{node} {command}" for command, node in tested]
-    table = Table([*columns, "seconds", "started"])
+    table = Table([*columns, "seconds", "started"], values=len(differing))
     for run, curves in pairs:
         values = run.values
         row: list[Cell] = [_name(run, curves), run.state, _epochs(curves)]
@@ -81,7 +87,7 @@ def differing_values(runs: Sequence[Run]) -> dict[str, str]:
     configured = [run for run in runs if run.settings]
     if len(configured) < 2:
         return {}
-    spelling = {lower: name for run in configured for lower, name in run.spellings()}
+    spelling = {lower: name for run in configured for lower, name in _used(run)}
     found: dict[str, str] = {}
     seen: set[tuple[str | None, ...]] = set()
     for lower, name in spelling.items():
@@ -92,6 +98,15 @@ def differing_values(runs: Sequence[Run]) -> dict[str, str]:
             seen.add(texts)
             found[lower] = name
     return found
+
+
+def _used(run: Run) -> Iterator[tuple[str, str]]:
+    """The names of values, in lower case and as they are written, but those of commands that the run does not run."""
+    listed = {name.strip().lower() for name in run.values.get("command", "train").split(":")}
+    commands = {name.removesuffix(":action") for name, _ in run.spellings() if re.fullmatch("[^:]+:action", name)}
+    for lower, name in run.spellings():
+        if lower.partition(":")[0] not in commands - listed:
+            yield lower, name
 
 
 def _without_folder(run: Run, text: str | None) -> str | None:
@@ -147,7 +162,26 @@ def select(table: Table, conditions: Sequence[str], order: str | None) -> Table:
         there = [row for row in rows if row[place] not in (None, "")]
         there.sort(key=lambda row: _key(row[place]), reverse=order.startswith("-"))
         rows = there + [row for row in rows if row[place] in (None, "")]
-    return Table(table.columns, rows)
+    return Table(table.columns, rows, table.values)
+
+
+def for_people(table: Table) -> Table:
+    """The table with short texts, and with the values that most runs have, if there are too many."""
+    places = range(FIRST, FIRST + table.values)
+    given = sorted(places, key=lambda place: -sum(row[place] != "" for row in table.rows))[:MAX_VALUES]
+    kept = [place for place in range(len(table.columns)) if place not in places or place in given]
+    rows = [[_short(row[place]) for place in kept] for row in table.rows]
+    return Table([table.columns[place] for place in kept], rows, len(given))
+
+
+def left_out(table: Table) -> str:
+    """What `for_people` leaves out, as a sentence; empty: nothing."""
+    more = table.values - MAX_VALUES
+    return f"{more} more values differ; --format csv has them, and cntkpy diff shows two runs." if more > 0 else ""
+
+
+def _short(cell: Cell) -> Cell:
+    return shorten(cell, MAX_TEXT) if isinstance(cell, str) else cell
 
 
 def as_number(cell: Cell) -> float | None:
