@@ -11,7 +11,7 @@ from commands import __version__, help_texts
 from commands.report.commands import report_command
 from commands.runs.commands import runs_command
 from commands.tools.data_commands import convert_command, preview_command
-from commands.words import AGAIN, is_config_word
+from commands.words import AGAIN, TRACK, is_config_word
 
 EXIT_FAILURE, EXIT_USAGE, EXIT_INTERRUPTED, EXIT_PIPE = 1, 2, 130, 141
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
@@ -34,7 +34,8 @@ def cntkpy() -> None:
 @click.option(
     AGAIN, "again", is_flag=True, help="Restart trainings, finished ones too, like makeMode=false in every command."
 )
-def run_command(words: tuple[str, ...], workers: int, strict: bool, again: bool) -> int:
+@click.option(TRACK, "track", multiple=True, metavar="TYPE:TARGET", help="Track the run: tensorboard:DIR, mlflow:URI.")
+def run_command(words: tuple[str, ...], workers: int, strict: bool, again: bool, track: tuple[str, ...]) -> int:
     """Run a configuration, or a program in Python."""
     if words[0].endswith(".py"):
         from commands.runner.launch import launch
@@ -44,9 +45,9 @@ def run_command(words: tuple[str, ...], workers: int, strict: bool, again: bool)
         if word.startswith("--"):
             from cntk_config.base.diagnostics import nearest
 
-            meant = nearest(word, ["--workers", "--strict", AGAIN])
+            meant = nearest(word, ["--workers", "--strict", AGAIN, TRACK])
             raise click.NoSuchOption(word, possibilities=[meant] if meant else None)
-    words += ("strict=true",) * strict + (AGAIN,) * again
+    words += ("strict=true",) * strict + (AGAIN,) * again + tuple(f"{TRACK}={one}" for one in track)
     if workers == 1 or not any(map(is_config_word, words)):
         return run_classic(list(words))
     from commands.runner.launch import launch
