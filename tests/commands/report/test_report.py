@@ -10,6 +10,7 @@ import math
 import re
 import shutil
 import subprocess
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -200,3 +201,48 @@ def test_in_chromium(tmp_path: Path, note: str) -> None:
     assert re.search(r'<html lang="en" class="scripted">', done.stdout)
     assert done.stdout.count('class="zoom"') == 2  # the charts of the criterion and of the throughput
     assert ":CONSOLE" not in done.stderr, done.stderr
+
+
+ACTS = """
+const figure = document.querySelector("figure.chart"), svg = figure.querySelector("svg.scale-linear");
+const box = () => svg.querySelector(".plot").getAttribute("viewBox").split(" ").map(Number);
+const labels = () => [...svg.querySelectorAll(".grid text")].map((one) => one.textContent);
+const said = [["start", box(), labels()]];
+const press = (text) => [...figure.querySelectorAll("button")].find((one) => one.textContent === text).click();
+press("+"); said.push(["in", box(), labels()]);
+press("Reset"); said.push(["reset", box(), labels()]);
+const frame = svg.getBoundingClientRect(), scale = frame.width / 640;
+const send = (type, x, y, target) => target.dispatchEvent(new PointerEvent(type, { bubbles: true, button: 0,
+  clientX: frame.left + x * scale, clientY: frame.top + y * scale }));
+send("pointerdown", 346, 158, svg); send("pointermove", 626, 306, svg); send("pointerup", 626, 306, window);
+said.push(["drag", box(), labels()]);
+svg.dispatchEvent(new MouseEvent("dblclick", { bubbles: true })); said.push(["double", box(), labels()]);
+const shown = () => getComputedStyle(figure.querySelector("svg.scale-log")).display;
+said.push(["log before", shown()]); document.getElementById("log").click(); said.push(["log after", shown()]);
+document.documentElement.dataset.said = JSON.stringify(said);
+"""
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
+def test_zoom_in_chromium(tmp_path: Path) -> None:
+    """Buttons, a rectangle that is dragged, a double click, the logarithmic axis. The page's policy allows no second
+    script, so it is taken out here."""
+    html = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", page([run_named("a", 0.5)]))
+    path = tmp_path / "r.html"
+    path.write_text(html.replace("</body>", f"<script>{ACTS}</script></body>"), encoding="utf-8")
+    options = ["--headless=new", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}"]
+    command = [str(CHROMIUM), *options, "--window-size=1000,800", "--dump-dom", path.as_uri()]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    found = re.search(r'data-said="([^"]*)"', done.stdout)
+    assert found is not None, done.stderr
+    said = {name: rest for name, *rest in json.loads(unescape(found[1]))}
+    whole, ticks = said["start"]
+    assert whole == [0, 0, 10000, 10000] and ticks[-2:] == ["5", "epoch"] and "0.1" in ticks
+    zoomed, fewer = said["in"]
+    assert zoomed[2:] == pytest.approx([6666.67, 6666.67], rel=1e-4) and zoomed[0] > 0
+    assert fewer != ticks
+    assert said["reset"] == said["double"] == [whole, ticks]
+    dragged, labels = said["drag"]  # the lower right quarter: the second half of the epochs
+    assert dragged == pytest.approx([5000, 5000, 5000, 5000], rel=1e-3)
+    assert labels[-2:] == ["5", "epoch"] and "1" not in labels
+    assert (said["log before"], said["log after"]) == (["none"], ["block"])
