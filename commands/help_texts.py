@@ -2,7 +2,7 @@
 
 USAGE = """\
 Usage: cntkpy configFile=FILE[+FILE...] [NAME=VALUE...] [configFile=FILE...]
-       cntkpy run|show|check|explain|diff|format|help|list|plot ...
+       cntkpy run|show|check|explain|diff|format|help|list|plot|runs|report ...
        cntkpy --help | --version
 """
 
@@ -23,6 +23,8 @@ The commands below are tools around it:
   cntkpy show --origins digits.cntk train/SGD
   cntkpy explain digits.cntk train/SGD/maxEpochs
   cntkpy help minibatchSize
+  cntkpy runs log
+  cntkpy report log/a.jsonl log/b.jsonl
 
 \b
 Exit status: 0 done; 1 failed while running; 2 wrong command line or
@@ -66,6 +68,7 @@ Examples:
   cntkpy run configFile=digits.cntk 'train=[SGD=[maxEpochs=3]]'
   cntkpy run --again configFile=digits.cntk train/SGD/learningRatesPerMB=0.1
   cntkpy run --workers 2 program.py
+  cntkpy run configFile=digits.cntk --track tensorboard:log/tensorboard
 """
 
 SHOW = """\

@@ -59,7 +59,9 @@ def _picture(title: str, lines: Sequence[Line], unit: str, log: bool) -> Markup 
         message = "No value is greater than 0, so there is no logarithmic axis."
         return tag("p", message, class_="scale-log note") if log else None
     epochs = [epoch for line in lines for epoch in line.points]
-    x = Axis(min(epochs), max(epochs)) if min(epochs) < max(epochs) else Axis(epochs[0] - 0.5, epochs[0] + 0.5)
+    first, last = min(epochs), max(epochs)
+    room = (last - first) * 0.015 or 0.5
+    x = Axis(first - room, last + room)
     inner = [_drawn(line, x, y) for line in lines]
     plot = tag(
         "svg",

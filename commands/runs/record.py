@@ -141,8 +141,6 @@ class Confusion:
     output: str
     counts: list[list[int]]
     worst: list[Example] = field(default_factory=list[Example])
-    classes: list[str] = field(default_factory=list[str])
-    """Names of the classes; empty: they have numbers."""
 
 
 @dataclass
