@@ -84,7 +84,7 @@ class Curves:
     def progress(self, node: str) -> Points:
         """The points between epochs; an epoch is as long as the longest one."""
         points = self.between.get(node, {})
-        longest = max((minibatch for _, minibatch in points), default=1)
+        longest = max((minibatch for _, minibatch in points), default=1) or 1
         return {epoch - 1 + minibatch / longest: value for (epoch, minibatch), value in points.items()}
 
     @property
