@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import platform
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from cntk_config import ConfigParameters
@@ -41,6 +40,8 @@ def say_finished(status: int, error: str) -> None:
 
 def versions() -> dict[str, str]:
     """The versions of cntkpy, Python, and the packages that are installed."""
+    from importlib.metadata import PackageNotFoundError, version
+
     found = {"cntkpy": __version__, "python": platform.python_version()}
     for name in PACKAGES:
         try:

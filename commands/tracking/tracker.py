@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from importlib.metadata import entry_points
 from typing import Protocol
 
 from cntk_config.base.diagnostics import ConfigError, Span, suggestion
@@ -88,6 +87,8 @@ def find_tracker(place: Place, span: Span | None = None) -> Callable[[], Tracker
             message = f"{place.type} is tracked by the package {known.package}, which is not installed"
             raise ConfigError("MissingPackage", message, span, f"pip install 'cntkpy[{known.extra}]'")
         return lambda: load_object(known.factory)(place)
+    from importlib.metadata import entry_points
+
     points = {point.name: point for point in entry_points(group=ENTRY_POINTS)}
     if place.type not in points:
         names = [*BUILT_IN, *points]

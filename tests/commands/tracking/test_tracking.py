@@ -56,7 +56,7 @@ def recorder(monkeypatch: pytest.MonkeyPatch):
 
     offered = {"mine": Recorder, "fails": lambda place: Recorder(place, "scalars"), "broken": broken}
     points = [SimpleNamespace(name=name, load=lambda made=made: made) for name, made in offered.items()]
-    monkeypatch.setattr(tracker_module, "entry_points", lambda group: points if group == "cntkpy.trackers" else [])
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: points if group == "cntkpy.trackers" else [])
     return Recorder.made
 
 
