@@ -2,7 +2,8 @@
 
 Objects have `time`, `event`, and what belongs to the event: "run started", "action", "network", "epoch started",
 "progress", "epoch finished", "validation", "final results", "confusion", "saved", "warning", "run finished". Numbers
-that are not finite are null. While a run writes, it holds a shared lock on the file.
+that are not finite are null. The events of epochs that an earlier run has trained stay in the file. While a run writes,
+it holds a shared lock on the file.
 """
 
 import contextlib
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from cntk_config.base.writing import empty, open_text_in_place
+from commands.runner.earlier_events import EarlierEvents
 
 try:
     import fcntl
@@ -38,6 +40,7 @@ class EventHandler(logging.Handler):
         super().__init__(logging.DEBUG)
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         self._stream = open_text_in_place(path)
+        self._earlier = EarlierEvents(path)
         empty(self._stream)
         if fcntl is not None:
             with contextlib.suppress(OSError):  # the file system has no locks
@@ -51,15 +54,18 @@ class EventHandler(logging.Handler):
             return
         if event["event"] == "action":
             self._command = {"command": event["command"]}
+        earlier = self._earlier.before({**self._command, **event})
         time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
         try:
-            self._stream.write(json.dumps(_finite({"time": time, **self._command, **event}), ensure_ascii=False) + "\n")
+            own = json.dumps(_finite({"time": time, **self._command, **event}), ensure_ascii=False)
+            self._stream.write("".join(f"{line}\n" for line in (*earlier, own)))
             self._stream.flush()
         except OSError:
             self.handleError(record)
 
     def close(self) -> None:
         """Close the file."""
+        self._earlier.close()
         self._stream.close()
         super().close()
 

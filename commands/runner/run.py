@@ -159,7 +159,8 @@ def _run(words: list[str], opened: run_log.Log, stop: StopRequest | None, worker
         opened.redirect(log_file, stop is not None, log_place)
         if trace_level <= 0 and stderr != "-":
             print_banner(banner)
-    _listen(words, root, opened, f"{log_file}.jsonl" if stderr and stderr != "-" else "cntkpy.jsonl", workers.rank)
+    events = log_file if stderr and stderr != "-" else run_log.log_file_name("cntkpy", names, False, workers.rank)
+    _listen(words, root, opened, f"{events}.jsonl", workers.rank)
     for warning in root.warnings[:MAX_WARNINGS_SHOWN]:
         log.warning("WARNING: %s", Finding.of(warning).one_line("warning"), extra={"plain": True})
     _begin_anew(root, words)

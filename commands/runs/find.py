@@ -6,6 +6,7 @@ docs/runs.md says what a run is.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -26,6 +27,8 @@ except ImportError:  # Windows
 EVENTS = ".jsonl"
 RESOLVED = "config.resolved.cntk"
 """The configuration of a trial of a sweep, in the folder of its event file."""
+OTHER_WORKER = re.compile(r"\.(log)?rank\d+(\.jsonl)?$")
+"""Files of workers after the first, which say the same."""
 BANNER_BYTES = 400
 """The first line of a log is shorter."""
 
@@ -89,6 +92,8 @@ def _runs_of(path: Path) -> Iterator[Run]:
 def _files(folder: Path) -> Iterator[Path]:
     """The event files below a folder, and the logs of runs that have none, in the order of their names."""
     for file in sorted(folder.rglob("*"), key=_natural):
+        if OTHER_WORKER.search(file.name):
+            continue
         if file.suffix == EVENTS and file.is_file():
             if _is_events(file):
                 yield file
