@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from cntk_config import ConfigError, ConfigParameters
 from cntk_config.base.diagnostics import Span
-from commands.actions.training import TrainingParameters
-from commands.context.root import RootParameters, command_names
+from commands.catalogue.section_map import section_map
+from commands.context.root import RootParameters
 from commands.tracking.handler import TrackingHandler
 from commands.tracking.messages import Messages
 from commands.tracking.tracker import Place, find_tracker
@@ -58,10 +58,13 @@ def _of_words(words: Sequence[str]) -> Iterator[Wanted]:
 
 
 def _of_trainings(root: ConfigParameters) -> Iterator[Wanted]:
-    for name in map(str, command_names(root)):
-        try:
-            folder = SGDParameters.event_folder.value(root.section(name).section(TrainingParameters.sgd.name))
-        except ConfigError:
-            continue  # found when the commands are looked at
-        if folder:
-            yield Place("tensorboard", str(folder)), name, folder.span
+    for command in section_map(root, everything=False).parts:
+        for use in command.parts:
+            if SGDParameters not in use.declared:
+                continue
+            try:
+                folder = SGDParameters.event_folder.value(use.section)
+            except ConfigError:
+                continue  # found when the commands are looked at
+            if folder:
+                yield Place("tensorboard", str(folder)), command.command, folder.span

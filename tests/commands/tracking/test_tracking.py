@@ -125,7 +125,7 @@ def test_a_tracker_that_fails_is_warned_of_once(run, recorder, tmp_path: Path, n
 
 
 def test_a_run_that_fails(run, recorder) -> None:
-    assert run("--track", "mine:x", "train/SGD/learningRatesPerSample=1e300").code == 1
+    assert run("--track", "mine:x", "train=[SGD=[learningRatesPerSample=1e300]]").code == 1
     (tracker,) = recorder
     method, status, error = tracker.calls[-1]
     assert (method, status) == ("finished", 1) and error
