@@ -1,7 +1,6 @@
 """Trackers: which are asked for, what they get, what happens when they fail; TensorBoard and MLflow where installed."""
 
 import json
-import sys
 import threading
 import time
 from pathlib import Path
@@ -205,11 +204,13 @@ def test_tensorboard_reads_what_was_written(run, tmp_path: Path) -> None:
     assert any("configuration" in one for one in reader.Tags()["tensors"])
 
 
-def test_mlflow_reads_what_was_written(run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("store", ["sqlite", "files"])
+def test_mlflow_reads_what_was_written(run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, store: str) -> None:
     mlflow = pytest.importorskip("mlflow")
-    pytest.importorskip("sqlalchemy")
-    monkeypatch.setitem(sys.modules, "pytest_mlflow", None)
-    uri = f"sqlite:///{tmp_path / 'ml.db'}"
+    if store == "sqlite":
+        pytest.importorskip("sqlalchemy")
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
+    uri = f"sqlite:///{tmp_path / 'ml.db'}" if store == "sqlite" else (tmp_path / "store").as_uri()
     section = f'tracking = [ type = mlflow ; uri = "{uri}" ; experiment = digits ; name = n ; tags = [ team = a ] ]\n'
     got = run("stderr=log", "command=train:test", more=section)
     assert got.code == 0, got.err
@@ -220,6 +221,7 @@ def test_mlflow_reads_what_was_written(run, tmp_path: Path, monkeypatch: pytest.
     assert (found.info.status, found.info.run_name) == ("FINISHED", "n")
     assert found.data.params["train:SGD:maxEpochs"] == "2"
     assert found.data.tags["team"] == "a" and found.data.tags["command line"].startswith("configFile=m.cntk")
+    assert {one.path for one in client.list_artifacts(found.info.run_id)} == {"m", "log"}
     steps = [(one.step, one.value) for one in client.get_metric_history(found.info.run_id, "train/ce")]
     assert [step for step, _ in steps] == [1, 2]
     assert found.data.metrics["test/ce"] == pytest.approx(actions.criterion(actions.model(tmp_path / "run/m")))
