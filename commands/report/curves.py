@@ -44,15 +44,27 @@ def curves_section(runs: Sequence[Run]) -> Markup | None:
         )
         for name in ("linear", "log")
     ]
-    legend = [tag("span", swatch(number), title_of(*pair)) for number, pair in enumerate(pairs)]
+    legend = [
+        (
+            tag("input", type="checkbox", id=f"run{number}", checked=True),
+            tag("label", swatch(number), title_of(*pair), for_=f"run{number}"),
+        )
+        for number, pair in enumerate(pairs)
+    ]
     explained = "full: training; dashed: validation; thin: inside of epochs; drag to zoom, double-click for everything"
     return tag(
         "div",
-        tag("div", legend, class_="legend"),
+        [part for pair in legend for part in pair],
         tag("p", explained, class_="note"),
         [part for pair in scales for part in pair],
         tag("div", charts, class_="charts"),
     )
+
+
+def switches(runs: Sequence[Run]) -> str:
+    """The rules of style by which the box of a training switches its curves off."""
+    numbers = range(len(trainings(runs)))
+    return "".join(f"#run{number}:not(:checked) ~ .charts .run{number} {{ display: none; }}\n" for number in numbers)
 
 
 def _lines(pairs: Sequence[tuple[Run, Curves]], node: str) -> Iterator[Line]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from cntk_config.base.files import read_input
 from commands import __version__
-from commands.report.curves import curves_section, epochs_section
+from commands.report.curves import curves_section, epochs_section, switches
 from commands.report.markup import Markup, join, tag
 from commands.report.networks import network_section
 from commands.report.results import confusion_section, summary_section
@@ -23,6 +23,7 @@ FOLDER = Path(__file__).parent
 def page(runs: Sequence[Run]) -> str:
     """The report of runs, as HTML."""
     style, script = (read_input(FOLDER / name).decode() for name in ("report.css", "report.js"))
+    style += switches(runs)
     sections = {
         "summary": ("Summary", summary_section(runs)),
         "curves": ("Curves", curves_section(runs)),

@@ -219,19 +219,24 @@ said.push(["drag", box(), labels()]);
 svg.dispatchEvent(new MouseEvent("dblclick", { bubbles: true })); said.push(["double", box(), labels()]);
 const shown = () => getComputedStyle(figure.querySelector("svg.scale-log")).display;
 said.push(["log before", shown()]); document.getElementById("log").click(); said.push(["log after", shown()]);
+said.push(["beyond", document.documentElement.scrollWidth - document.documentElement.clientWidth]);
+const first = () => getComputedStyle(figure.querySelector("svg.scale-log .run0")).display;
+said.push(["run before", first()]); document.getElementById("run0").click(); said.push(["run after", first()]);
 document.documentElement.dataset.said = JSON.stringify(said);
 """
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
 def test_zoom_in_chromium(tmp_path: Path) -> None:
-    """Buttons, a rectangle that is dragged, a double click, the logarithmic axis. The page's policy allows no second
-    script, so it is taken out here."""
+    """On a narrow screen: buttons, a rectangle that is dragged, a double click, the logarithmic axis, a run left out.
+
+    The page's policy allows no second script, so it is taken out here.
+    """
     html = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", page([run_named("a", 0.5)]))
     path = tmp_path / "r.html"
     path.write_text(html.replace("</body>", f"<script>{ACTS}</script></body>"), encoding="utf-8")
     options = ["--headless=new", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}"]
-    command = [str(CHROMIUM), *options, "--window-size=1000,800", "--dump-dom", path.as_uri()]
+    command = [str(CHROMIUM), *options, "--window-size=500,800", "--dump-dom", path.as_uri()]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
     found = re.search(r'data-said="([^"]*)"', done.stdout)
     assert found is not None, done.stderr
@@ -246,3 +251,5 @@ def test_zoom_in_chromium(tmp_path: Path) -> None:
     assert dragged == pytest.approx([5000, 5000, 5000, 5000], rel=1e-3)
     assert labels[-2:] == ["5", "epoch"] and "1" not in labels
     assert (said["log before"], said["log after"]) == (["none"], ["block"])
+    assert said["beyond"] == [0]  # a narrow screen need not be scrolled sideways
+    assert (said["run before"], said["run after"]) == (["inline"], ["none"])
