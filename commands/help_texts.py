@@ -127,7 +127,7 @@ Examples:
   cntkpy check globals.cntk+digits.cntk 'train=[SGD=[maxEpochs=3]]'
 """
 
-GROUPS = ("actions", "readers", "deserializers", "writers", "functions", "findings")
+GROUPS = ("actions", "readers", "deserializers", "writers", "trackers", "functions", "findings")
 """What `cntkpy list` can list."""
 
 EXPLAIN = """\

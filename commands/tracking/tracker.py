@@ -5,10 +5,13 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from cntk_config.base.diagnostics import ConfigError, Span, suggestion
 from cntk_config.base.objects import load_object
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 ENTRY_POINTS = "cntkpy.trackers"
 """The group of entry points of other packages: each is called with a `Place` and returns a `Tracker`."""
@@ -75,23 +78,38 @@ BUILT_IN = {
 }
 
 
+def check_name(name: str, span: Span | None = None) -> None:
+    """See that there is a tracker of a name.
+
+    Raises:
+        ConfigError: there is none.
+    """
+    if name.lower() in BUILT_IN or name in (installed := _installed()):
+        return
+    names = [*BUILT_IN, *installed]
+    hint = suggestion(name, names) or f"there are {', '.join(names)}"
+    raise ConfigError("BadChoice", f"there is no tracker '{name}'", span, hint)
+
+
 def find_tracker(place: Place, span: Span | None = None) -> Callable[[], Tracker]:
     """What makes the tracker of a place; its package is imported only then.
 
     Raises:
         ConfigError: there is none of this name, or its package is not installed: better now than after the training.
     """
+    check_name(place.type, span)
     known = BUILT_IN.get(place.type.lower())
-    if known is not None:
-        if importlib.util.find_spec(known.package) is None:
-            message = f"{place.type} is tracked by the package {known.package}, which is not installed"
-            raise ConfigError("MissingPackage", message, span, f"pip install 'cntkpy[{known.extra}]'")
-        return lambda: load_object(known.factory)(place)
+    if known is None:
+        point = _installed()[place.type]
+        return lambda: point.load()(place)
+    if importlib.util.find_spec(known.package) is None:
+        message = f"{place.type} is tracked by the package {known.package}, which is not installed"
+        raise ConfigError("MissingPackage", message, span, f"pip install 'cntkpy[{known.extra}]'")
+    return lambda: load_object(known.factory)(place)
+
+
+def _installed() -> dict[str, EntryPoint]:
+    """The trackers of installed packages."""
     from importlib.metadata import entry_points
 
-    points = {point.name: point for point in entry_points(group=ENTRY_POINTS)}
-    if place.type not in points:
-        names = [*BUILT_IN, *points]
-        hint = suggestion(place.type, names) or f"there are {', '.join(names)}"
-        raise ConfigError("BadChoice", f"there is no tracker '{place.type}'", span, hint)
-    return lambda: points[place.type].load()(place)
+    return {point.name: point for point in entry_points(group=ENTRY_POINTS)}

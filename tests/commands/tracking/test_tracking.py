@@ -158,6 +158,22 @@ def test_mistakes(run, recorder, words: list[str], expected: str) -> None:
     assert expected in got.err
 
 
+def test_check(cntkpy, recorder) -> None:
+    """`check` knows the names of trackers, and needs none of their packages."""
+    files = actions.files(
+        "tracking = [ type = mlflow : mine : tensorbord ; tags = [ any = 1 ] ; options = [ x = 1 ] ]\n"
+    )
+    got = cntkpy("check", "m.cntk", files=files)
+    assert got.code == 2
+    assert got.out.count("tracker") == 1 and "there is no tracker 'tensorbord' - did you mean 'tensorboard'?" in got.out
+    files["m.cntk"] = files["m.cntk"].replace(" : tensorbord ;", " ; fodler = a ;")
+    got = cntkpy("check", "m.cntk", files=files)
+    assert "'fodler'" in got.out and "'folder'" in got.out
+    files["m.cntk"] = files["m.cntk"].replace("type = mlflow : mine", "uri = a")
+    assert "tracking:type is missing" in cntkpy("check", "m.cntk", files=files).out
+    assert "mlflow  " in cntkpy("list", "trackers").out
+
+
 @pytest.mark.parametrize(("name", "package"), [("tensorboard", "tensorboardX"), ("mlflow", "mlflow")])
 def test_without_the_package(run, monkeypatch: pytest.MonkeyPatch, name: str, package: str, tmp_path: Path) -> None:
     """Nothing is trained that could not be tracked."""
