@@ -44,6 +44,16 @@ def read_run(path: Path) -> Run:
     except OSError as error:
         raise UserError("CannotRead", f"cannot read {path}: {error.strerror or error}") from None
     run = run_of(path, json_events(lines) if path.suffix == EVENTS else log_events(lines))
+    log = path.with_suffix("")
+    if path.suffix == EVENTS and not run.words and _is_log(log):  # of a version whose runs had no first and last event
+        told = read_run(log)
+        run.state, run.error, run.words, run.versions, run.place = (
+            told.state,
+            told.error,
+            told.words,
+            told.versions,
+            told.place,
+        )
     if run.state == "killed" and _is_written(path):
         run.state = "running"
     return run

@@ -120,6 +120,18 @@ def test_a_log_says_what_the_events_say(cntkpy, tmp_path: Path) -> None:
     assert one.nodes == pytest.approx(other.nodes) and (one.command, one.samples) == ("test", 40)
 
 
+def test_events_without_a_first_and_a_last_one(cntkpy, tmp_path: Path) -> None:
+    """Event files of earlier versions: the log beside them says how the run ended."""
+    assert start(cntkpy, "0.05", "logFormat=json").code == 0
+    path = tmp_path / "trials/0.05/log.jsonl"
+    lines = [line for line in path.read_text().splitlines(True) if '"event": "run ' not in line]
+    path.write_text("".join(lines))
+    run = read_run(path)
+    assert (run.state, run.words[0], run.curves[0].epochs) == ("completed", "configFile=m.cntk", [1, 2])
+    path.with_suffix("").unlink()
+    assert read_run(path).state == "killed"
+
+
 def test_states(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text('{"time": "2026-01-01T00:00:00+00:00", "event": "run started", "words": ["x"]}\n')
