@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -10,6 +11,16 @@ from cntk_config.base.files import LIST_LIMIT, read_input
 from cntk_config.base.writing import atomic_write, shown
 from readers.common.sequences import starts_of
 from readers.errors import DataError
+
+_WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
+
+
+def in_order(names: Iterable[str]) -> list[str]:
+    """Names of classes in the order of their numbers: by value if all are whole numbers, else by alphabet."""
+    several = list(names)
+    if all(_WHOLE.fullmatch(name) for name in several):
+        return sorted(several, key=lambda name: (int(name), name))
+    return sorted(several)
 
 
 class LabelMap:

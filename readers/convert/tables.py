@@ -14,6 +14,7 @@ import numpy as np
 
 from cntk_config.base.diagnostics import ConfigError, UserError, shorten, suggestion
 from cntk_config.base.files import open_input
+from readers.common.labels import in_order
 from readers.errors import DataError
 
 from .batches import Batch, Part, Stream, one_hot
@@ -57,7 +58,7 @@ def from_csv(
     names: dict[str, list[str]] = {}
     for one in columns:
         if one.form == "class":
-            names[one.name] = given if given is not None else _sorted(table.classes(one.columns[0]))
+            names[one.name] = given if given is not None else in_order(table.classes(one.columns[0]))
     kept = [Stream(c.name, len(names[c.name]) if c.form == "class" else len(c.columns), c.form) for c in columns]
     for asked, stream in zip(streams, kept, strict=False):
         if asked.dim < stream.dim:
@@ -246,13 +247,6 @@ def _described(table: _Table, streams: Sequence[Stream]) -> list[_Columns]:
             hint="--stream names all columns from left to right; one of form class has one",
         )
     return columns
-
-
-def _sorted(names: set[str]) -> list[str]:
-    """The classes in order: by value if all are whole numbers."""
-    if all(_WHOLE.fullmatch(name) for name in names):
-        return sorted(names, key=lambda name: (int(name), name))
-    return sorted(names)
 
 
 def _names_of(path: str) -> list[str]:

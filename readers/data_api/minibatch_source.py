@@ -19,7 +19,7 @@ from readers.formats.composite.reader import join
 from readers.formats.image.source import source_of
 from readers.minibatch import Minibatch
 from readers.pipeline.local_timeline import LocalTimeline, WindowStore
-from readers.pipeline.randomize import BlockRandomizer, NoRandomizer
+from readers.pipeline.randomize import BlockRandomizer, NoRandomizer, chunks_in_memory
 from readers.pipeline.source import Source
 from readers.registry import Setting, find_deserializer
 from readers.user.deserializer import UserData, UserDeserializer
@@ -161,6 +161,7 @@ class MinibatchSource(MinibatchSourceBase):
                 threads=threads,
             )
             joined = _joined(parts, {"maxErrors": max_errors}, setting)
+            window = _window(window, chunks if randomize else 0, joined)
             timeline = (
                 BlockRandomizer(joined.table, window, in_chunks=in_chunks, seed=seed, cross_sweeps=True)
                 if randomize
@@ -295,6 +296,18 @@ def _flatten(deserializers: Any) -> list[Any]:
         if is_dict(part) and not isinstance(part.get("type"), str):
             raise ArgumentError("a deserializer given as a dictionary must have a 'type'", "CTFDeserializer makes one")
     return parts
+
+
+def _window(window: int, chunks: int, data: Deserializer) -> int:
+    """The window of a shuffled order: smaller than the default where that does not stay in memory.
+
+    Args:
+        window: the window that was asked for.
+        chunks: the same, if it is counted in chunks; 0 else.
+        data: what is read.
+    """
+    default = chunks == DEFAULT_RANDOMIZATION_WINDOW_IN_CHUNKS
+    return min(window, chunks_in_memory(data) or window) if default else window
 
 
 def _joined(parts: Sequence[Any], defaults: Config, setting: Setting) -> Deserializer:
