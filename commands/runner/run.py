@@ -45,8 +45,7 @@ MAX_WARNINGS_SHOWN = 10
 """So many warnings are shown at the start; the others are counted."""
 SAID_BY_ACTIONS = ("InheritedBuilder", "UntrainedNetwork")
 """Kinds of warnings that the action gives when its time comes; not twice."""
-EXTRAS = {"jax": "train", "jaxlib": "train", "safetensors": "train", "cv2": "image", "matplotlib": "plot",
-          "pyarrow": "tables"}  # fmt: skip
+EXTRAS = {"jax": "train", "jaxlib": "train", "safetensors": "train", "cv2": "image", "matplotlib": "plot"}
 """Packages which come with an extra, by the name that is imported."""
 
 

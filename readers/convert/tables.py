@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from cntk_config.base.diagnostics import ConfigError, UserError, shorten, suggestion
-from cntk_config.base.files import open_input
 from readers.common.labels import in_order
+from readers.common.packed import open_data
 from readers.errors import DataError
 
 from .batches import Batch, Part, Stream, one_hot
@@ -160,7 +160,7 @@ class _Table:
 
 def _opened(path: str) -> io.TextIOWrapper:
     try:
-        return io.TextIOWrapper(open_input(path), encoding="utf-8-sig", newline="")
+        return io.TextIOWrapper(open_data(path), encoding="utf-8-sig", newline="")
     except OSError as error:
         raise DataError(f"The input file ({path}) cannot be read: {error.strerror or error}", path=path) from None
 
