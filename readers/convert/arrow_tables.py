@@ -18,18 +18,25 @@ from cntk_config.base.diagnostics import ConfigError, UserError, shorten
 from cntk_config.base.writing import atomic_write
 from readers.data_api.factories import to_section
 from readers.errors import DataError
+from readers.formats.tables.arrays import (
+    KEY,
+    MARK,
+    key_name,
+    keys_as_array,
+    marked,
+    samples_as_array,
+    sequences_as_array,
+)
 from readers.formats.tables.columns import is_number, text_inside
 from readers.formats.tables.deserializer import names_of
 from readers.formats.tables.files import ArrowTable, ParquetTable, TableFile
 from readers.formats.tables.library import arrow, broken, parquet
-from readers.minibatch import as_dense
 
 from .batches import Batch, Stream, class_numbers
 from .sources import Input, from_reader, single
 from .targets import Target
 
 FEATURES, LABELS = "features", "labels"
-KEY, MARK = "key", b"cntkpy"
 GROUP = 32 << 20
 """Bytes of a row group that is written, about."""
 _MOST_CLASSES = 1 << 20
@@ -151,9 +158,8 @@ class TableTarget:
         pa = arrow()
         count = len(batch.parts[self._streams[0].name].lengths)
         keys = list(batch.keys) if len(batch.keys) else list(range(self._count, self._count + count))
-        named = bool(keys) and isinstance(keys[0], str)
         self._count += count
-        arrays = [pa.array(keys, pa.string() if named else pa.uint64())]
+        arrays = [keys_as_array(keys)]
         for s in self._streams:
             part = batch.parts[s.name]
             if not part.lengths.all():
@@ -164,32 +170,18 @@ class TableTarget:
                     hint="write an .npz archive",
                 )
             self._single[s.name] &= bool((part.lengths == 1).all())
-            offsets = np.concatenate([[0], part.lengths.cumsum()]).astype(np.int32)
-            arrays.append(pa.ListArray.from_arrays(pa.array(offsets), self._samples(part.rows, s)))
-        found = pa.record_batch(arrays, names=[self._key_name(), *(s.name for s in self._streams)])
+            arrays.append(sequences_as_array(self._samples(part.rows, s), part.lengths))
+        names = [s.name for s in self._streams]
+        found = pa.record_batch(arrays, names=[key_name(names), *names])
         if self._writer is None:
             self._writer = pa.ipc.new_stream(self._file, found.schema)
         self._writer.write_batch(found)
 
-    def _key_name(self) -> str:
-        """A name for the column of keys that no stream has."""
-        name = KEY
-        while any(s.name == name for s in self._streams):
-            name += "_"
-        return name
-
     def _samples(self, rows: Any, s: Stream) -> Any:
         """Samples as an array, an element each."""
-        pa = arrow()
         if s.form == "class":
-            return pa.array(class_numbers(rows, s.name).astype(np.int32))
-        if s.form == "sparse":
-            offsets, indices = rows.indptr.astype(np.int32), rows.indices.astype(np.int32)
-            return pa.MapArray.from_arrays(
-                pa.array(offsets), pa.array(indices), pa.array(rows.data.astype(self._element))
-            )
-        flat = pa.array(np.ascontiguousarray(as_dense(rows), self._element).reshape(-1))
-        return flat if s.dim == 1 else pa.FixedSizeListArray.from_arrays(flat, s.dim)
+            return arrow().array(class_numbers(rows, s.name).astype(np.int32))
+        return samples_as_array(rows, s.dim, s.form == "sparse", self._element)
 
     def tables(self) -> Iterator[Any]:
         """What was written, in tables of about `GROUP` bytes of the final schema; the first one may be empty."""
@@ -214,12 +206,12 @@ class TableTarget:
         """A batch without lists where every row has one sample."""
         pa = arrow()
         key = batch.column(0)
-        arrays, fields = [key], [pa.field(batch.schema.names[0], key.type, False, {MARK: KEY.encode()})]
+        arrays, fields = [key], [marked(batch.schema.names[0], key, KEY)]
         for s in self._streams:
             array = batch.column(s.name)
             array = array.flatten() if self._single[s.name] else array
             arrays.append(array)
-            fields.append(pa.field(s.name, array.type, True, {MARK: f"{s.form} {s.dim}".encode()}))
+            fields.append(marked(s.name, array, f"{s.form} {s.dim}"))
         return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
 
     def close(self) -> None:
