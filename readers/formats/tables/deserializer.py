@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -33,8 +34,8 @@ from .columns import (
     used_names,
     varies,
 )
-from .files import TableFile
-from .library import arrow, broken
+from .files import TableFile, guarded
+from .library import arrow
 
 log = logging.getLogger("cntkpy.readers")
 ENTRY_BYTES, SAMPLE_BYTES = 8, 8
@@ -224,7 +225,10 @@ def check_schema(table: TableFile, streams: Sequence[TableStream], key: str | No
     """
     for stream in streams:
         for column in stream.columns:
-            if (wrong := mismatch(table.field(column).type, stream)) is not None:
+            kind = table.field(column).type
+            with guarded(f"{table.path}, column '{column}'", table.path):
+                wrong = mismatch(kind, stream)
+            if wrong is not None:
                 what, hint = wrong
                 message = f"{table.path}: column '{column}' cannot be the stream '{stream.name}': {what}."
                 raise DataError(message, path=table.path, hint=hint)
@@ -244,24 +248,9 @@ def changed(path: str, group: int, count: int, expected: int) -> DataError:
     )
 
 
-class _placed:
+def _placed(place: Place) -> AbstractContextManager[None]:
     """What pyarrow raises inside becomes an error that names a column."""
-
-    def __init__(self, place: Place) -> None:
-        self._place = place
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        if error is None or isinstance(error, DataError) or not isinstance(error, broken()):
-            return
-        p = self._place
-        raise DataError(
-            f"{p.path}, row group {p.group}, column '{p.column}': {' '.join(str(error).split())[:300]}.",
-            path=p.path,
-            hint="the file is damaged: write it again",
-        ) from None
+    return guarded(f"{place.path}, row group {place.group}, column '{place.column}'", place.path)
 
 
 def _placed_arrays(arrays: Sequence[Any], table: TableFile, group: int, column: str) -> list[tuple[Any, Place]]:

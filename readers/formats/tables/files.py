@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar
@@ -14,8 +15,21 @@ from .library import arrow, broken, parquet
 
 MOST_ROWS = 2**31 - 1
 """A row group has at most so many rows."""
+DAMAGED = "the file is damaged: write it again"
 PLAUSIBLE = 8
-"""Rows of a row group for each of its bytes; where a file claims more, they are counted before memory is taken."""
+"""Rows for each byte of a file; where it claims more, they are counted before memory is taken for them."""
+
+
+@contextmanager
+def guarded(what: str, path: str, hint: str = DAMAGED) -> Generator[None]:
+    """What pyarrow raises inside becomes a `DataError` of a file: `what`, and the reason."""
+    errors = broken()
+    try:
+        yield
+    except DataError:
+        raise
+    except errors as error:
+        raise DataError(f"{what}: {_reason(error)}.", path=path, hint=hint) from None
 
 
 class TableFile:
@@ -37,7 +51,7 @@ class TableFile:
         with self.opened() as file:
             self.schema: Any = self._schema(file)
             self.groups = self._groups(file)
-        self.names: list[str] = list(self.schema.names)
+            self.names: list[str] = list(self.schema.names)
 
     def rows(self, column: str) -> list[int]:
         """Rows of every row group. column: one of those that are going to be read."""
@@ -69,19 +83,12 @@ class TableFile:
     @contextmanager
     def opened(self, group: int | None = None) -> Generator[Any]:
         """The file, opened for pyarrow; what pyarrow raises becomes an error that names the row group."""
-        arrow()
         where = self.path if group is None else f"{self.path}, row group {group}"
-        try:
-            with open_input(self.path, buffering=0) as file:
-                yield arrow().PythonFile(file, mode="r")
-        except DataError:
-            raise
-        except broken() as error:
-            raise DataError(
-                f"{where} cannot be read as {self.kind}: {_reason(error)}.",
-                path=self.path,
-                hint="check 'file' and its type" if group is None else "the file is damaged: write it again",
-            ) from None
+        hint = "check 'file' and its type" if group is None else DAMAGED
+        what = f"{where} cannot be read as {self.kind}"
+        with guarded(what, self.path, hint), open_input(self.path, buffering=0) as file:
+            self.size = os.fstat(file.fileno()).st_size
+            yield arrow().PythonFile(file, mode="r")
 
     def _schema(self, file: Any) -> Any:
         raise NotImplementedError
@@ -93,7 +100,7 @@ class TableFile:
         raise NotImplementedError
 
     def _bad_rows(self, group: int, what: str) -> DataError:
-        return DataError(f"{self.path}, row group {group}: {what}.", path=self.path, hint="the file is damaged")
+        return DataError(f"{self.path}, row group {group}: {what}.", path=self.path, hint=DAMAGED)
 
 
 class ParquetTable(TableFile):
@@ -102,24 +109,24 @@ class ParquetTable(TableFile):
     kind = "Parquet"
 
     def _schema(self, file: Any) -> Any:
-        self._file = parquet().ParquetFile(file)
-        self.metadata: Any = self._file.metadata
-        return self._file.schema_arrow
+        opened = parquet().ParquetFile(file)
+        self.metadata: Any = opened.metadata
+        return opened.schema_arrow
 
     def _groups(self, file: Any) -> int:
         return self.metadata.num_row_groups
 
     def rows(self, column: str) -> list[int]:
-        """Rows of every row group, as its metadata say; counted where these are not plausible."""
-        found: list[int] = []
-        for number in range(self.groups):
-            group = self.metadata.row_group(number)
-            if not 0 <= group.num_rows <= MOST_ROWS:
-                raise self._bad_rows(number, f"it has {group.num_rows} rows, the limit is {MOST_ROWS}")
-            size = sum(group.column(i).total_compressed_size for i in range(group.num_columns))
-            if group.num_rows > PLAUSIBLE * max(size, 1) and (count := self._count(number, column)) != group.num_rows:
-                raise self._bad_rows(number, f"it has {count} rows, but its header says {group.num_rows}")
-            found.append(group.num_rows)
+        """Rows of every row group, as the metadata say; counted where these are not plausible."""
+        # No metadata of columns: pyarrow aborts the process where those are damaged.
+        found = [int(self.metadata.row_group(number).num_rows) for number in range(self.groups)]
+        for number, rows in enumerate(found):
+            if not 0 <= rows <= MOST_ROWS:
+                raise self._bad_rows(number, f"it has {rows} rows, the limit is {MOST_ROWS}")
+        if sum(found) > PLAUSIBLE * self.size:
+            for number, rows in enumerate(found):
+                if (count := self._count(number, column)) != rows:
+                    raise self._bad_rows(number, f"it has {count} rows, but its header says {rows}")
         return found
 
     def _count(self, group: int, column: str) -> int:
