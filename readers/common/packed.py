@@ -28,6 +28,8 @@ APART, COPIES_APART = 256 << 10, 8 << 20
 """Bytes of plain text between places to begin again: at streams and frames, and at copies of the state of gzip."""
 MOST_PLACES = 1024
 """Places that are noted; of more, every other one is dropped."""
+GATHERED = 256 << 10
+"""Bytes that are unpacked at least at a time, however short the streams are."""
 FAR = 64 << 20
 """Bytes that are unpacked in vain before there is a note of the cost."""
 UNBELIEVABLE, BELIEVED = 1000, 1 << 30
@@ -139,21 +141,33 @@ class PackedBytes:
                 self._tell_cost(place)
         while True:
             begin = self._unpacker.plain
-            try:
-                content = self._unpacker.piece()
-            except Broken as error:
-                raise DataError(
-                    f"The compressed file {self.path} is damaged at byte {error.at}: {error}.",
-                    path=self.path,
-                    hint=f"{TOOLS[self.kind]} {self.path} tests it; make it again",
-                ) from None
+            content = self._next()
             if not content:
                 self._size = begin
                 return None
             self._keep(begin, content)
-            self._note(begin + len(content))
             if at < begin + len(content):
                 return begin, content
+
+    def _next(self) -> bytes:
+        """The next bytes of the plain text, from many streams if these are short; none at its end."""
+        parts: list[bytes] = []
+        size = 0
+        try:
+            while size < GATHERED and (content := self._unpacker.piece()):
+                parts.append(content)
+                size += len(content)
+                self._note(self._unpacker.plain)
+        except Broken as error:
+            self._unpacker = _Fails(self._unpacker.plain, error)
+            if parts:  # what is sound comes first
+                return b"".join(parts)
+            raise DataError(
+                f"The compressed file {self.path} is damaged at byte {error.at}: {error}.",
+                path=self.path,
+                hint=f"{TOOLS[self.kind]} {self.path} tests it; make it again",
+            ) from None
+        return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def _keep(self, begin: int, content: bytes) -> None:
         self._recent.append((begin, content))
@@ -190,6 +204,21 @@ class PackedBytes:
             self.path,
             place.packed,
         )
+
+
+class _Fails:
+    """What has met damage: unpacking cannot go on."""
+
+    def __init__(self, plain: int, error: Broken) -> None:
+        self.plain, self._error = plain, error
+
+    def piece(self) -> bytes:
+        """Raises the error."""
+        raise Broken(str(self._error), self._error.at)
+
+    def restart(self, copied: bool = False) -> Restart | None:
+        """Nowhere."""
+        return None
 
 
 class _Stream(io.RawIOBase):

@@ -103,6 +103,7 @@ def test_more_text_than_is_read_at_a_time(pack: Pack, monkeypatch: pytest.Monkey
     monkeypatch.setattr("readers.formats.text.index.BLOCK_BYTES", 1 << 15)
     monkeypatch.setattr(codecs, "PIECE", 1 << 13)
     monkeypatch.setattr(codecs, "INPUT", 1 << 10)
+    monkeypatch.setattr(packed, "GATHERED", 1 << 12)
     monkeypatch.setattr(packed, "RECENT", 1 << 15)
     monkeypatch.setattr(packed, "APART", 1 << 12)
     monkeypatch.setattr(packed, "COPIES_APART", 1 << 14)
@@ -179,7 +180,7 @@ def random_text(size: int) -> bytes:
 @pytest.mark.parametrize("kind", PACKS)
 def test_any_place_can_be_read(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     text = random_text(300_000)
-    for name, value in (("RECENT", 1), ("APART", 1 << 12), ("COPIES_APART", 1 << 14)):
+    for name, value in (("RECENT", 1), ("GATHERED", 1), ("APART", 1 << 12), ("COPIES_APART", 1 << 14)):
         monkeypatch.setattr(packed, name, value)
     monkeypatch.setattr(codecs, "PIECE", 1 << 13)
     monkeypatch.setattr(codecs, "INPUT", 1 << 12)
@@ -206,7 +207,7 @@ def test_any_place_can_be_read(kind: str, monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_the_number_of_places_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     text = random_text(200_000)
-    for name, value in (("RECENT", 1), ("APART", 1), ("COPIES_APART", 1), ("MOST_PLACES", 8)):
+    for name, value in (("RECENT", 1), ("GATHERED", 1), ("APART", 1), ("COPIES_APART", 1), ("MOST_PLACES", 8)):
         monkeypatch.setattr(packed, name, value)
     monkeypatch.setattr(codecs, "PIECE", 1 << 10)
     Path("packed").write_bytes(gzip.compress(text))
@@ -219,6 +220,7 @@ def test_one_note_on_the_cost_of_jumps(monkeypatch: pytest.MonkeyPatch, caplog: 
     """A single stream of bzip2, xz or Zstandard can only be unpacked from its start on."""
     text = ctf(9000)
     monkeypatch.setattr(packed, "FAR", 1 << 15)
+    monkeypatch.setattr(packed, "GATHERED", 1 << 12)
     monkeypatch.setattr(packed, "RECENT", 1 << 13)
     monkeypatch.setattr(packed, "COPIES_APART", 1 << 14)
     monkeypatch.setattr(codecs, "PIECE", 1 << 12)
@@ -315,6 +317,31 @@ def test_bombs_unpack_in_pieces(kind: str, monkeypatch: pytest.MonkeyPatch) -> N
     Path("packed").write_bytes(PACKS[kind](bytes(30 << 20)))
     with pytest.raises(DataError, match="more than 1,048,576 bytes"):
         load_labels("packed")
+
+
+@pytest.mark.malformed
+@pytest.mark.parametrize("kind", ["gz", "bz2", "xz", "zst"])
+def test_many_short_streams(kind: str) -> None:
+    """Time and memory are those of the text, not the square of the number of streams."""
+    streams = [PACKS[kind](b"|x 1 2 |y 0:1\n")] * 20_000
+    Path("packed").write_bytes(b"".join(streams))
+    data: Any = data_bytes("packed")
+    assert data.size == 20_000 * 14
+    assert len(data._recent) < 5 and len(data._places) < 5
+
+
+@pytest.mark.malformed
+def test_damage_is_met_again_when_it_is_read_again() -> None:
+    Path("packed").write_bytes(gzip.compress(ctf(5000))[:-30_00])
+    data = data_bytes("packed")
+    sound = 0
+    with pytest.raises(DataError, match="it ends early"):
+        while True:
+            sound += len(data.bytes(sound, 1000))
+    for at in (sound, sound + 1, sound):
+        with pytest.raises(DataError, match="it ends early"):
+            data.bytes(at, 1000)
+    assert data.bytes(0, 100) == ctf(5000)[:100]
 
 
 @pytest.mark.malformed
