@@ -102,7 +102,7 @@ def text_index(path: str) -> None:
         found = index_cache.load(path, str(text))
         if found is not None:
             arrays, more = found
-            index._finish(str(text), "", 1 << 20, index.Corpus(), arrays, more)  # pyright: ignore[reportPrivateUsage]
+            index._finish(index.open_text(str(text)), "", 1 << 20, index.Corpus(), arrays, more)  # pyright: ignore[reportPrivateUsage]
     finally:
         index_cache.describe = real
 
