@@ -92,9 +92,8 @@ def _prepare(options: dict[str, Any]) -> None:
         raise ShapeProblem("axis must be -1 (time) or 2 (the second axis of a sample)")
 
 
-def _layers(node: Node, inputs: int) -> tuple[list[Layer], int]:
+def _layers(options: dict[str, Any], inputs: int) -> tuple[list[Layer], int]:
     """All directions of all layers, and how many elements the parameter has."""
-    options = node.options
     gates, hidden = _cell(options).gates, int(options["hiddenDims"])
     ways = (False, True) if options["bidirectional"] else (False,)
     sizes = [(inputs if index == 0 else hidden * len(ways)) for index in range(int(options["numLayers"]))]
@@ -121,7 +120,7 @@ def _shape(node: Node) -> Shape | None:
     if len(shapes.trimmed(x.shape)) > (2 if along_axis else 1):
         raise ShapeProblem("each step must be a vector")
     hidden = int(node.options["hiddenDims"])
-    total = _layers(node, x.shape[0])[1]
+    total = _layers(node.options, x.shape[0])[1]
     rules.infer(weights, (hidden, total // hidden))
     if weights.shape is not None and 0 not in weights.shape and shapes.size(weights.shape) != total:
         message = f"the weights must have {total} elements, of shape [{hidden} x {total // hidden}]"
@@ -141,6 +140,41 @@ def _halves(flat: Array, begin: int, gates: int, hidden: int) -> Iterator[list[A
     for half in range(2):
         start = begin + half * gates * hidden
         yield [flat[start + gate * hidden : start + (gate + 1) * hidden] for gate in range(gates)]
+
+
+class Direction(NamedTuple):
+    """The arrays of one direction of one layer.
+
+    Attributes:
+        backwards: from the last step to the first.
+        from_input: for each gate a matrix (inputs, hidden) that rows are multiplied by.
+        from_state: for each gate one (hidden, hidden).
+        input_bias, state_bias: for each gate a vector (hidden,).
+    """
+
+    backwards: bool
+    from_input: list[Array]
+    from_state: list[Array]
+    input_bias: list[Array]
+    state_bias: list[Array]
+
+
+def directions(options: dict[str, Any], inputs: int, flat: Array) -> list[Direction]:
+    """The arrays that the parameter of a stack holds, for all directions of all layers in their order.
+
+    Args:
+        options: of the node.
+        inputs: elements of a step of the input.
+        flat: the parameter as a vector.
+    """
+    gates, hidden = _cell(options).gates, int(options["hiddenDims"])
+    found: list[Direction] = []
+    for layer in _layers(options, inputs)[0]:
+        from_input, end = _parts(flat, layer.weights, gates, hidden, layer.inputs)
+        from_state, _ = _parts(flat, end, gates, hidden, hidden)
+        input_bias, state_bias = _halves(flat, layer.biases, gates, hidden)
+        found.append(Direction(layer.backwards, from_input, from_state, input_bias, state_bias))
+    return found
 
 
 def _run(cell: Cell, layer: Layer, flat: Array, hidden: int, x: Array, fresh: Array) -> Array:
@@ -185,7 +219,7 @@ def _forward(call: Any, weights: Array, x: Array) -> Array:
     else:
         x = call.masked(x.reshape(*shape[:2], width))
     flat = weights.reshape(-1)
-    every, _ = _layers(node, width)
+    every, _ = _layers(options, width)
     ways = 1 + bool(options["bidirectional"])
     for first in range(0, len(every), ways):
         found = [

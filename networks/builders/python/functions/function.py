@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -305,6 +305,27 @@ class Variable(Operators):
         """`value`."""
         return self.value
 
+    def as_parameter(self) -> Self:
+        """The parameter itself.
+
+        Raises:
+            UserError: it is not one.
+        """
+        return self._as("parameter", self.is_parameter)
+
+    def as_constant(self) -> Self:
+        """The constant itself.
+
+        Raises:
+            UserError: it is not one.
+        """
+        return self._as("constant", self.is_constant)
+
+    def _as(self, kind: str, holds: bool) -> Self:
+        if not holds:
+            raise UserError("NoFunction", f"{self!r} is not a {kind}", hint=f"f.{kind}s are those of a function")
+        return self
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         """`value` for `numpy.asarray(p)`; else NumPy would make an array of one object."""
         del copy  # the value is a copy
@@ -427,6 +448,8 @@ class Function(Variable, Evaluated):
             raise UserError("WrongArguments", f"{wrong!r} is not a placeholder: it has a shape already")
         new = {one: Function(placeholder_of(_shape_of(kind), one.name)) for one, kind in given.items()}
         self.replace_placeholders(new)
+
+    declare_args = update_signature
 
     def replace_placeholders(self, substitutions: Mapping[Function, Any]) -> Function:
         """Put inputs in the place of the placeholders of this function; an input may be the function itself.
