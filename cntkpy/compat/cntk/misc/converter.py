@@ -30,11 +30,18 @@ def convert(
     Raises:
         UserError: `converter` gives something else than a function, or one of another shape.
     """
-    copied = root_func.clone("clone")
+    return converted(root_func.clone("clone"), filter, converter)
+
+
+def converted(
+    model: Function, filter: Callable[[Function], bool], converter: Callable[[Function], Function]
+) -> Function:
+    """A model with other functions in the place of some of its parts; parameters are shared. See `convert`."""
     made: dict[Function, Function] = {}
-    for one in [part for part in map(Function, resolve(copied.roots)) if part.is_output and filter(part)]:
-        below = set(map(Function, resolve(one.roots)))
-        now = one.clone("share", {part: made[part] for part in made if part in below})
+    chosen = [part for part in map(Function, resolve(model.roots)) if part.is_output and filter(part)]
+    below = {part: set(map(Function, resolve(part.roots))) for part in chosen}
+    for one in sorted(chosen, key=lambda part: len(below[part])):
+        now = one.clone("share", {part: made[part] for part in made if part in below[one]})
         found: Any = converter(now)
         if not isinstance(found, Function):
             message = f"convert: the converter of {one!r} gives {shorten(repr(found))}, not a function"
@@ -43,7 +50,7 @@ def convert(
             message = f"convert: {one!r} has the shape {one.shape}, what takes its place {found.shape}"
             raise UserError("BadShape", message)
         made[one] = found
-    return copied.clone("share", made)
+    return model.clone("share", made)
 
 
 __all__ = ["convert"]

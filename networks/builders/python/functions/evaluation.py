@@ -45,6 +45,11 @@ class Backend(Protocol):
         """See `Evaluated.test`."""
         ...
 
+    @property
+    def print_node_timing(self) -> Callable[[Any], None]:
+        """See `Evaluated.print_node_timing`."""
+        ...
+
 
 _installed: list[Backend] = []
 
@@ -178,6 +183,17 @@ class Evaluated:
     def test(self, minibatch_source: Any, **options: Any) -> Any:
         """The value of this function, a metric, on data; see `trainers.session.functions.test`."""
         return installed().test(self, minibatch_source, **options)
+
+    def print_node_timing(self) -> None:
+        """Print how long each node takes for the data of the last `eval`, `forward` or `grad`.
+
+        Each node is compiled and run alone, so that the sum is more than the time of the whole. After `forward` with
+        `keep_for_backward` or `grad` the table has gradients as well.
+
+        Raises:
+            UserError: no data were kept: `cntk.debugging.set_node_timing(True)` comes before.
+        """
+        installed().print_node_timing(self)
 
 
 def functions_of(what: str, given: Any) -> tuple[Any, ...]:
