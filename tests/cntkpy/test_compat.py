@@ -106,7 +106,7 @@ def test_a_name_that_is_missing_says_what_there_is(name: str) -> None:
 
 
 IMPORTS = {
-    "from cntkpy.compat.cntk import roipooling": "cntk.roipooling of CNTK does not exist in cntkpy: use ROIPooling",
+    "from cntkpy.compat.cntk import cumsum": "cntk.cumsum of CNTK does not exist in cntkpy: use layers.Recurrence",
     "from cntkpy.compat.cntk.layers import Dens": "cntk.layers.Dens of CNTK does not exist .* mean 'Dense'",
     "from cntkpy.compat.cntk.ops.functions import native_user_function": "native_user_function .* use user_function",
     "import cntkpy.compat.cntk.contrib.netopt": "cntk.contrib.netopt of CNTK does not exist .* nothing that",

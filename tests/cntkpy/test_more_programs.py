@@ -441,8 +441,10 @@ def test_the_overlap_of_pictures_is_a_loss() -> None:
 
 
 def test_what_convolutions_cannot_do_is_told() -> None:
-    with pytest.raises(UserError, match="neither dilation nor groups"):
-        C.layers.Convolution((3, 3), 4, dilation=2)
+    with pytest.raises(UserError, match="sharing is True, transpose_weight is False"):
+        C.layers.Convolution((3, 3), 4, transpose_weight=True)
+    with pytest.raises(UserError, match="a filter has 2 axes"):
+        C.layers.Convolution2D((3, 3, 3), 4)
     assert C.layers.Convolution2D((3, 3), 4, dilation=1, groups=1)(C.input_variable((1, 5, 5))).shape == (4, 3, 3)
 
 

@@ -250,7 +250,7 @@ _ALL = (
     Operation("MaxUnpooling", attributes=(_a("kernelDims", "kernelShape", INTEGERS), *_WINDOWS)),
     Operation("MaxPooling", attributes=_LEGACY_WINDOWS),
     Operation("AveragePooling", attributes=_LEGACY_WINDOWS),
-    Operation("ROIPooling", attributes=(_a("dims", "outputShape", INTEGERS),)),
+    Operation("ROIPooling", attributes=(_a("dims", "outputShape", INTEGERS), _a("spatialScale", "spatialScale", REAL))),
     Operation(
         "BatchNormalization",
         attributes=(

@@ -9,9 +9,11 @@ A layer that is applied twice uses the same parameters twice.
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from functools import partial
+from typing import Any, ParamSpec
 
 import numpy as np
 
@@ -20,6 +22,7 @@ from networks.builders.brainscript.language.values import Function as Procedure
 from networks.builders.brainscript.language.values import Record
 from networks.builders.brainscript.node_values import NodeValue
 from networks.builders.python.functions import calls
+from networks.builders.python.functions.blocks import BLOCKS, Block
 from networks.builders.python.functions.cells import Counter, cell_of
 from networks.builders.python.functions.checks import (
     as_array,
@@ -46,8 +49,20 @@ from networks.builders.python.functions.function import (
 from networks.builders.python.functions.leaves import Initializer, Shape, check_axes, dims
 from networks.builders.python.functions.recipes import OpenShape
 from networks.builders.python.functions.variables import layer_parameter, placeholder
-from networks.builders.python.operations import operators, reductions
-from networks.graph.initialize import UNIFORM
+from networks.builders.python.initializers import bilinear as bilinear
+from networks.builders.python.initializers import glorot_normal as glorot_normal
+from networks.builders.python.initializers import glorot_uniform as glorot_uniform
+from networks.builders.python.initializers import he_normal as he_normal
+from networks.builders.python.initializers import he_uniform as he_uniform
+from networks.builders.python.initializers import initializer_with_rank as initializer_with_rank
+from networks.builders.python.initializers import normal as normal
+from networks.builders.python.initializers import truncated_normal as truncated_normal
+from networks.builders.python.initializers import uniform as uniform
+from networks.builders.python.initializers import xavier as xavier
+from networks.builders.python.operations import operators, reductions, reshaping
+from networks.builders.python.operations.windows import Sliding, per_axis, steps_in_windows
+
+P = ParamSpec("P")
 
 
 class Layer:
@@ -64,6 +79,8 @@ class Layer:
     def __init__(self, apply: Callable[..., Function], name: str = "") -> None:
         self.function = apply
         self.name = check_name(name)
+        self.kind = ""
+        """The name of the constructor, of layers whose functions are blocks."""
         self.layers: list[Layer] = []
         """Of a `Sequential`, its layers."""
         self._made: list[Function] = []
@@ -106,7 +123,14 @@ class Layer:
             self._given.append([one for one in (*arguments, *named.values()) if isinstance(one, Function)])
             if self.name and len(made.roots) == 1:
                 made.root.name = self.name
+            self._mark_block(made, self._given[-1])
         return made
+
+    def _mark_block(self, made: Function, given: Sequence[Function]) -> None:
+        """Let what a layer makes count as one operation, whose name is that of the layer's constructor."""
+        operands = tuple(root for one in given for root in one.roots)
+        if self.kind and len(made.roots) == 1 and made.root not in operands:
+            BLOCKS[made.root] = Block(self.kind, operands, operands)
 
     def _missing(self, given: Sequence[Any], named: Mapping[str, Any]) -> list[str]:
         """The names of the arguments that are not given, of a function that takes a fixed number of them."""
@@ -168,8 +192,26 @@ def _has_shape(one: Function) -> bool:
     return one.root.shape is not None and 0 not in one.root.shape
 
 
+def makes_blocks(constructor: Callable[P, Layer]) -> Callable[P, Layer]:
+    """A decorator of constructors of layers: what the layers make is a block with the constructor's name."""
+
+    @functools.wraps(constructor)
+    def make(*given: P.args, **named: P.kwargs) -> Layer:
+        layer = constructor(*given, **named)
+        layer.kind = constructor.__name__
+        return layer
+
+    return make
+
+
+_WITH_WINDOWS = ("Convolution", "Pooling")
+
+
 class _Library(Layer):
     """A layer that a call of BrainScript's library makes."""
+
+    options: Mapping[str, Any] = {}
+    """Options of the node with windows that it makes, beyond those of the library."""
 
     def __init__(self, library: str, *arguments: Any, label: str, name: str = "", init: Any = None, **named: Any):
         super().__init__(self._run, name)
@@ -198,6 +240,8 @@ class _Library(Layer):
         """Start the random parameters of this layer as its initializer says."""
         if isinstance(found, NodeValue) and found.operation.name == "BatchNormalization":
             cell_of(found).use(self._counter)
+        if self.options:  # a bias may be added to the node with windows
+            (found if found.operation.name in _WITH_WINDOWS else calls.inputs_of(found)[0]).options.update(self.options)
         for node in _nodes(found):
             if node.start is None or not node.origin.name.startswith(self._mark + "."):
                 continue
@@ -230,10 +274,10 @@ def _nodes(found: Any) -> list[NodeValue]:
 def _start(node: NodeValue, init: Any) -> None:
     start = node.start
     assert start is not None
-    if start.seed is None or init is None:
+    if init is None or (start.seed is None and start.kind != "bilinear"):
         return  # a bias
     if isinstance(init, Initializer):
-        start.kind = init.kind
+        init.into(start)
         if init.seed is not None:
             start.seed = init.seed
         return
@@ -245,11 +289,11 @@ def _start(node: NodeValue, init: Any) -> None:
         cell_of(node).start_with(array)
 
 
-def weights_start(init: Any) -> Any:
-    """How weights start: as given, else glorot_uniform."""
+def weights_start(init: Any, output_rank: int | None = None) -> Any:
+    """How weights start: as given, else glorot_uniform; with a rank of outputs, where an initializer has none."""
     if init is None:
-        return Initializer("glorotUniform")
-    return init if isinstance(init, Initializer) else _numbers("init", init)
+        return Initializer("glorotUniform", output_rank=output_rank)
+    return init.with_ranks(output_rank) if isinstance(init, Initializer) else _numbers("init", init)
 
 
 def bias_start(given: Any) -> Any:
@@ -271,38 +315,10 @@ def _start_bias(node: NodeValue, init: Any) -> None:
     start = node.start
     assert start is not None
     if isinstance(init, Initializer):
-        start.kind, start.scale = init.kind, init.scale
-        start.seed = calls.UNSEEDED if init.seed is None else init.seed
+        node.start = init.start()
     elif cell_of(node).value is None:
         check_axes("a start value", init.shape, node)
         cell_of(node).start_with(init)
-
-
-# --------------------------------------------------------------------------------------------- initializers
-
-
-def uniform(scale: float = 1.0, seed: int | None = None) -> Initializer:
-    """Equally distributed from -scale to scale."""
-    return Initializer("uniform", check_number("the scale of an initializer", scale, 0.0) / UNIFORM, seed)
-
-
-def _initializer(kind: str, meaning: str) -> Callable[..., Initializer]:
-    def make(
-        scale: float = 1.0, output_rank: int | None = None, filter_rank: int | None = None, seed: int | None = None
-    ) -> Initializer:
-        del output_rank, filter_rank
-        return Initializer(kind, scale, seed)
-
-    make.__doc__ = meaning
-    return make
-
-
-glorot_uniform = _initializer("glorotUniform", "Equal up to scale * sqrt(6 / (inputs + outputs)).")
-glorot_normal = _initializer("glorotNormal", "Normal with a deviation of scale * sqrt(2 / (inputs + outputs)).")
-he_uniform = _initializer("heUniform", "Equal up to scale * sqrt(6 / inputs).")
-he_normal = _initializer("heNormal", "Normal with a deviation of scale * sqrt(2 / inputs).")
-normal = _initializer("normal", "Normal with a deviation of scale.")
-xavier = _initializer("xavier", "Equal up to scale * sqrt(3 / inputs).")
 
 
 # --------------------------------------------------------------------------------------------- layers
@@ -332,6 +348,7 @@ def identity(x: Any) -> Any:
     return x
 
 
+@makes_blocks
 def Dense(
     shape: Shape,
     activation: Any = DEFAULT,
@@ -362,7 +379,7 @@ def Dense(
         "LinearLayer",
         list(dims(shape)),
         label="Dense",
-        init=weights_start(chosen("Dense", "init", init, None)),
+        init=weights_start(chosen("Dense", "init", init, None), len(dims(shape))),
         inputRank=input_rank,
         mapRank=map_rank,
         bias=check_flag("bias", chosen("Dense", "bias", bias, True)),
@@ -371,6 +388,7 @@ def Dense(
     return _activated(layer, chosen("Dense", "activation", activation, None), name)
 
 
+@makes_blocks
 def Embedding(shape: Shape | None = None, init: Any = DEFAULT, weights: Any = None, name: str = "") -> Layer:
     """A vector of this many elements for each of the classes of a one-hot input.
 
@@ -391,17 +409,20 @@ def Embedding(shape: Shape | None = None, init: Any = DEFAULT, weights: Any = No
     return _Library("EmbeddingLayer", list(dims(shape)), label="Embedding", init=start, name=name)
 
 
+@makes_blocks
 def Convolution(
     filter_shape: Shape, num_filters: int | None = None, sequential: bool = False, activation: Any = DEFAULT,
     init: Any = DEFAULT, pad: Any = DEFAULT, strides: Any = 1, sharing: bool = True, bias: Any = DEFAULT,
-    init_bias: Any = DEFAULT, reduction_rank: int = 1, dilation: Any = 1, groups: int = 1, name: str = "",
+    init_bias: Any = DEFAULT, reduction_rank: int = 1, transpose_weight: bool = False, dilation: Any = 1,
+    groups: int = 1, input_num_filters: int | None = None, max_temp_mem_size_in_samples: int = 0,
+    op_name: str = "Convolution", name: str = "",
 ) -> Layer:  # fmt: skip
     """Filters slid over images (channels, height, width), or over any number of axes after the channels.
 
     Args:
         filter_shape: (height, width) of a filter.
         num_filters: the channels of the result.
-        sequential: must be False.
+        sequential: the first axis of filters lies along the sequence: (steps, height, width).
         activation: a function of the sums.
         init: how the filters start; glorot_uniform.
         pad: whether images are padded so that the result has their size.
@@ -410,52 +431,90 @@ def Convolution(
         bias: whether something is added for each filter.
         init_bias: how that starts.
         reduction_rank: 0: the input has no axis of channels.
-        dilation: must be 1.
-        groups: must be 1.
+        transpose_weight: must be False.
+        dilation: the distance between neighbours in a filter.
+        groups: each group of filters sees one group of channels.
+        input_num_filters: accepted; the channels of the input are known when the layer is applied.
+        max_temp_mem_size_in_samples: accepted; changes nothing.
+        op_name: accepted; changes nothing.
         name: names the result.
     """
-    if groups != 1 or any(one != 1 for one in (dilation if isinstance(dilation, list | tuple) else [dilation])):
-        hint = "a convolution of each slice of the channels, and splice, are groups"
-        raise UserError("NotSupported", "Convolution has neither dilation nor groups", hint=hint)
-    if sequential or not sharing or reduction_rank not in (0, 1):
-        hint = "write past_value and future_value of the input side by side instead of sequential=True"
-        raise UserError("NotSupported", "Convolution: sequential=True and sharing=False do not exist", hint=hint)
+    del input_num_filters, max_temp_mem_size_in_samples, op_name
+    if not sharing or transpose_weight or reduction_rank not in (0, 1):
+        message = "Convolution: sharing is True, transpose_weight is False and reduction_rank is 0 or 1"
+        raise UserError("NotSupported", message)
+    sizes = tuple(reversed(dims(filter_shape)))
+    padding = chosen("Convolution", "pad", pad, False)
+    how = Sliding("Convolution", strides, padding, dilation, check_whole("groups", groups, 1), "pad")
+    windows = how.along_steps(len(sizes), sizes[0]) if sequential else None
+    options = (how.after_steps(len(sizes)) if sequential else how).options((0, *sizes))
+    biased = check_flag("bias", chosen("Convolution", "bias", bias, True))
+    start = bias_start(chosen("Convolution", "init_bias", init_bias, 0.0))
     layer = _Library(
         "ConvolutionalLayer",
         _filters(num_filters),
-        list(dims(filter_shape)),
+        list(options["kernelShape"]),
         label="Convolution",
-        init=weights_start(chosen("Convolution", "init", init, None)),
-        pad=_flags(chosen("Convolution", "pad", pad, False)),
-        stride=_sizes(strides),
-        bias=check_flag("bias", chosen("Convolution", "bias", bias, True)),
-        initBias=bias_start(chosen("Convolution", "init_bias", init_bias, 0.0)),
+        init=_filter_start(init, num_filters, sizes, reduction_rank),
+        bias=biased and windows is None,
+        initBias=start,
     )
+    layer.options = options
+    steps: list[Any] = [layer]
+    if windows is not None:  # the bias has no axis of steps
+        steps = [partial(steps_in_windows, "Convolution", how=windows, axis=reduction_rank), *steps]
+        steps.append(lambda x: reshaping.squeeze(x, 1))
+        if biased:
+            shift = layer_parameter((_filters(num_filters), *(1,) * (len(sizes) - 1)), start, name="b")
+            steps.append(lambda x: operators.plus(x, shift))
     if reduction_rank == 0:
-        layer = Sequential([lambda x: operators.reshape(x, (1, *x.shape)), layer])
+        steps.insert(steps.index(layer), lambda x: reshaping.expand_dims(x, 0))
     if num_filters in (None, ()):  # one filter, and no axis for it
-        layer = Sequential([layer, lambda x: operators.reshape(x, x.shape[1:])])
-    return _activated(layer, chosen("Convolution", "activation", activation, None), name)
+        steps.append(lambda x: reshaping.squeeze(x, 0))
+    made = Sequential(steps) if len(steps) > 1 else layer
+    return _activated(made, chosen("Convolution", "activation", activation, None), name)
 
 
-def Convolution2D(filter_shape: Shape, num_filters: int | None = None, **options: Any) -> Layer:
-    """`Convolution` with filters of two axes; a number is a square."""
-    shape = (filter_shape, filter_shape) if isinstance(filter_shape, int) else filter_shape
-    return Convolution(shape, num_filters, **options)
+def SequentialConvolution(
+    filter_shape: Shape, num_filters: int | None = None, activation: Any = DEFAULT, init: Any = DEFAULT,
+    pad: Any = DEFAULT, strides: Any = 1, sharing: bool = True, bias: Any = DEFAULT, init_bias: Any = DEFAULT,
+    reduction_rank: int = 1, transpose_weight: bool = False, dilation: Any = 1, groups: int = 1,
+    input_num_filters: int | None = None, max_temp_mem_size_in_samples: int = 0, op_name: str = "Convolution",
+    name: str = "",
+) -> Layer:  # fmt: skip
+    """`Convolution` along sequences: the first axis of filters is that of steps."""
+    del input_num_filters, max_temp_mem_size_in_samples, op_name
+    return Convolution(
+        filter_shape, num_filters, True, activation, init, pad, strides, sharing, bias, init_bias, reduction_rank,
+        transpose_weight, dilation, groups, name=name,
+    )  # fmt: skip
 
 
-def Convolution3D(filter_shape: Shape, num_filters: int | None = None, **options: Any) -> Layer:
-    """`Convolution` with filters of three axes; a number is a cube."""
-    shape = (filter_shape,) * 3 if isinstance(filter_shape, int) else filter_shape
-    return Convolution(shape, num_filters, **options)
+def _of_axes(axes: int) -> Callable[..., Layer]:
+    """`Convolution` with filters of this number of axes; a number as their shape has this number for each axis."""
+
+    def make(
+        filter_shape: Shape, num_filters: int | None = None, activation: Any = DEFAULT, init: Any = DEFAULT,
+        pad: Any = DEFAULT, strides: Any = 1, bias: Any = DEFAULT, init_bias: Any = DEFAULT, reduction_rank: int = 1,
+        dilation: Any = 1, groups: int = 1, input_num_filters: int | None = None, name: str = "",
+    ) -> Layer:  # fmt: skip
+        given = {"activation": activation, "init": init, "pad": pad, "bias": bias, "init_bias": init_bias}
+        own = {key: chosen(label, key, one, DEFAULT) for key, one in given.items()}
+        sizes = _filter(label, filter_shape, axes)
+        return Convolution(
+            sizes, num_filters, strides=strides, reduction_rank=reduction_rank, dilation=dilation, groups=groups,
+            input_num_filters=input_num_filters, name=name, **own,
+        )  # fmt: skip
+
+    label = make.__name__ = make.__qualname__ = f"Convolution{axes}D"
+    make.__doc__ = f"`Convolution` with filters of {axes} axes; a number is their size on each axis."
+    return make
 
 
-def Convolution1D(filter_shape: Shape, num_filters: int | None = None, **options: Any) -> Layer:
-    """`Convolution` with filters of one axis."""
-    shape = (filter_shape,) if isinstance(filter_shape, int) else filter_shape
-    return Convolution(shape, num_filters, **options)
+Convolution1D, Convolution2D, Convolution3D = map(_of_axes, (1, 2, 3))
 
 
+@makes_blocks
 def ConvolutionTranspose(
     filter_shape: Shape,
     num_filters: int | None = None,
@@ -468,6 +527,8 @@ def ConvolutionTranspose(
     init_bias: Any = DEFAULT,
     output_shape: Any = None,
     reduction_rank: int = 1,
+    dilation: Any = 1,
+    max_temp_mem_size_in_samples: int = 0,
     name: str = "",
 ) -> Layer:
     """The reverse of `Convolution`: images (channels, height, width) made larger by the strides.
@@ -484,65 +545,86 @@ def ConvolutionTranspose(
         init_bias: how that starts.
         output_shape: (height, width) of the result, where several sizes of it are made that of the input by
             `Convolution`.
-        reduction_rank: must be 1.
+        reduction_rank: 0: the input has no axis of channels.
+        dilation: the distance between neighbours in a filter.
+        max_temp_mem_size_in_samples: accepted; changes nothing.
         name: names the result.
     """
-    if not sharing or reduction_rank != 1:
-        raise UserError("NotSupported", "ConvolutionTranspose: sharing=False and reduction_rank=0 do not exist")
-    rank = len(dims(filter_shape))
-    bias = check_flag("bias", chosen("ConvolutionTranspose", "bias", bias, True))
-    options: dict[str, Any] = {
+    del max_temp_mem_size_in_samples
+    if not sharing or reduction_rank not in (0, 1):
+        raise UserError("NotSupported", "ConvolutionTranspose: sharing is True and reduction_rank is 0 or 1")
+    sizes = tuple(reversed(dims(filter_shape)))
+    padding = chosen("ConvolutionTranspose", "pad", pad, False)
+    how = Sliding("ConvolutionTranspose", strides, padding, dilation, padding_name="pad")
+    given: dict[str, Any] = {
         "init": weights_start(chosen("ConvolutionTranspose", "init", init, None)),
-        "bias": bias,
-        "initBias": check_number("init_bias", chosen("ConvolutionTranspose", "init_bias", init_bias, 0.0)),
-        "stride": [*_each(_sizes(strides), rank), 1],
-        "autoPadding": [*_each(_flags(chosen("ConvolutionTranspose", "pad", pad, False)), rank), False],
+        "bias": check_flag("bias", chosen("ConvolutionTranspose", "bias", bias, True)),
+        "initBias": bias_start(chosen("ConvolutionTranspose", "init_bias", init_bias, 0.0)),
     }
-    made: list[Layer] = []
+    options = how.options((_filters(num_filters), *sizes))
+    if output_shape is not None:
+        sized = per_axis("ConvolutionTranspose: output_shape", output_shape, len(sizes), 0)
+        options["outputShape"] = tuple(reversed(sized))
+    made: list[_Library] = []
 
     def apply(x: Any) -> Function:
+        x = reshaping.expand_dims(x, 0) if reduction_rank == 0 else x
         if not made:  # the weights have the channels of the input
-            given = _filters(num_filters), list(dims(filter_shape)), x.shape[0]
-            made.append(_Library("ConvolutionTransposeLayer", *given, label="ConvolutionTranspose", **options))
+            shapes = _filters(num_filters), list(dims(filter_shape)), x.shape[0]
+            made.append(_Library("ConvolutionTransposeLayer", *shapes, label="ConvolutionTranspose", **given))
+            made[0].options = options
         result = made[0](x)
-        convolution = result.inputs[0] if bias else result
-        if output_shape is not None:
-            convolution.root.options["outputShape"] = [*_each(_sizes(output_shape), rank), 0]
-        return result
+        return reshaping.squeeze(result, 0) if num_filters in (None, ()) else result
 
     return _activated(Layer(apply), chosen("ConvolutionTranspose", "activation", activation, None), name)
 
 
-def ConvolutionTranspose2D(filter_shape: Shape, num_filters: int | None = None, **options: Any) -> Layer:
-    """`ConvolutionTranspose` with filters of two axes; a number is a square."""
-    shape = (filter_shape, filter_shape) if isinstance(filter_shape, int) else filter_shape
-    return ConvolutionTranspose(shape, num_filters, **options)
+def _transpose_of_axes(axes: int) -> Callable[..., Layer]:
+    """`ConvolutionTranspose` with filters of this number of axes; see `_of_axes`."""
+
+    def make(
+        filter_shape: Shape, num_filters: int | None = None, activation: Any = DEFAULT, init: Any = DEFAULT,
+        pad: Any = DEFAULT, strides: Any = 1, bias: Any = DEFAULT, init_bias: Any = DEFAULT, output_shape: Any = None,
+        reduction_rank: int = 1, dilation: Any = 1, name: str = "",
+    ) -> Layer:  # fmt: skip
+        given = {"activation": activation, "init": init, "pad": pad, "bias": bias, "init_bias": init_bias}
+        own = {key: chosen(label, key, one, DEFAULT) for key, one in given.items()}
+        return ConvolutionTranspose(
+            _filter(label, filter_shape, axes), num_filters, strides=strides, output_shape=output_shape,
+            reduction_rank=reduction_rank, dilation=dilation, name=name, **own,
+        )  # fmt: skip
+
+    label = make.__name__ = make.__qualname__ = f"ConvolutionTranspose{axes}D"
+    make.__doc__ = f"`ConvolutionTranspose` with filters of {axes} axes; a number is their size on each axis."
+    return make
 
 
-def ConvolutionTranspose1D(filter_shape: Shape, num_filters: int | None = None, **options: Any) -> Layer:
-    """`ConvolutionTranspose` with filters of one axis."""
-    shape = (filter_shape,) if isinstance(filter_shape, int) else filter_shape
-    return ConvolutionTranspose(shape, num_filters, **options)
+ConvolutionTranspose1D, ConvolutionTranspose2D, ConvolutionTranspose3D = map(_transpose_of_axes, (1, 2, 3))
 
 
-def ConvolutionTranspose3D(filter_shape: Shape, num_filters: int | None = None, **options: Any) -> Layer:
-    """`ConvolutionTranspose` with filters of three axes; a number is a cube."""
-    shape = (filter_shape,) * 3 if isinstance(filter_shape, int) else filter_shape
-    return ConvolutionTranspose(shape, num_filters, **options)
+def _filter(label: str, given: Shape, axes: int) -> Shape:
+    """The shape of a filter with this number of axes; a number is its size on each of them."""
+    sizes = (given,) * axes if isinstance(given, int) else given
+    if len(dims(sizes)) != axes:
+        message = f"{label}: a filter has {axes} axes, not the shape {given}"
+        raise UserError("BadShape", message, hint=f"{label[:-2]} takes filters with any number of axes")
+    return sizes
 
 
+@makes_blocks
 def MaxPooling(filter_shape: Shape, strides: Any = 1, pad: Any = DEFAULT, name: str = "") -> Layer:
     """The largest element of each window."""
     return _pooling("MaxPooling", filter_shape, strides, pad, name)
 
 
+@makes_blocks
 def AveragePooling(filter_shape: Shape, strides: Any = 1, pad: Any = DEFAULT, name: str = "") -> Layer:
     """The mean of each window."""
     return _pooling("AveragePooling", filter_shape, strides, pad, name)
 
 
 def _pooling(kind: str, filter_shape: Shape, strides: Any, pad: Any, name: str) -> Layer:
-    return _Library(
+    layer = _Library(
         f"{kind}Layer",
         list(dims(filter_shape)),
         label=kind,
@@ -550,8 +632,11 @@ def _pooling(kind: str, filter_shape: Shape, strides: Any, pad: Any, name: str) 
         stride=_sizes(strides),
         pad=_flags(chosen(kind, "pad", pad, False)),
     )
+    layer.options = {"sharedPadding": True}
+    return layer
 
 
+@makes_blocks
 def MaxUnpooling(filter_shape: Shape, strides: Any = 1, pad: Any = DEFAULT, name: str = "") -> Layer:
     """Applied to x and an image: the elements of x where the largest one of each window of the image was.
 
@@ -568,16 +653,19 @@ def MaxUnpooling(filter_shape: Shape, strides: Any = 1, pad: Any = DEFAULT, name
     )
 
 
+@makes_blocks
 def GlobalMaxPooling(name: str = "") -> Layer:
     """The largest element of each channel."""
     return Layer(lambda x: MaxPooling(x.shape[1:])(x), name)
 
 
+@makes_blocks
 def GlobalAveragePooling(name: str = "") -> Layer:
     """The mean of each channel."""
     return Layer(lambda x: AveragePooling(x.shape[1:])(x), name)
 
 
+@makes_blocks
 def BatchNormalization(
     map_rank: Any = DEFAULT,
     init_scale: float = 1.0,
@@ -623,6 +711,7 @@ def BatchNormalization(
     )
 
 
+@makes_blocks
 def LayerNormalization(
     initial_scale: float = 1.0, initial_bias: float = 0.0, epsilon: Any = DEFAULT, name: str = ""
 ) -> Layer:
@@ -646,6 +735,7 @@ def LayerNormalization(
     return Layer(apply, name)
 
 
+@makes_blocks
 def Stabilizer(steepness: float = 4, enable_self_stabilization: Any = DEFAULT, name: str = "") -> Layer:
     """The input times a learned positive number."""
     enabled = chosen("Stabilizer", "enable_self_stabilization", enable_self_stabilization, True)
@@ -654,6 +744,7 @@ def Stabilizer(steepness: float = 4, enable_self_stabilization: Any = DEFAULT, n
     return _Library("StabilizerLayer", label="Stabilizer", name=name, steepness=check_number("steepness", steepness))
 
 
+@makes_blocks
 def Dropout(
     dropout_rate: float | None = None, keep_prob: float | None = None, seed: int | None = None, name: str = ""
 ) -> Layer:
@@ -671,6 +762,7 @@ def Dropout(
     return Layer(lambda x: operators.dropout(x, rate, seed), name)
 
 
+@makes_blocks
 def Activation(activation: Any = DEFAULT, name: str = "") -> Layer:
     """An activation function as a layer."""
     return Layer(_activation(chosen("Activation", "activation", activation, identity)) or identity, name)
@@ -682,7 +774,21 @@ def Label(name: str) -> Layer:
 
 
 def _filters(given: Any) -> int:
-    return 1 if given in (None, ()) else check_whole("num_filters", given, 1)
+    """How many filters there are, of one number, perhaps in a tuple; 1 where none is given."""
+    if isinstance(given, list | tuple) and len(given) == 1:
+        given = given[0]
+    return 1 if given is None or given == () else check_whole("num_filters", given, 1)
+
+
+def _filter_start(init: Any, count: Any, sizes: tuple[int, ...], reduction_rank: int) -> Any:
+    """How filters (count, channels, sizes) start: an array may lack the axes that the layer's result or input lacks."""
+    start = weights_start(chosen("Convolution", "init", init, None))
+    rank = len(sizes)
+    if not isinstance(start, np.ndarray) or not rank <= start.ndim < rank + 2:
+        return start
+    if reduction_rank == 0:
+        start = np.expand_dims(start, start.ndim - rank)
+    return start[None] if count in (None, ()) and start.ndim == rank + 1 else start
 
 
 def _sizes(given: Any) -> Any:
@@ -690,11 +796,6 @@ def _sizes(given: Any) -> Any:
     for one in several:
         check_whole("a stride or a size", one, 1)
     return list(dims(given)) if isinstance(given, list | tuple) else int(given)
-
-
-def _each(given: Any, rank: int) -> list[Any]:
-    """One value for each of the axes."""
-    return list(given) if isinstance(given, list) else [given] * rank
 
 
 def _flags(given: Any) -> Any:
@@ -922,6 +1023,7 @@ def _single(shape: Shape) -> int:
     return found[0]
 
 
+@makes_blocks
 def Recurrence(
     step_function: Any,
     go_backwards: Any = DEFAULT,
@@ -989,6 +1091,7 @@ def _initial(given: Any) -> Any:
     return array if array.ndim else float(array)
 
 
+@makes_blocks
 def RecurrenceFrom(
     step_function: Any, go_backwards: Any = DEFAULT, return_full_state: bool = False, name: str = ""
 ) -> Layer:
@@ -1001,6 +1104,7 @@ def RecurrenceFrom(
     return Layer(apply)
 
 
+@makes_blocks
 def Fold(
     folder_function: Any,
     go_backwards: Any = DEFAULT,
@@ -1019,6 +1123,7 @@ def Fold(
     return Layer(apply, name)
 
 
+@makes_blocks
 def Delay(T: int = 1, initial_state: Any = DEFAULT, name: str = "") -> Layer:
     """The value T steps earlier (later for a negative T)."""
     state = chosen("Delay", "initial_state", initial_state, 0.0)

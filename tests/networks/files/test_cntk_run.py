@@ -148,6 +148,23 @@ def test_regions_relative_to_the_image(version):
     assert_all_close([f.content], {"x": x, "r": regions}, expected)
 
 
+def test_regions_in_pixels():
+    """The later meaning, of both formats: corners of pictures twice as large."""
+    x = RANDOM.normal(size=(2, 4, 4, 2))
+    regions = np.array([[0, 0, 3, 7], [4, 2, 6, 6]]).T[None].repeat(2, axis=0).astype(float)
+    expected = np.empty((2, 1, 1, 2, 2))
+    for number, (x0, x1, y0, y1) in enumerate([(0, 3, 0, 4), (2, 4, 1, 4)]):
+        expected[:, 0, 0, :, number] = x[:, x0:x1, y0:y1].mean(axis=(1, 2))
+    f = w.Writer(26, "double")
+    f.input("x", 4, 4, 2)
+    f.input("r", 4, 2)
+    f.node("ROIPooling", "z", w.shape(1, 1) + w.i32(2) + w.f64(0.5), "x r")
+    g = v.Writer(double=True)
+    operands = g.input("x", 4, 4, 2), g.input("r", 4, 2)
+    g.function(47, "F", *operands, name="z", roiOutputShape=v.Shape((1, 1)), poolingType=1, spatialScale=0.5)
+    assert_all_close([f.content, g.content("F")], {"x": x, "r": regions}, expected)
+
+
 @pytest.mark.parametrize("offsets", [(np.nan, np.nan), (np.finfo(float).max,) * 2])
 def test_cropping_that_finds_its_place(offsets):
     """A convolution without padding and the image it was made from: one element from each edge."""

@@ -318,10 +318,6 @@ def test_operations_without_counterpart():
             "Crop ('z': offsets that are no places: 1.09951e+12, 0)",
         ),
         (
-            one(47, 4, 4, 2, inputs=("Input_x", "Input_x"), roiOutputShape=v.Shape((2, 2)), spatialScale=0.5),
-            "ROIPooling ('z': regions in pixels)",
-        ),
-        (
             one(49, 4, inputs=("Input_x", "Input_x"), hiddenSize=1, numLayers=1, recurrentOp="tree"),
             "OptimizedRNNStack ('z': units called 'tree')",
         ),

@@ -10,17 +10,12 @@ from networks.builders.python.functions.variables import constant, input_variabl
 from networks.builders.python.functions.variables import parameter as own_parameter
 from networks.builders.python.operations.alignments import forward_backward, labels_to_graph
 from networks.builders.python.operations.composed import (
-    AVG_POOLING,
-    MAX_POOLING,
-    MAX_UNPOOLING,
     acos,
     asin,
     asinh,
     atan,
     atanh,
     batch_normalization,
-    convolution,
-    convolution_transpose,
     cosh,
     element_and,
     element_max,
@@ -35,7 +30,6 @@ from networks.builders.python.operations.composed import (
     ones_like,
     param_relu,
     per_dim_mean_variance_normalize,
-    pooling,
     pow,
     selu,
     sinh,
@@ -43,6 +37,15 @@ from networks.builders.python.operations.composed import (
     softsign,
     sum,
     tan,
+)
+from networks.builders.python.operations.convolutions import (
+    AVG_POOLING,
+    MAX_POOLING,
+    MAX_UNPOOLING,
+    convolution,
+    convolution_transpose,
+    pooling,
+    roipooling,
     unpooling,
 )
 from networks.builders.python.operations.elements import argmax, argmin, one_hot, top_k
@@ -130,6 +133,7 @@ from networks.builders.python.operations.reshaping import (
     swapaxes,
     transpose,
 )
+from networks.builders.python.operations.structured import as_block, as_composite
 from trainers.session.user_functions import output_variable, user_function
 
 from ..missing import no_attribute
@@ -161,6 +165,8 @@ __all__ = [
     "alias",
     "argmax",
     "argmin",
+    "as_block",
+    "as_composite",
     "asin",
     "asinh",
     "assign",
@@ -252,6 +258,7 @@ __all__ = [
     "reduce_sum_square",
     "relu",
     "reshape",
+    "roipooling",
     "round",
     "selu",
     "sequence",

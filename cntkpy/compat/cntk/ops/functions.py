@@ -61,9 +61,15 @@ class Function(metaclass=_Kind):
 
 
 def BlockFunction(op_name: str, name: str) -> Callable[[Callable[..., Any]], Any]:
-    """A decorator that makes a layer of a Python function, as `Function` does."""
-    del op_name
-    return lambda f: Function(f, name)
+    """A decorator that makes a layer of a Python function, as `Function` does; what it makes are blocks."""
+
+    def decorate(f: Callable[..., Any]) -> Any:
+        made = Function(f, name)
+        if isinstance(made, Layer):
+            made.kind = op_name
+        return made
+
+    return decorate
 
 
 def _variables(f: Callable[..., Any], types: list[Any]) -> list[OwnFunction]:

@@ -21,6 +21,7 @@ from networks.builders.brainscript.loading import stored_value
 from networks.builders.brainscript.node_values import NodeValue
 from networks.builders.python.functions import calls, graph
 from networks.builders.python.functions.axes import DEFAULT_AXIS
+from networks.builders.python.functions.blocks import keep_block
 from networks.builders.python.functions.cells import cell_of
 from networks.builders.python.functions.checks import as_array, check_name, check_path, is_whole
 from networks.builders.python.functions.copies import copied_roots
@@ -50,6 +51,7 @@ from networks.builders.python.functions.overloads import Operators
 from networks.builders.python.functions.parts import check_index, indexed, runs
 from networks.builders.python.functions.per_sample import keep_criterion, per_sample
 from networks.builders.python.functions.recipes import OpenShape, is_open, is_recipe, recipe, resolve, settled, shape_of
+from networks.builders.python.functions.structure import Structure, View
 from networks.builders.python.functions.user_code import revive
 from networks.files.model_file import load_model as load_network
 from networks.files.model_file import save_model
@@ -73,7 +75,7 @@ class Applies(Protocol):
         ...
 
 
-class Variable(Operators):
+class Variable(Operators, Structure):
     """What is known of the nodes of a function: names, shapes, precision, axes, values.
 
     Args:
@@ -135,11 +137,6 @@ class Variable(Operators):
         return self.roots[0].origin.name.replace(calls.MARK, "_")
 
     @property
-    def op_name(self) -> str:
-        """The operation, as the language calls it."""
-        return self._resolved.operation.name
-
-    @property
     def shape(self) -> tuple[int, ...]:
         """The shape of a sample; the axes of sequence and minibatch do not count. -1: a parameter's, not known yet."""
         root = self.root
@@ -183,7 +180,7 @@ class Variable(Operators):
     @property
     def is_placeholder(self) -> bool:
         """Whether it stands for an input that is not known yet."""
-        return len(self.roots) == 1 and self.op_name == "Placeholder"
+        return len(self.roots) == 1 and self._resolved.operation.name == "Placeholder"
 
     @property
     def dynamic_axes(self) -> tuple[str, ...]:
@@ -224,7 +221,7 @@ class Variable(Operators):
     @property
     def is_sparse(self) -> bool:
         """Whether it is an input of sparse data."""
-        return self.is_input and "Sparse" in self.op_name
+        return self.is_input and "Sparse" in self._resolved.operation.name
 
     @property
     def is_sequence(self) -> bool:
@@ -258,9 +255,7 @@ class Variable(Operators):
     @property
     def placeholders(self) -> tuple[Function, ...]:
         """What stands for inputs that are not known yet, in the order in which it was made."""
-        return tuple(
-            sorted((one for one in self._leaves() if one.op_name == "Placeholder"), key=lambda one: age(one.root))
-        )
+        return tuple(sorted((one for one in self._leaves() if one.is_placeholder), key=lambda one: age(one.root)))
 
     @property
     def arguments(self) -> tuple[Function, ...]:
@@ -335,6 +330,11 @@ class Variable(Operators):
             )
         return self.value if dtype is None else self.value.astype(dtype)
 
+    def _of(self, *roots: NodeValue, view: View = View.COMPOSITE) -> Any:
+        found = Function(roots)
+        found.view = view
+        return found
+
     def _apply(self, name: str, *operands: Any) -> Any:
         return operator(name, *map(as_node, operands))
 
@@ -358,18 +358,6 @@ class Function(Variable, Evaluated):
     def output(self) -> Function:
         """Its only value."""
         return Function(self.root)
-
-    @property
-    def root_function(self) -> Function:
-        """The function itself."""
-        return self
-
-    owner = root_function
-
-    @property
-    def inputs(self) -> tuple[Function, ...]:
-        """What its only node is computed from."""
-        return tuple(Function(one) for one in calls.inputs_of(self._resolved))
 
     @property
     def parameters(self) -> tuple[Function, ...]:
@@ -463,6 +451,7 @@ class Function(Variable, Evaluated):
             if calls.inputs_of(one):
                 one.inputs = tuple(new.get(source, source) for source in calls.inputs_of(one))
             keep_criterion(one, one, new)
+            keep_block(one, one, new)
         self.roots = tuple(new.get(one, one) for one in self.roots)
         self._model, self._hash = None, hash(self.roots)
         return self
