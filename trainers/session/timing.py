@@ -64,9 +64,7 @@ class LastMinibatch:
         print(table(f"{what}, a minibatch of {self._kept.num_samples} samples", times), end="")
 
 
-def measured(
-    network: ValidatedNetwork, nodes: Sequence[Node], minibatch: Minibatch, training: bool
-) -> list[NodeTime]:
+def measured(network: ValidatedNetwork, nodes: Sequence[Node], minibatch: Minibatch, training: bool) -> list[NodeTime]:
     """The times of all nodes that some nodes depend on; see `time_nodes`."""
     batcher = Evaluator(network, nodes, summed=False).batcher(max(1, minibatch.num_samples), 1, chosen=0)
     stack = next(iter(batcher.stacks(iter([minibatch]), lambda number: True)))

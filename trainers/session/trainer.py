@@ -288,7 +288,7 @@ class Trainer:
             writer.after_update(self._counts.updates, lambda: self.totals)
 
     def print_node_timing(self) -> None:
-        """Print how long each node takes for the data of the last `train_minibatch`; see `Function.print_node_timing`."""
+        """Print how long each node takes for the last minibatch of training; see `Function.print_node_timing`."""
         self.release()
         self._objective.model.load()
         network, nodes = self._objective.model.network, self._objective.nodes

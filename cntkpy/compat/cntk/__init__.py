@@ -33,8 +33,15 @@ from . import (
 from .axis import Axis
 from .clone import CloneMethod, ModelFormat
 from .core import *  # noqa: F403
-from .default_options import *  # noqa: F403
-from .default_options import __all__ as OPTION_NAMES  # default_options is the function then, as in CNTK
+from .default_options import (  # the function default_options hides the module, as in CNTK
+    default_options,
+    default_options_for,
+    default_override_or,
+    get_default_override,
+    get_global_option,
+    is_default_override,
+    set_global_option,
+)
 from .device import *  # noqa: F403
 from .distributed import Communicator, block_momentum_distributed_learner, data_parallel_distributed_learner
 from .initializer import *  # noqa: F403
@@ -54,19 +61,18 @@ __version__ = "2.7"
 
 input = ops.input_variable
 
-InferredDimension = 0
-"""An axis of a parameter whose size follows from its use."""
+InferredDimension = cntk_py.InferredDimension
 
 
 __all__ = [
     "Axis", "BlockFunction", "CloneMethod", "Communicator", "Function", "InferredDimension", "ModelFormat",
     "Signature", "axis", "block_momentum_distributed_learner", "cntk_py", "contrib", "core",
-    "data_parallel_distributed_learner", "debugging", "device", "distributed", "eval", "initializer", "input", "io",
-    "layers", "learners", "load_model", "logging", "losses", "metrics", "misc", "ops", "random", "sequence", "tests",
-    "train", "variables",
+    "data_parallel_distributed_learner", "debugging", "default_options", "default_options_for", "default_override_or",
+    "device", "distributed", "eval", "get_default_override", "get_global_option", "initializer", "input", "io",
+    "is_default_override", "layers", "learners", "load_model", "logging", "losses", "metrics", "misc", "ops",
+    "random", "sequence", "set_global_option", "tests", "train", "variables",
 ]  # fmt: skip
 __all__ += core.__all__
-__all__ += OPTION_NAMES
 __all__ += device.__all__
 __all__ += variables.__all__
 __all__ += initializer.__all__

@@ -129,7 +129,8 @@ def get_gpu_properties(device: Device) -> GPUProperties:
         )
     found = _of_jax(device)
     major, _, minor = str(getattr(found, "compute_capability", "0.0")).partition(".")
-    memory = (found.memory_stats() or {}).get("bytes_limit", 0)
+    statistics: dict[str, Any] | None = found.memory_stats()
+    memory = (statistics or {}).get("bytes_limit", 0)
     cores = int(getattr(found, "core_count", 0))
     return GPUProperties(device.number, int(major), int(minor or 0), cores, found.device_kind, int(memory))
 

@@ -7,15 +7,11 @@ from typing import Any
 from cntk_config import UserError
 from trainers.session.timing import set_node_timing
 
-from ..cntk_py import force_deterministic_algorithms, set_fixed_random_seed
+from ..cntk_py import force_deterministic_algorithms, set_checked_mode, set_fixed_random_seed
 from ..logging import set_computation_network_trace_level
 from ..missing import no_attribute
 from .dumps import dump_function, dump_signature
 from .stepping import debug_model
-
-
-def set_checked_mode(enable: bool) -> None:
-    """Nothing: shapes are always checked, and a criterion that is not a number always names the node."""
 
 
 def force_deterministic(seed: int) -> None:

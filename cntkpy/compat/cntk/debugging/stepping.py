@@ -105,15 +105,15 @@ class _Stop(UserFunction):
         part = self.inputs[0]
         return [output_variable(part.shape, part.dtype, part.dynamic_axes)]
 
-    def forward(self, argument: Any, device: Any = None, outputs_to_retain: Any = None) -> tuple[None, Any]:
+    def forward(self, *given: Any) -> tuple[None, Any]:
         """The value, after a stop."""
-        self._prompt.stop(FORWARD, self._what, argument)
-        return None, argument
+        self._prompt.stop(FORWARD, self._what, given[0])
+        return None, given[0]
 
-    def backward(self, state: None, root_gradients: Any) -> Any:
+    def backward(self, *given: Any) -> Any:
         """The gradient, after a stop."""
-        self._prompt.stop(BACKWARD, self._what, root_gradients)
-        return root_gradients
+        self._prompt.stop(BACKWARD, self._what, given[1])
+        return given[1]
 
     def clone(self, cloned_inputs: Any) -> _Stop:
         """The same of another part."""
@@ -129,7 +129,8 @@ def debug_model(
     """A model that stops after each part of it was computed, and each gradient, and asks what to do.
 
     It shares its parameters with the model. The commands are those of `HELP`; another one prints them. Steps of
-    recurrences are not stopped at, nor is what chooses steps of sequences; their results are. Parts that do not depend on each other come in any order.
+    recurrences are not stopped at, nor is what chooses steps of sequences; their results are. Parts that do not depend
+    on each other come in any order.
 
     Args:
         model: the function to look into, which stays as it is.

@@ -10,9 +10,31 @@ from trainers.session.user_learners import universal
 
 from ..core import NDArrayView
 from ..missing import no_attribute
-from . import rules, schedules
-from .rules import *  # noqa: F403
-from .schedules import *  # noqa: F403
+from .rules import (
+    adadelta,
+    adagrad,
+    adam,
+    default_unit_gain_value,
+    default_use_mean_gradient_value,
+    fsadagrad,
+    momentum_sgd,
+    nesterov,
+    rmsprop,
+    set_default_unit_gain_value,
+    set_default_use_mean_gradient_value,
+    sgd,
+)
+from .schedules import (
+    IGNORE,
+    UnitType,
+    learning_parameter_schedule,
+    learning_parameter_schedule_per_sample,
+    learning_rate_schedule,
+    momentum_as_time_constant_schedule,
+    momentum_schedule,
+    momentum_schedule_per_sample,
+    training_parameter_schedule,
+)
 
 
 class UserLearner(PlainUserLearner):
@@ -23,8 +45,13 @@ class UserLearner(PlainUserLearner):
         return gradient if self._as_numpy else NDArrayView.from_dense(gradient)
 
 
-__all__ = ["Learner", "UserLearner", "universal"]
-__all__ += rules.__all__
-__all__ += schedules.__all__
+__all__ = [
+    "IGNORE", "Learner", "UnitType", "UserLearner", "adadelta", "adagrad", "adam", "default_unit_gain_value",
+    "default_use_mean_gradient_value", "fsadagrad", "learning_parameter_schedule",
+    "learning_parameter_schedule_per_sample", "learning_rate_schedule", "momentum_as_time_constant_schedule",
+    "momentum_schedule", "momentum_schedule_per_sample", "momentum_sgd", "nesterov", "rmsprop",
+    "set_default_unit_gain_value", "set_default_use_mean_gradient_value", "sgd", "training_parameter_schedule",
+    "universal",
+]  # fmt: skip
 
 __getattr__ = no_attribute("cntk.learners", __all__)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from cntk_config.base.diagnostics import UserError
+from networks.builders.python.functions import calls
 from networks.builders.python.functions.function import Function
 from networks.builders.python.functions.variables import parameter
 from networks.builders.python.layers import Recurrence
@@ -47,7 +48,7 @@ def convert_optimized_rnnstack(cudnn_model: Function) -> Function:
         found.append(stack)
         return _layers_of(stack)
 
-    made = convert(cudnn_model, lambda one: one.op_name == STACK, converted)
+    made = convert(cudnn_model, lambda one: one.root.operation.name == STACK, converted)
     if not found:
         message = "convert_optimized_rnnstack: the model has no optimized_rnnstack"
         raise UserError("NoNode", message, hint="print(cntk.logging.graph.plot(model)) lists its parts")
@@ -61,7 +62,7 @@ def _layers_of(stack: Function) -> Function:
         message = f"convert_optimized_rnnstack: the steps of {stack!r} are an axis of its samples"
         raise UserError("NotSupported", message, hint="sequences have a dynamic axis: to_sequence(x)")
     options = {"recurrentOp": "lstm", "numLayers": 1, "bidirectional": False} | options
-    weights, x = stack.inputs
+    weights, x = map(Function, calls.inputs_of(stack.root))
     hidden = weights.value.shape[0]
     options["hiddenDims"] = hidden = int(options.get("hiddenDims", hidden))
     every = directions(options, x.shape[0], weights.value.reshape(-1))

@@ -63,32 +63,32 @@ def get_default_override(function_or_class: Any, **kwargs: Any) -> Any:
 
 
 @contextmanager
-def default_options(**options: Any) -> Generator[None]:
+def default_options(**kwargs: Any) -> Generator[None]:
     """Other defaults for the layers and leaves made inside of a `with` statement: init, activation, dtype, pad, ..."""
-    for name, value in options.items():
+    for name, value in kwargs.items():
         if name not in OPTIONS:
             hint = suggestion(name, OPTIONS) or f"there are: {', '.join(OPTIONS)}"
             raise UserError("UnknownArgument", f"layers have no default '{name}'", hint=hint)
         _check(name, value)
-    yield from _with(options)
+    yield from _with(kwargs)
 
 
 @contextmanager
-def default_options_for(layers: Any, **options: Any) -> Generator[None]:
+def default_options_for(functions: Any, **kwargs: Any) -> Generator[None]:
     """Other defaults for some layers: functions of `layers`, or of a program that calls `get_default_override`.
 
     Raises:
         UserError: a layer has no argument of that name.
     """
-    several: list[Any] = list(layers) if isinstance(layers, list | tuple) else [layers]
+    several: list[Any] = list(functions) if isinstance(functions, list | tuple) else [functions]
     for one in several:
         known = {*OPTIONS, *inspect.signature(one).parameters}
-        for name, value in options.items():
+        for name, value in kwargs.items():
             if name not in known:
                 message, hint = f"{one.__name__} has no default '{name}'", suggestion(name, sorted(known))
                 raise UserError("UnknownArgument", message, hint=hint or f"there are: {', '.join(sorted(known))}")
             _check(name, value)
-    yield from _with({f"{one.__name__}.{key}": value for one in several for key, value in options.items()})
+    yield from _with({f"{one.__name__}.{key}": value for one in several for key, value in kwargs.items()})
 
 
 def _check(name: str, value: Any) -> None:
