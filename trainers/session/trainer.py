@@ -412,9 +412,7 @@ class Trainer:
             raise not_a_checkpoint(path, f"it is that of {values['workers']} workers")
         network = self._objective.model.network
         stored = {name.partition("\n")[2] for name in arrays if name.startswith("state\n")}
-        network.changing.update(
-            one.name for one in network.nodes.values() if one.name in stored and network.is_inlined(one)
-        )
+        network.changing.update(one.name for one in network.inlined() if one.name in stored)
         self.queue.load(copy.deepcopy(self.queue.step.store()), network)
         step = self.queue.step
         if self.workers.size > 1:

@@ -176,9 +176,8 @@ class Values:
             KeyError: one of the functions depends on an input that the network does not have.
         """
         own = {names[value]: node.name for value, node in self._graph.nodes.items() if value in names}
-        self.network.changing.update(
-            own[name] for name in step.state if name in own and self.network.is_inlined(self.network.nodes[own[name]])
-        )
+        inlined = {node.name for node in self.network.inlined()}
+        self.network.changing.update(own[name] for name in step.state if own.get(name) in inlined)
         self._drop_outdated()
         batch = step.batch._replace(inputs=_renamed(step.batch.inputs, own))
         for one in self.arguments.inputs:

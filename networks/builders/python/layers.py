@@ -22,7 +22,7 @@ from networks.builders.brainscript.language.values import Function as Procedure
 from networks.builders.brainscript.language.values import Record
 from networks.builders.brainscript.node_values import NodeValue
 from networks.builders.python.functions import calls
-from networks.builders.python.functions.blocks import BLOCKS, Block
+from networks.builders.python.functions.blocks import Block, mark_block
 from networks.builders.python.functions.cells import Counter, cell_of
 from networks.builders.python.functions.checks import (
     as_array,
@@ -130,7 +130,7 @@ class Layer:
         """Let what a layer makes count as one operation, whose name is that of the layer's constructor."""
         operands = tuple(root for one in given for root in one.roots)
         if self.kind and len(made.roots) == 1 and made.root not in operands:
-            BLOCKS[made.root] = Block(self.kind, operands, operands)
+            mark_block(made.root, Block(self.kind, operands, operands))
 
     def _missing(self, given: Sequence[Any], named: Mapping[str, Any]) -> list[str]:
         """The names of the arguments that are not given, of a function that takes a fixed number of them."""
