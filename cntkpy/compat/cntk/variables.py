@@ -1,5 +1,6 @@
 """cntk.variables: inputs, parameters and constants. All are functions."""
 
+import inspect
 from collections.abc import Callable
 from operator import attrgetter
 from typing import Any
@@ -66,6 +67,7 @@ class Variable(metaclass=_Kind):
     """A function of one output: an input, a parameter, a constant or a result. As a call, an input of sequences."""
 
     make = staticmethod(_variable)
+    __signature__ = inspect.signature(_variable)
     has = staticmethod(_is_one)
 
 
@@ -73,6 +75,7 @@ class Parameter(metaclass=_Kind):
     """What training changes; see `parameter`. Without a dtype it is in single precision, whatever an array is in."""
 
     make = staticmethod(_parameter)
+    __signature__ = inspect.signature(_parameter)
     has = attrgetter("is_parameter")
 
 
@@ -80,6 +83,7 @@ class Constant(metaclass=_Kind):
     """What never changes; see `constant`. Without a dtype it is in single precision, whatever an array is in."""
 
     make = staticmethod(_constant)
+    __signature__ = inspect.signature(_constant)
     has = attrgetter("is_constant")
 
 

@@ -52,6 +52,7 @@ from networks.builders.python.functions.parts import check_index, indexed, runs
 from networks.builders.python.functions.per_sample import keep_criterion, per_sample
 from networks.builders.python.functions.recipes import OpenShape, is_open, is_recipe, recipe, resolve, settled, shape_of
 from networks.builders.python.functions.structure import Structure, View
+from networks.builders.python.functions.types import ValueType
 from networks.builders.python.functions.user_code import revive
 from networks.files.model_file import load_model as load_network
 from networks.files.model_file import save_model
@@ -161,6 +162,11 @@ class Variable(Operators, Structure):
     def dtype(self) -> np.dtype[Any]:
         """The type of its elements."""
         return graph.precision(self.roots)
+
+    @property
+    def type(self) -> ValueType:
+        """Shape, precision and axes of its value; `update_signature` and `input_variable(**f.type)` take it."""
+        return ValueType(self.shape, self.dtype, self.is_sparse, self.dynamic_axes)
 
     @property
     def is_leaf(self) -> bool:
@@ -517,19 +523,19 @@ class Function(Variable, Evaluated):
             raise UserError("NotSupported", f"{path}: models are not written as ONNX", hint="save(path); p.value")
         save_model(path, self.network)
 
-    def restore(self, path: str | Path) -> None:
+    def restore(self, filename: str | Path) -> None:
         """Take the values of parameters from a model file of this function."""
-        known = load_network(path).nodes
+        known = load_network(filename).nodes
         found: dict[Function, NDArray[Any]] = {}
         for value, node in self.model.nodes.items():
             if not node.is_parameter:
                 continue
             array = known[node.name].value if node.name in known else None
             if array is None:
-                raise UserError("NoNode", f"the model {path} has no parameter '{node.name}'")
+                raise UserError("NoNode", f"the model {filename} has no parameter '{node.name}'")
             if node.value is not None and filled(array.shape) != filled(node.value.shape):
                 shapes = f"has the shape {array.shape}, that of this function {node.value.shape}"
-                raise UserError("BadShape", f"'{node.name}' of the model {path} {shapes}")
+                raise UserError("BadShape", f"'{node.name}' of the model {filename} {shapes}")
             found[Function(value)] = np.asarray(array)
         for one, array in found.items():
             one.value = array

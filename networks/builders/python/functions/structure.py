@@ -9,6 +9,8 @@ that gives its value, and as what is inside of its block.
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from enum import Enum
 from typing import Any, Self
 
@@ -18,6 +20,9 @@ from networks.builders.python.functions import calls
 from networks.builders.python.functions.blocks import Block, block_of, op_name_of
 from networks.builders.python.functions.checks import seed_option
 from networks.nodes.host import HOST
+
+CUSTOM = "customAttributes"
+"""The option that holds what a program has attached to an operation, as JSON."""
 
 SETTABLE = {"dropoutRate": "rate", "rngSeed": "seed"}
 """The attributes that can be set, and the options of nodes that they are."""
@@ -134,7 +139,29 @@ class Structure:
             options["rngSeed"] = options.pop("seed") - 1  # see `seed_option`
         if "rate" in options:
             options["dropoutRate"] = options.pop("rate")
-        return {key: value for key, value in options.items() if key != HOST}
+        return {key: value for key, value in options.items() if key not in (HOST, CUSTOM)}
+
+    @property
+    def custom_attributes(self) -> dict[str, Any]:
+        """What a program has attached to its operation; model files keep it. Assign a dictionary to change it."""
+        return json.loads(self._resolved.options.get(CUSTOM, "{}"))
+
+    @custom_attributes.setter
+    def custom_attributes(self, values: Mapping[str, Any]) -> None:
+        """Attach numbers, texts, lists and dictionaries of them by name.
+
+        Raises:
+            UserError: it is an input, a parameter or a constant, or a value cannot be kept.
+        """
+        node = self._resolved
+        if not calls.inputs_of(node):
+            message = f"{self!r} is no operation that attributes could be attached to"
+            raise UserError("NoFunction", message, hint="alias(x) is one")
+        try:
+            node.options[CUSTOM] = json.dumps(dict(values))
+        except (TypeError, ValueError) as error:
+            hint = "give numbers, texts, lists and dictionaries of them; array.tolist() makes such"
+            raise UserError("WrongArguments", f"custom attributes are kept as JSON: {error}", hint=hint) from None
 
     def set_attribute(self, name: str, value: Any) -> None:
         """Change the rate or the seed of a dropout, for functions that are compiled from now on.
