@@ -33,9 +33,8 @@ def set_global_option(key: str, value: Any) -> None:
     """
     if key == ALIGN_AXIS and value:
         hint = "count the axes of a sample: 0 is its first one, Axis.default_batch_axis() the minibatch"
-        raise UserError(
-            "NotSupported", f"set_global_option('{key}', {value!r}): axes of samples count from 0", hint=hint
-        )
+        message = f"set_global_option('{key}', {value!r}): numbers of axes count those of samples only"
+        raise UserError("NotSupported", message, hint=hint)
     _global[key] = value
 
 

@@ -142,7 +142,11 @@ def _of_jax(device: Device) -> Any:
 
 
 class _Kind(type):
-    """Lets devices that functions give be instances."""
+    """Lets devices that functions give be instances, and calls give such devices."""
+
+    def __call__(cls, kind: str, number: int = 0) -> Any:
+        """A device, see `Device`."""
+        return Device(kind, number)
 
     def __instancecheck__(cls, instance: object) -> bool:
         return isinstance(instance, Device)
