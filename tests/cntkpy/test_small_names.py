@@ -12,6 +12,7 @@ from cntkpy.compat.cntk.default_options import get_global_option, set_global_opt
 from cntkpy.compat.cntk.device import get_gpu_properties, set_default_device, set_excluded_devices
 from cntkpy.compat.cntk.layers.typing import SequenceOver, SequenceOverMeta
 from cntkpy.compat.cntk.variables import Record, VariableMixin
+from networks.arrays.lazy import jax
 from readers.errors import ArgumentError
 
 DATA = np.array([[1.4, -0.6]], np.float32)
@@ -338,8 +339,6 @@ def test_importing_a_module_under_cntks_name_leaves_the_function_of_its_name() -
 
 
 def test_properties_of_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    import jax
-
     class Chip:
         compute_capability, core_count, device_kind, platform, id = "9.0", 132, "NVIDIA H100", "gpu", 0
 
