@@ -19,6 +19,7 @@ INSTEAD = {
         "there are no lattices here: cross_entropy_with_softmax trains on the labels of frames, forward_backward (CTC) "
         "on those of sentences"
     ),
+    "deeprl": "a loop with train_minibatch and Values: docs/training-from-python.md",
     "netopt": (
         "there is nothing that replaces layers by factors or by bits: take numpy.linalg.svd of a matrix (p.value), and "
         "make two Dense layers that start with its factors (init=)"
