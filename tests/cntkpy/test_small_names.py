@@ -191,6 +191,18 @@ def test_types_of_functions() -> None:
     assert f.parameters[-1].shape in ((3, 2), (2,))
 
 
+def test_a_function_is_named_once(tmp_path) -> None:
+    x = C.input_variable(2)
+    z = C.sin(x)
+    z.name = "wave"
+    z.name = "wave"
+    assert (2 * z).find_by_name("wave") == z and (2 * z).wave == z
+    with pytest.raises(UserError, match=r"Sin\('wave'\) has a name, which cannot be changed to 'other'"):
+        z.name = "other"
+    z.save(tmp_path / "a.model")
+    assert C.load_model(tmp_path / "a.model").name == "wave"
+
+
 def test_attributes_of_a_program_are_kept(tmp_path) -> None:
     x = C.input_variable(2)
     z = C.sin(x, name="z")

@@ -132,6 +132,19 @@ class Variable(Operators, Structure):
         found = root.origin.name.rpartition(".")[2] if is_of_layer(root) else ""
         return root.name or ("b" if found == "B" else found)  # the bias of LSTM
 
+    @name.setter
+    def name(self, function_name: str) -> None:
+        """Name it.
+
+        Raises:
+            UserError: it has a name already, or several outputs.
+        """
+        root = self.root
+        if root.name and root.name != function_name:
+            message = f"{self!r} has a name, which cannot be changed to {shorten(repr(function_name))}"
+            raise UserError("NodeExists", message, hint="alias(f, name) has another one")
+        root.name = check_name(function_name)
+
     @property
     def uid(self) -> str:
         """A name that no other function of this process has."""
