@@ -524,14 +524,14 @@ class Function(Variable, Evaluated):
                     return Function(one)
         raise AttributeError(f"a function has no attribute '{name}', and depends on none of that name")
 
-    def save(self, path: str | Path, format: Any = None) -> None:
+    def save(self, filename: str | Path, format: Any = None) -> None:
         """Write a model file of this function with its parameters; the file is replaced in one step.
 
         Args:
             path: the file.
             format: accepted, there is one format; ONNX is an error.
         """
-        check_path("the name of a model file", path)
+        path = check_path("the name of a model file", filename)
         if "ONNX" in str(format):
             raise UserError("NotSupported", f"{path}: models are not written as ONNX", hint="save(path); p.value")
         save_model(path, self.network)
