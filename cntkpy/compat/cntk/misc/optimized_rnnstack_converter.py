@@ -57,15 +57,13 @@ def convert_optimized_rnnstack(cudnn_model: Function) -> Function:
 
 def _layers_of(stack: Function) -> Function:
     """The layers that a stack computes."""
-    options = stack.root.options
-    if int(options.get("axis", -1)) != -1:
+    node = stack.node
+    options = node.options
+    if int(options["axis"]) != -1:
         message = f"convert_optimized_rnnstack: the steps of {stack!r} are an axis of its samples"
         raise UserError("NotSupported", message, hint="sequences have a dynamic axis: to_sequence(x)")
-    options = {"recurrentOp": "lstm", "numLayers": 1, "bidirectional": False} | options
     weights, x = map(Function, calls.inputs_of(stack.root))
-    hidden = weights.value.shape[0]
-    options["hiddenDims"] = hidden = int(options.get("hiddenDims", hidden))
-    every = directions(options, x.shape[0], weights.value.reshape(-1))
+    hidden, every = int(options["hiddenDims"]), directions(node, weights.value.reshape(-1))
     ways = 1 + bool(options["bidirectional"])
     for first in range(0, len(every), ways):
         parts = [_one_way(str(options["recurrentOp"]), one, x, hidden) for one in every[first : first + ways]]
