@@ -84,7 +84,7 @@ def differences(function: Any, wanted: list[str]) -> list[str]:
         given = named[name].default
         if may_miss and given is inspect.Parameter.empty:
             found.append(f"needs '{name}'")
-        if default and given is not None and not same(given, eval(default)):
+        if default and not same(given, eval(default)):
             found.append(f"has {name}={given!r}")
     more = [one for one in own if one.name not in places and one.kind is one.POSITIONAL_OR_KEYWORD]
     found += [f"needs '{one.name}'" for one in more if one.default is one.empty]

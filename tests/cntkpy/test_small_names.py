@@ -62,6 +62,13 @@ def test_a_session_takes_its_frequency_before_its_samples() -> None:
     assert trainer.total_number_of_samples_seen == 12
 
 
+def test_sizes_of_minibatches_change_after_samples() -> None:
+    sizes = C.train.minibatch_size_schedule([(100, 8), (1, 16)])
+    assert [sizes[samples] for samples in (0, 99, 100, 1000)] == [8, 8, 16, 16]
+    sizes = C.minibatch_size_schedule([8, 16], epoch_size=50)
+    assert [sizes[samples] for samples in (49, 50)] == [8, 16]
+
+
 def test_an_axis_to_be_inferred_is_minus_one() -> None:
     assert C.InferredDimension == C.cntk_py.InferredDimension == -1
     w = C.parameter((C.InferredDimension, 3), init=1.0)
