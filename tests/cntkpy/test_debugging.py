@@ -100,6 +100,17 @@ def test_steps_and_their_choices_are_not_stopped_at() -> None:
     assert not {"PastValue", "Where", "PackedIndex"} & set(names)
 
 
+def test_models_of_several_sequence_axes_stop() -> None:
+    x = C.sequence.input_variable(3, sequence_axis=C.Axis("a"))
+    q = C.sequence.input_variable(3)
+    z = C.splice(q, C.sequence.broadcast_as(C.sequence.last(C.tanh(x)), q)) * C.parameter(6, init=1)
+    data = {x: SEQUENCES, q: [one[:1] for one in SEQUENCES]}
+    debugged = debug_model(z, io.StringIO("n\n" * 20), out := io.StringIO())
+    for one, other in zip(debugged.eval(data), z.eval(data), strict=True):
+        assert np.allclose(one, other)
+    assert len(stops(out)) >= 3
+
+
 def test_functions_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
     _, z = classifier()
     dump_signature(z, tag="model")

@@ -40,6 +40,7 @@ from networks.builders.python.functions.nodes import (
     INPUTS,
     DataAxes,
     Input,
+    ValueType,
     age,
     has_value,
     is_loaded_input,
@@ -52,7 +53,6 @@ from networks.builders.python.functions.parts import check_index, indexed, runs
 from networks.builders.python.functions.per_sample import keep_criterion, per_sample
 from networks.builders.python.functions.recipes import OpenShape, is_open, is_recipe, recipe, resolve, settled, shape_of
 from networks.builders.python.functions.structure import Structure, View
-from networks.builders.python.functions.types import ValueType
 from networks.builders.python.functions.user_code import revive
 from networks.files.model_file import load_model as load_network
 from networks.files.model_file import save_model
