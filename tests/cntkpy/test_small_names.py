@@ -1,5 +1,6 @@
 """Names of CNTK 2's package that are small: options, devices, schedules, the native module's functions."""
 
+import os
 import subprocess
 import sys
 
@@ -315,6 +316,35 @@ def test_seeds_of_the_native_module() -> None:
     C.cntk_py.reset_random_seed(7)
     again = C.times(C.input_variable(2), v := C.parameter((2, 2), init=C.glorot_uniform()))
     assert again.parameters == (v,) and np.array_equal(v.value, w.value)
+
+
+def test_determinism_is_asked_for_before_jax_is_used() -> None:
+    code = (
+        "import os, sys, numpy as np, cntkpy.compat.cntk as C\n"
+        "from cntkpy.compat.cntk.cntk_py import *\n"
+        "print(should_force_deterministic_algorithms())\n"
+        "C.debugging.force_deterministic(3)\n"
+        "print(os.environ['XLA_FLAGS'], 'jax' in sys.modules, should_force_deterministic_algorithms())\n"
+        "print(C.exp(C.input_variable(1)).eval(np.zeros((1, 1), np.float32)), get_random_seed())\n"
+        "force_deterministic_algorithms()\n"
+        "print(os.environ['XLA_FLAGS'])"
+    )
+    environment = {name: value for name, value in os.environ.items() if name != "XLA_FLAGS"}
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True, env=environment
+    )
+    flag = "--xla_gpu_deterministic_ops=true"
+    assert done.stdout.splitlines() == ["False", f"{flag} False True", "[[1.]] 3", flag]
+
+
+def test_determinism_that_comes_too_late_on_a_gpu_warns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(C.cntk_py, "_forced", [])
+    C.exp(C.input_variable(1)).eval(np.zeros((1, 1), np.float32))
+    C.cntk_py.force_deterministic_algorithms()  # on a CPU nothing is late
+    monkeypatch.setattr(C.cntk_py, "use_default_device", lambda: C.gpu(0))
+    monkeypatch.delenv("XLA_FLAGS", raising=False)
+    with pytest.warns(RuntimeWarning, match="comes before the first eval, or set XLA_FLAGS=--xla_gpu"):
+        C.cntk_py.force_deterministic_algorithms()
 
 
 def test_the_native_module_has_switches_and_classes() -> None:

@@ -5,6 +5,9 @@ Switches of CNTK's engine that change nothing here say why.
 
 from __future__ import annotations
 
+import warnings
+
+from networks.arrays.lazy import DETERMINISTIC, ask_for_determinism
 from networks.builders.python.functions.function import Function
 from networks.builders.python.functions.graph import SEEDS, set_seed
 from readers import MinibatchSource
@@ -15,7 +18,7 @@ from trainers.session.trainer import Trainer
 
 from .axis import Axis
 from .core import NDArrayView, Value
-from .device import DeviceDescriptor, DeviceKind
+from .device import DeviceDescriptor, DeviceKind, use_default_device
 from .logging import get_trace_level, set_computation_network_trace_level, set_trace_level
 from .missing import no_attribute
 from .variables import Constant, Parameter, Variable
@@ -47,12 +50,23 @@ def is_random_seed_fixed() -> bool:
 
 
 def force_deterministic_algorithms() -> None:
-    """Nothing: on CPUs results are the same in every run; on GPUs see docs/training-from-python.md."""
+    """The same results in every run, on GPUs as well; on CPUs they are anyway.
+
+    Warns:
+        RuntimeWarning: it comes too late: functions were computed on a GPU before.
+    """
+    _forced[:] = [True]
+    if not ask_for_determinism() and use_default_device().type() == DeviceKind.GPU:
+        message = f"force_deterministic_algorithms comes before the first eval, or set XLA_FLAGS={DETERMINISTIC}"
+        warnings.warn(message, RuntimeWarning, stacklevel=2)
 
 
 def should_force_deterministic_algorithms() -> bool:
-    """True: see `force_deterministic_algorithms`."""
-    return True
+    """Whether `force_deterministic_algorithms` was called."""
+    return bool(_forced)
+
+
+_forced: list[bool] = []
 
 
 def always_allow_setting_default_device() -> None:

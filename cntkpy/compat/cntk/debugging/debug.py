@@ -17,6 +17,7 @@ from .stepping import debug_model
 def force_deterministic(seed: int) -> None:
     """The same results in every run: the next random parameter has this seed, the one after it the next number."""
     set_fixed_random_seed(seed)
+    force_deterministic_algorithms()
 
 
 def save_as_legacy_model(root_op: Any, filename: str) -> None:
