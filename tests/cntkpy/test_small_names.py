@@ -399,3 +399,11 @@ def test_properties_of_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (found.version_major, found.version_minor, found.cores, found.name) == (9, 0, 132, "NVIDIA H100")
     assert (found.device_id, found.total_memory) == (0, 1 << 36)
     assert C.all_devices() == [C.gpu(0), C.cpu()]
+
+
+def test_a_unit_of_an_old_schedule_is_one_of_two() -> None:
+    with (
+        pytest.warns(DeprecationWarning, match="training_parameter_schedule"),
+        pytest.raises(ValueError, match="a unit is UnitType.sample or UnitType.minibatch, not 'sample'"),
+    ):
+        C.training_parameter_schedule(0.1, "sample")  # pyright: ignore

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from cntk_config import UserError
 from networks.builders.python.functions.defaults import (
     default_options,
     default_options_for,
@@ -12,6 +11,7 @@ from networks.builders.python.functions.defaults import (
     get_default_override,
     is_default_override,
 )
+from readers.errors import ArgumentError
 
 from .missing import no_attribute
 
@@ -29,12 +29,12 @@ def set_global_option(key: str, value: Any) -> None:
         value: the value.
 
     Raises:
-        UserError: it would let axis numbers count dynamic axes ("align_axis").
+        ArgumentError: it would let axis numbers count dynamic axes ("align_axis").
     """
     if key == ALIGN_AXIS and value:
         hint = "count the axes of a sample: 0 is its first one, Axis.default_batch_axis() the minibatch"
         message = f"set_global_option('{key}', {value!r}): numbers of axes count those of samples only"
-        raise UserError("NotSupported", message, hint=hint)
+        raise ArgumentError(message, hint=hint)
     _global[key] = value
 
 

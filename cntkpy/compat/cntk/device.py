@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from cntk_config import UserError
 from readers.data_api.device import CPU, Device, DeviceKind
+from readers.errors import ArgumentError
 
 from .missing import no_attribute
 
@@ -59,13 +59,11 @@ def set_default_device(new_default_device: Device) -> None:
     """Compute on a device from now on.
 
     Raises:
-        UserError: it is not there, or excluded.
+        ArgumentError: it is not there, or excluded.
     """
     if not try_set_default_device(new_default_device):
         known = ", ".join(str(one) for one in all_devices() if one not in _excluded)
-        raise UserError(
-            "BadValue", f"the device {new_default_device} cannot be computed on", hint=f"there are: {known}"
-        )
+        raise ArgumentError(f"the device {new_default_device} cannot be computed on", hint=f"there are: {known}")
 
 
 def use_default_device() -> Device:
@@ -83,12 +81,12 @@ def set_excluded_devices(excluded_devices: Iterable[Device]) -> None:
         excluded_devices: the devices; an empty list excludes none.
 
     Raises:
-        UserError: no device is left.
+        ArgumentError: no device is left.
     """
     wanted = set(excluded_devices)
     left = [one for one in all_devices() if one not in wanted]
     if not left:
-        raise UserError("BadValue", "set_excluded_devices excludes all devices", hint="leave cpu()")
+        raise ArgumentError("set_excluded_devices excludes all devices", hint="leave cpu()")
     _excluded.clear()
     _excluded.update(wanted)
     if use_default_device() in wanted:
@@ -120,13 +118,11 @@ def get_gpu_properties(device: Device) -> GPUProperties:
     """What is known of a GPU.
 
     Raises:
-        UserError: it is not a GPU of this machine.
+        ArgumentError: it is not a GPU of this machine.
     """
     if device.type() != DeviceKind.GPU or device not in all_devices():
         known = ", ".join(map(str, all_devices()))
-        raise UserError(
-            "BadValue", f"get_gpu_properties: {device} is not a GPU of this machine", hint=f"it has: {known}"
-        )
+        raise ArgumentError(f"get_gpu_properties: {device} is not a GPU of this machine", hint=f"it has: {known}")
     found = _of_jax(device)
     major, _, minor = str(getattr(found, "compute_capability", "0.0")).partition(".")
     statistics: dict[str, Any] | None = found.memory_stats()

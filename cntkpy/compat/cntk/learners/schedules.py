@@ -6,7 +6,7 @@ import warnings
 from enum import Enum
 from typing import Any
 
-from cntk_config import UserError
+from readers.errors import ArgumentError
 from trainers.session import schedules
 from trainers.session.schedules import Schedule
 
@@ -79,7 +79,7 @@ def momentum_as_time_constant_schedule(momentum: Any, epoch_size: int | None = N
 
 def _of_unit(values: Any, unit: Any, epoch_size: int | None) -> Schedule:
     if not isinstance(unit, UnitType):
-        raise UserError("BadChoice", f"a unit is UnitType.sample or UnitType.minibatch, not {unit!r}")
+        raise ArgumentError(f"a unit is UnitType.sample or UnitType.minibatch, not {unit!r}")
     return schedules.learning_rate(values, 1 if unit is UnitType.sample else IGNORE, epoch_size)
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from cntk_config.base.diagnostics import UserError, shorten
+from cntk_config.base.diagnostics import shorten
 from networks.builders.python.functions.function import Function
 from networks.builders.python.functions.recipes import resolve
+from readers.errors import ArgumentError
 
 from ..missing import no_attribute
 
@@ -28,7 +29,7 @@ def convert(
         The copy; its parameters are copies with the values of now.
 
     Raises:
-        UserError: `converter` gives something else than a function, or one of another shape.
+        ArgumentError: `converter` gives something else than a function, or one of another shape.
     """
     return converted(root_func.clone("clone"), filter, converter)
 
@@ -45,10 +46,10 @@ def converted(
         found: Any = converter(now)
         if not isinstance(found, Function):
             message = f"convert: the converter of {one!r} gives {shorten(repr(found))}, not a function"
-            raise UserError("NoFunction", message, hint="return the function that takes its place, or the part itself")
+            raise ArgumentError(message, hint="return the function that takes its place, or the part itself")
         if found.shape != one.shape:
             message = f"convert: {one!r} has the shape {one.shape}, what takes its place {found.shape}"
-            raise UserError("BadShape", message)
+            raise ArgumentError(message)
         made[one] = found
     return model.clone("share", made)
 

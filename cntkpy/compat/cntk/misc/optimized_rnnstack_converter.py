@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from cntk_config.base.diagnostics import UserError
 from networks.builders.python.functions import calls
 from networks.builders.python.functions.function import Function
 from networks.builders.python.functions.variables import parameter
@@ -23,6 +22,7 @@ from networks.builders.python.operations.operators import (
     times,
 )
 from networks.nodes.recurrent_stack import Direction, directions
+from readers.errors import ArgumentError
 
 from ..missing import no_attribute
 from .converter import convert
@@ -40,7 +40,7 @@ def convert_optimized_rnnstack(cudnn_model: Function) -> Function:
         The copy. Each gate has a matrix `W`, a matrix `H` and a bias of its own as parameters.
 
     Raises:
-        UserError: the model has no such stack, or the steps of one are an axis of its samples.
+        ArgumentError: the model has no such stack, or the steps of one are an axis of its samples.
     """
     found: list[Function] = []
 
@@ -51,7 +51,7 @@ def convert_optimized_rnnstack(cudnn_model: Function) -> Function:
     made = convert(cudnn_model, lambda one: one.root.operation.name == STACK, converted)
     if not found:
         message = "convert_optimized_rnnstack: the model has no optimized_rnnstack"
-        raise UserError("NoNode", message, hint="print(cntk.logging.graph.plot(model)) lists its parts")
+        raise ArgumentError(message, hint="print(cntk.logging.graph.plot(model)) lists its parts")
     return made
 
 
@@ -61,7 +61,7 @@ def _layers_of(stack: Function) -> Function:
     options = node.options
     if int(options["axis"]) != -1:
         message = f"convert_optimized_rnnstack: the steps of {stack!r} are an axis of its samples"
-        raise UserError("NotSupported", message, hint="sequences have a dynamic axis: to_sequence(x)")
+        raise ArgumentError(message, hint="sequences have a dynamic axis: to_sequence(x)")
     weights, x = map(Function, calls.inputs_of(stack.root))
     hidden, every = int(options["hiddenDims"]), directions(node, weights.value.reshape(-1))
     ways = 1 + bool(options["bidirectional"])
