@@ -82,7 +82,8 @@ def default_options_for(functions: Any, **kwargs: Any) -> Generator[None]:
     """
     several: list[Any] = list(functions) if isinstance(functions, list | tuple) else [functions]
     for one in several:
-        known = {*OPTIONS, *inspect.signature(one).parameters}
+        own = inspect.signature(one).parameters.items()
+        known = {*OPTIONS, *(name for name, argument in own if is_default_override(argument.default))}
         for name, value in kwargs.items():
             if name not in known:
                 message, hint = f"{one.__name__} has no default '{name}'", suggestion(name, sorted(known))
