@@ -28,6 +28,15 @@ DeviceKind_CPU, DeviceKind_GPU = DeviceKind.CPU, DeviceKind.GPU
 InferredDimension = -1
 """An axis of a parameter whose size follows from its use."""
 
+DefaultParamInitScale = 1.0
+"""The scale of initializers that name none."""
+
+SentinelValueForInferParamInitRank: int | None = None
+"""A rank of an initializer that is not given."""
+
+SentinelValueForAutoSelectRandomSeed: int | None = None
+"""A seed that is not given."""
+
 
 def set_fixed_random_seed(value: int) -> None:
     """Let the next random parameter have this seed, the one after it the next number."""
@@ -128,8 +137,10 @@ def disable_node_timing() -> None:
 
 
 __all__ = [
-    "Axis", "Constant", "DeviceDescriptor", "DeviceKind", "DeviceKind_CPU", "DeviceKind_GPU", "Evaluator", "Function",
-    "InferredDimension", "Learner", "MinibatchSource", "NDArrayView", "Parameter", "Trainer", "Value", "Variable",
+    "Axis", "Constant", "DefaultParamInitScale", "DeviceDescriptor", "DeviceKind", "DeviceKind_CPU",
+    "DeviceKind_GPU", "Evaluator", "Function",
+    "InferredDimension", "Learner", "MinibatchSource", "NDArrayView", "Parameter",
+    "SentinelValueForAutoSelectRandomSeed", "SentinelValueForInferParamInitRank", "Trainer", "Value", "Variable",
     "always_allow_setting_default_device", "disable_cpueval_optimization", "disable_forward_values_sharing",
     "disable_gradient_accumulation_optimization", "disable_hyper_memory_compress", "disable_node_timing",
     "enable_cpueval_optimization", "enable_forward_values_sharing", "enable_gradient_accumulation_optimization",

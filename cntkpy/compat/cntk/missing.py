@@ -38,7 +38,7 @@ INSTEAD = {
     "sanitize_input": "the function itself",
     "sanitize_shape": "a tuple of numbers",
     "set_default_override": "default_options_for",
-    "SentinelValueForAutoSelectRandomSeed": "None",
+    "SentinelValueForAutoSelectRandomSeed": "cntk_py.SentinelValueForAutoSelectRandomSeed, which is None",
     "register_native_user_function": "user_function, a function in Python",
     "layer_normalization": "layers.LayerNormalization",
     "cumsum": "layers.Recurrence(plus) along a sequence",
