@@ -119,6 +119,12 @@ def test_functions_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
     text = capsys.readouterr().out
     assert text.splitlines()[0] == "model(x: Sequence[Tensor[3]]) -> Tensor[2]"
     assert text.splitlines()[1] == "Function(s: SparseTensor[2, 3]) -> Tensor[2, 3]"
+    hole = C.placeholder(name="later")
+    dump_signature(C.layers.Dense(3)(hole), "open")
+    assert capsys.readouterr().out == "open(later: tensor) -> tensor\n"
+    assert str(z) == "Dense(x: Sequence[Tensor[3]]) -> Tensor[2]"
+    assert str(C.combine([z, 2 * z])) == "Function(x: Sequence[Tensor[3]]) -> Tensor[2], Tensor[2]"
+    assert (str(z.arguments[0]), str(hole)) == ("Input('x')", repr(hole))
     assert "Function(y: Tensor[2]) -> Tensor[2]" in text and "Parameter('w'): (2,)" in text and "-> (2,)" in text
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from networks.builders.python.functions.function import Function
+from networks.builders.python.functions.structure import signature_text
 
 from ..logging.graph import plot
 from ..missing import no_attribute
@@ -17,9 +17,7 @@ def dump_signature(root: Any, tag: str | None = None) -> None:
         root: the function, or a layer that was applied.
         tag: begins the line.
     """
-    given = ", ".join(map(_typed, root.signature))
-    results = ", ".join(_type(one) for one in root.outputs)
-    print(f"{tag or root.name or 'Function'}({given}) -> {results}")
+    print(signature_text(root, tag or root.name or "Function"))
 
 
 def dump_function(root: Any, tag: str | None = None) -> None:
@@ -33,17 +31,6 @@ def dump_function(root: Any, tag: str | None = None) -> None:
     print(plot(root), end="")
     for one in root.parameters:
         print(f"{one!r}: {one.shape}")
-
-
-def _typed(one: Function) -> str:
-    return f"{one.name or one.uid}: {_type(one)}"
-
-
-def _type(one: Function) -> str:
-    """A type as `cntk.layers.typing` writes it."""
-    axes = ", ".join(map(str, one.shape))
-    tensor = f"Tensor[{axes}]" if not one.is_sparse else f"SparseTensor[{axes}]"
-    return f"Sequence[{tensor}]" if len(one.dynamic_axes) > 1 else tensor
 
 
 __all__ = ["dump_function", "dump_signature"]

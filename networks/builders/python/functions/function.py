@@ -52,7 +52,7 @@ from networks.builders.python.functions.overloads import Operators
 from networks.builders.python.functions.parts import check_index, indexed, runs
 from networks.builders.python.functions.per_sample import keep_criterion, per_sample
 from networks.builders.python.functions.recipes import OpenShape, is_open, is_recipe, recipe, resolve, settled, shape_of
-from networks.builders.python.functions.structure import Structure, View
+from networks.builders.python.functions.structure import Structure, View, signature_text
 from networks.builders.python.functions.user_code import revive
 from networks.files.model_file import load_model as load_network
 from networks.files.model_file import save_model
@@ -590,6 +590,11 @@ class Function(Variable, Evaluated):
         for axis, numbers in indexed(keys, shape):
             result = taken(result, len(shape), axis, numbers)
         return result
+
+    def __str__(self) -> str:
+        """Its inputs and outputs with their types, see `signature_text`; of a leaf what `repr` says."""
+        is_leaf = len(self.roots) == 1 and (self.is_leaf or self.is_placeholder)
+        return repr(self) if is_leaf else signature_text(self)
 
     def __repr__(self) -> str:
         if len(self.roots) != 1:

@@ -19,6 +19,7 @@ from networks.builders.brainscript.node_values import NodeValue
 from networks.builders.python.functions import calls
 from networks.builders.python.functions.blocks import Block, block_of, op_name_of
 from networks.builders.python.functions.checks import seed_option
+from networks.builders.python.functions.recipes import OpenShape
 from networks.nodes.host import HOST
 
 CUSTOM = "customAttributes"
@@ -178,4 +179,27 @@ class Structure:
         node.options[SETTABLE[name]] = float(value) if name == "dropoutRate" else seed_option(value)
 
 
-__all__ = ["Structure", "View"]
+def signature_text(function: Any, name: str = "") -> str:
+    """A function with the types of its inputs and outputs: `Dense(x: Tensor[3]) -> Tensor[2]`.
+
+    Args:
+        function: the function.
+        name: in front of the inputs; by default its own, or that of its operation.
+    """
+    label = name or function.name or (function.op_name if len(function.roots) == 1 else "Function")
+    given = ", ".join(f"{one.name or one.uid}: {_type_text(one)}" for one in function.signature)
+    return f"{label}({given}) -> {', '.join(map(_type_text, function.outputs))}"
+
+
+def _type_text(one: Any) -> str:
+    """A type as `cntk.layers.typing` writes it; `tensor` where the shape is not known yet."""
+    try:
+        axes = ", ".join(map(str, one.shape))
+        steps = len(one.dynamic_axes) > 1
+    except OpenShape:
+        return "tensor"
+    tensor = f"SparseTensor[{axes}]" if one.is_sparse else f"Tensor[{axes}]"
+    return f"Sequence[{tensor}]" if steps else tensor
+
+
+__all__ = ["Structure", "View", "signature_text"]
