@@ -155,7 +155,11 @@ def initial_values(path: str) -> None:
 
 
 def run_log(path: str) -> None:
-    """A log, as plot-log reads it."""
-    from commands.tools.plot_log import read_runs
+    """A log or an event file, as `runs` and `report` read it."""
+    from commands.report.page import page
+    from commands.runs.find import read_run
+    from commands.runs.table import table_of
 
-    read_runs(Path(path))
+    run = read_run(Path(path))
+    table_of([run, run])
+    page([run])

@@ -131,9 +131,16 @@ Finished Epoch[ 1 of 2]: [Training] ce = 0.69 * 20; err = 0.5 * 20; totalSamples
 Finished Epoch[ 2 of 2]: [Training] ce = nan * 20; err = 0.25 * 20; totalSamplesSeen = 40; learningRatePerSample = 0.1; epochTime=0.1s
 Finished Epoch[ 2 of 2]: [Validate] ce = 0.6 * 20; err = 0.2 * 20
 """
-EVENTS = """{"event": "action", "command": "train", "action": "train"}
-{"event": "progress", "epoch": 1, "minibatch": 2, "nodes": {"ce": 0.5}}
-{"event": "epoch", "epoch": 1, "criteria": {"ce": {"value": 0.5, "samples": 20}}}
+EVENTS = """{"time": "2026-01-01T00:00:00+00:00", "event": "run started", "words": ["a"], "versions": {"jax": "1"}, "place": {"host": "h"}, "settings": [{"name": "train:rate", "value": "0.1", "origins": [{"kind": "overridden", "name": "", "text": "1", "at": "f:1:2"}]}]}
+{"event": "action", "command": "train", "action": "train"}
+{"event": "network", "command": "train", "device": "CPU", "nodes": [{"name": "x", "operation": "InputValue", "inputs": [], "shape": [2], "minibatch": true}, {"name": "W", "operation": "LearnableParameter", "inputs": [], "shape": [3, 2], "parameters": 6, "learningRateMultiplier": 1.0}, {"name": "p", "operation": "PastValue", "inputs": ["z"], "shape": [3], "delay": true}, {"name": "z", "operation": "Times", "inputs": ["W", "x", "p"], "shape": [3]}], "groups": {"criterion": ["z"]}, "parameters": 6}
+{"event": "progress", "epoch": 1, "epochs": 2, "minibatches": [1, 2], "nodes": {"ce": 0.5}}
+{"event": "epoch finished", "epoch": 1, "epochs": 2, "nodes": {"ce": 0.5}, "samples": 20, "seconds": 0.5, "learningRatePerSample": 0.1}
+{"event": "validation", "epoch": 1, "epochs": 2, "nodes": {"ce": 0.5}}
+{"event": "action", "command": "test", "action": "test"}
+{"event": "final results", "nodes": {"ce": 0.5}, "samples": 20}
+{"event": "confusion", "output": "z", "counts": [[1, 2], [0, 3]], "worst": [{"sequence": 1, "step": 0, "loss": 2.5, "label": 0, "takenFor": 1}]}
+{"event": "run finished", "status": 1, "error": "e"}
 """
 
 TARGETS = (
