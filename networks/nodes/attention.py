@@ -76,8 +76,8 @@ KINDS = [
         "AttentionWeights",
         (inputs("weights", "keys", "query"),),
         "At each step of the query, the weights with which AdditiveAttention takes the steps of the sequence of the "
-        "same number. There are as many as the longest sequence of the minibatch has steps; those that a sequence lacks "
-        "are 0. No node may have them as an input.",
+        "same number. There are as many as the longest sequence of the minibatch has steps; a sequence with fewer steps "
+        "has zeros there. No node may have them as an input.",
         "out(u) = (p(u, 1), p(u, 2), ...), see AdditiveAttention",
         _shape_of_weights,
         _forward_weights,
