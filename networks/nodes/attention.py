@@ -76,7 +76,7 @@ KINDS = [
         "AttentionWeights",
         (inputs("weights", "keys", "query"),),
         "At each step of the query, the weights with which AdditiveAttention takes the steps of the sequence of the "
-        "same number. There are as many as the longest sequence of the minibatch has steps; a sequence with fewer steps "
+        "same number. There are as many as the longest sequence of the minibatch has steps; one with fewer steps "
         "has zeros there. No node may have them as an input.",
         "out(u) = (p(u, 1), p(u, 2), ...), see AdditiveAttention",
         _shape_of_weights,
