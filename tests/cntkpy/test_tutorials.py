@@ -61,6 +61,7 @@ EXPECTED: dict[str, list[tuple[str, float]]] = {
     "normalisation": [(r"^statistics error: (\S+)$", 0.01)],
     "captions": [(r"^caption error: (\S+)$", 0.3), (r"^unfolded differently: (\d+)$", 0)],
     "word_vectors": [(r"^neighbour error: (\S+)$", 0.1), (r"^unexplained: (\S+)$", 0.2)],
+    "characters": [(r"^letter error: (\S+)$", 0.45), (r"^wrong brackets: (\d+)$", 4)],
 }
 QUICK = (
     "logistic_regression",
