@@ -71,6 +71,9 @@ QUICK = (
     "autoencoder",
     "style_transfer",
     "sessions",
+    "function_tools",
+    "data_sources",
+    "normalisation",
 )
 COMPUTING = ("conv_digits", "language_model")
 
