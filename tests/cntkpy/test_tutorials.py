@@ -62,6 +62,7 @@ EXPECTED: dict[str, list[tuple[str, float]]] = {
     "captions": [(r"^caption error: (\S+)$", 0.3), (r"^unfolded differently: (\d+)$", 0)],
     "word_vectors": [(r"^neighbour error: (\S+)$", 0.1), (r"^unexplained: (\S+)$", 0.2)],
     "characters": [(r"^letter error: (\S+)$", 0.45), (r"^wrong brackets: (\d+)$", 4)],
+    "video": [(r"^best error: (\S+)$", 0.1), (r"^clip error: (\S+)$", 0.1)],
 }
 QUICK = (
     "logistic_regression",
