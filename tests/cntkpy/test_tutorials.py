@@ -63,6 +63,11 @@ EXPECTED: dict[str, list[tuple[str, float]]] = {
     "word_vectors": [(r"^neighbour error: (\S+)$", 0.1), (r"^unexplained: (\S+)$", 0.2)],
     "characters": [(r"^letter error: (\S+)$", 0.45), (r"^wrong brackets: (\d+)$", 4)],
     "video": [(r"^best error: (\S+)$", 0.1), (r"^clip error: (\S+)$", 0.1)],
+    "double_precision": [
+        (r"^coefficient error: (\S+)$", 1e-4),
+        (r"^gradient error: (\S+)$", 1e-6),
+        (r"^minimum error: (\S+)$", 1e-4),
+    ],
 }
 QUICK = (
     "logistic_regression",
