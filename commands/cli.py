@@ -8,6 +8,7 @@ from collections.abc import Callable
 import click
 
 from commands import __version__, help_texts
+from commands.sweeps.command import sweep_command
 from commands.tools.data_commands import convert_command, preview_command
 from commands.words import AGAIN, is_config_word
 
@@ -236,6 +237,7 @@ def plot_command(logs: tuple[str, ...], out: str | None, node: str | None, netwo
 
 cntkpy.add_command(preview_command)
 cntkpy.add_command(convert_command)
+cntkpy.add_command(sweep_command)
 
 
 def run_classic(words: list[str]) -> int:

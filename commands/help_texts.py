@@ -2,7 +2,7 @@
 
 USAGE = """\
 Usage: cntkpy configFile=FILE[+FILE...] [NAME=VALUE...] [configFile=FILE...]
-       cntkpy run|show|check|explain|diff|format|help|list|plot ...
+       cntkpy run|show|check|explain|diff|format|help|list|plot|sweep ...
        cntkpy --help | --version
 """
 

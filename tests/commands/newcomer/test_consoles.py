@@ -51,12 +51,14 @@ NOT_RUN = {
     "cntkpy run --workers 4": "four processes; tests/trainers/parallel runs two",
     "mpiexec": "needs MPI",
     "srun": "needs Slurm",
+    "sbatch": "needs Slurm",
     "cntkpy configFile=digits.cntk numCPUThreads=4": "continues in the background",
     "taskset": "needs eight cores",
     "wait": "waits for the two before",
 }
 """How a command begins, and why it is not run."""
-TRAINS = ("cntkpy configFile=",)
+SWEEPS = tuple(f"cntkpy sweep {word}" for word in ("digits", "--criterion", "--jobs", "--join", "--sampler"))
+TRAINS = ("cntkpy configFile=", *SWEEPS)
 """How commands begin that take more than some seconds."""
 STATUS = {
     "cntkpy check sample_configs ": 2,  # plugin/, as the page says
