@@ -68,6 +68,7 @@ EXPECTED: dict[str, list[tuple[str, float]]] = {
         (r"^gradient error: (\S+)$", 1e-6),
         (r"^minimum error: (\S+)$", 1e-4),
     ],
+    "speech_files": [(r"^frame error: (\S+)$", 0.1), (r"^utterance error: (\S+)$", 0.1)],
 }
 QUICK = (
     "logistic_regression",
