@@ -59,7 +59,7 @@ EXPECTED: dict[str, list[tuple[str, float]]] = {
     "speech_alignment": [(r"^edits: (\S+)$", 0.5), (r"^utterance error: (\S+)$", 0.2)],
     "user_code": [(r"^moons error: (\S+)$", 0.1)],
     "normalisation": [(r"^statistics error: (\S+)$", 0.01)],
-    "captions": [(r"^caption error: (\S+)$", 0.3), (r"^unfolded differently: (\d+)$", 0)],
+    "captions": [(r"^caption error: (\S+)$", 0.5), (r"^unfolded differently: (\d+)$", 0)],
     "word_vectors": [(r"^neighbour error: (\S+)$", 0.1), (r"^unexplained: (\S+)$", 0.2)],
     "characters": [(r"^letter error: (\S+)$", 0.45), (r"^wrong brackets: (\d+)$", 4)],
     "video": [(r"^best error: (\S+)$", 0.1), (r"^clip error: (\S+)$", 0.1)],
