@@ -75,7 +75,7 @@ def parameter(
     """What training changes.
 
     Args:
-        shape: 0 for axes to be inferred; not needed where `init` is an array.
+        shape: 0 or -1 for axes to be inferred; not needed where `init` is an array.
         init: an initializer, a number or an array; by default the initializer glorot_uniform.
         dtype: numpy.float32 or numpy.float64; by default that of `default_options`, else that of an array, else
             numpy.float32.
@@ -115,7 +115,7 @@ def _dtype_of_array(given: Any) -> np.dtype[Any]:
     return DOUBLE if isinstance(given, np.ndarray) and given.dtype == DOUBLE else SINGLE
 
 
-def placeholder(shape: Shape | None = None, name: str = "", dynamic_axes: Any = None) -> Function:
+def placeholder(shape: Shape | None = None, dynamic_axes: Any = None, name: str = "") -> Function:
     """Stands for an input that is given later, see `Function.replace_placeholders`."""
     del dynamic_axes
     return Function(placeholder_of(shape, name))

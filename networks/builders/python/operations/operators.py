@@ -89,14 +89,22 @@ def _unary(library: str, meaning: str) -> Any:
     return function
 
 
+def _rounding(library: str, meaning: str) -> Any:
+    def function(arg: Operand, name: str = "") -> Function:
+        return operator(library, as_node(arg), label=name)
+
+    function.__doc__ = meaning
+    return function
+
+
 negate = _unary("Negate", "-x")
 reciprocal = _unary("Reciprocal", "1 / x")
 abs = _unary("Abs", "|x|")
 exp = _unary("Exp", "e^x")
 log = _unary("Log", "The natural logarithm.")
-floor = _unary("Floor", "The largest whole number that is not larger.")
-ceil = _unary("Ceil", "The smallest whole number that is not smaller.")
-round = _unary("Round", "The nearest whole number.")
+floor = _rounding("Floor", "The largest whole number that is not larger.")
+ceil = _rounding("Ceil", "The smallest whole number that is not smaller.")
+round = _rounding("Round", "The nearest whole number.")
 sigmoid = _unary("Sigmoid", "1 / (1 + e^-x)")
 tanh = _unary("Tanh", "The hyperbolic tangent.")
 sqrt = _unary("Sqrt", "The square root.")
@@ -206,9 +214,9 @@ def element_select(flag: Operand, value_if_true: Operand, value_if_false: Operan
     return operator("BS.Boolean.If", *map(as_node, (flag, value_if_true, value_if_false)), label=name)
 
 
-def stop_gradient(x: Operand, name: str = "") -> Function:
-    """X itself, through which no gradient flows: what it depends on is not trained by what depends on it."""
-    return operator("_StopGradient", as_node(x), label=name)
+def stop_gradient(input: Operand, name: str = "") -> Function:
+    """The input itself, through which no gradient flows: what it depends on is not trained by what depends on it."""
+    return operator("_StopGradient", as_node(input), label=name)
 
 
 # --------------------------------------------------------------------------------------------- losses and metrics

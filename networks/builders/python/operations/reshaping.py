@@ -153,9 +153,14 @@ def swapaxes(x: Operand, axis1: Any = 0, axis2: Any = 1, name: str = "") -> Func
 
 
 @needs_shapes
-def transpose(x: Operand, perm: Any = (1, 0), axis2: int | None = None, name: str = "") -> Function:
-    """The axes in another order: `perm` gives the axis of `x` for each axis of the result; or two axes exchanged."""
+def transpose(x: Operand, perm: Any = (1, 0), name: Any = "", axis2: int | None = None) -> Function:
+    """The axes in another order: `perm` gives the axis of `x` for each axis of the result; or two axes exchanged.
+
+    The two axes are `perm` and `axis2`, or, as in older programs, what is in the place of the name.
+    """
     x = as_node(x)
+    if is_whole(name):
+        axis2, name = name, ""
     if is_whole(perm) or isinstance(perm, Axis):
         return swapaxes(x, perm, 1 if axis2 is None else axis2, name)
     rank = len(x.shape)
