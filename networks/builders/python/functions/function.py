@@ -20,6 +20,8 @@ from cntk_config.base.diagnostics import UserError, shorten, suggestion
 from networks.builders.brainscript.loading import stored_value
 from networks.builders.brainscript.node_values import NodeValue
 from networks.builders.python.functions import calls, graph
+from networks.builders.python.functions.attention import NAME as ATTENTION_WEIGHTS
+from networks.builders.python.functions.attention import attention_weights
 from networks.builders.python.functions.axes import DEFAULT_AXIS, Axis
 from networks.builders.python.functions.blocks import keep_block
 from networks.builders.python.functions.cells import cell_of
@@ -511,6 +513,8 @@ class Function(Variable, Evaluated):
         if not exact:
             names = graph.names_of(order)
             exact = [one for one in order if names[one] == name or names[one].endswith(f".{name}")]
+        if not exact and name == ATTENTION_WEIGHTS:
+            exact = attention_weights(order)
         return [Function(one) for one in exact]
 
     def __getattr__(self, name: str) -> Any:
@@ -522,6 +526,8 @@ class Function(Variable, Evaluated):
                     if has_value(one) and cell_of(one).value is None and not self.placeholders:
                         _ = self.model  # infers its shape
                     return Function(one)
+            if name == ATTENTION_WEIGHTS and (weights := attention_weights(self._all())):
+                return Function(weights[0])
         raise AttributeError(f"a function has no attribute '{name}', and depends on none of that name")
 
     def save(self, filename: str | Path, format: Any = None) -> None:
