@@ -87,7 +87,7 @@ def use_default_device() -> DeviceDescriptor:
     return cpu() if found.platform == "cpu" else gpu(found.id)
 
 
-def set_excluded_devices(excluded: Any) -> None:
+def set_excluded_devices(excluded_devices: Any) -> None:
     """Not there: CUDA_VISIBLE_DEVICES does that."""
     raise UserError("NotSupported", "set_excluded_devices does not exist", hint="set CUDA_VISIBLE_DEVICES")
 

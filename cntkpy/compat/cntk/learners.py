@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import Enum
-from functools import partial
+from functools import partial, wraps
 from typing import Any
 
 from cntk_config import UserError
@@ -71,27 +71,60 @@ def _unit(unit: Any) -> UnitType:
     return unit
 
 
+_OPTIONS = (
+    "l1_regularization_weight",
+    "l2_regularization_weight",
+    "gaussian_noise_injection_std_dev",
+    "gradient_clipping_threshold_per_sample",
+    "gradient_clipping_with_truncation",
+    "use_mean_gradient",
+)
+_SIZES = ("minibatch_size", "epoch_size")
+
+
+def _in_order(*names: str) -> Callable[[Callable[..., Learner]], Callable[..., Learner]]:
+    """A decorator of learners: these arguments may be given by position, in this order."""
+
+    def decorate(make: Callable[..., Learner]) -> Callable[..., Learner]:
+        @wraps(make)
+        def learner(*given: Any, **named: Any) -> Learner:
+            twice = [name for name in names[: len(given)] if name in named]
+            if len(given) > len(names) or twice:
+                what = f"{twice[0]} is given twice" if twice else f"there are {len(given)} arguments by position"
+                raise TypeError(f"{make.__name__}: {what}, it takes {', '.join(names)}")
+            return make(**dict(zip(names, given, strict=False)), **named)
+
+        return learner
+
+    return decorate
+
+
+@_in_order("parameters", "lr", *_OPTIONS, *_SIZES)
 def sgd(parameters: Any, lr: Any, **options: Any) -> Learner:
     """See `cntkpy.training.learners.sgd`."""
     return _learner(partial(own.sgd, parameters), lr, options)
 
 
+@_in_order("parameters", "lr", "momentum", "unit_gain", *_OPTIONS, *_SIZES)
 def momentum_sgd(parameters: Any, lr: Any, momentum: Any, unit_gain: bool | None = None, **options: Any) -> Learner:
     """See `cntkpy.training.learners.momentum_sgd`; with unit gain, as CNTK has it."""
     make = partial(own.momentum_sgd, parameters, unit_gain=_gain(unit_gain))
     return _learner(make, lr, options, momentum)
 
 
+@_in_order("parameters", "lr", "momentum", "unit_gain", *_OPTIONS, *_SIZES)
 def nesterov(parameters: Any, lr: Any, momentum: Any, unit_gain: bool | None = None, **options: Any) -> Learner:
     """See `cntkpy.training.learners.nesterov`; with unit gain, as CNTK has it."""
     return _learner(partial(own.nesterov, parameters, unit_gain=_gain(unit_gain)), lr, options, momentum)
 
 
+@_in_order("parameters", "lr", "need_ave_multiplier", *_OPTIONS, *_SIZES)
 def adagrad(parameters: Any, lr: Any, need_ave_multiplier: bool = True, **options: Any) -> Learner:
     """See `cntkpy.training.learners.adagrad`."""
     return _learner(partial(own.adagrad, parameters, need_ave_multiplier=need_ave_multiplier), lr, options)
 
 
+@_in_order("parameters", "lr", "gamma", "inc", "dec", "max", "min", "need_ave_multiplier", *_OPTIONS, *_SIZES)
 def rmsprop(
     parameters: Any,
     lr: Any,
@@ -108,6 +141,7 @@ def rmsprop(
     return _learner(partial(own.rmsprop_with_steps, parameters, **rule), lr, options)
 
 
+@_in_order("parameters", "lr", "momentum", "unit_gain", "variance_momentum", *_OPTIONS, *_SIZES)
 def fsadagrad(
     parameters: Any,
     lr: Any,
@@ -127,6 +161,7 @@ def fsadagrad(
     return _learner(partial(own.fsadagrad, parameters, **more), lr, options, momentum)
 
 
+@_in_order("parameters", "lr", "momentum", "unit_gain", "variance_momentum", *_OPTIONS, "epsilon", "adamax", *_SIZES)
 def adam(
     parameters: Any,
     lr: Any,
@@ -144,6 +179,7 @@ def adam(
     return _learner(partial(own.adamax if adamax else own.adam, parameters, **more), lr, options, momentum)
 
 
+@_in_order("parameters", "lr", "rho", "epsilon", *_OPTIONS, *_SIZES)
 def adadelta(parameters: Any, lr: Any = 1.0, rho: float = 0.95, epsilon: float = 1e-8, **options: Any) -> Learner:
     """See `cntkpy.training.learners.adadelta`."""
     return _learner(partial(own.adadelta, parameters, rho=rho, epsilon=epsilon), lr, options)

@@ -96,7 +96,7 @@ class Layer:
         """
         if self._open is None:
             names = self._missing((), {})
-            made = self(*(placeholder(name=one) for one in names)) if len(names) > 1 else self(placeholder())
+            made = self(*(placeholder(name=one) for one in names)) if names else self(placeholder())
             if type(made) is not Function:  # pyright: ignore[reportUnnecessaryComparison]
                 raise UserError("NoFunction", "the layer gives several functions", hint="call it with its inputs")
             self._open = made
@@ -167,6 +167,11 @@ class Layer:
     def _first(self) -> Function | None:
         """What it made first of inputs whose shapes are known."""
         return next((one for one in self._made if all(map(_has_shape, one.placeholders))), None)
+
+    @property
+    def signature(self) -> tuple[Function, ...]:
+        """The inputs that a call takes, by the names that they have there, in their order."""
+        return self.of_placeholder().signature
 
     def __getattr__(self, name: str) -> Any:
         """What the function has that it made first: parameters (`layer.W`), functions by name, `eval` and so on.

@@ -168,9 +168,9 @@ class ProgressWriter(_ByHand):
         """An evaluation is over."""
 
 
-def set_computation_network_trace_level(value: int) -> None:
+def set_computation_network_trace_level(level: int) -> None:
     """Accepted; the compiled network is not traced: see traceNodeNames of configurations."""
-    del value
+    del level
 
 
 def log_number_of_parameters(model: Any, trace_level: int = 0) -> None:

@@ -20,7 +20,7 @@ from cntk_config.base.diagnostics import UserError, shorten, suggestion
 from networks.builders.brainscript.loading import stored_value
 from networks.builders.brainscript.node_values import NodeValue
 from networks.builders.python.functions import calls, graph
-from networks.builders.python.functions.axes import DEFAULT_AXIS
+from networks.builders.python.functions.axes import DEFAULT_AXIS, axis_name, is_batch
 from networks.builders.python.functions.blocks import keep_block
 from networks.builders.python.functions.cells import cell_of
 from networks.builders.python.functions.checks import as_array, check_name, check_path, is_whole
@@ -34,7 +34,6 @@ from networks.builders.python.functions.leaves import (
     check_axes,
     data_input,
     filled,
-    placeholder_of,
 )
 from networks.builders.python.functions.nodes import (
     INPUTS,
@@ -403,7 +402,9 @@ class Function(Variable, Evaluated):
         return given
 
     def update_signature(self, *types: Any, **named: Any) -> None:
-        """Give placeholders shapes, so that those of parameters are known before the function is applied.
+        """Put inputs in the place of placeholders: the function has values, and its parameters shapes.
+
+        The inputs have the precision of what they meet.
 
         Args:
             types: for each placeholder a shape, a type (`Tensor[10]`, `Sequence[Tensor[10]]`), or a function like it.
@@ -413,8 +414,7 @@ class Function(Variable, Evaluated):
         wrong = next((one for one in given if not one.is_placeholder), None)
         if wrong is not None:
             raise UserError("WrongArguments", f"{wrong!r} is not a placeholder: it has a shape already")
-        new = {one: Function(placeholder_of(_shape_of(kind), one.name)) for one, kind in given.items()}
-        self.replace_placeholders(new)
+        self.replace_placeholders({one: Function(_input_like(kind, one.name)) for one, kind in given.items()})
 
     def replace_placeholders(self, substitutions: Mapping[Function, Any]) -> Function:
         """Put inputs in the place of the placeholders of this function; an input may be the function itself.
@@ -690,11 +690,17 @@ def load_model(model: str | Path, device: Any = None, format: Any = None) -> Fun
     return as_function(load_network(model))
 
 
-def _shape_of(kind: Any) -> Any:
-    """The shape that a program gives: itself, that of a type, or that of a function."""
+def _input_like(kind: Any, name: str) -> NodeValue:
+    """An input of a shape, of a type, or like a function."""
+    shape, sparse, axes = kind, False, ()
     if isinstance(kind, Function):
-        return kind.shape
-    return kind["shape"] if hasattr(kind, "keys") else kind
+        shape, sparse, axes = kind.shape, kind.is_sparse, kind.dynamic_axes
+    elif hasattr(kind, "keys"):
+        shape, sparse, axes = kind["shape"], kind["is_sparse"], kind["dynamic_axes"]
+    sequences = [axis_name(one) for one in axes if one not in BATCH and not is_batch(one)]
+    found = data_input(shape, None, sparse, name, Input(bool(sequences), sequences[0] if sequences else ""))
+    cell_of(found).dtype = None
+    return found
 
 
 def _replaced(substitutions: Any, own: Sequence[NodeValue]) -> dict[NodeValue, NodeValue]:

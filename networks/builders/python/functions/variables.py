@@ -115,7 +115,7 @@ def _dtype_of_array(given: Any) -> np.dtype[Any]:
     return DOUBLE if isinstance(given, np.ndarray) and given.dtype == DOUBLE else SINGLE
 
 
-def placeholder(shape: Shape | None = None, name: str = "", dynamic_axes: Any = None) -> Function:
+def placeholder(shape: Shape | None = None, dynamic_axes: Any = None, name: str = "") -> Function:
     """Stands for an input that is given later, see `Function.replace_placeholders`."""
     del dynamic_axes
     return Function(placeholder_of(shape, name))

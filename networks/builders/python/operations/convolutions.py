@@ -48,8 +48,8 @@ def convolution(
 
     Args:
         convolution_map: filters (count, channels / groups, height, width), with as many axes as there are in samples;
-            without an axis of channels where `reduction_rank` is 0, without that of the count for one filter, whose
-            result has no axis of channels.
+            without an axis of channels where `reduction_rank` is 0, without that of the count for one filter. The
+            result has one channel then, without `reduction_rank` none.
         operand: samples (channels, height, width).
         strides: how far filters move.
         sharing: must be True.
@@ -103,7 +103,7 @@ def _of_any_rank(
     if reduction_rank == 0:
         x = expand_dims(x, 0)
     found = _slid(kernels, x, (*head, *spatial), how, "")
-    gone = ([0] if one else []) + ([1] if sequential else [])
+    gone = ([0] if one and reduction_rank == 0 else []) + ([1] if sequential else [])
     return squeeze(found, gone, name) if gone else alias(found, name) if name else found
 
 
@@ -149,7 +149,7 @@ def convolution_transpose(
 
     Args:
         convolution_map: filters (channels of the operand, channels of the result, height, width); where
-            `reduction_rank` is 0, (channels of the result, height, width).
+            `reduction_rank` is 0, or the operand has one channel, also (channels of the result, height, width).
         operand: samples (channels, height, width).
         strides: how far apart neighbours are spread; see `convolution`.
         sharing: must be True.
@@ -168,16 +168,23 @@ def convolution_transpose(
     _check("convolution_transpose", sharing, reduction_rank)
     kernels, x = as_node(convolution_map), as_node(operand)
     how = Sliding("convolution_transpose", strides, auto_padding, dilation)
-    if reduction_rank == 0:
-        return _spread_plain(kernels, x, how, output_shape, name)
+    if reduction_rank == 0 or _rank(x) == len(kernels.shape):
+        return _spread_one(kernels, x, how, reduction_rank, output_shape, name)
     return _spread(kernels, x, kernels.shape, how, output_shape, name)
 
 
 @needs_shapes
-def _spread_plain(kernels: Function, x: Function, how: Sliding, output_shape: Any, name: str) -> Function:
-    """Of samples without an axis of channels."""
-    shape = kernels.shape if len(kernels.shape) == len(x.shape) + 2 else (1, *kernels.shape)
-    return _spread(kernels, expand_dims(x, 0), shape, how, output_shape, name)
+def _spread_one(
+    kernels: Function, x: Function, how: Sliding, reduction_rank: int, output_shape: Any, name: str
+) -> Function:
+    """Of samples without an axis of channels, or by filters without one."""
+    if reduction_rank == 0:
+        x = expand_dims(x, 0)
+    shape = kernels.shape if len(kernels.shape) == len(x.shape) + 1 else (1, *kernels.shape)
+    if x.shape[0] != shape[0]:
+        message = f"convolution_transpose: filters of the shape {kernels.shape} for samples of the shape {x.shape}"
+        raise UserError("BadShape", message, hint="filters have (channels, channels of the result, sizes)")
+    return _spread(kernels, x, shape, how, output_shape, name)
 
 
 def _spread(
