@@ -293,9 +293,9 @@ def network_state(network: ValidatedNetwork, truncated_slots: int | None = None)
             carries the last activations of delay nodes' inputs from minibatch to minibatch.
     """
     state: dict[str, np.ndarray] = {}
+    inlined = network.inlined()
     for node in network.nodes.values():
-        constant = network.is_inlined(node)
-        if (node.is_parameter and not node.trainable and not constant) or (
+        if (node.is_parameter and not node.trainable and node not in inlined) or (
             node.kind.precompute and node.value is not None
         ):
             state[node.name] = _value(node, network)

@@ -30,7 +30,7 @@ node without dynamic axes, an array (*sample)."""
 HOST, DIMS = "host", "dims"
 """Options: the `HostFunction`, and the shape of a sample of the result."""
 
-MAX_STATES = 64
+MAX_STATES = 16
 """How many states of forward calls are kept for backward calls that have not come yet."""
 
 

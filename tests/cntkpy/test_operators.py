@@ -477,7 +477,7 @@ def test_shapes_axes_and_values(name: str, found: Found) -> None:
     value = found.values[function]
     sequences = isinstance(case.data[0], list)
     expected = expected_values(case, case.data)
-    batch, steps = "defaultBatchAxis", "defaultDynamicAxis"
+    batch, steps = C.Axis.default_batch_axis(), C.Axis.default_dynamic_axis()
     axes = () if case.everywhere else (batch,) if not sequences or case.reduced else (batch, steps)
     assert function.dynamic_axes == axes or (len(axes) == 2 == len(function.dynamic_axes)), "gathered steps are an axis"
     if sequences and case.reduced:

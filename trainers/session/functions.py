@@ -73,12 +73,12 @@ class _Collector(ProgressWriter):
 
     def after_epoch(self, totals: Totals, with_metric: bool) -> None:
         """See `ProgressWriter.after_epoch`."""
-        self.active = True
+        self._writes = True
         super().after_epoch(totals, with_metric)
 
     def after_test(self, totals: Totals) -> None:
         """See `ProgressWriter.after_test`."""
-        self.active = True
+        self._writes = True
         super().after_test(totals)
 
     def on_epoch(self, totals: Totals, seconds: float, with_metric: bool) -> None:

@@ -6,6 +6,7 @@ asked for that depends on them: a result, a parameter, a checkpoint. The order o
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -92,6 +93,13 @@ class StepQueue:
             self._stacked = self._single = None
             self.step.buckets, self.step.callbacks = before.buckets, before.callbacks
         self.step.load(updates)
+
+    def reload(self, network: ValidatedNetwork) -> None:
+        """Take the values of a network's nodes; nothing is on its way."""
+        if self._changing == len(network.changing):
+            self.step.reload()
+        else:
+            self.load(copy.deepcopy(self.step.updates()), network)
 
     @property
     def is_full(self) -> bool:

@@ -333,7 +333,7 @@ class TrainingSession:
         if self._cv is not None and self._cv.minibatch_source is not None:
             start = self._cv.minibatch_source.get_checkpoint_state()
         for writer in trainer.progress_writers:
-            writer.start()
+            writer.start_clock()
         trainer.queue.always_stacked = True
         positions = self._positions()
         going_on = True

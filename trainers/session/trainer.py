@@ -89,8 +89,7 @@ class Trainer:
         self.progress_writers: list[ProgressWriter] = [one for one in as_list(progress_writers) if one is not None]
         for writer in self.progress_writers:
             check_type("a progress writer", writer, ProgressWriter, "ProgressPrinter(tag='Training')")
-            writer.attach()
-            writer.active = writer.active and self.workers.main
+            writer.attach(self.workers.main)
         criteria = [self.loss_function]
         if self.evaluation_function is not None:
             criteria.append(self.evaluation_function)
@@ -297,12 +296,9 @@ class Trainer:
         for cell in cells:
             if cell.holder is not self:
                 cell.release()
+        self._objective.model.load()
         if self.queue.started:
-            updates = copy.deepcopy(self.queue.step.store())
-            self._objective.model.load()
-            self.queue.load(updates, self._objective.model.network)
-        else:
-            self._objective.model.load()
+            self.queue.reload(self._objective.model.network)
         for cell in cells:
             cell.holder = self
 
@@ -367,7 +363,7 @@ class Trainer:
             "pieces": self.arguments.pieces.state,
             "shapes": self.queue.step.buckets.to_json(),
             "learners": [[one.samples_seen, one.sweeps, *one.rate_since] for one in self.learners],
-            "writers": [writer.state() for writer in self.progress_writers],
+            "writers": [writer.saved_state() for writer in self.progress_writers],
             "external": self.workers.exchange(external_state or {}),
             "workers": self.workers.size,
         }
@@ -402,9 +398,7 @@ class Trainer:
             raise not_a_checkpoint(path, f"it is that of {values['workers']} workers")
         network = self._objective.model.network
         stored = {name.partition("\n")[2] for name in arrays if name.startswith("state\n")}
-        network.changing.update(
-            one.name for one in network.nodes.values() if one.name in stored and network.is_inlined(one)
-        )
+        network.changing.update(one.name for one in network.inlined() if one.name in stored)
         self.queue.load(copy.deepcopy(self.queue.step.store()), network)
         step = self.queue.step
         if self.workers.size > 1:
@@ -419,7 +413,7 @@ class Trainer:
             learner.samples_seen, learner.sweeps = samples, sweeps
             learner.rate_since = (since[0], since[1]) if since else (0, 0)
         for writer, state in zip(self.progress_writers, values["writers"], strict=False):
-            writer.restore(state)
+            writer.take_state(state)
         self._counts = _Counts(*(int(values[one.name]) for one in fields(_Counts)))
         self.seed = int(values["seed"])
         self.queue.changed = True

@@ -19,7 +19,7 @@ from networks.builders.python.functions import calls
 from networks.builders.python.functions.axes import axis_name, is_batch
 from networks.builders.python.functions.checks import check_name
 from networks.builders.python.functions.deferring import needs_shapes
-from networks.builders.python.functions.function import BATCH, Function, as_node
+from networks.builders.python.functions.function import Function, as_node
 from networks.builders.python.functions.leaves import data_input
 from networks.builders.python.functions.nodes import Input
 from networks.builders.python.functions.user_code import FACTORIES
@@ -38,7 +38,7 @@ Deserialize = Callable[[Sequence[Function], str, Any], Any]
 def output_variable(shape: Any, dtype: Any, dynamic_axes: Any, needs_gradient: bool = True, name: str = "") -> Function:
     """What a user-defined function says of one of its outputs; see `UserFunction.infer_outputs`."""
     check_name(name)
-    named = [axis_name(one) for one in dynamic_axes if one not in BATCH and not is_batch(one)]
+    named = [axis_name(one) for one in dynamic_axes if not is_batch(one)]
     kind = Input(bool(named), named[-1] if named else "", static=not dynamic_axes, needs_gradient=needs_gradient)
     return Function(data_input(shape, dtype, False, name or "Output", kind))
 

@@ -83,7 +83,7 @@ class Values:
         if not self.arguments.inputs:
             self._load()
             return self._constants()
-        stack = self.stack(given)
+        stack = self.stack(given, resumes=True)
         assert self._evaluator is not None
         found = self._evaluator.run(stack)
         first = {name: np.asarray(value)[0] for name, value in found.items()}
@@ -91,14 +91,19 @@ class Values:
         self._assign(first)
         return [self.samples(node, first, stack) for node in self._nodes]
 
-    def stack(self, given: Any) -> Stack:
-        """Data as the compiled network takes them, with the parameters of now."""
+    def stack(self, given: Any, resumes: bool = False) -> Stack:
+        """Data as the compiled network takes them, with the parameters of now.
+
+        Args:
+            given: the data.
+            resumes: sequences may resume from the call before.
+        """
         self._load()
         if self._evaluator is None:
             self._evaluator = Evaluator(self._graph.network, self._computed, summed=False)
         else:
             self._evaluator.load_again()
-        minibatch = self.arguments.minibatch(given)
+        minibatch = self.arguments.minibatch(given, resumes=resumes)
         size = max(1, minibatch.num_samples)
         if self._batcher is None or self._batcher.minibatch_size != size:
             self._batcher = self._evaluator.batcher(size, 1, chosen=0)
@@ -172,9 +177,8 @@ class Values:
             KeyError: one of the functions depends on an input that the network does not have.
         """
         own = {names[value]: node.name for value, node in self._graph.nodes.items() if value in names}
-        self.network.changing.update(
-            own[name] for name in step.state if name in own and self.network.is_inlined(self.network.nodes[own[name]])
-        )
+        inlined = {node.name for node in self.network.inlined()}
+        self.network.changing.update(own[name] for name in step.state if own.get(name) in inlined)
         self._drop_outdated()
         batch = step.batch._replace(inputs=_renamed(step.batch.inputs, own))
         for one in self.arguments.inputs:

@@ -20,7 +20,7 @@ from cntk_config.base.diagnostics import UserError, shorten, suggestion
 from networks.builders.brainscript.loading import stored_value
 from networks.builders.brainscript.node_values import NodeValue
 from networks.builders.python.functions import calls, graph
-from networks.builders.python.functions.axes import DEFAULT_AXIS, axis_name, is_batch
+from networks.builders.python.functions.axes import DEFAULT_AXIS, Axis, axis_name, is_batch
 from networks.builders.python.functions.blocks import keep_block
 from networks.builders.python.functions.cells import cell_of
 from networks.builders.python.functions.checks import as_array, check_name, check_path, is_whole
@@ -61,7 +61,7 @@ from networks.graph.node import Node
 CloneMethod = str
 """How `Function.clone` treats parameters: "clone" copies them, "share" keeps them, "freeze" copies them untrained."""
 
-BATCH = ("defaultBatchAxis",)
+BATCH = (Axis.default_batch_axis(),)
 """The axes of data without time."""
 
 
@@ -182,7 +182,7 @@ class Variable(Operators, Structure):
         return len(self.roots) == 1 and self._resolved.operation.name == "Placeholder"
 
     @property
-    def dynamic_axes(self) -> tuple[str, ...]:
+    def dynamic_axes(self) -> tuple[Axis, ...]:
         """The axes of its data: the minibatch, and time for sequences; none of what is the same for all samples."""
         given = [INPUTS.get(one.root, Input(False)) for one in self.arguments]
         inputs = [one for one in given if not one.static]
@@ -190,7 +190,7 @@ class Variable(Operators, Structure):
             return ()
         sequences = [one.axis for one in inputs if one.sequence]
         if self.is_input or is_open(self.root):
-            return (*BATCH, sequences[0] or DEFAULT_AXIS) if sequences else BATCH
+            return (*BATCH, Axis(sequences[0] or DEFAULT_AXIS)) if sequences else BATCH
         if self._is_criterion:
             return Function(per_sample(self.root)).dynamic_axes
         if not self.node.has_layout:
@@ -198,7 +198,7 @@ class Variable(Operators, Structure):
         axis = self.node.axis
         if not sequences or axis == graph.ONE_STEP:
             return BATCH
-        return (*BATCH, DEFAULT_AXIS if axis in (None, DEFAULT) else axis)
+        return (*BATCH, Axis(DEFAULT_AXIS if axis in (None, DEFAULT) else axis))
 
     @property
     def data_axes(self) -> DataAxes | None:

@@ -15,7 +15,7 @@ from typing import Any, Self
 from cntk_config.base.diagnostics import UserError, suggestion
 from networks.builders.brainscript.node_values import NodeValue
 from networks.builders.python.functions import calls
-from networks.builders.python.functions.blocks import BLOCKS, Block, op_name_of
+from networks.builders.python.functions.blocks import Block, block_of, op_name_of
 from networks.builders.python.functions.checks import seed_option
 from networks.nodes.host import HOST
 
@@ -50,7 +50,7 @@ class Structure:
     @property
     def _block(self) -> Block | None:
         """The block that it is the value of, unless it is seen from inside."""
-        return BLOCKS.get(self.roots[0]) if len(self.roots) == 1 and self.view is not View.INSIDE else None
+        return block_of(self.roots[0]) if len(self.roots) == 1 and self.view is not View.INSIDE else None
 
     @property
     def op_name(self) -> str:
@@ -121,10 +121,10 @@ class Structure:
             UserError: it is not the value of a block.
         """
         _ = self.block_root
-        block = BLOCKS[self.roots[0]]
-        return [
-            (self._of(one), self._of(operand)) for one, operand in zip(block.arguments, block.operands, strict=True)
-        ]
+        block = self._block
+        assert block is not None
+        pairs = zip(block.arguments, block.operands, strict=True)
+        return [(self._of(one), self._of(operand)) for one, operand in pairs]
 
     @property
     def attributes(self) -> dict[str, Any]:

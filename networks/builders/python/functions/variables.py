@@ -15,7 +15,7 @@ from networks.builders.python.functions.axes import axis_name, is_batch
 from networks.builders.python.functions.cells import cell_of
 from networks.builders.python.functions.checks import check_name
 from networks.builders.python.functions.defaults import DOUBLE, SINGLE, chosen_dtype
-from networks.builders.python.functions.function import BATCH, Function
+from networks.builders.python.functions.function import Function
 from networks.builders.python.functions.leaves import GLOROT, Shape, data_input, leaf, placeholder_of
 from networks.builders.python.functions.nodes import Input
 
@@ -41,7 +41,7 @@ def input_variable(
         name: names it.
     """
     axes: Sequence[Any] = dynamic_axes if isinstance(dynamic_axes, list | tuple) else [dynamic_axes]
-    named = [axis_name(one) for one in axes if one not in BATCH and not is_batch(one)]
+    named = [axis_name(one) for one in axes if not is_batch(one)]
     kind = Input(len(axes) > 1, named[-1] if len(axes) > 1 and named else "", not axes, needs_gradient)
     return Function(data_input(shape, dtype, is_sparse, name, kind))
 
