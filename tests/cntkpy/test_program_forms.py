@@ -163,3 +163,40 @@ def test_programs_catch_errors_as_value_errors(call: Callable[[Any], Any]) -> No
     with pytest.raises(ValueError) as caught:
         call(C.input_variable(2))
     assert isinstance(caught.value, UserError)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x, y: x + y,
+        lambda x, y: C.plus(x, [1, 2, 3]),
+        lambda x, y: C.greater(x, y),
+        lambda x, y: C.element_divide(x, y),
+        lambda x, y: C.times(x, np.ones((3, 2), F)),
+        lambda x, y: C.times(x, C.parameter((3, 2), init=1)),
+        lambda x, y: C.times_transpose(x, np.ones((2, 3), F)),
+        lambda x, y: C.clip(x, y, 1),
+        lambda x, y: C.element_select(x, y, x),
+        lambda x, y: C.splice(C.reshape(x, (1, 2)), C.input_variable((1, 3)), axis=0),
+        lambda x, y: C.splice(C.input_variable((1, 2)), C.input_variable((1, 3)), axis=0),
+        lambda x, y: C.pooling(C.input_variable((1, 2, 2)), C.MAX_POOLING, (3, 3)),
+        lambda x, y: C.convolution(C.parameter((2, 3, 3, 3), init=1), C.input_variable((2, 8, 8))),
+        lambda x, y: C.cross_entropy_with_softmax(x, y),
+    ],
+)
+def test_shapes_of_leaves_that_do_not_fit_are_errors_where_they_meet(call: Callable[[Any, Any], Any]) -> None:
+    with pytest.raises(ValueError):
+        call(C.input_variable(2), C.input_variable(3))
+
+
+def test_parameters_keep_their_seeds_where_shapes_are_looked_at() -> None:
+    """A random parameter has the seed of its place in the network, not that of the first operator that takes it."""
+
+    def started(more: Callable[[Any], Any]) -> Any:
+        C.cntk_py.set_fixed_random_seed(3)
+        x, w, v = C.input_variable(2), C.parameter((2, 3), init=C.glorot_uniform()), C.parameter(3, init=C.normal(1))
+        more(C.times(x, w))
+        _ = C.plus(C.times(C.times(x, w), np.eye(3, dtype=F)), v).parameters
+        return w.value.tolist(), v.value.tolist()
+
+    assert started(lambda made: None) == started(lambda made: C.plus(made, 1))

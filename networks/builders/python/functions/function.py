@@ -314,7 +314,7 @@ class Variable(Operators, Structure):
         return found
 
     def _apply(self, name: str, *operands: Any) -> Any:
-        return operator(name, *map(as_node, operands))
+        return checked(operator(name, *map(as_node, operands)))
 
 
 class Function(Variable, Evaluated):
@@ -568,6 +568,44 @@ def operator(name: str, *arguments: Any, label: str = "", **named: Any) -> Funct
     begin = label or name.rpartition(".")[2]
     found = calls.call(name, *(to_operand(one) for one in arguments), name=begin, **named)
     return named_function(found, label)
+
+
+def checked(made: Function) -> Function:
+    """What was made just now; of a small network its shape is inferred, so that errors come where it is made.
+
+    Raises:
+        UserError: shapes or precisions do not fit.
+    """
+    if not calls.is_inside_step() and _is_small(made.root):
+        _ = made.model
+    return made
+
+
+_SMALL = 12
+"""Nodes of a network that costs little to look at."""
+
+
+def _is_small(root: NodeValue) -> bool:
+    """Whether a node depends on few others, and all of these are known."""
+    waiting, seen = [root], {root}
+    while waiting and len(seen) <= _SMALL:
+        one = waiting.pop()
+        if one.operation.later or is_recipe(one):
+            return False
+        operands = calls.inputs_of(one)
+        if not (operands or _is_known_leaf(one)):
+            return False
+        new = [each for each in operands if each not in seen]
+        seen.update(new)
+        waiting.extend(new)
+    return not waiting
+
+
+def _is_known_leaf(one: NodeValue) -> bool:
+    """Whether it is an input, a constant or a parameter of a known shape whose start does not wait for a seed."""
+    waits = one.start is not None and one.start.seed is not None and cell_of(one).value is None
+    known = one.shape is not None and 0 not in one.shape and one.stored is None
+    return known and not waits and one.operation.name != "Placeholder"
 
 
 def taken(x: Function, rank: int, axis: int, numbers: Sequence[int], label: str = "") -> Function:

@@ -14,7 +14,7 @@ from typing import Any
 from cntk_config.base.diagnostics import UserError, shorten
 from networks.builders.python.functions.checks import check_flag, check_number, check_whole
 from networks.builders.python.functions.deferring import needs_shapes
-from networks.builders.python.functions.function import Function, as_node, operator
+from networks.builders.python.functions.function import Function, as_node, checked, operator
 from networks.builders.python.functions.leaves import dims
 from networks.builders.python.functions.recipes import OpenShape
 from networks.builders.python.operations.operators import Operand, alias
@@ -113,7 +113,7 @@ def _slid(kernels: Function, x: Function, shape: Sequence[int], how: Sliding, na
     options = how.options(kernel)
     found = operator("Convolution", kernels, x, list(options["kernelShape"]), label=name, mapDims=count)
     found.root.options.update(options)
-    return found
+    return checked(found)
 
 
 def _rank(x: Function) -> int | None:
@@ -199,7 +199,7 @@ def _spread(
         sizes = per_axis(f"{how.call}: output_shape", output_shape, len(kernel) - 1, 0)
         options["outputShape"] = tuple(reversed(sizes))
     found.root.options.update(options)
-    return found
+    return checked(found)
 
 
 def _windows(given: Any, what: str, flags: bool = False) -> tuple[Any, ...]:
@@ -250,7 +250,7 @@ def pooling(
         autoPadding=list(_windows(auto_padding, "pooling: auto_padding", flags=True)),
     )
     found.root.options.update(options)
-    return found
+    return checked(found)
 
 
 def _check_kind(call: str, given: Any) -> None:
