@@ -4,6 +4,7 @@
 # pyright: reportUnknownMemberType=false
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -66,6 +67,68 @@ def test_the_parameters_of_a_python_function_are_its_signature() -> None:
     assert squared(x).eval([[2, 3]]).tolist() == [[4, 9]]
     assert [one.name for one in scaled.signature] == ["value", "factor"]
     assert [one.name for one in squared.signature] == ["value"]
+
+
+def test_a_signature_may_come_after_an_application() -> None:
+    model = C.layers.For(range(2), lambda i: C.layers.Dense([3, 2][i]))
+    assert model(C.input_variable(4)).shape == (2,)
+    model.update_signature(4)
+    assert model.shape == (2,) and model([[1, 2, 3, 4]]).shape == (1, 2)
+
+
+# --------------------------------------------------------------------------------------------- layers
+
+
+def test_given_vectors_of_words() -> None:
+    table = [[0.5, 0.25], [0.75, 1], [0, 2]]
+    layer = C.layers.Embedding(weights=table)
+    assert layer.E.value.tolist() == table and layer.E.is_constant
+    x = C.input_variable(3, is_sparse=True)
+    assert layer(x)(C.Value.one_hot([[1], [0], [2]], 3)).tolist() == [table[1], table[0], table[2]]
+
+
+def test_both_directions_have_the_shape_of_both() -> None:
+    layers = C.layers
+    both = layers.Sequential(
+        [
+            (layers.Recurrence(layers.LSTM(3)), layers.Recurrence(layers.LSTM(2), go_backwards=True)),
+            C.splice,
+        ]
+    )
+    both.update_signature(Sequence[Tensor[4]])
+    assert both.shape == (5,)
+    assert [one.name for one in both.dynamic_axes] == ["defaultBatchAxis", "defaultDynamicAxis"]
+
+
+def test_running_sums_and_sums_of_steps() -> None:
+    steps = np.array([[3, 2], [13, 42], [-100, 100]])
+    sums = C.layers.Recurrence(C.plus, initial_state=C.Constant(0, (2,)))
+    sums.update_signature(Sequence[Tensor[2]])
+    (found,) = sums(steps)
+    assert found.tolist() == steps.cumsum(0).tolist()
+    for step, expected in ((C.plus, steps.sum(0)), (C.element_max, steps.max(0))):
+        whole = C.layers.Fold(step)
+        whole.update_signature(Sequence[Tensor[2]])
+        assert whole(steps).tolist() == [expected.tolist()]
+
+
+def test_three_neighbouring_steps() -> None:
+    x = C.sequence.input_variable((3, 2))
+    steps = np.arange(24, dtype=F).reshape(4, 3, 2)
+    three = C.layers.Sequential([tuple(C.layers.Delay(at) for at in (-1, 0, 1)), C.splice])
+    none = np.zeros((1, 3, 2))
+    (found,) = three(x)(steps[None])
+    later, earlier = np.concatenate([steps[1:], none]), np.concatenate([none, steps[:-1]])
+    assert found.tolist() == np.concatenate([later, steps, earlier], -1).tolist()
+
+
+def test_a_model_of_bytes(tmp_path: Path) -> None:
+    x = C.input_variable(2, name="x")
+    z = C.layers.Dense(3, init=C.normal(1))(x)
+    z.save(str(tmp_path / "model"))
+    content = (tmp_path / "model").read_bytes()
+    for again in (C.load_model(content), C.Function.load(bytearray(content), device=C.cpu())):
+        assert again([[1, 2]]).tolist() == z([[1, 2]]).tolist()
 
 
 # --------------------------------------------------------------------------------------------- learners

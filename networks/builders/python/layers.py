@@ -173,6 +173,14 @@ class Layer:
         """The inputs that a call takes, by the names that they have there, in their order."""
         return self.of_placeholder().signature
 
+    def update_signature(self, *types: Any, **named: Any) -> None:
+        """See `Function.update_signature`; what the layer was applied to before counts no more for its values."""
+        made = self.of_placeholder()
+        made.update_signature(*types, **named)
+        at = self._made.index(made)
+        for several in (self._made, self._given):
+            several.insert(0, several.pop(at))
+
     def __getattr__(self, name: str) -> Any:
         """What the function has that it made first: parameters (`layer.W`), functions by name, `eval` and so on.
 
@@ -404,7 +412,8 @@ def Embedding(shape: Shape | None = None, init: Any = DEFAULT, weights: Any = No
         name: names the result.
     """
     if weights is not None:
-        table = weights if isinstance(weights, Function) else as_node(np.asarray(weights))
+        table = as_node(weights)
+        table.root.name = table.root.name or "E"
         return Layer(lambda x: operators.times(x, table), name)
     if shape is None and isinstance(init, np.ndarray | list):
         shape = np.shape(init)[-1]

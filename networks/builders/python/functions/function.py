@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -512,7 +513,7 @@ class Function(Variable, Evaluated):
             one.value = array
 
     @classmethod
-    def load(cls, model: str | Path, device: Any = None, format: Any = None) -> Function:
+    def load(cls, model: str | Path | bytes, device: Any = None, format: Any = None) -> Function:
         """See `load_model`."""
         return load_model(model, device, format)
 
@@ -713,14 +714,19 @@ def as_function(network: Network) -> Function:
     return Function(dict.fromkeys(values[node] for node in roots))
 
 
-def load_model(model: str | Path, device: Any = None, format: Any = None) -> Function:
+def load_model(model: str | Path | bytes, device: Any = None, format: Any = None) -> Function:
     """The function that a model file holds: one written by `Function.save` or by a run, or a model of CNTK.
 
     Args:
-        model: the file.
+        model: the file, or its bytes.
         device: accepted; changes nothing.
         format: accepted, the file says what it is; ONNX is an error.
     """
+    if isinstance(model, bytes | bytearray):
+        with TemporaryDirectory() as folder:
+            path = Path(folder, "model")
+            path.write_bytes(model)
+            return load_model(path, device, format)
     del device
     check_path("the name of a model file", model)
     if "ONNX" in str(format):
