@@ -263,3 +263,21 @@ def test_parameters_keep_their_seeds_where_shapes_are_looked_at() -> None:
         return w.value.tolist(), v.value.tolist()
 
     assert started(lambda made: None) == started(lambda made: C.plus(made, 1))
+
+
+# --------------------------------------------------------------------------------------------- numbers of NumPy
+
+
+def test_numbers_and_arrays_of_numpy_are_arguments() -> None:
+    x, picture = C.input_variable(np.int64(3)), C.input_variable((1, 5, 5))
+    assert C.reshape(x, (np.int64(1), np.int32(3))).shape == (1, 3)
+    assert x[np.int64(1) : np.int64(3)].shape == C.slice(x, np.int64(0), np.int64(1), np.int64(3)).shape == (2,)
+    assert C.layers.Dense(np.int32(4))(x).shape == (4,)
+    assert C.layers.Convolution((np.int64(3), 3), np.int64(2))(picture).shape == (2, 3, 3)
+    pooled = C.pooling(
+        picture, C.MAX_POOLING, np.array([2, 2]), strides=np.array([2, 2]), auto_padding=np.array([True])
+    )
+    assert pooled.shape == (1, 3, 3)
+    assert C.convolution(np.ones((2, 1, 3, 3), F), picture, strides=np.array([2, 2])).shape == (2, 3, 3)
+    assert C.Value.one_hot([np.int64(1), np.int64(2)], np.int64(3)).shape == (2, 3)
+    assert C.sgd(C.layers.Dense(2)(x).parameters, np.float64(0.5)).learning_rate() == 0.5

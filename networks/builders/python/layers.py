@@ -483,7 +483,7 @@ def Convolution(
             steps.append(lambda x: operators.plus(x, shift))
     if reduction_rank == 0:
         steps.insert(steps.index(layer), lambda x: reshaping.expand_dims(x, 0))
-    if num_filters in (None, ()):  # one filter, and no axis for it
+    if _has_no_axis(num_filters):  # one filter, and no axis for it
         steps.append(lambda x: reshaping.squeeze(x, 0))
     made = Sequential(steps) if len(steps) > 1 else layer
     return _activated(made, chosen("Convolution", "activation", activation, None), name)
@@ -588,7 +588,7 @@ def ConvolutionTranspose(
             made.append(_Library("ConvolutionTransposeLayer", *shapes, label="ConvolutionTranspose", **given))
             made[0].options = options
         result = made[0](x)
-        return reshaping.squeeze(result, 0) if num_filters in (None, ()) else result
+        return reshaping.squeeze(result, 0) if _has_no_axis(num_filters) else result
 
     return _activated(Layer(apply), chosen("ConvolutionTranspose", "activation", activation, None), name)
 
@@ -791,7 +791,12 @@ def _filters(given: Any) -> int:
     """How many filters there are, of one number, perhaps in a tuple; 1 where none is given."""
     if isinstance(given, list | tuple) and len(given) == 1:
         given = given[0]
-    return 1 if given is None or given == () else check_whole("num_filters", given, 1)
+    return 1 if _has_no_axis(given) else check_whole("num_filters", given, 1)
+
+
+def _has_no_axis(num_filters: Any) -> bool:
+    """Whether there is one filter, and no axis for it: None or () is given. A number of NumPy is not compared to ()."""
+    return num_filters is None or (isinstance(num_filters, tuple) and not num_filters)
 
 
 def _filter_start(init: Any, count: Any, sizes: tuple[int, ...], reduction_rank: int) -> Any:
@@ -802,7 +807,7 @@ def _filter_start(init: Any, count: Any, sizes: tuple[int, ...], reduction_rank:
         return start
     if reduction_rank == 0:
         start = np.expand_dims(start, start.ndim - rank)
-    return start[None] if count in (None, ()) and start.ndim == rank + 1 else start
+    return start[None] if _has_no_axis(count) and start.ndim == rank + 1 else start
 
 
 def _sizes(given: Any) -> Any:

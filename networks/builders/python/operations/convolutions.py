@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from cntk_config.base.diagnostics import UserError, shorten
 from networks.builders.python.functions.checks import check_flag, check_number, check_whole
 from networks.builders.python.functions.deferring import needs_shapes
@@ -204,7 +206,7 @@ def _spread(
 
 def _windows(given: Any, what: str, flags: bool = False) -> tuple[Any, ...]:
     """One value for all axes of windows or one for each, as BrainScript's nodes take them."""
-    several = list(given) if isinstance(given, list | tuple) else [given]
+    several = list(given) if isinstance(given, list | tuple | np.ndarray) else [given]
     checked = [check_flag(what, one) if flags else check_whole(what, one, 1) for one in several]
     return tuple(reversed(checked))
 
