@@ -199,12 +199,14 @@ class OrderParameters(Declared):
 
     def timeline(self, deserializer: Deserializer) -> Timeline:
         """The randomizer."""
-        from readers.pipeline.randomize import WHOLE_DATA, BlockRandomizer, NoRandomizer
+        from readers.pipeline.randomize import WHOLE_DATA, BlockRandomizer, NoRandomizer, chunks_in_memory
 
+        table = deserializer.table
         if not self.randomize:
-            return NoRandomizer(deserializer.table)
-        window = WHOLE_DATA if self.window is None else self.window
-        return BlockRandomizer(deserializer.table, window, seed=self.seed)
+            return NoRandomizer(table)
+        if self.window is None and not self.keep_in_memory and (chunks := chunks_in_memory(deserializer)):
+            return BlockRandomizer(table, chunks, in_chunks=True, seed=self.seed)
+        return BlockRandomizer(table, WHOLE_DATA if self.window is None else self.window, seed=self.seed)
 
 
 def check_keys(p: Any) -> None:

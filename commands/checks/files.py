@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cntk_config import ConfigError, ConfigParameters, ConfigValue
-from cntk_config.base.diagnostics import Diagnostic, Span, suggestion
-from cntk_config.base.files import exists, is_folder, open_input
+from cntk_config.base.diagnostics import Diagnostic, Span, UserError, suggestion
+from cntk_config.base.files import exists, is_folder
 from cntk_config.base.writing import why_no_folder, why_not_in_place
 from cntk_config.declare import Parameter
 from commands.actions.train import TrainParameters
 from commands.catalogue.section_map import Use
 from commands.checks.scan import TRAINING
+from commands.checks.tables import table_problems
 from commands.context.root import RootParameters
 from readers.formats.uci.parameters import LabelParameters
 from readers.parameters import several_paths
@@ -82,6 +83,7 @@ def file_problems(
                 yield from found
         if data:
             yield from _data(use, axes)
+            yield from table_problems(use)
 
 
 def missing_inputs(top: Use) -> Iterator[Diagnostic]:
@@ -405,6 +407,7 @@ def _data(use: Use, axes: Callable[[], Mapping[str, str]]) -> Iterator[Diagnosti
     declared = {one.__name__ for one in use.declared}
     if not declared & {"TextReaderParameters", "TextFormatParameters"}:
         return
+    from readers.common.packed import open_data
     from readers.formats.text.options import TextFormatParameters
 
     p = TextFormatParameters(use.section)
@@ -414,12 +417,16 @@ def _data(use: Use, axes: Callable[[], Mapping[str, str]]) -> Iterator[Diagnosti
     except ConfigError:
         return
     try:
-        with open_input(path) as file:
+        with open_data(str(path)) as file:
             lines = [file.readline(LONGEST) for _ in range(LINES)]
     except OSError as error:
         if value is not None and exists(path):  # a missing file is found elsewhere
             message = f"{value.path}: '{path}' cannot be read: {error.strerror or error}"
             yield Diagnostic("CannotRead", message, value.span)
+        return
+    except UserError as error:  # a compressed file is damaged, or a package is missing
+        if value is not None:
+            yield Diagnostic("CannotRead", f"{value.path}: {error.message.rstrip('.')}", value.span, error.hint)
         return
     if value is None:
         return

@@ -12,7 +12,7 @@ from typing import Any
 from cntk_config import ConfigError
 from cntk_config.base.cache_folders import socket_folder
 from commands.context import processes
-from commands.runner.cores import ALL_CORES, shares, started_on
+from commands.runner.cores import shares, sharing, started_on
 from trainers.parallel.communicator import SOCKET
 from trainers.parallel.launchers import COORDINATOR, RANK, SIZE, silence_allowed
 
@@ -20,8 +20,6 @@ GRACE = 15.0
 """Seconds that the other workers have to say why they end, beside those that they may need to notice it."""
 
 EXIT_FAILURE, EXIT_INTERRUPTED, EXIT_TERMINATED = 1, 130, 143
-
-THREADS = ("NPROC", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
 def launch(words: list[str], workers: int) -> int:
@@ -47,11 +45,8 @@ def launch(words: list[str], workers: int) -> int:
     folder = socket_folder()
     meeting = folder / secrets.token_hex(8) if folder is not None else None
     address = f"127.0.0.1:{_free_port()}" if meeting is None else f"{SOCKET}{meeting}"
-    environment = processes.environment() | {SIZE: str(workers), COORDINATOR: address}
     own = processes.core_numbers()
-    environment[ALL_CORES] = ",".join(map(str, own))
-    for name in THREADS:
-        environment.setdefault(name, str(max(1, len(own) // workers)))
+    environment = sharing(processes.environment(), own, workers) | {SIZE: str(workers), COORDINATOR: address}
     command = [sys.executable, *words] if program else processes.cntkpy_command(words)
     started: list[subprocess.Popen[bytes]] = []
     stopped: list[int] = []

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from cntk_config.base.diagnostics import ConfigError
-from cntk_config.base.files import open_input
+from readers.common.packed import open_data
 from readers.contracts import KnowsSize, ReadsFiles
 from readers.data_api.factories import to_section
 from readers.errors import DataError
@@ -117,7 +117,7 @@ def _split(batches: Iterator[Batch], streams: Sequence[Stream], widths: Sequence
 def _form_of_classes(path: str, name: str) -> str:
     """How the vectors of a stream are written, by its first sample that has values."""
     try:
-        with open_input(path) as file:
+        with open_data(path) as file:
             for line in file:
                 for sample in line.split(b"|")[1:]:
                     key, *values = sample.split()[:2] or [b""]
@@ -133,7 +133,7 @@ def find_streams(path: str) -> list[Stream]:
     dims: dict[str, int] = {}
     sparse: set[str] = set()
     try:
-        with open_input(path) as file:
+        with open_data(path) as file:
             for number, line in enumerate(file, 1):
                 for sample in line.split(b"|")[1:]:
                     name, _, values = sample.partition(b" ")

@@ -379,6 +379,7 @@ CRITERIA: dict[str, Case | list[Case]] = {
 }  # fmt: skip
 
 NOT_HERE = {
+    "TIMES_NO_INFERRED_INPUT_RANK": "an argument of times: test_small_names",
     "dropout": "masks are drawn at random: test_training_mode",
     "optimized_rnnstack": "its weights have cuDNN's order: tests/networks/nodes",
     "random_sample": "it draws at random: test_more_programs",

@@ -154,18 +154,6 @@ def test_options_of_learners_by_position() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda w: C.sgd([w], 0.1, lr=0.1), "sgd: lr is given twice, it takes parameters, lr, l1_"),
-        (lambda w: C.sgd([w], 0.1, *range(9)), "sgd: there are 11 arguments by position, it takes parameters, lr"),
-    ],
-)
-def test_arguments_that_learners_do_not_take(call: Callable[[Any], Any], message: str) -> None:
-    with pytest.raises(TypeError, match=message):
-        call(C.parameter((2,), init=0))
-
-
 def test_a_learner_takes_gradients_that_are_values() -> None:
     w = C.parameter((2,), init=1)
     x = C.input_variable(2)

@@ -27,7 +27,7 @@ from trainers.session.session import (
 )
 from trainers.session.tester import Tester
 from trainers.session.trainer import Trainer
-from trainers.session.values import evaluate
+from trainers.session.values import evaluate, print_node_timing
 
 # --------------------------------------------------------------------------------------------- training
 
@@ -204,3 +204,4 @@ class SessionBackend:
     grad = staticmethod(gradients)
     train = staticmethod(train)
     test = staticmethod(test)
+    print_node_timing = staticmethod(print_node_timing)

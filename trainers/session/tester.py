@@ -17,6 +17,7 @@ from trainers.session.checks import check_type
 from trainers.session.data import Arguments
 from trainers.session.objective import Objective
 from trainers.session.progress import ProgressWriter
+from trainers.session.timing import LastMinibatch
 
 
 class MetricTests:
@@ -35,10 +36,12 @@ class MetricTests:
         """How many constants were known to change when it was compiled."""
         self._values: list[Any] = []
         """The values of parameters that the evaluator has."""
+        self._last = LastMinibatch()
 
     def run(self, minibatch: Minibatch) -> Totals:
         """Loss and metric of a minibatch, with the parameters of now; of one criterion the metric is the loss."""
         evaluator = self._loaded()
+        self._last.keep(minibatch)
         batcher = evaluator.batcher(max(1, minibatch.num_samples), 1, chosen=0)
         last = len(self._objective.nodes) - 1
         totals, samples = Totals(), self._objective.samples_of(minibatch)
@@ -50,6 +53,11 @@ class MetricTests:
         for writer in self._writers:
             writer.after_test_minibatch(self._totals)
         return totals
+
+    def print_times(self, what: str) -> None:
+        """Print how long each node takes for the last minibatch."""
+        self._objective.model.load()
+        self._last.print_times(what, self._objective.model.network, self._objective.nodes, False)
 
     def summarize(self) -> None:
         """Let the progress writers sum up what was tested since the last time."""
@@ -112,3 +120,7 @@ class Tester:
     def summarize_test_progress(self) -> None:
         """Let the progress writers sum up what was tested since the last time."""
         self._tests.summarize()
+
+    def print_node_timing(self) -> None:
+        """Print how long each node takes for the data of the last test; see `Function.print_node_timing`."""
+        self._tests.print_times("Evaluator")

@@ -24,6 +24,7 @@ from trainers.session.objective import CurrentSettings, Objective, learners_of, 
 from trainers.session.progress import ProgressWriter
 from trainers.session.queue import StepQueue
 from trainers.session.tester import MetricTests
+from trainers.session.timing import LastMinibatch
 from trainers.session.user_learners import PythonLearner, update_all
 from trainers.session.values import Values
 from trainers.session.workers import Workers
@@ -100,6 +101,7 @@ class Trainer:
         self.queue = StepQueue(lambda: self._objective.compiled_step(self.workers.alone))
         self._tests = MetricTests(self._objective, self.progress_writers)
         self._counts = _Counts()
+        self._last_minibatch = LastMinibatch()
         self._shown: dict[tuple[NodeValue, ...], Values] = {}
         """What computes the outputs that `train_minibatch` is asked for."""
         self.seed = 0
@@ -243,6 +245,7 @@ class Trainer:
             Whether any worker had data.
         """
         self._hold()
+        self._last_minibatch.keep(minibatch)
         if self.workers.size > 1:
             return self._train_with_others(minibatch)
         if minibatch is None or minibatch.num_samples == 0:
@@ -282,6 +285,13 @@ class Trainer:
             learner.count(samples, sweep_end)
         for writer in self.progress_writers:
             writer.after_update(self._counts.updates, lambda: self.totals)
+
+    def print_node_timing(self) -> None:
+        """Print how long each node takes for the last minibatch of training; see `Function.print_node_timing`."""
+        self.release()
+        self._objective.model.load()
+        network, nodes = self._objective.model.network, self._objective.nodes
+        self._last_minibatch.print_times("Trainer", network, nodes, True)
 
     # ------------------------------------------------------------------------------------------------- parameters
 

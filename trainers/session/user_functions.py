@@ -19,7 +19,7 @@ from networks.builders.python.functions import calls
 from networks.builders.python.functions.axes import axis_name, is_batch
 from networks.builders.python.functions.checks import check_name
 from networks.builders.python.functions.deferring import needs_shapes
-from networks.builders.python.functions.function import Function, as_node
+from networks.builders.python.functions.function import Function, as_node, to_node
 from networks.builders.python.functions.leaves import data_input
 from networks.builders.python.functions.nodes import Input
 from networks.builders.python.functions.user_code import FACTORIES
@@ -174,7 +174,7 @@ def _built(inputs: list[Function], user_func: UserFunction, name: str) -> Functi
     sizes = [math.prod(one.shape) for one in outputs]
     shape = outputs[0].shape if len(outputs) == 1 else (sum(sizes),)
     dynamic = tuple(len(one.dynamic_axes) for one in inputs)
-    node = NodeValue(_OPERATION, calls.origin(name or "UserFunction"), inputs=tuple(one.root for one in inputs))
+    node = NodeValue(_OPERATION, calls.origin(name or "UserFunction"), inputs=tuple(map(to_node, inputs)))
     node.options = {HOST: _Host(user_func, dynamic), DIMS: tuple(reversed(shape))}
     joint = Function(node)
     if len(outputs) == 1:

@@ -28,6 +28,7 @@ from readers.data_api.batches import InputAxes, batch_of
 from readers.errors import ArgumentError
 from trainers.evaluation.evaluator import Evaluator
 from trainers.session.data import Arguments, inputs_of
+from trainers.session.timing import LastMinibatch
 from trainers.step.batching import Batcher, Stack
 from trainers.step.step import StepContext, minibatch_of
 
@@ -65,6 +66,8 @@ class Values:
         """How many constants were known to change when programs were compiled."""
         self._drawn: dict[str, Any] = {}
         """Of a network without inputs, how often its random nodes have drawn numbers."""
+        self.last = LastMinibatch()
+        """The data of the last computation, see `print_times`."""
         self.passes = 0
         """How often the functions were computed in training mode; each time with other random numbers."""
 
@@ -104,6 +107,7 @@ class Values:
         else:
             self._evaluator.load_again()
         minibatch = self.arguments.minibatch(given, resumes=resumes)
+        self.last.keep(minibatch)
         size = max(1, minibatch.num_samples)
         if self._batcher is None or self._batcher.minibatch_size != size:
             self._batcher = self._evaluator.batcher(size, 1, chosen=0)
@@ -189,6 +193,11 @@ class Values:
         values = {name: np.asarray(one) for name, one in found.items()}
         raise_failure()
         return [self.samples(node, values, step.stack) for node in self._nodes]
+
+    def print_times(self, what: str) -> None:
+        """Print how long each node takes; with gradients, if the functions were computed in training mode."""
+        self._load()
+        self.last.print_times(what, self.network, self._nodes, self.passes > 0)
 
     def keep_statistics(self, state: Mapping[str, Any], found: Mapping[str, Any]) -> None:
         """Let batch normalisation have its running statistics, and parameters what is assigned to them.
@@ -296,3 +305,8 @@ def evaluate(function: Function, arguments: Any, outputs: Sequence[Function], as
             Value.of_result(one, values.has_batch(node)) for one, node in zip(found, values.output_nodes, strict=True)
         ]
     return found[0] if len(outputs) == 1 else dict(zip(outputs, found, strict=True))
+
+
+def print_node_timing(function: Function) -> None:
+    """See `Function.print_node_timing`."""
+    values_of(function.outputs).print_times(repr(function))

@@ -12,26 +12,19 @@ INSTEAD = {
     "native_user_function": "user_function, a function in Python",
     "ctc": "forward_backward(labels_to_graph(labels), features, blankTokenId)",
     "onnx": "z.save(path), a safetensors file",
-    "misc": "nothing of it",
     "SequentialMaxPooling": "past_value and future_value of the input, and element_max",
     "TraceLevel": "cntk.logging.TraceLevel",
-    "always_allow_setting_default_device": "try_set_default_device, which is always allowed",
-    "dump_function": "print(z), or logging.graph.plot(z)",
-    "dump_signature": "print(z), or logging.graph.plot(z)",
     "internal": "the public names of this package",
     "lattice_sequence_with_softmax": (
         "there are no lattices here: cross_entropy_with_softmax trains on the labels of frames, forward_backward (CTC) "
         "on those of sentences"
     ),
+    "deeprl": "a loop with train_minibatch and Values: docs/training-from-python.md",
     "netopt": (
         "there is nothing that replaces layers by factors or by bits: take numpy.linalg.svd of a matrix (p.value), and "
         "make two Dense layers that start with its factors (init=)"
     ),
     "mpi_communicator": "cntk.distributed.mpi_communicator",
-    "set_computation_network_track_gap_nans": "nothing of it: gaps are never computed with",
-    "set_excluded_devices": "CUDA_VISIBLE_DEVICES",
-    "set_node_timing": "jax.profiler.trace(folder)",
-    "debug_model": "eval of a part of a function: z.hidden.eval(data)",
     "mat_mul": "times",
     "reshape_like": "reshape(x, like.shape)",
     "ParameterTensor": "parameter",
@@ -44,9 +37,8 @@ INSTEAD = {
     "custom_proxy_op": "user_function, a function in Python",
     "sanitize_input": "the function itself",
     "sanitize_shape": "a tuple of numbers",
-    "get_default_override": "layers.default_options",
-    "set_default_override": "layers.default_options",
-    "SentinelValueForAutoSelectRandomSeed": "None",
+    "set_default_override": "default_options_for",
+    "SentinelValueForAutoSelectRandomSeed": "cntk_py.SentinelValueForAutoSelectRandomSeed, which is None",
     "register_native_user_function": "user_function, a function in Python",
     "layer_normalization": "layers.LayerNormalization",
     "cumsum": "layers.Recurrence(plus) along a sequence",
@@ -56,7 +48,7 @@ INSTEAD = {
     "unpack": "the list of sequences that eval gives",
     "reverse": "Recurrence(..., go_backwards=True)",
     "utils": "numpy",
-    "set_default_device": "try_set_default_device",
+    "set_default_device": "device.set_default_device, or try_set_default_device",
     "cntk_to_tensorflow": "numpy arrays: p.value",
     "tensor": "Function",
     "hash": "hash of Python",

@@ -77,8 +77,13 @@ def training_session(
     )
 
 
-def minibatch_size_schedule(schedule: Any, epoch_size: int | None = None) -> Schedule:
-    """Sizes of minibatches."""
+def minibatch_size_schedule(schedule: Any, epoch_size: int = 1) -> Schedule:
+    """Sizes of minibatches: a number, a list of numbers, or pairs of a number of epochs and a size.
+
+    Args:
+        schedule: the sizes.
+        epoch_size: samples of an epoch; with 1 the first numbers of pairs count samples.
+    """
     return schedules.minibatch_size(schedule, epoch_size)
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -40,6 +40,7 @@ from networks.builders.python.functions.nodes import (
     INPUTS,
     DataAxes,
     Input,
+    ValueType,
     age,
     has_value,
     is_loaded_input,
@@ -51,7 +52,7 @@ from networks.builders.python.functions.overloads import Operators
 from networks.builders.python.functions.parts import check_index, indexed, runs
 from networks.builders.python.functions.per_sample import keep_criterion, per_sample
 from networks.builders.python.functions.recipes import OpenShape, is_open, is_recipe, recipe, resolve, settled, shape_of
-from networks.builders.python.functions.structure import Structure, View
+from networks.builders.python.functions.structure import Structure, View, signature_text
 from networks.builders.python.functions.user_code import revive
 from networks.files.model_file import load_model as load_network
 from networks.files.model_file import save_model
@@ -131,6 +132,19 @@ class Variable(Operators, Structure):
         found = root.origin.name.rpartition(".")[2] if is_of_layer(root) else ""
         return root.name or ("b" if found == "B" else found)  # the bias of LSTM
 
+    @name.setter
+    def name(self, function_name: str) -> None:
+        """Name it.
+
+        Raises:
+            UserError: it has a name already, or several outputs.
+        """
+        root = self.root
+        if root.name and root.name != function_name:
+            message = f"{self!r} has a name, which cannot be changed to {shorten(repr(function_name))}"
+            raise UserError("NodeExists", message, hint="alias(f, name) has another one")
+        root.name = check_name(function_name)
+
     @property
     def uid(self) -> str:
         """A name that no other function of this process has."""
@@ -161,6 +175,11 @@ class Variable(Operators, Structure):
     def dtype(self) -> np.dtype[Any]:
         """The type of its elements."""
         return graph.precision(self.roots)
+
+    @property
+    def type(self) -> ValueType:
+        """Shape, precision and axes of its value; `update_signature` and `input_variable(**f.type)` take it."""
+        return ValueType(self.shape, self.dtype, self.is_sparse, self.dynamic_axes)
 
     @property
     def is_leaf(self) -> bool:
@@ -300,6 +319,27 @@ class Variable(Operators, Structure):
         """`value`."""
         return self.value
 
+    def as_parameter(self) -> Self:
+        """The parameter itself.
+
+        Raises:
+            UserError: it is not one.
+        """
+        return self._as("parameter", self.is_parameter)
+
+    def as_constant(self) -> Self:
+        """The constant itself.
+
+        Raises:
+            UserError: it is not one.
+        """
+        return self._as("constant", self.is_constant)
+
+    def _as(self, kind: str, holds: bool) -> Self:
+        if not holds:
+            raise UserError("NoFunction", f"{self!r} is not a {kind}", hint=f"f.{kind}s are those of a function")
+        return self
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         """`value` for `numpy.asarray(p)`; else NumPy would make an array of one object."""
         del copy  # the value is a copy
@@ -417,6 +457,8 @@ class Function(Variable, Evaluated):
             raise UserError("WrongArguments", f"{wrong!r} is not a placeholder: it has a shape already")
         self.replace_placeholders({one: Function(_input_like(kind, one.name)) for one, kind in given.items()})
 
+    declare_args = update_signature
+
     def replace_placeholders(self, substitutions: Mapping[Function, Any]) -> Function:
         """Put inputs in the place of the placeholders of this function; an input may be the function itself.
 
@@ -483,31 +525,31 @@ class Function(Variable, Evaluated):
                     return Function(one)
         raise AttributeError(f"a function has no attribute '{name}', and depends on none of that name")
 
-    def save(self, path: str | Path, format: Any = None) -> None:
+    def save(self, filename: str | Path, format: Any = None) -> None:
         """Write a model file of this function with its parameters; the file is replaced in one step.
 
         Args:
             path: the file.
             format: accepted, there is one format; ONNX is an error.
         """
-        check_path("the name of a model file", path)
+        path = check_path("the name of a model file", filename)
         if "ONNX" in str(format):
             raise UserError("NotSupported", f"{path}: models are not written as ONNX", hint="save(path); p.value")
         save_model(path, self.network)
 
-    def restore(self, path: str | Path) -> None:
+    def restore(self, filename: str | Path) -> None:
         """Take the values of parameters from a model file of this function."""
-        known = load_network(path).nodes
+        known = load_network(filename).nodes
         found: dict[Function, NDArray[Any]] = {}
         for value, node in self.model.nodes.items():
             if not node.is_parameter:
                 continue
             array = known[node.name].value if node.name in known else None
             if array is None:
-                raise UserError("NoNode", f"the model {path} has no parameter '{node.name}'")
+                raise UserError("NoNode", f"the model {filename} has no parameter '{node.name}'")
             if node.value is not None and filled(array.shape) != filled(node.value.shape):
                 shapes = f"has the shape {array.shape}, that of this function {node.value.shape}"
-                raise UserError("BadShape", f"'{node.name}' of the model {path} {shapes}")
+                raise UserError("BadShape", f"'{node.name}' of the model {filename} {shapes}")
             found[Function(value)] = np.asarray(array)
         for one, array in found.items():
             one.value = array
@@ -549,6 +591,11 @@ class Function(Variable, Evaluated):
         for axis, numbers in indexed(keys, shape):
             result = taken(result, len(shape), axis, numbers)
         return result
+
+    def __str__(self) -> str:
+        """Its inputs and outputs with their types, see `signature_text`; of a leaf what `repr` says."""
+        is_leaf = len(self.roots) == 1 and (self.is_leaf or self.is_placeholder)
+        return repr(self) if is_leaf else signature_text(self)
 
     def __repr__(self) -> str:
         if len(self.roots) != 1:

@@ -75,7 +75,7 @@ def parameter(
     """What training changes.
 
     Args:
-        shape: 0 for axes to be inferred; not needed where `init` is an array.
+        shape: 0 or -1 for axes to be inferred; not needed where `init` is an array.
         init: an initializer, a number or an array; by default the initializer glorot_uniform.
         dtype: numpy.float32 or numpy.float64; by default that of `default_options`, else that of an array, else
             numpy.float32.

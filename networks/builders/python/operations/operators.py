@@ -83,11 +83,22 @@ def _unary(library: str, meaning: str) -> Any:
     return function
 
 
+def _rounding(library: str, meaning: str) -> Any:
+    def function(arg: Operand, name: str = "") -> Function:
+        return operator(library, as_node(arg), label=name)
+
+    function.__doc__ = meaning
+    return function
+
+
 negate = _unary("Negate", "-x")
 reciprocal = _unary("Reciprocal", "1 / x")
 abs = _unary("Abs", "|x|")
 exp = _unary("Exp", "e^x")
 log = _unary("Log", "The natural logarithm.")
+floor = _rounding("Floor", "The largest whole number that is not larger.")
+ceil = _rounding("Ceil", "The smallest whole number that is not smaller.")
+round = _rounding("Round", "The nearest whole number.")
 sigmoid = _unary("Sigmoid", "1 / (1 + e^-x)")
 tanh = _unary("Tanh", "The hyperbolic tangent.")
 sqrt = _unary("Sqrt", "The square root.")
@@ -95,21 +106,6 @@ cos = _unary("Cosine", "The cosine.")
 sin = _unary("Sin", "The sine.")
 relu = _unary("RectifiedLinear", "max(x, 0)")
 hardmax = _unary("Hardmax", "One-hot vector of the first largest element.")
-
-
-def floor(arg: Operand, name: str = "") -> Function:
-    """The largest whole number that is not larger."""
-    return operator("Floor", as_node(arg), label=name)
-
-
-def ceil(arg: Operand, name: str = "") -> Function:
-    """The smallest whole number that is not smaller."""
-    return operator("Ceil", as_node(arg), label=name)
-
-
-def round(arg: Operand, name: str = "") -> Function:
-    """The nearest whole number."""
-    return operator("Round", as_node(arg), label=name)
 
 
 def softmax(x: Operand, axis: Any = None, name: str = "") -> Function:
@@ -213,7 +209,7 @@ def element_select(flag: Operand, value_if_true: Operand, value_if_false: Operan
 
 
 def stop_gradient(input: Operand, name: str = "") -> Function:
-    """The input, through which no gradient flows: what it depends on is not trained by what depends on it."""
+    """The input itself, through which no gradient flows: what it depends on is not trained by what depends on it."""
     return operator("_StopGradient", as_node(input), label=name)
 
 

@@ -153,18 +153,14 @@ def swapaxes(x: Operand, axis1: Any = 0, axis2: Any = 1, name: str = "") -> Func
 
 
 @needs_shapes
-def transpose(x: Operand, perm: Any = (1, 0), name: Any = "", axis2: Any = None) -> Function:
-    """The axes in another order.
+def transpose(x: Operand, perm: Any = (1, 0), name: Any = "", axis2: int | None = None) -> Function:
+    """The axes in another order: `perm` gives the axis of `x` for each axis of the result; or two axes exchanged.
 
-    Args:
-        x: the operand.
-        perm: the axis of `x` for each axis of the result; or one of two axes that are exchanged.
-        name: names the result; where `perm` is one axis, also the other one.
-        axis2: the other axis, 1 if it is not given.
+    The two axes are `perm` and `axis2`, or, as in older programs, what is in the place of the name.
     """
     x = as_node(x)
-    if not isinstance(name, str):
-        name, axis2 = "", name
+    if is_whole(name):
+        axis2, name = name, ""
     if is_whole(perm) or isinstance(perm, Axis):
         return swapaxes(x, perm, 1 if axis2 is None else axis2, name)
     rank = len(x.shape)
