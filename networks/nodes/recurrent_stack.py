@@ -113,6 +113,14 @@ def layers_of(node: Node, inputs: int) -> tuple[list[Layer], int]:
     return found, biases
 
 
+def _weights_shape(given: Shape | None, hidden: int, total: int) -> Shape:
+    """The shape of the weights: the only axis that is not given has what is left; else a row for each unit."""
+    known = math.prod(one for one in given or () if one)
+    if given and given.count(0) == 1 and total % known == 0:
+        return tuple(one or total // known for one in given)
+    return (hidden, total // hidden)
+
+
 def _shape(node: Node) -> Shape | None:
     """As x with hiddenDims elements on the first axis, twice as many if it is bidirectional."""
     weights, x = node.input(0), node.input(1)
@@ -126,7 +134,7 @@ def _shape(node: Node) -> Shape | None:
         raise ShapeProblem("each step must be a vector")
     hidden = int(node.options["hiddenDims"])
     total = layers_of(node, x.shape[0])[1]
-    rules.infer(weights, (hidden, total // hidden))
+    rules.infer(weights, _weights_shape(weights.shape, hidden, total))
     if weights.shape is not None and 0 not in weights.shape and shapes.size(weights.shape) != total:
         message = f"the weights must have {total} elements, of shape [{hidden} x {total // hidden}]"
         raise ShapeProblem(message, "give the parameter the dimensions (0 : 0)")

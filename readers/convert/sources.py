@@ -157,6 +157,8 @@ def find_streams(path: str) -> list[Stream]:
                     dims[key] = max(dims.get(key, 1), size)
     except OSError as error:
         raise DataError(f"The input file ({path}) cannot be read: {error.strerror or error}", path=path) from None
+    except DataError:
+        raise
     except ValueError:
         raise DataError(
             f"The streams of {path} cannot be found: it is malformed.", path=path, hint="name them with --stream"

@@ -96,7 +96,7 @@ class Layer:
         """
         if self._open is None:
             names = self._missing((), {})
-            made = self(*(placeholder(name=one) for one in names)) if len(names) > 1 else self(placeholder())
+            made = self(*(placeholder(name=one) for one in names)) if names else self(placeholder())
             if type(made) is not Function:  # pyright: ignore[reportUnnecessaryComparison]
                 raise UserError("NoFunction", "the layer gives several functions", hint="call it with its inputs")
             self._open = made
@@ -167,6 +167,19 @@ class Layer:
     def _first(self) -> Function | None:
         """What it made first of inputs whose shapes are known."""
         return next((one for one in self._made if all(map(_has_shape, one.placeholders))), None)
+
+    @property
+    def signature(self) -> tuple[Function, ...]:
+        """The inputs that a call takes, by the names that they have there, in their order."""
+        return self.of_placeholder().signature
+
+    def update_signature(self, *types: Any, **named: Any) -> None:
+        """See `Function.update_signature`; what the layer was applied to before counts no more for its values."""
+        made = self.of_placeholder()
+        made.update_signature(*types, **named)
+        at = self._made.index(made)
+        for several in (self._made, self._given):
+            several.insert(0, several.pop(at))
 
     def __getattr__(self, name: str) -> Any:
         """What the function has that it made first: parameters (`layer.W`), functions by name, `eval` and so on.
@@ -399,7 +412,8 @@ def Embedding(shape: Shape | None = None, init: Any = DEFAULT, weights: Any = No
         name: names the result.
     """
     if weights is not None:
-        table = weights if isinstance(weights, Function) else as_node(np.asarray(weights))
+        table = as_node(weights)
+        table.root.name = table.root.name or "E"
         return Layer(lambda x: operators.times(x, table), name)
     if shape is None and isinstance(init, np.ndarray | list):
         shape = np.shape(init)[-1]
@@ -469,7 +483,7 @@ def Convolution(
             steps.append(lambda x: operators.plus(x, shift))
     if reduction_rank == 0:
         steps.insert(steps.index(layer), lambda x: reshaping.expand_dims(x, 0))
-    if num_filters in (None, ()):  # one filter, and no axis for it
+    if _has_no_axis(num_filters):  # one filter, and no axis for it
         steps.append(lambda x: reshaping.squeeze(x, 0))
     made = Sequential(steps) if len(steps) > 1 else layer
     return _activated(made, chosen("Convolution", "activation", activation, None), name)
@@ -574,7 +588,7 @@ def ConvolutionTranspose(
             made.append(_Library("ConvolutionTransposeLayer", *shapes, label="ConvolutionTranspose", **given))
             made[0].options = options
         result = made[0](x)
-        return reshaping.squeeze(result, 0) if num_filters in (None, ()) else result
+        return reshaping.squeeze(result, 0) if _has_no_axis(num_filters) else result
 
     return _activated(Layer(apply), chosen("ConvolutionTranspose", "activation", activation, None), name)
 
@@ -777,7 +791,12 @@ def _filters(given: Any) -> int:
     """How many filters there are, of one number, perhaps in a tuple; 1 where none is given."""
     if isinstance(given, list | tuple) and len(given) == 1:
         given = given[0]
-    return 1 if given is None or given == () else check_whole("num_filters", given, 1)
+    return 1 if _has_no_axis(given) else check_whole("num_filters", given, 1)
+
+
+def _has_no_axis(num_filters: Any) -> bool:
+    """Whether there is one filter, and no axis for it: None or () is given. A number of NumPy is not compared to ()."""
+    return num_filters is None or (isinstance(num_filters, tuple) and not num_filters)
 
 
 def _filter_start(init: Any, count: Any, sizes: tuple[int, ...], reduction_rank: int) -> Any:
@@ -788,7 +807,7 @@ def _filter_start(init: Any, count: Any, sizes: tuple[int, ...], reduction_rank:
         return start
     if reduction_rank == 0:
         start = np.expand_dims(start, start.ndim - rank)
-    return start[None] if count in (None, ()) and start.ndim == rank + 1 else start
+    return start[None] if _has_no_axis(count) and start.ndim == rank + 1 else start
 
 
 def _sizes(given: Any) -> Any:

@@ -89,6 +89,8 @@ class CBFDeserializer:
             raise DataError(
                 f"The input file ({path}) cannot be read: {error.strerror or error}", path=path, hint="check 'file'"
             ) from None
+        except DataError:
+            raise
         except (struct.error, ValueError, UnicodeDecodeError):
             raise self._damaged("its header is cut short") from None
 
@@ -180,6 +182,8 @@ class CBFDeserializer:
                     record, at = self._record(data, at, stream)
                     records.append(record)
                 found.append(records)
+        except DataError:
+            raise
         except (struct.error, ValueError):
             raise self._damaged(f"chunk {chunk} (at byte {begin}) is cut short") from None
         return found

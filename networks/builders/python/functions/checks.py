@@ -86,6 +86,8 @@ def as_array(what: str, given: Any, dtype: Any) -> NDArray[Any]:
     """Numbers as an array."""
     try:
         found = np.asarray(given)
+    except UserError:  # a function without a value
+        raise
     except ValueError:
         found = np.asarray(None)
     if found.dtype.kind not in "fiub":

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
@@ -22,7 +23,7 @@ from networks.builders.brainscript.node_values import NodeValue
 from networks.builders.python.functions import calls, graph
 from networks.builders.python.functions.attention import NAME as ATTENTION_WEIGHTS
 from networks.builders.python.functions.attention import attention_weights
-from networks.builders.python.functions.axes import DEFAULT_AXIS, Axis
+from networks.builders.python.functions.axes import DEFAULT_AXIS, Axis, axis_name, is_batch
 from networks.builders.python.functions.blocks import keep_block
 from networks.builders.python.functions.cells import cell_of
 from networks.builders.python.functions.checks import as_array, check_name, check_path, is_whole
@@ -36,7 +37,6 @@ from networks.builders.python.functions.leaves import (
     check_axes,
     data_input,
     filled,
-    placeholder_of,
 )
 from networks.builders.python.functions.nodes import (
     INPUTS,
@@ -357,7 +357,7 @@ class Variable(Operators, Structure):
         return found
 
     def _apply(self, name: str, *operands: Any) -> Any:
-        return operator(name, *map(as_node, operands))
+        return checked(operator(name, *map(as_node, operands)))
 
 
 class Function(Variable, Evaluated):
@@ -445,7 +445,9 @@ class Function(Variable, Evaluated):
         return given
 
     def update_signature(self, *types: Any, **named: Any) -> None:
-        """Give placeholders shapes, so that those of parameters are known before the function is applied.
+        """Put inputs in the place of placeholders: the function has values, and its parameters shapes.
+
+        The inputs have the precision of what they meet.
 
         Args:
             types: for each placeholder a shape, a type (`Tensor[10]`, `Sequence[Tensor[10]]`), or a function like it.
@@ -455,8 +457,7 @@ class Function(Variable, Evaluated):
         wrong = next((one for one in given if not one.is_placeholder), None)
         if wrong is not None:
             raise UserError("WrongArguments", f"{wrong!r} is not a placeholder: it has a shape already")
-        new = {one: Function(placeholder_of(_shape_of(kind), one.name)) for one, kind in given.items()}
-        self.replace_placeholders(new)
+        self.replace_placeholders({one: Function(_input_like(kind, one.name)) for one, kind in given.items()})
 
     declare_args = update_signature
 
@@ -560,7 +561,7 @@ class Function(Variable, Evaluated):
             one.value = array
 
     @classmethod
-    def load(cls, model: str | Path, device: Any = None, format: Any = None) -> Function:
+    def load(cls, model: str | Path | bytes, device: Any = None, format: Any = None) -> Function:
         """See `load_model`."""
         return load_model(model, device, format)
 
@@ -621,6 +622,44 @@ def operator(name: str, *arguments: Any, label: str = "", **named: Any) -> Funct
     begin = label or name.rpartition(".")[2]
     found = calls.call(name, *(to_operand(one) for one in arguments), name=begin, **named)
     return named_function(found, label)
+
+
+def checked(made: Function) -> Function:
+    """What was made just now; of a small network its shape is inferred, so that errors come where it is made.
+
+    Raises:
+        UserError: shapes or precisions do not fit.
+    """
+    if not calls.is_inside_step() and _is_small(made.root):
+        _ = made.model
+    return made
+
+
+_SMALL = 12
+"""Nodes of a network that costs little to look at."""
+
+
+def _is_small(root: NodeValue) -> bool:
+    """Whether a node depends on few others, and all of these are known."""
+    waiting, seen = [root], {root}
+    while waiting and len(seen) <= _SMALL:
+        one = waiting.pop()
+        if one.operation.later or is_recipe(one):
+            return False
+        operands = calls.inputs_of(one)
+        if not (operands or _is_known_leaf(one)):
+            return False
+        new = [each for each in operands if each not in seen]
+        seen.update(new)
+        waiting.extend(new)
+    return not waiting
+
+
+def _is_known_leaf(one: NodeValue) -> bool:
+    """Whether it is an input, a constant or a parameter of a known shape whose start does not wait for a seed."""
+    waits = one.start is not None and one.start.seed is not None and cell_of(one).value is None
+    known = one.shape is not None and 0 not in one.shape and one.stored is None
+    return known and not waits and one.operation.name != "Placeholder"
 
 
 def taken(x: Function, rank: int, axis: int, numbers: Sequence[int], label: str = "") -> Function:
@@ -728,14 +767,19 @@ def as_function(network: Network) -> Function:
     return Function(dict.fromkeys(values[node] for node in roots))
 
 
-def load_model(model: str | Path, device: Any = None, format: Any = None) -> Function:
+def load_model(model: str | Path | bytes, device: Any = None, format: Any = None) -> Function:
     """The function that a model file holds: one written by `Function.save` or by a run, or a model of CNTK.
 
     Args:
-        model: the file.
+        model: the file, or its bytes.
         device: accepted; changes nothing.
         format: accepted, the file says what it is; ONNX is an error.
     """
+    if isinstance(model, bytes | bytearray):
+        with TemporaryDirectory() as folder:
+            path = Path(folder, "model")
+            path.write_bytes(model)
+            return load_model(path, device, format)
     del device
     check_path("the name of a model file", model)
     if "ONNX" in str(format):
@@ -743,11 +787,17 @@ def load_model(model: str | Path, device: Any = None, format: Any = None) -> Fun
     return as_function(load_network(model))
 
 
-def _shape_of(kind: Any) -> Any:
-    """The shape that a program gives: itself, that of a type, or that of a function."""
+def _input_like(kind: Any, name: str) -> NodeValue:
+    """An input of a shape, of a type, or like a function."""
+    shape, sparse, axes = kind, False, ()
     if isinstance(kind, Function):
-        return kind.shape
-    return kind["shape"] if hasattr(kind, "keys") else kind
+        shape, sparse, axes = kind.shape, kind.is_sparse, kind.dynamic_axes
+    elif hasattr(kind, "keys"):
+        shape, sparse, axes = kind["shape"], kind["is_sparse"], kind["dynamic_axes"]
+    sequences = [axis_name(one) for one in axes if one not in BATCH and not is_batch(one)]
+    found = data_input(shape, None, sparse, name, Input(bool(sequences), sequences[0] if sequences else ""))
+    cell_of(found).dtype = None
+    return found
 
 
 def _replaced(substitutions: Any, own: Sequence[NodeValue]) -> dict[NodeValue, NodeValue]:

@@ -15,7 +15,7 @@ from cntk_config.base.diagnostics import UserError, shorten
 from networks.builders.python.functions.axes import Axis, is_batch, is_sequence, static_axis
 from networks.builders.python.functions.checks import check_whole, is_whole
 from networks.builders.python.functions.deferring import needs_shapes
-from networks.builders.python.functions.function import Function, as_node, operator, taken
+from networks.builders.python.functions.function import Function, as_node, checked, operator, taken
 from networks.builders.python.functions.leaves import Shape
 from networks.builders.python.functions.parts import elements
 
@@ -271,7 +271,7 @@ def splice(*operands: Operand, axis: Any = -1, name: str = "") -> Function:
     if not rank:
         several, rank = [expand_dims(one, 0) for one in several], 1
     along = place(static_axis("splice", axis, rank), rank)
-    return operator("Splice", [one.root for one in map(_of_samples, several)], label=name, axis=along)
+    return checked(operator("Splice", [one.root for one in map(_of_samples, several)], label=name, axis=along))
 
 
 def _of_samples(x: Function) -> Function:
