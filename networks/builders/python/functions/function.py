@@ -56,8 +56,8 @@ from networks.builders.python.functions.per_sample import keep_criterion, per_sa
 from networks.builders.python.functions.recipes import OpenShape, is_open, is_recipe, recipe, resolve, settled, shape_of
 from networks.builders.python.functions.structure import Structure, View, signature_text
 from networks.builders.python.functions.user_code import revive
+from networks.files.model_file import as_reread, save_model
 from networks.files.model_file import load_model as load_network
-from networks.files.model_file import save_model
 from networks.graph.axes import DEFAULT
 from networks.graph.network import Network, ValidatedNetwork
 from networks.graph.node import Node
@@ -536,11 +536,21 @@ class Function(Variable, Evaluated):
 
         Args:
             path: the file.
-            format: accepted, there is one format; ONNX is an error.
+            format: of a name with `ONNX`: an ONNX model, with sequences by time first, `(steps, batch, ...)`; it needs
+                the package onnx. Anything else: a model file of this package.
+
+        Raises:
+            UserError: an operation has no equivalent in ONNX; the file cannot be written.
         """
         path = check_path("the name of a model file", filename)
         if "ONNX" in str(format):
-            raise UserError("NotSupported", f"{path}: models are not written as ONNX", hint="save(path); p.value")
+            from networks.onnx.export import Settings
+            from networks.onnx.save import save_onnx
+
+            network = as_reread(self.network)
+            outputs = tuple(node.name for node in network.groups["output"])
+            save_onnx(path, network, Settings(outputs, double=network.precision == "double"))
+            return
         save_model(path, self.network)
 
     def restore(self, filename: str | Path) -> None:
@@ -768,22 +778,20 @@ def as_function(network: Network) -> Function:
 
 
 def load_model(model: str | Path | bytes, device: Any = None, format: Any = None) -> Function:
-    """The function that a model file holds: one written by `Function.save` or by a run, or a model of CNTK.
+    """The function that a model file holds: one written by `Function.save` or by a run, a model of CNTK, or of ONNX.
 
     Args:
         model: the file, or its bytes.
         device: accepted; changes nothing.
-        format: accepted, the file says what it is; ONNX is an error.
+        format: accepted, the file says what it is.
     """
+    del device, format
     if isinstance(model, bytes | bytearray):
         with TemporaryDirectory() as folder:
             path = Path(folder, "model")
             path.write_bytes(model)
-            return load_model(path, device, format)
-    del device
+            return load_model(path)
     check_path("the name of a model file", model)
-    if "ONNX" in str(format):
-        raise UserError("NotSupported", f"{model}: models are not read from ONNX", hint="load_model of a model of CNTK")
     return as_function(load_network(model))
 
 
