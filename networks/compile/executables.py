@@ -286,7 +286,13 @@ def _of_code(code: CodeType) -> Sequence[Any]:
 
 
 def _of_network(network: Network) -> Sequence[Any]:
-    return [network.precision, *network.nodes.values(), {name: list(nodes) for name, nodes in network.groups.items()}]
+    changing = sorted(network.changing)
+    return [
+        network.precision,
+        changing,
+        *network.nodes.values(),
+        {name: list(nodes) for name, nodes in network.groups.items()},
+    ]
 
 
 def _of_node(node: Node) -> Sequence[Any]:

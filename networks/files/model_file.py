@@ -24,6 +24,7 @@ from networks.graph.initialize import dtype_of
 from networks.graph.network import GROUPS, Network, Node, ValidatedNetwork
 from networks.graph.shapes import Shape
 from networks.nodes import operation
+from networks.nodes.host import StoredHost
 
 FORMAT = 1
 
@@ -210,10 +211,14 @@ def _count(value: Any) -> int | None:
 def _encoded(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return {"real": str(value)}
+    if callable(stored := getattr(value, "stored", None)):
+        return {"host": stored()}
     return list(cast("tuple[Any, ...]", value)) if isinstance(value, tuple) else value
 
 
 def _decoded(value: Any) -> Any:
+    if isinstance(value, dict) and "host" in value:
+        return StoredHost(**cast("dict[str, Any]", value)["host"])
     if isinstance(value, dict):
         return float(cast("dict[str, str]", value)["real"])
     return tuple(cast("list[Any]", value)) if isinstance(value, list) else value

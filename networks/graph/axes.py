@@ -154,6 +154,8 @@ def fallible(node: Node) -> bool:
         return not (index.kind.time.keeps_steps and index.input(0).axis == source.axis)
     if node.operation == "GatherPacked":
         return not node.input(1).has_layout
+    if node.operation == "ForwardBackward":
+        return True
     pair = _compared(node) if node.kind.time.across else None
     return pair is not None and any(is_kept(one.axis) for one in pair)
 

@@ -30,7 +30,12 @@ UNIFORM = float(np.float32(0.05))
 """The largest value of `uniform` at scale 1, a constant in single precision whatever the precision of the network."""
 
 #: kinds that draw random numbers and so take a seed
-RANDOM_KINDS = ("uniform", "gaussian", "heNormal", "xavier", "glorotUniform", "glorotNormal", "heUniform", "normal")
+RANDOM_KINDS = (
+    "uniform", "gaussian", "heNormal", "xavier", "glorotUniform", "glorotNormal", "heUniform", "normal",
+    "truncatedNormal",
+)  # fmt: skip
+#: kinds whose numbers depend on how many elements an element connects
+BY_FANS = ("gaussian", "heNormal", "xavier", "glorotUniform", "glorotNormal", "heUniform")
 #: all kinds accepted for `init`
 KINDS = (*RANDOM_KINDS, "fixedValue", "zero", "fromFile", "fromLiteral", "bilinear")
 
@@ -112,6 +117,17 @@ class MinStdRand0:
             values = np.stack([y * factor, x * factor], axis=1).reshape(-1)[: count - done]
             out[done : done + len(values)] = values * dtype.type(deviation) + dtype.type(0)
             done += len(values)
+        return out
+
+    def truncated(self, count: int, deviation: float, dtype: np.dtype) -> np.ndarray:
+        """`count` normal values of mean 0, of which those beyond two deviations are drawn again."""
+        out = np.empty(count, dtype)
+        done = 0
+        while done < count:
+            drawn = self.normal(min(_PIECE_ELEMENTS, count - done), 1.0, dtype)
+            kept = drawn[np.abs(drawn) <= 2]
+            out[done : done + len(kept)] = kept * dtype.type(deviation)
+            done += len(kept)
         return out
 
 
@@ -216,8 +232,8 @@ class Initializer:
         if count * dtype.itemsize > sys.maxsize:
             raise MemoryError
         np.empty(count, dtype)  # raises MemoryError before hours are spent on drawing numbers
-        fan_out, fan_in = self.fans(shape)
         kind, scale = self.kind, self.scale
+        fan_out, fan_in = self.fans(shape) if kind in BY_FANS else (1, 1)
         if kind == "zero":
             return np.zeros(reversed_shape, dtype)
         if kind == "fixedValue":
@@ -241,6 +257,8 @@ class Initializer:
         if kind in spreads:
             spread = spreads[kind]()
             return engine.uniform(count, -spread, spread, dtype).reshape(reversed_shape)
+        if kind == "truncatedNormal":
+            return engine.truncated(count, scale, dtype).reshape(reversed_shape)
         deviations = {
             "gaussian": lambda: 0.2 * scale / math.sqrt(fan_in),
             "heNormal": lambda: scale * math.sqrt(2 / fan_in),
@@ -280,7 +298,7 @@ class Initializer:
             raise UserError(problem.kind, problem.message, problem.span or self.span, problem.hint) from None
 
     def _bilinear(self, shape: Shape) -> np.ndarray:
-        if len(shape) == 4 and self.kernel == (0, 0):  # the filters of a layer
+        if len(shape) == 4 and self.kernel in ((0, 0), shape[:2]):  # the filters of a layer
             (width, height), (rows, columns) = shape[:2], (shape[3], math.prod(shape[:3]))
         else:
             (width, height), (rows, columns) = self.kernel, shapes.matrix(shape)

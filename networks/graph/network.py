@@ -72,6 +72,8 @@ class Network:
     Attributes:
         nodes: all nodes (`NodeTable`).
         groups: for each of `GROUPS`, its nodes in order.
+        changing: names of constants of one element whose value a program changes: it is an argument of compiled
+            programs, while that of the others is a part of them.
     """
 
     def __init__(self, precision: str = "float") -> None:
@@ -79,6 +81,21 @@ class Network:
         self.dtype = dtype_of(precision)
         self.nodes = NodeTable()
         self.groups: dict[str, list[Node]] = {group: [] for group in GROUPS}
+        self.changing: set[str] = set()
+
+    def inlined(self) -> set[Node]:
+        """The nodes whose value is a part of compiled programs: constants of one element that do not change."""
+        updated = {user.inputs[index] for user in self.nodes.values() for index in user.kind.running}
+        return {
+            node
+            for node in self.nodes.values()
+            if node.is_parameter
+            and not node.trainable
+            and node.value is not None
+            and node.value.size == 1
+            and node.name not in self.changing
+            and node not in updated
+        }
 
     # ---- editing
 

@@ -31,6 +31,8 @@ _FAMILIES = (
     "sequences",
     "attention",
     "ranking",
+    "alignments.ctc",
+    "alignments.edit_distance",
     "images.regions",
     "images.convolution",
     "images.cropping",
@@ -40,8 +42,12 @@ _FAMILIES = (
     "unsupported",
 )
 
+_OF_PROGRAMS = ("host",)
+"""Families of kinds that no language has a name for; models may have nodes of them."""
+
 _KINDS: dict[str, NodeKind] = {}
 _BY_NAME: dict[str, NodeKind] = {}
+_BY_PROGRAMS: dict[str, NodeKind] = {}
 
 
 def _load() -> None:
@@ -55,6 +61,8 @@ def _load() -> None:
                 if name.lower() in _BY_NAME:
                     raise AssertionError(f"two node kinds are called {name}")
                 _BY_NAME[name.lower()] = kind
+    for family in _OF_PROGRAMS:
+        _BY_PROGRAMS.update({kind.name: kind for kind in importlib.import_module(f"networks.nodes.{family}").KINDS})
 
 
 def kinds() -> list[NodeKind]:
@@ -75,7 +83,7 @@ def operation(name: str) -> NodeKind:
     Raises:
         UserError: unknown or not supported, with a suggestion.
     """
-    kind = find(name)
+    kind = find(name) or _BY_PROGRAMS.get(name)
     if kind is None:
         raise UserError(
             "UndefinedFunction",

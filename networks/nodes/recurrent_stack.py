@@ -113,6 +113,14 @@ def layers_of(node: Node, inputs: int) -> tuple[list[Layer], int]:
     return found, biases
 
 
+def _weights_shape(given: Shape | None, hidden: int, total: int) -> Shape:
+    """The shape of the weights: the only axis that is not given has what is left; else a row for each unit."""
+    known = math.prod(one for one in given or () if one)
+    if given and given.count(0) == 1 and total % known == 0:
+        return tuple(one or total // known for one in given)
+    return (hidden, total // hidden)
+
+
 def _shape(node: Node) -> Shape | None:
     """As x with hiddenDims elements on the first axis, twice as many if it is bidirectional."""
     weights, x = node.input(0), node.input(1)
@@ -126,7 +134,7 @@ def _shape(node: Node) -> Shape | None:
         raise ShapeProblem("each step must be a vector")
     hidden = int(node.options["hiddenDims"])
     total = layers_of(node, x.shape[0])[1]
-    rules.infer(weights, (hidden, total // hidden))
+    rules.infer(weights, _weights_shape(weights.shape, hidden, total))
     if weights.shape is not None and 0 not in weights.shape and shapes.size(weights.shape) != total:
         message = f"the weights must have {total} elements, of shape [{hidden} x {total // hidden}]"
         raise ShapeProblem(message, "give the parameter the dimensions (0 : 0)")
@@ -145,6 +153,42 @@ def _halves(flat: Array, begin: int, gates: int, hidden: int) -> Iterator[list[A
     for half in range(2):
         start = begin + half * gates * hidden
         yield [flat[start + gate * hidden : start + (gate + 1) * hidden] for gate in range(gates)]
+
+
+class Direction(NamedTuple):
+    """The arrays of one direction of one layer.
+
+    Attributes:
+        backwards: from the last step to the first.
+        from_input: for each gate a matrix (inputs, hidden) that rows are multiplied by.
+        from_state: for each gate one (hidden, hidden).
+        input_bias, state_bias: for each gate a vector (hidden,).
+    """
+
+    backwards: bool
+    from_input: list[Array]
+    from_state: list[Array]
+    input_bias: list[Array]
+    state_bias: list[Array]
+
+
+def directions(node: Node, flat: Array) -> list[Direction]:
+    """The arrays that the parameter of a stack holds, for all directions of all layers in their order.
+
+    Args:
+        node: the stack; the shape of its operand is known.
+        flat: the parameter as a vector.
+    """
+    gates, hidden = cell_of(node.options).gates, int(node.options["hiddenDims"])
+    x = node.input(1)
+    assert x.shape is not None
+    found: list[Direction] = []
+    for layer in layers_of(node, x.shape[0])[0]:
+        from_input, end = _parts(flat, layer.weights, gates, hidden, layer.inputs)
+        from_state, _ = _parts(flat, end, gates, hidden, hidden)
+        input_bias, state_bias = _halves(flat, layer.biases, gates, hidden)
+        found.append(Direction(layer.backwards, from_input, from_state, input_bias, state_bias))
+    return found
 
 
 def _run(cell: Cell, layer: Layer, flat: Array, hidden: int, x: Array, fresh: Array) -> Array:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from networks.nodes.declare import NodeKind
 
-_FRAMES = "use CrossEntropyWithSoftmax with a label for each step"
-_LATTICES = "lattices are not supported; use CrossEntropyWithSoftmax"
+_LATTICES = "lattices are not supported; use CrossEntropyWithSoftmax on frames, or ForwardBackward (CTC) on sentences"
 _OLD = "it belongs to older releases"
 SOURCE = "docs/specification/networks.md#b11-names-that-are-not-ndl-functions-in-this-snapshot"
 
@@ -24,9 +23,6 @@ KINDS = [
     ),
     _no("SequenceWithSoftmax", _LATTICES, "SEWithSM"),
     _no("LatticeSequenceWithSoftmax", _LATTICES),
-    _no("ForwardBackward", _FRAMES),
-    _no("LabelsToGraph", "it belongs to ForwardBackward; " + _FRAMES),
-    _no("EditDistanceError", "use ClassificationError"),
     _no("CRF", "use CrossEntropyWithSoftmax on the frames"),
     _no("SequenceDecoder", "use Hardmax on the frames"),
     _no("GMMLogLikelihood", "write it with Log, Exp and Times", "GMMLL"),

@@ -16,8 +16,9 @@ def test_views_of_arrays() -> None:
     data[0, 0] = 9
     assert (view.shape, view.dtype, view.is_sparse, view.is_read_only) == ((2, 3), np.float64, False, False)
     assert view.asarray()[0, 0] == 0 and str(view.device) == "CPU"
-    part = view.slice_view((0, 1), (1,))
-    assert part.is_read_only and part.asarray().tolist() == [[1, 2]]
+    part = view.slice_view((0, 1), (2,))  # the row 0, of it the elements 1 and 2
+    assert part.is_read_only and part.asarray().tolist() == [1, 2]
+    assert view.slice_view((0, 1), (2, 1)).asarray().tolist() == [[1], [4]]
     assert C.NDArrayView.from_dense(data, borrow=True).asarray() is data
     sparse = C.NDArrayView.from_data(sp.csr_matrix(data))
     assert sparse.is_sparse and np.array_equal(np.asarray(sparse), data)

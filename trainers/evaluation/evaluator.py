@@ -16,6 +16,7 @@ from networks.compile.evaluate import (
     node_total,
 )
 from networks.compile.executables import Program
+from networks.compile.recurrence import CARRIED
 from networks.graph.network import Node, ValidatedNetwork
 from networks.nodes.sampling import DRAWN
 from trainers.step.batching import CAPACITY, Batcher, Stack
@@ -66,10 +67,10 @@ class Evaluator:
         self._state: dict[str, Any] = jax.device_put(network_state(self.network), may_alias=True)
 
     def load_again(self) -> None:
-        """The same, but random numbers continue."""
-        drawn = {name: value for name, value in self._state.items() if name.endswith(DRAWN)}
+        """The same, but random numbers continue, and sequences that resume have the activations before them."""
+        kept = {name: value for name, value in self._state.items() if name.endswith((DRAWN, CARRIED))}
         self.load()
-        self._state |= drawn
+        self._state |= kept
 
     @property
     def compilations(self) -> int:

@@ -48,6 +48,15 @@ def sgd() -> Rule:
     return Rule(_nothing, apply, apply_rows, alone=True)
 
 
+def kept_gradient() -> Rule:
+    """`W` stays, and the state is the gradient summed over the samples: Python code changes the weight."""
+
+    def apply(weight: Array, gradient: Array, state: State, scalars: StepScalars) -> tuple[Array, State]:
+        return weight, {"gradient": gradient}
+
+    return Rule(_zeros("gradient"), apply, None)
+
+
 def momentum(unit_gain: bool) -> Rule:
     """`v <- m v + g; W <- W - lr v`; with unit gain `v <- m v + (1-m) g`."""
 

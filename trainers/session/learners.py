@@ -110,7 +110,9 @@ class Learner:
         """The gradient of a parameter among those that a program gives."""
         if not isinstance(given, Mapping) or parameter not in given:
             raise ArgumentError(f"there is no gradient for {parameter!r}", "give {parameter: gradient, ...} for all")
-        array = np.asarray(given[parameter], parameter.value.dtype)
+        one: Any = given[parameter]
+        read: Any = getattr(one, "asarray", None)  # of a `Value`
+        array = np.asarray(one if read is None else read(), parameter.value.dtype)
         if array.shape != parameter.shape:
             shapes = f"the gradient of {parameter!r} has the shape {array.shape}, not {parameter.shape}"
             raise ArgumentError(shapes, "loss.grad(data, wrt=[parameter]) gives one")
@@ -136,7 +138,7 @@ class Learner:
 
 
 def _learner(name: str, parameters: Any, rule: Rule, lr: Any, momentum: Any, options: dict[str, Any]) -> Learner:
-    found = _parameters(name, parameters)
+    found = checked_parameters(name, parameters)
     known = {
         "l1_regularization_weight": "l1",
         "l2_regularization_weight": "l2",
@@ -177,7 +179,12 @@ def _is_infinite(given: Any) -> bool:
     return isinstance(given, float | np.floating) and given == math.inf
 
 
-def _parameters(name: str, given: Any) -> tuple[Function, ...]:
+def checked_parameters(name: str, given: Any) -> tuple[Function, ...]:
+    """What a learner is to train, as a tuple.
+
+    Raises:
+        ArgumentError: it is no parameter, or there is none.
+    """
     found: tuple[Any, ...] = (
         tuple(given) if isinstance(given, Iterable) and not isinstance(given, Function) else (given,)
     )

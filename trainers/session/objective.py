@@ -17,6 +17,7 @@ from readers.minibatch import Minibatch
 from trainers.rules.update_step import Group
 from trainers.session.data import Arguments, counted, has_one_element, inputs_of, with_samples
 from trainers.session.learners import DistributedLearner, Learner
+from trainers.session.user_learners import PythonLearner, UserLearner
 from trainers.step.step import CompiledStep, EpochSettings
 from trainers.step.strategy import Strategy
 
@@ -79,6 +80,17 @@ class Objective:
         return CompiledStep(
             self.model.network, self.nodes, first.rule, first.regularisation, strategy=strategy, groups=groups
         )
+
+    def user_learners(self) -> dict[str, tuple[Function, PythonLearner]]:
+        """By the name of its node, each parameter that Python code changes, and its learner."""
+        found = {name: one for name, one in self._learner_of.items() if isinstance(one, PythonLearner)}
+        names = {one: node.name for one, node in self.model.nodes.items()}
+        return {
+            names[one.root]: (one, learner)
+            for learner in dict.fromkeys(found.values())
+            for one in learner.parameters
+            if names.get(one.root) in found
+        }
 
     def _choose_parameters(self) -> dict[str, Learner]:
         """Only parameters of the learners are trained; by name, the learner of each."""
@@ -181,7 +193,7 @@ def _criterion(model: Function | None, given: Any) -> Function:
 
 def learners_of(given: Any) -> list[Learner]:
     """The learners of what a program gives, checked."""
-    several = as_list(given)
+    several: list[Any] = [one.as_learner() if isinstance(one, UserLearner) else one for one in as_list(given)]
     for one in several:
         if isinstance(one, Function):
             raise ArgumentError("a function is not a learner", "Trainer(model, (loss, metric), learner)")

@@ -18,6 +18,7 @@ from networks.builders.python.functions.function import Function
 from networks.builders.python.functions.per_sample import per_sample
 from networks.compile.evaluate import network_parameters, network_state
 from networks.graph.node import Node
+from networks.nodes.host import raise_failure
 from readers import Value
 from readers.errors import ArgumentError
 from trainers.session.checks import check_type
@@ -55,6 +56,8 @@ class TrainingPass:
         key = jax.random.key(values.passes)
         parameters, state = network_parameters(values.network), network_state(values.network)
         found, after = values.in_training(parameters, state, batch, key)
+        jax.block_until_ready(found)
+        raise_failure()
         check_sequences(values.network, after)
         values.keep_statistics(after, found)
         return cls(values, kept, parameters, state, batch, key, stack, found)
@@ -105,6 +108,7 @@ class TrainingPass:
                 found[one] = gradient.sum(axis=0) if one in self.values.arguments.repeated else gradient
             else:
                 found[one] = np.asarray(of_own[node.name]).reshape(one.shape)
+        raise_failure()
         return found
 
 

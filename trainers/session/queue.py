@@ -6,6 +6,7 @@ asked for that depends on them: a result, a parameter, a checkpoint. The order o
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -14,11 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cntk_config.base.diagnostics import UserError
+from networks.graph.network import ValidatedNetwork
+from networks.nodes.host import is_failed, raise_failure
 from readers.minibatch import Minibatch
 from trainers.log.totals import Totals
 from trainers.monitors.not_finite import first_not_finite
 from trainers.step.batching import CAPACITY, STACK_BYTES, Batcher, Stack
-from trainers.step.step import CompiledStep, EpochSettings
+from trainers.step.step import CompiledStep, EpochSettings, UpdateState
 
 MAX_UNREAD = 2
 """Calls of the compiled step whose results are not read yet, at most."""
@@ -60,6 +63,8 @@ class StepQueue:
         self._step: CompiledStep | None = None
         self.changed = self.always_stacked = False
         self.done = self.size = 0
+        self._changing = 0
+        """How many constants were known to change when the step was compiled."""
         self._stacked: Batcher | None = None
         self._single: Batcher | None = None
         self._pending: list[Minibatch] = []
@@ -79,6 +84,22 @@ class StepQueue:
         if self._step is None:
             self._step = self._make()
         return self._step
+
+    def load(self, updates: UpdateState, network: ValidatedNetwork) -> None:
+        """Take the values of a network's nodes, and the state of the update rule; nothing is on its way."""
+        if self._changing != len(network.changing):
+            self._changing = len(network.changing)
+            before, self._step = self.step, None
+            self._stacked = self._single = None
+            self.step.buckets, self.step.callbacks = before.buckets, before.callbacks
+        self.step.load(updates)
+
+    def reload(self, network: ValidatedNetwork) -> None:
+        """Take the values of a network's nodes; nothing is on its way."""
+        if self._changing == len(network.changing):
+            self.step.reload()
+        else:
+            self.load(copy.deepcopy(self.step.updates()), network)
 
     @property
     def is_full(self) -> bool:
@@ -154,6 +175,10 @@ class StepQueue:
     def _read(self, one: _Unread) -> None:
         count = len(one.samples)
         values = np.asarray(one.results, np.float64)[:count]
+        if is_failed():
+            self._unread.clear()
+            self.step.forget()
+            raise_failure()
         bad = np.flatnonzero(~np.isfinite(values[:, 0]))
         if len(bad):
             self._unread.clear()

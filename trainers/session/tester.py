@@ -9,6 +9,7 @@ import numpy as np
 
 from networks.builders.python.functions.calls import as_list
 from networks.builders.python.functions.function import Function
+from networks.nodes.host import raise_failure
 from readers.minibatch import Minibatch
 from trainers.evaluation.evaluator import Evaluator
 from trainers.log.totals import Totals
@@ -16,6 +17,7 @@ from trainers.session.checks import check_type
 from trainers.session.data import Arguments
 from trainers.session.objective import Objective
 from trainers.session.progress import ProgressWriter
+from trainers.session.timing import LastMinibatch
 
 
 class MetricTests:
@@ -30,22 +32,32 @@ class MetricTests:
         self._objective, self._writers = objective, writers
         self._totals = Totals()
         self._evaluator: Evaluator | None = None
+        self._changing = 0
+        """How many constants were known to change when it was compiled."""
         self._values: list[Any] = []
         """The values of parameters that the evaluator has."""
+        self._last = LastMinibatch()
 
     def run(self, minibatch: Minibatch) -> Totals:
         """Loss and metric of a minibatch, with the parameters of now; of one criterion the metric is the loss."""
         evaluator = self._loaded()
+        self._last.keep(minibatch)
         batcher = evaluator.batcher(max(1, minibatch.num_samples), 1, chosen=0)
         last = len(self._objective.nodes) - 1
         totals, samples = Totals(), self._objective.samples_of(minibatch)
         for stack in batcher.stacks(iter([minibatch]), lambda number: False):
             row = np.asarray(evaluator.run(stack), np.float64)[0]
+            raise_failure()
             totals = totals.plus(Totals.of_loss(float(row[0]), float(row[last]), samples, 1))
         self._totals = self._totals.plus(totals)
         for writer in self._writers:
             writer.after_test_minibatch(self._totals)
         return totals
+
+    def print_times(self, what: str) -> None:
+        """Print how long each node takes for the last minibatch."""
+        self._objective.model.load()
+        self._last.print_times(what, self._objective.model.network, self._objective.nodes, False)
 
     def summarize(self) -> None:
         """Let the progress writers sum up what was tested since the last time."""
@@ -61,7 +73,10 @@ class MetricTests:
         self._values = values
         model = self._objective.model
         model.load()
-        evaluator = self._evaluator = before or Evaluator(model.network, self._objective.nodes)
+        if before is None or self._changing != len(model.network.changing):
+            self._changing = len(model.network.changing)
+            before = Evaluator(model.network, self._objective.nodes)
+        evaluator = self._evaluator = before
         evaluator.load()
         return evaluator
 
@@ -105,3 +120,7 @@ class Tester:
     def summarize_test_progress(self) -> None:
         """Let the progress writers sum up what was tested since the last time."""
         self._tests.summarize()
+
+    def print_node_timing(self) -> None:
+        """Print how long each node takes for the data of the last test; see `Function.print_node_timing`."""
+        self._tests.print_times("Evaluator")

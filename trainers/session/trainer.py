@@ -20,11 +20,12 @@ from trainers.checkpoints.array_file import load_arrays, not_a_checkpoint, save_
 from trainers.log.totals import Totals
 from trainers.session.checks import check_filename, check_flag, check_json, check_type
 from trainers.session.data import Arguments
-from trainers.session.learners import Learner
 from trainers.session.objective import CurrentSettings, Objective, learners_of, loss_and_metric
 from trainers.session.progress import ProgressWriter
 from trainers.session.queue import StepQueue
 from trainers.session.tester import MetricTests
+from trainers.session.timing import LastMinibatch
+from trainers.session.user_learners import PythonLearner, update_all
 from trainers.session.values import Values
 from trainers.session.workers import Workers
 from trainers.step.buckets import Buckets
@@ -89,17 +90,18 @@ class Trainer:
         self.progress_writers: list[ProgressWriter] = [one for one in as_list(progress_writers) if one is not None]
         for writer in self.progress_writers:
             check_type("a progress writer", writer, ProgressWriter, "ProgressPrinter(tag='Training')")
-            writer.attach()
-            writer.active = writer.active and self.workers.main
+            writer.attach(self.workers.main)
         criteria = [self.loss_function]
         if self.evaluation_function is not None:
             criteria.append(self.evaluation_function)
         outputs = function.roots if function is not None else ()
         self._objective = Objective(criteria, "criterion", outputs, self.learners)
         self._settings = CurrentSettings(self.learners)
+        self._user_learners = self._objective.user_learners()
         self.queue = StepQueue(lambda: self._objective.compiled_step(self.workers.alone))
         self._tests = MetricTests(self._objective, self.progress_writers)
         self._counts = _Counts()
+        self._last_minibatch = LastMinibatch()
         self._shown: dict[tuple[NodeValue, ...], Values] = {}
         """What computes the outputs that `train_minibatch` is asked for."""
         self.seed = 0
@@ -107,9 +109,9 @@ class Trainer:
     # ------------------------------------------------------------------------------------------------- what it is
 
     @property
-    def parameter_learners(self) -> list[Learner]:
+    def parameter_learners(self) -> list[Any]:
         """The learners."""
-        return list(self.learners)
+        return [one.code if isinstance(one, PythonLearner) else one for one in self.learners]
 
     @property
     def total_number_of_samples_seen(self) -> int:
@@ -243,15 +245,28 @@ class Trainer:
             Whether any worker had data.
         """
         self._hold()
+        self._last_minibatch.keep(minibatch)
         if self.workers.size > 1:
             return self._train_with_others(minibatch)
         if minibatch is None or minibatch.num_samples == 0:
             return False
         self.queue.add(minibatch, self._settings.get(self.seed))
         self._count(self._objective.samples_of(minibatch), minibatch.end_of_sweep)
+        if self._user_learners:
+            return self._update_by_python(minibatch)
         if self.queue.is_full:
             self.queue.flush()
         return True
+
+    def _update_by_python(self, minibatch: Minibatch) -> bool:
+        """Let the learners that are Python code change their parameters; whether training goes on."""
+        last = self.queue.collect()[1]
+        gradients = {
+            one: self.queue.step.updates_of(name)["gradient"].reshape(one.shape)
+            for name, (one, _) in self._user_learners.items()
+        }
+        learners = dict(self._user_learners.values())
+        return update_all(learners, gradients, last.samples, minibatch.end_of_sweep)
 
     def _train_with_others(self, minibatch: Minibatch | None) -> bool:
         settings = self._settings.get(self.seed)
@@ -271,6 +286,13 @@ class Trainer:
         for writer in self.progress_writers:
             writer.after_update(self._counts.updates, lambda: self.totals)
 
+    def print_node_timing(self) -> None:
+        """Print how long each node takes for the last minibatch of training; see `Function.print_node_timing`."""
+        self.release()
+        self._objective.model.load()
+        network, nodes = self._objective.model.network, self._objective.nodes
+        self._last_minibatch.print_times("Trainer", network, nodes, True)
+
     # ------------------------------------------------------------------------------------------------- parameters
 
     def _hold(self) -> None:
@@ -284,12 +306,9 @@ class Trainer:
         for cell in cells:
             if cell.holder is not self:
                 cell.release()
+        self._objective.model.load()
         if self.queue.started:
-            updates = copy.deepcopy(self.queue.step.store())
-            self._objective.model.load()
-            self.queue.step.load(updates)
-        else:
-            self._objective.model.load()
+            self.queue.reload(self._objective.model.network)
         for cell in cells:
             cell.holder = self
 
@@ -354,7 +373,7 @@ class Trainer:
             "pieces": self.arguments.pieces.state,
             "shapes": self.queue.step.buckets.to_json(),
             "learners": [[one.samples_seen, one.sweeps, *one.rate_since] for one in self.learners],
-            "writers": [writer.state() for writer in self.progress_writers],
+            "writers": [writer.saved_state() for writer in self.progress_writers],
             "external": self.workers.exchange(external_state or {}),
             "workers": self.workers.size,
         }
@@ -387,6 +406,10 @@ class Trainer:
         self._hold()
         if int(values["workers"]) != self.workers.size:
             raise not_a_checkpoint(path, f"it is that of {values['workers']} workers")
+        network = self._objective.model.network
+        stored = {name.partition("\n")[2] for name in arrays if name.startswith("state\n")}
+        network.changing.update(one.name for one in network.inlined() if one.name in stored)
+        self.queue.load(copy.deepcopy(self.queue.step.store()), network)
         step = self.queue.step
         if self.workers.size > 1:
             self.workers.choose(step, int(values["samples"]))  # the arrays are those of this way to train together
@@ -400,7 +423,7 @@ class Trainer:
             learner.samples_seen, learner.sweeps = samples, sweeps
             learner.rate_since = (since[0], since[1]) if since else (0, 0)
         for writer, state in zip(self.progress_writers, values["writers"], strict=False):
-            writer.restore(state)
+            writer.take_state(state)
         self._counts = _Counts(*(int(values[one.name]) for one in fields(_Counts)))
         self.seed = int(values["seed"])
         self.queue.changed = True

@@ -21,12 +21,14 @@ from networks.builders.python.functions.per_sample import per_sample
 from networks.compile.evaluate import compile_network, network_parameters, network_state
 from networks.graph.network import ValidatedNetwork
 from networks.graph.node import Node
+from networks.nodes.host import raise_failure
 from networks.nodes.sampling import DRAWN
 from readers import Value
 from readers.data_api.batches import InputAxes, batch_of
 from readers.errors import ArgumentError
 from trainers.evaluation.evaluator import Evaluator
 from trainers.session.data import Arguments, inputs_of
+from trainers.session.timing import LastMinibatch
 from trainers.step.batching import Batcher, Stack
 from trainers.step.step import StepContext, minibatch_of
 
@@ -60,8 +62,12 @@ class Values:
         self._computed = list(dict.fromkeys([*self._nodes, *(node for _, node in self._assignments)]))
         self._evaluator: Evaluator | None = None
         self._batcher: Batcher | None = None
+        self._changing = 0
+        """How many constants were known to change when programs were compiled."""
         self._drawn: dict[str, Any] = {}
         """Of a network without inputs, how often its random nodes have drawn numbers."""
+        self.last = LastMinibatch()
+        """The data of the last computation, see `print_times`."""
         self.passes = 0
         """How often the functions were computed in training mode; each time with other random numbers."""
 
@@ -78,43 +84,68 @@ class Values:
     def __call__(self, given: Any) -> list[Any]:
         """The values of the functions, in their order."""
         if not self.arguments.inputs:
-            self._graph.load()
+            self._load()
             return self._constants()
-        stack = self.stack(given)
+        stack = self.stack(given, resumes=True)
         assert self._evaluator is not None
         found = self._evaluator.run(stack)
         first = {name: np.asarray(value)[0] for name, value in found.items()}
+        raise_failure()
         self._assign(first)
         return [self.samples(node, first, stack) for node in self._nodes]
 
-    def stack(self, given: Any) -> Stack:
-        """Data as the compiled network takes them, with the parameters of now."""
-        self._graph.load()
+    def stack(self, given: Any, resumes: bool = False) -> Stack:
+        """Data as the compiled network takes them, with the parameters of now.
+
+        Args:
+            given: the data.
+            resumes: sequences may resume from the call before.
+        """
+        self._load()
         if self._evaluator is None:
             self._evaluator = Evaluator(self._graph.network, self._computed, summed=False)
         else:
             self._evaluator.load_again()
-        minibatch = self.arguments.minibatch(given)
+        minibatch = self.arguments.minibatch(given, resumes=resumes)
+        self.last.keep(minibatch)
         size = max(1, minibatch.num_samples)
         if self._batcher is None or self._batcher.minibatch_size != size:
             self._batcher = self._evaluator.batcher(size, 1, chosen=0)
         return next(iter(self._batcher.stacks(iter([minibatch]), lambda number: True)))
 
+    def _load(self) -> None:
+        """Take the values that parameters have now; drop programs that other values are a part of."""
+        self._graph.load()
+        self._drop_outdated()
+
+    def _drop_outdated(self) -> None:
+        if len(self.network.changing) == self._changing:
+            return
+        self._changing = len(self.network.changing)
+        self._evaluator = self._batcher = None
+        for name in ("in_training", "_of_constants"):
+            vars(self).pop(name, None)
+
     def batch(self, given: Any) -> tuple[Batch, Stack | None]:
         """Data as one minibatch of the compiled network, and as the stack of it; None: there are no inputs."""
         if not self.arguments.inputs:
-            self._graph.load()
+            self._load()
             return Batch({}), None
         stack = self.stack(given)
         return minibatch_of(stack.batch, 0), stack
 
     def _constants(self) -> list[Any]:
         network = self._graph.network
-        function = compile_network(network, [node.name for node in self._computed])
-        found, state = function(network_parameters(network), network_state(network) | self._drawn, Batch({}))
+        found, state = self._of_constants(network_parameters(network), network_state(network) | self._drawn, Batch({}))
         self._drawn = {name: value for name, value in state.items() if name.endswith(DRAWN)}
+        raise_failure()
         self._assign(found)
         return [self._scalar(node, np.asarray(found[node.name])) for node in self._nodes]
+
+    @cached_property
+    def _of_constants(self) -> Callable[..., Any]:
+        """Computes the nodes of functions without inputs."""
+        return jax.jit(compile_network(self.network, [node.name for node in self._computed]))
 
     def _assign(self, found: Mapping[str, Any]) -> None:
         """Let the parameters of `assign` have the values that were computed."""
@@ -150,6 +181,9 @@ class Values:
             KeyError: one of the functions depends on an input that the network does not have.
         """
         own = {names[value]: node.name for value, node in self._graph.nodes.items() if value in names}
+        inlined = {node.name for node in self.network.inlined()}
+        self.network.changing.update(own[name] for name in step.state if own.get(name) in inlined)
+        self._drop_outdated()
         batch = step.batch._replace(inputs=_renamed(step.batch.inputs, own))
         for one in self.arguments.inputs:
             _ = batch.inputs[one.node.name]
@@ -157,7 +191,13 @@ class Values:
         state = network_state(self.network) | _renamed(step.state, own)
         found, _ = self.in_training(parameters, state, batch, step.key, step.settings)
         values = {name: np.asarray(one) for name, one in found.items()}
+        raise_failure()
         return [self.samples(node, values, step.stack) for node in self._nodes]
+
+    def print_times(self, what: str) -> None:
+        """Print how long each node takes; with gradients, if the functions were computed in training mode."""
+        self._load()
+        self.last.print_times(what, self.network, self._nodes, self.passes > 0)
 
     def keep_statistics(self, state: Mapping[str, Any], found: Mapping[str, Any]) -> None:
         """Let batch normalisation have its running statistics, and parameters what is assigned to them.
@@ -265,3 +305,8 @@ def evaluate(function: Function, arguments: Any, outputs: Sequence[Function], as
             Value.of_result(one, values.has_batch(node)) for one, node in zip(found, values.output_nodes, strict=True)
         ]
     return found[0] if len(outputs) == 1 else dict(zip(outputs, found, strict=True))
+
+
+def print_node_timing(function: Function) -> None:
+    """See `Function.print_node_timing`."""
+    values_of(function.outputs).print_times(repr(function))

@@ -40,7 +40,7 @@ class Axes:
         features: names of the inputs whose columns count, with gaps, in momentum and regularisation.
         equal: nodes with two operands on different axes whose sequences must have the same lengths.
         counted: for each node that is reported, the axis whose samples it is the sum of.
-        whole: a node that selects steps of whole sequences; None: there is none.
+        whole: a node that selects steps of whole sequences, or compares them; None: there is none.
     """
 
     main: str
@@ -62,13 +62,16 @@ class Axes:
             UserError: a node needs whole sequences.
         """
         if self.whole is not None:
+            compares = self.whole.kind.layout == "none"
+            needs = "compares whole sequences" if compares else "selects steps of whole sequences"
+            others = (
+                "" if compares else "; BS.Sequences.First, Last, Gather, Scatter and slices along time select steps"
+            )
             raise UserError(
                 "TruncatedAxes",
-                f"{self.whole.operation} '{self.whole.name}' selects steps of whole sequences, but truncated=true cuts "
-                "them into pieces",
+                f"{self.whole.operation} '{self.whole.name}' {needs}, but truncated=true cuts them into pieces",
                 span=self.whole.span,
-                hint="remove truncated=true from the reader; BS.Sequences.First, Last, Gather, Scatter and slices "
-                "along time select steps",
+                hint=f"remove truncated=true from the reader{others}",
             )
 
 

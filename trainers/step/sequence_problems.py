@@ -48,6 +48,11 @@ def sequence_problem(node: Node, keys: Sequence[Any] = ()) -> UserError:
     elif node.operation == "GatherPacked":
         message = f"has the number of a column that '{node.input(1).name}' does not have"
         hint = "columns are counted from 0"
+    elif node.operation == "ForwardBackward":
+        message = "cannot align the labels of a sequence: it has fewer frames than its tokens need"
+        delay = node.options["delayConstraint"]
+        late = f", in time for delayConstraint={delay}" if delay >= 0 else ""
+        hint = f"each token needs a frame{late}, and a blank between two equal tokens needs one; leave the sequence out"
     else:
         message = "joins sequences of different lengths"
         hint = lengths_hint(node)

@@ -1,5 +1,6 @@
 """cntk.losses."""
 
+from networks.builders.python.operations.losses import fmeasure, hierarchical_softmax_layer, nce_loss
 from networks.builders.python.operations.operators import (
     binary_cross_entropy,
     cosine_distance,
@@ -17,7 +18,10 @@ __all__ = [
     "cosine_distance",
     "cosine_distance_with_negative_samples",
     "cross_entropy_with_softmax",
+    "fmeasure",
+    "hierarchical_softmax_layer",
     "lambda_rank",
+    "nce_loss",
     "squared_error",
     "weighted_binary_cross_entropy",
 ]

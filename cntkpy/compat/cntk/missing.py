@@ -9,55 +9,37 @@ from importlib.abc import MetaPathFinder
 from typing import Any
 
 INSTEAD = {
-    "UserFunction": "combine operators of cntk.ops; functions in Python inside of a network do not exist",
-    "UserLearner": "the learners of cntk.learners; rules in Python do not exist",
-    "universal": "the learners of cntk.learners; rules in Python do not exist",
-    "user_function": "combine operators of cntk.ops; functions in Python inside of a network do not exist",
-    "native_user_function": "combine operators of cntk.ops",
-    "nce_loss": "ClassBasedCrossEntropyWithSoftmax of NDL or BrainScript",
-    "edit_distance_error": "classification_error",
-    "ctc": "there is no CTC",
-    "forward_backward": "there is no CTC",
-    "labels_to_graph": "there is no CTC",
+    "native_user_function": "user_function, a function in Python",
+    "ctc": "forward_backward(labels_to_graph(labels), features, blankTokenId)",
     "onnx": "z.save(path, format=C.ModelFormat.ONNX)",
-    "contrib": "the learners, layers and readers of this package",
-    "misc": "nothing of it",
     "SequentialMaxPooling": "past_value and future_value of the input, and element_max",
     "TraceLevel": "cntk.logging.TraceLevel",
-    "always_allow_setting_default_device": "try_set_default_device, which is always allowed",
-    "dump_function": "print(z), or logging.graph.plot(z)",
-    "dump_signature": "print(z), or logging.graph.plot(z)",
     "internal": "the public names of this package",
-    "lattice_sequence_with_softmax": "there are no lattices",
+    "lattice_sequence_with_softmax": (
+        "there are no lattices here: cross_entropy_with_softmax trains on the labels of frames, forward_backward (CTC) "
+        "on those of sentences"
+    ),
+    "deeprl": "a loop with train_minibatch and Values: docs/training-from-python.md",
+    "netopt": (
+        "there is nothing that replaces layers by factors or by bits: take numpy.linalg.svd of a matrix (p.value), and "
+        "make two Dense layers that start with its factors (init=)"
+    ),
     "mpi_communicator": "cntk.distributed.mpi_communicator",
-    "set_computation_network_track_gap_nans": "nothing of it: gaps are never computed with",
-    "set_excluded_devices": "CUDA_VISIBLE_DEVICES",
-    "set_node_timing": "jax.profiler.trace(folder)",
-    "debug_model": "eval of a part of a function: z.hidden.eval(data)",
     "mat_mul": "times",
     "reshape_like": "reshape(x, like.shape)",
-    "fmeasure": "reduce_sum and element_divide",
     "ParameterTensor": "parameter",
     "load_function": "load_model",
-    "truncated_normal": "normal",
-    "bilinear": "glorot_uniform, or an array as init",
     "FreeDimension": "a sequence.input_variable for the axis that differs; samples have one shape",
-    "as_block": "the function itself; find_by_name finds its parts",
-    "as_composite": "the function itself",
-    "ForwardDeclaration": "placeholder() and replace_placeholders",
-    "forward_declaration": "placeholder() and replace_placeholders",
+    "forward_declaration": "layers.ForwardDeclaration",
     "erf": "scipy.special.erf on what eval gives",
-    "group_convolution": "convolution of each slice of the channels, and splice",
+    "group_convolution": "convolution(..., groups=n)",
     "to_sequence_like": "a sequence.input_variable; data may be lists of arrays",
-    "output_variable": "the output of a function: z.output",
-    "custom_proxy_op": "combine operators of cntk.ops",
+    "custom_proxy_op": "user_function, a function in Python",
     "sanitize_input": "the function itself",
     "sanitize_shape": "a tuple of numbers",
-    "get_default_override": "layers.default_options",
-    "set_default_override": "layers.default_options",
-    "SentinelValueForAutoSelectRandomSeed": "None",
-    "register_native_user_function": "combine operators of cntk.ops",
-    "roipooling": "ROIPooling of BrainScript",
+    "set_default_override": "default_options_for",
+    "SentinelValueForAutoSelectRandomSeed": "cntk_py.SentinelValueForAutoSelectRandomSeed, which is None",
+    "register_native_user_function": "user_function, a function in Python",
     "layer_normalization": "layers.LayerNormalization",
     "cumsum": "layers.Recurrence(plus) along a sequence",
     "to_sequence": "a sequence.input_variable; data may be lists of arrays",
@@ -66,16 +48,13 @@ INSTEAD = {
     "unpack": "the list of sequences that eval gives",
     "reverse": "Recurrence(..., go_backwards=True)",
     "utils": "numpy",
-    "user_learner": "the learners of cntk.learners; rules in Python do not exist",
-    "set_default_device": "try_set_default_device",
+    "set_default_device": "device.set_default_device, or try_set_default_device",
     "cntk_to_tensorflow": "numpy arrays: p.value",
     "tensor": "Function",
     "hash": "hash of Python",
-    "SequentialConvolution": "past_value and future_value of the input, side by side, and Convolution",
     "BiRecurrence": "(Recurrence(LSTM(n)), Recurrence(LSTM(n), go_backwards=True)) and splice in a Sequential",
     "blocks": "cntk.layers",
     "models": "cntk.layers",
-    "crosstalk": "save parameters as numpy arrays: p.value",
 }
 
 PACKAGE = "cntkpy.compat.cntk"
@@ -133,7 +112,7 @@ def no_attribute(module: str, names: Iterable[str]) -> Callable[[str], Any]:
             raise AttributeError(name)
         near = difflib.get_close_matches(name, known, 1, 0.75)
         if name in INSTEAD:
-            advice = INSTEAD[name] if INSTEAD[name].startswith("there is") else f"use {INSTEAD[name]}"
+            advice = INSTEAD[name] if INSTEAD[name].startswith("there ") else f"use {INSTEAD[name]}"
         elif near:
             advice = f"did you mean '{near[0]}'?"
         elif len(known) > LISTED:

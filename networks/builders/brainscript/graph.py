@@ -137,6 +137,7 @@ def add_node(network: Network, value: NodeValue, name: str, span: Span | None) -
             start.value,
             start.path or None,
             start.seed,
+            start.kernel,
             span=span,
             literal=start.literal,
             filter_rank=start.filter_rank,

@@ -31,6 +31,7 @@ class Start:
         seed: the seed of a random kind.
         filter_rank: how many axes are those of a filter.
         output_rank: how many axes after them (negative: at the end) count outputs.
+        kernel: width and height of the filter of bilinear; (0, 0): those of the parameter.
     """
 
     kind: str
@@ -41,6 +42,7 @@ class Start:
     seed: int | None = None
     filter_rank: int = 0
     output_rank: int = 1
+    kernel: tuple[int, int] = (0, 0)
 
 
 @dataclass(slots=True, eq=False)

@@ -142,6 +142,7 @@ _PLAIN = [
     "ClassBasedCrossEntropyWithSoftmax",
     "LambdaRank",
     "NDCG1Eval",
+    "LabelsToGraph",
     "DummyCriterion",
     "LookupTable",
     "Diagonal",
@@ -151,6 +152,7 @@ _PLAIN = [
     "ScatterPacked",
     "Where",
     "AdditiveAttention",
+    "AttentionWeights",
     "ReconcileDynamicAxis",
     "SequenceWithSoftmax",
     "NCEBasedCrossEntropyWithSoftmax",
@@ -249,7 +251,7 @@ _ALL = (
     Operation("MaxUnpooling", attributes=(_a("kernelDims", "kernelShape", INTEGERS), *_WINDOWS)),
     Operation("MaxPooling", attributes=_LEGACY_WINDOWS),
     Operation("AveragePooling", attributes=_LEGACY_WINDOWS),
-    Operation("ROIPooling", attributes=(_a("dims", "outputShape", INTEGERS),)),
+    Operation("ROIPooling", attributes=(_a("dims", "outputShape", INTEGERS), _a("spatialScale", "spatialScale", REAL))),
     Operation(
         "BatchNormalization",
         attributes=(
@@ -284,6 +286,23 @@ _ALL = (
             _a("onlyUpToRow", "onlyUpToRow", INTEGER),
             _a("onlyUpToT", "onlyUpToT", INTEGER),
             _a("format", "format", SECTION, ""),
+        ),
+    ),
+    Operation(
+        "ForwardBackward",
+        attributes=(
+            _a("blankTokenId", "blankTokenId", INTEGER),
+            _a("delayConstraint", "delayConstraint", INTEGER, -1),
+        ),
+    ),
+    Operation(
+        "EditDistanceError",
+        attributes=(
+            _a("subPen", "subPen", REAL),
+            _a("delPen", "delPen", REAL),
+            _a("insPen", "insPen", REAL),
+            _a("squashInputs", "squashInputs", BOOLEAN),
+            _a("ignored", "tokensToIgnore", INTEGERS),
         ),
     ),
     Operation("RandomSample", attributes=_SAMPLES, nodes_only=True),

@@ -9,9 +9,11 @@ A layer that is applied twice uses the same parameters twice.
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from functools import partial
+from typing import Any, ParamSpec
 
 import numpy as np
 
@@ -20,6 +22,7 @@ from networks.builders.brainscript.language.values import Function as Procedure
 from networks.builders.brainscript.language.values import Record
 from networks.builders.brainscript.node_values import NodeValue
 from networks.builders.python.functions import calls
+from networks.builders.python.functions.blocks import Block, mark_block
 from networks.builders.python.functions.cells import Counter, cell_of
 from networks.builders.python.functions.checks import (
     as_array,
@@ -46,8 +49,20 @@ from networks.builders.python.functions.function import (
 from networks.builders.python.functions.leaves import Initializer, Shape, check_axes, dims
 from networks.builders.python.functions.recipes import OpenShape
 from networks.builders.python.functions.variables import layer_parameter, placeholder
-from networks.builders.python.operations import operators, reductions
-from networks.graph.initialize import UNIFORM
+from networks.builders.python.initializers import bilinear as bilinear
+from networks.builders.python.initializers import glorot_normal as glorot_normal
+from networks.builders.python.initializers import glorot_uniform as glorot_uniform
+from networks.builders.python.initializers import he_normal as he_normal
+from networks.builders.python.initializers import he_uniform as he_uniform
+from networks.builders.python.initializers import initializer_with_rank as initializer_with_rank
+from networks.builders.python.initializers import normal as normal
+from networks.builders.python.initializers import truncated_normal as truncated_normal
+from networks.builders.python.initializers import uniform as uniform
+from networks.builders.python.initializers import xavier as xavier
+from networks.builders.python.operations import operators, reductions, reshaping
+from networks.builders.python.operations.windows import Sliding, per_axis, steps_in_windows
+
+P = ParamSpec("P")
 
 
 class Layer:
@@ -64,6 +79,8 @@ class Layer:
     def __init__(self, apply: Callable[..., Function], name: str = "") -> None:
         self.function = apply
         self.name = check_name(name)
+        self.kind = ""
+        """The name of the constructor, of layers whose functions are blocks."""
         self.layers: list[Layer] = []
         """Of a `Sequential`, its layers."""
         self._made: list[Function] = []
@@ -79,7 +96,7 @@ class Layer:
         """
         if self._open is None:
             names = self._missing((), {})
-            made = self(*(placeholder(name=one) for one in names)) if len(names) > 1 else self(placeholder())
+            made = self(*(placeholder(name=one) for one in names)) if names else self(placeholder())
             if type(made) is not Function:  # pyright: ignore[reportUnnecessaryComparison]
                 raise UserError("NoFunction", "the layer gives several functions", hint="call it with its inputs")
             self._open = made
@@ -106,7 +123,14 @@ class Layer:
             self._given.append([one for one in (*arguments, *named.values()) if isinstance(one, Function)])
             if self.name and len(made.roots) == 1:
                 made.root.name = self.name
+            self._mark_block(made, self._given[-1])
         return made
+
+    def _mark_block(self, made: Function, given: Sequence[Function]) -> None:
+        """Let what a layer makes count as one operation, whose name is that of the layer's constructor."""
+        operands = tuple(root for one in given for root in one.roots)
+        if self.kind and len(made.roots) == 1 and made.root not in operands:
+            mark_block(made.root, Block(self.kind, operands, operands))
 
     def _missing(self, given: Sequence[Any], named: Mapping[str, Any]) -> list[str]:
         """The names of the arguments that are not given, of a function that takes a fixed number of them."""
@@ -144,6 +168,19 @@ class Layer:
         """What it made first of inputs whose shapes are known."""
         return next((one for one in self._made if all(map(_has_shape, one.placeholders))), None)
 
+    @property
+    def signature(self) -> tuple[Function, ...]:
+        """The inputs that a call takes, by the names that they have there, in their order."""
+        return self.of_placeholder().signature
+
+    def update_signature(self, *types: Any, **named: Any) -> None:
+        """See `Function.update_signature`; what the layer was applied to before counts no more for its values."""
+        made = self.of_placeholder()
+        made.update_signature(*types, **named)
+        at = self._made.index(made)
+        self._made.insert(0, self._made.pop(at))
+        self._given.insert(0, self._given.pop(at))
+
     def __getattr__(self, name: str) -> Any:
         """What the function has that it made first: parameters (`layer.W`), functions by name, `eval` and so on.
 
@@ -168,8 +205,26 @@ def _has_shape(one: Function) -> bool:
     return one.root.shape is not None and 0 not in one.root.shape
 
 
+def makes_blocks(constructor: Callable[P, Layer]) -> Callable[P, Layer]:
+    """A decorator of constructors of layers: what the layers make is a block with the constructor's name."""
+
+    @functools.wraps(constructor)
+    def make(*given: P.args, **named: P.kwargs) -> Layer:
+        layer = constructor(*given, **named)
+        layer.kind = constructor.__name__
+        return layer
+
+    return make
+
+
+_WITH_WINDOWS = ("Convolution", "Pooling")
+
+
 class _Library(Layer):
     """A layer that a call of BrainScript's library makes."""
+
+    options: Mapping[str, Any] = {}
+    """Options of the node with windows that it makes, beyond those of the library."""
 
     def __init__(self, library: str, *arguments: Any, label: str, name: str = "", init: Any = None, **named: Any):
         super().__init__(self._run, name)
@@ -198,6 +253,8 @@ class _Library(Layer):
         """Start the random parameters of this layer as its initializer says."""
         if isinstance(found, NodeValue) and found.operation.name == "BatchNormalization":
             cell_of(found).use(self._counter)
+        if self.options:  # a bias may be added to the node with windows
+            (found if found.operation.name in _WITH_WINDOWS else calls.inputs_of(found)[0]).options.update(self.options)
         for node in _nodes(found):
             if node.start is None or not node.origin.name.startswith(self._mark + "."):
                 continue
@@ -230,10 +287,10 @@ def _nodes(found: Any) -> list[NodeValue]:
 def _start(node: NodeValue, init: Any) -> None:
     start = node.start
     assert start is not None
-    if start.seed is None or init is None:
+    if init is None or (start.seed is None and start.kind != "bilinear"):
         return  # a bias
     if isinstance(init, Initializer):
-        start.kind = init.kind
+        init.into(start)
         if init.seed is not None:
             start.seed = init.seed
         return
@@ -245,11 +302,11 @@ def _start(node: NodeValue, init: Any) -> None:
         cell_of(node).start_with(array)
 
 
-def weights_start(init: Any) -> Any:
-    """How weights start: as given, else glorot_uniform."""
+def weights_start(init: Any, output_rank: int | None = None) -> Any:
+    """How weights start: as given, else glorot_uniform; with a rank of outputs, where an initializer has none."""
     if init is None:
-        return Initializer("glorotUniform")
-    return init if isinstance(init, Initializer) else _numbers("init", init)
+        return Initializer("glorotUniform", output_rank=output_rank)
+    return init.with_ranks(output_rank) if isinstance(init, Initializer) else _numbers("init", init)
 
 
 def bias_start(given: Any) -> Any:
@@ -271,38 +328,10 @@ def _start_bias(node: NodeValue, init: Any) -> None:
     start = node.start
     assert start is not None
     if isinstance(init, Initializer):
-        start.kind, start.scale = init.kind, init.scale
-        start.seed = calls.UNSEEDED if init.seed is None else init.seed
+        node.start = init.start()
     elif cell_of(node).value is None:
         check_axes("a start value", init.shape, node)
         cell_of(node).start_with(init)
-
-
-# --------------------------------------------------------------------------------------------- initializers
-
-
-def uniform(scale: float = 1.0, seed: int | None = None) -> Initializer:
-    """Equally distributed from -scale to scale."""
-    return Initializer("uniform", check_number("the scale of an initializer", scale, 0.0) / UNIFORM, seed)
-
-
-def _initializer(kind: str, meaning: str) -> Callable[..., Initializer]:
-    def make(
-        scale: float = 1.0, output_rank: int | None = None, filter_rank: int | None = None, seed: int | None = None
-    ) -> Initializer:
-        del output_rank, filter_rank
-        return Initializer(kind, scale, seed)
-
-    make.__doc__ = meaning
-    return make
-
-
-glorot_uniform = _initializer("glorotUniform", "Equal up to scale * sqrt(6 / (inputs + outputs)).")
-glorot_normal = _initializer("glorotNormal", "Normal with a deviation of scale * sqrt(2 / (inputs + outputs)).")
-he_uniform = _initializer("heUniform", "Equal up to scale * sqrt(6 / inputs).")
-he_normal = _initializer("heNormal", "Normal with a deviation of scale * sqrt(2 / inputs).")
-normal = _initializer("normal", "Normal with a deviation of scale.")
-xavier = _initializer("xavier", "Equal up to scale * sqrt(3 / inputs).")
 
 
 # --------------------------------------------------------------------------------------------- layers
@@ -332,6 +361,7 @@ def identity(x: Any) -> Any:
     return x
 
 
+@makes_blocks
 def Dense(
     shape: Shape,
     activation: Any = DEFAULT,
@@ -362,7 +392,7 @@ def Dense(
         "LinearLayer",
         list(dims(shape)),
         label="Dense",
-        init=weights_start(chosen("Dense", "init", init, None)),
+        init=weights_start(chosen("Dense", "init", init, None), len(dims(shape))),
         inputRank=input_rank,
         mapRank=map_rank,
         bias=check_flag("bias", chosen("Dense", "bias", bias, True)),
@@ -371,6 +401,7 @@ def Dense(
     return _activated(layer, chosen("Dense", "activation", activation, None), name)
 
 
+@makes_blocks
 def Embedding(shape: Shape | None = None, init: Any = DEFAULT, weights: Any = None, name: str = "") -> Layer:
     """A vector of this many elements for each of the classes of a one-hot input.
 
@@ -381,7 +412,8 @@ def Embedding(shape: Shape | None = None, init: Any = DEFAULT, weights: Any = No
         name: names the result.
     """
     if weights is not None:
-        table = weights if isinstance(weights, Function) else as_node(np.asarray(weights))
+        table = as_node(weights)
+        table.root.name = table.root.name or "E"
         return Layer(lambda x: operators.times(x, table), name)
     if shape is None and isinstance(init, np.ndarray | list):
         shape = np.shape(init)[-1]
@@ -391,17 +423,20 @@ def Embedding(shape: Shape | None = None, init: Any = DEFAULT, weights: Any = No
     return _Library("EmbeddingLayer", list(dims(shape)), label="Embedding", init=start, name=name)
 
 
+@makes_blocks
 def Convolution(
     filter_shape: Shape, num_filters: int | None = None, sequential: bool = False, activation: Any = DEFAULT,
     init: Any = DEFAULT, pad: Any = DEFAULT, strides: Any = 1, sharing: bool = True, bias: Any = DEFAULT,
-    init_bias: Any = DEFAULT, reduction_rank: int = 1, dilation: Any = 1, groups: int = 1, name: str = "",
+    init_bias: Any = DEFAULT, reduction_rank: int = 1, transpose_weight: bool = False, dilation: Any = 1,
+    groups: int = 1, input_num_filters: int | None = None, max_temp_mem_size_in_samples: int = 0,
+    op_name: str = "Convolution", name: str = "",
 ) -> Layer:  # fmt: skip
     """Filters slid over images (channels, height, width), or over any number of axes after the channels.
 
     Args:
         filter_shape: (height, width) of a filter.
         num_filters: the channels of the result.
-        sequential: must be False.
+        sequential: the first axis of filters lies along the sequence: (steps, height, width).
         activation: a function of the sums.
         init: how the filters start; glorot_uniform.
         pad: whether images are padded so that the result has their size.
@@ -410,52 +445,90 @@ def Convolution(
         bias: whether something is added for each filter.
         init_bias: how that starts.
         reduction_rank: 0: the input has no axis of channels.
-        dilation: must be 1.
-        groups: must be 1.
+        transpose_weight: must be False.
+        dilation: the distance between neighbours in a filter.
+        groups: each group of filters sees one group of channels.
+        input_num_filters: accepted; the channels of the input are known when the layer is applied.
+        max_temp_mem_size_in_samples: accepted; changes nothing.
+        op_name: accepted; changes nothing.
         name: names the result.
     """
-    if groups != 1 or any(one != 1 for one in (dilation if isinstance(dilation, list | tuple) else [dilation])):
-        hint = "a convolution of each slice of the channels, and splice, are groups"
-        raise UserError("NotSupported", "Convolution has neither dilation nor groups", hint=hint)
-    if sequential or not sharing or reduction_rank not in (0, 1):
-        hint = "write past_value and future_value of the input side by side instead of sequential=True"
-        raise UserError("NotSupported", "Convolution: sequential=True and sharing=False do not exist", hint=hint)
+    del input_num_filters, max_temp_mem_size_in_samples, op_name
+    if not sharing or transpose_weight or reduction_rank not in (0, 1):
+        message = "Convolution: sharing is True, transpose_weight is False and reduction_rank is 0 or 1"
+        raise UserError("NotSupported", message)
+    sizes = tuple(reversed(dims(filter_shape)))
+    padding = chosen("Convolution", "pad", pad, False)
+    how = Sliding("Convolution", strides, padding, dilation, check_whole("groups", groups, 1), "pad")
+    windows = how.along_steps(len(sizes), sizes[0]) if sequential else None
+    options = (how.after_steps(len(sizes)) if sequential else how).options((0, *sizes))
+    biased = check_flag("bias", chosen("Convolution", "bias", bias, True))
+    start = bias_start(chosen("Convolution", "init_bias", init_bias, 0.0))
     layer = _Library(
         "ConvolutionalLayer",
         _filters(num_filters),
-        list(dims(filter_shape)),
+        list(options["kernelShape"]),
         label="Convolution",
-        init=weights_start(chosen("Convolution", "init", init, None)),
-        pad=_flags(chosen("Convolution", "pad", pad, False)),
-        stride=_sizes(strides),
-        bias=check_flag("bias", chosen("Convolution", "bias", bias, True)),
-        initBias=bias_start(chosen("Convolution", "init_bias", init_bias, 0.0)),
+        init=_filter_start(init, num_filters, sizes, reduction_rank),
+        bias=biased and windows is None,
+        initBias=start,
     )
+    layer.options = options
+    steps: list[Any] = [layer]
+    if windows is not None:  # the bias has no axis of steps
+        steps = [partial(steps_in_windows, "Convolution", how=windows, axis=reduction_rank), *steps]
+        steps.append(lambda x: reshaping.squeeze(x, 1))
+        if biased:
+            shift = layer_parameter((_filters(num_filters), *(1,) * (len(sizes) - 1)), start, name="b")
+            steps.append(lambda x: operators.plus(x, shift))
     if reduction_rank == 0:
-        layer = Sequential([lambda x: operators.reshape(x, (1, *x.shape)), layer])
-    if num_filters in (None, ()):  # one filter, and no axis for it
-        layer = Sequential([layer, lambda x: operators.reshape(x, x.shape[1:])])
-    return _activated(layer, chosen("Convolution", "activation", activation, None), name)
+        steps.insert(steps.index(layer), lambda x: reshaping.expand_dims(x, 0))
+    if _has_no_axis(num_filters):  # one filter, and no axis for it
+        steps.append(lambda x: reshaping.squeeze(x, 0))
+    made = Sequential(steps) if len(steps) > 1 else layer
+    return _activated(made, chosen("Convolution", "activation", activation, None), name)
 
 
-def Convolution2D(filter_shape: Shape, num_filters: int | None = None, **options: Any) -> Layer:
-    """`Convolution` with filters of two axes; a number is a square."""
-    shape = (filter_shape, filter_shape) if isinstance(filter_shape, int) else filter_shape
-    return Convolution(shape, num_filters, **options)
+def SequentialConvolution(
+    filter_shape: Shape, num_filters: int | None = None, activation: Any = DEFAULT, init: Any = DEFAULT,
+    pad: Any = DEFAULT, strides: Any = 1, sharing: bool = True, bias: Any = DEFAULT, init_bias: Any = DEFAULT,
+    reduction_rank: int = 1, transpose_weight: bool = False, dilation: Any = 1, groups: int = 1,
+    input_num_filters: int | None = None, max_temp_mem_size_in_samples: int = 0, op_name: str = "Convolution",
+    name: str = "",
+) -> Layer:  # fmt: skip
+    """`Convolution` along sequences: the first axis of filters is that of steps."""
+    del input_num_filters, max_temp_mem_size_in_samples, op_name
+    return Convolution(
+        filter_shape, num_filters, True, activation, init, pad, strides, sharing, bias, init_bias, reduction_rank,
+        transpose_weight, dilation, groups, name=name,
+    )  # fmt: skip
 
 
-def Convolution3D(filter_shape: Shape, num_filters: int | None = None, **options: Any) -> Layer:
-    """`Convolution` with filters of three axes; a number is a cube."""
-    shape = (filter_shape,) * 3 if isinstance(filter_shape, int) else filter_shape
-    return Convolution(shape, num_filters, **options)
+def _of_axes(axes: int) -> Callable[..., Layer]:
+    """`Convolution` with filters of this number of axes; a number as their shape has this number for each axis."""
+
+    def make(
+        filter_shape: Shape, num_filters: int | None = None, activation: Any = DEFAULT, init: Any = DEFAULT,
+        pad: Any = DEFAULT, strides: Any = 1, bias: Any = DEFAULT, init_bias: Any = DEFAULT, reduction_rank: int = 1,
+        dilation: Any = 1, groups: int = 1, input_num_filters: int | None = None, name: str = "",
+    ) -> Layer:  # fmt: skip
+        given = {"activation": activation, "init": init, "pad": pad, "bias": bias, "init_bias": init_bias}
+        own = {key: chosen(label, key, one, DEFAULT) for key, one in given.items()}
+        sizes = _filter(label, filter_shape, axes)
+        return Convolution(
+            sizes, num_filters, strides=strides, reduction_rank=reduction_rank, dilation=dilation, groups=groups,
+            input_num_filters=input_num_filters, name=name, **own,
+        )  # fmt: skip
+
+    label = make.__name__ = make.__qualname__ = f"Convolution{axes}D"
+    make.__doc__ = f"`Convolution` with filters of {axes} axes; a number is their size on each axis."
+    return make
 
 
-def Convolution1D(filter_shape: Shape, num_filters: int | None = None, **options: Any) -> Layer:
-    """`Convolution` with filters of one axis."""
-    shape = (filter_shape,) if isinstance(filter_shape, int) else filter_shape
-    return Convolution(shape, num_filters, **options)
+Convolution1D, Convolution2D, Convolution3D = map(_of_axes, (1, 2, 3))
 
 
+@makes_blocks
 def ConvolutionTranspose(
     filter_shape: Shape,
     num_filters: int | None = None,
@@ -468,6 +541,8 @@ def ConvolutionTranspose(
     init_bias: Any = DEFAULT,
     output_shape: Any = None,
     reduction_rank: int = 1,
+    dilation: Any = 1,
+    max_temp_mem_size_in_samples: int = 0,
     name: str = "",
 ) -> Layer:
     """The reverse of `Convolution`: images (channels, height, width) made larger by the strides.
@@ -484,65 +559,86 @@ def ConvolutionTranspose(
         init_bias: how that starts.
         output_shape: (height, width) of the result, where several sizes of it are made that of the input by
             `Convolution`.
-        reduction_rank: must be 1.
+        reduction_rank: 0: the input has no axis of channels.
+        dilation: the distance between neighbours in a filter.
+        max_temp_mem_size_in_samples: accepted; changes nothing.
         name: names the result.
     """
-    if not sharing or reduction_rank != 1:
-        raise UserError("NotSupported", "ConvolutionTranspose: sharing=False and reduction_rank=0 do not exist")
-    rank = len(dims(filter_shape))
-    bias = check_flag("bias", chosen("ConvolutionTranspose", "bias", bias, True))
-    options: dict[str, Any] = {
+    del max_temp_mem_size_in_samples
+    if not sharing or reduction_rank not in (0, 1):
+        raise UserError("NotSupported", "ConvolutionTranspose: sharing is True and reduction_rank is 0 or 1")
+    sizes = tuple(reversed(dims(filter_shape)))
+    padding = chosen("ConvolutionTranspose", "pad", pad, False)
+    how = Sliding("ConvolutionTranspose", strides, padding, dilation, padding_name="pad")
+    given: dict[str, Any] = {
         "init": weights_start(chosen("ConvolutionTranspose", "init", init, None)),
-        "bias": bias,
-        "initBias": check_number("init_bias", chosen("ConvolutionTranspose", "init_bias", init_bias, 0.0)),
-        "stride": [*_each(_sizes(strides), rank), 1],
-        "autoPadding": [*_each(_flags(chosen("ConvolutionTranspose", "pad", pad, False)), rank), False],
+        "bias": check_flag("bias", chosen("ConvolutionTranspose", "bias", bias, True)),
+        "initBias": bias_start(chosen("ConvolutionTranspose", "init_bias", init_bias, 0.0)),
     }
-    made: list[Layer] = []
+    options = how.options((_filters(num_filters), *sizes))
+    if output_shape is not None:
+        sized = per_axis("ConvolutionTranspose: output_shape", output_shape, len(sizes), 0)
+        options["outputShape"] = tuple(reversed(sized))
+    made: list[_Library] = []
 
     def apply(x: Any) -> Function:
+        x = reshaping.expand_dims(x, 0) if reduction_rank == 0 else x
         if not made:  # the weights have the channels of the input
-            given = _filters(num_filters), list(dims(filter_shape)), x.shape[0]
-            made.append(_Library("ConvolutionTransposeLayer", *given, label="ConvolutionTranspose", **options))
+            shapes = _filters(num_filters), list(dims(filter_shape)), x.shape[0]
+            made.append(_Library("ConvolutionTransposeLayer", *shapes, label="ConvolutionTranspose", **given))
+            made[0].options = options
         result = made[0](x)
-        convolution = result.inputs[0] if bias else result
-        if output_shape is not None:
-            convolution.root.options["outputShape"] = [*_each(_sizes(output_shape), rank), 0]
-        return result
+        return reshaping.squeeze(result, 0) if _has_no_axis(num_filters) else result
 
     return _activated(Layer(apply), chosen("ConvolutionTranspose", "activation", activation, None), name)
 
 
-def ConvolutionTranspose2D(filter_shape: Shape, num_filters: int | None = None, **options: Any) -> Layer:
-    """`ConvolutionTranspose` with filters of two axes; a number is a square."""
-    shape = (filter_shape, filter_shape) if isinstance(filter_shape, int) else filter_shape
-    return ConvolutionTranspose(shape, num_filters, **options)
+def _transpose_of_axes(axes: int) -> Callable[..., Layer]:
+    """`ConvolutionTranspose` with filters of this number of axes; see `_of_axes`."""
+
+    def make(
+        filter_shape: Shape, num_filters: int | None = None, activation: Any = DEFAULT, init: Any = DEFAULT,
+        pad: Any = DEFAULT, strides: Any = 1, bias: Any = DEFAULT, init_bias: Any = DEFAULT, output_shape: Any = None,
+        reduction_rank: int = 1, dilation: Any = 1, name: str = "",
+    ) -> Layer:  # fmt: skip
+        given = {"activation": activation, "init": init, "pad": pad, "bias": bias, "init_bias": init_bias}
+        own = {key: chosen(label, key, one, DEFAULT) for key, one in given.items()}
+        return ConvolutionTranspose(
+            _filter(label, filter_shape, axes), num_filters, strides=strides, output_shape=output_shape,
+            reduction_rank=reduction_rank, dilation=dilation, name=name, **own,
+        )  # fmt: skip
+
+    label = make.__name__ = make.__qualname__ = f"ConvolutionTranspose{axes}D"
+    make.__doc__ = f"`ConvolutionTranspose` with filters of {axes} axes; a number is their size on each axis."
+    return make
 
 
-def ConvolutionTranspose1D(filter_shape: Shape, num_filters: int | None = None, **options: Any) -> Layer:
-    """`ConvolutionTranspose` with filters of one axis."""
-    shape = (filter_shape,) if isinstance(filter_shape, int) else filter_shape
-    return ConvolutionTranspose(shape, num_filters, **options)
+ConvolutionTranspose1D, ConvolutionTranspose2D, ConvolutionTranspose3D = map(_transpose_of_axes, (1, 2, 3))
 
 
-def ConvolutionTranspose3D(filter_shape: Shape, num_filters: int | None = None, **options: Any) -> Layer:
-    """`ConvolutionTranspose` with filters of three axes; a number is a cube."""
-    shape = (filter_shape,) * 3 if isinstance(filter_shape, int) else filter_shape
-    return ConvolutionTranspose(shape, num_filters, **options)
+def _filter(label: str, given: Shape, axes: int) -> Shape:
+    """The shape of a filter with this number of axes; a number is its size on each of them."""
+    sizes = (given,) * axes if isinstance(given, int) else given
+    if len(dims(sizes)) != axes:
+        message = f"{label}: a filter has {axes} axes, not the shape {given}"
+        raise UserError("BadShape", message, hint=f"{label[:-2]} takes filters with any number of axes")
+    return sizes
 
 
+@makes_blocks
 def MaxPooling(filter_shape: Shape, strides: Any = 1, pad: Any = DEFAULT, name: str = "") -> Layer:
     """The largest element of each window."""
     return _pooling("MaxPooling", filter_shape, strides, pad, name)
 
 
+@makes_blocks
 def AveragePooling(filter_shape: Shape, strides: Any = 1, pad: Any = DEFAULT, name: str = "") -> Layer:
     """The mean of each window."""
     return _pooling("AveragePooling", filter_shape, strides, pad, name)
 
 
 def _pooling(kind: str, filter_shape: Shape, strides: Any, pad: Any, name: str) -> Layer:
-    return _Library(
+    layer = _Library(
         f"{kind}Layer",
         list(dims(filter_shape)),
         label=kind,
@@ -550,8 +646,11 @@ def _pooling(kind: str, filter_shape: Shape, strides: Any, pad: Any, name: str) 
         stride=_sizes(strides),
         pad=_flags(chosen(kind, "pad", pad, False)),
     )
+    layer.options = {"sharedPadding": True}
+    return layer
 
 
+@makes_blocks
 def MaxUnpooling(filter_shape: Shape, strides: Any = 1, pad: Any = DEFAULT, name: str = "") -> Layer:
     """Applied to x and an image: the elements of x where the largest one of each window of the image was.
 
@@ -568,16 +667,19 @@ def MaxUnpooling(filter_shape: Shape, strides: Any = 1, pad: Any = DEFAULT, name
     )
 
 
+@makes_blocks
 def GlobalMaxPooling(name: str = "") -> Layer:
     """The largest element of each channel."""
-    return Layer(lambda x: MaxPooling(x.shape[1:])(x), name)
+    return Layer(lambda x: MaxPooling(x.shape[1:], pad=False)(x), name)
 
 
+@makes_blocks
 def GlobalAveragePooling(name: str = "") -> Layer:
     """The mean of each channel."""
-    return Layer(lambda x: AveragePooling(x.shape[1:])(x), name)
+    return Layer(lambda x: AveragePooling(x.shape[1:], pad=False)(x), name)
 
 
+@makes_blocks
 def BatchNormalization(
     map_rank: Any = DEFAULT,
     init_scale: float = 1.0,
@@ -612,10 +714,10 @@ def BatchNormalization(
     if rank is not None and not (is_whole(rank) and rank == 1):
         raise UserError("BadValue", f"map_rank is None or 1, not {rank!r}")
     return _Library(
-        "BatchNormalizationLayer",
+        "_BatchNormalizationLayer",
         label="BatchNormalization",
         name=name,
-        spatialRank=rank or 0,
+        spatial=rank is not None,
         initialScale=check_number("init_scale", init_scale),
         normalizationTimeConstant=check_number("normalization_time_constant", constant, 0.0),
         blendTimeConstant=check_number("blend_time_constant", blend_time_constant, 0.0),
@@ -623,6 +725,7 @@ def BatchNormalization(
     )
 
 
+@makes_blocks
 def LayerNormalization(
     initial_scale: float = 1.0, initial_bias: float = 0.0, epsilon: Any = DEFAULT, name: str = ""
 ) -> Layer:
@@ -646,6 +749,7 @@ def LayerNormalization(
     return Layer(apply, name)
 
 
+@makes_blocks
 def Stabilizer(steepness: float = 4, enable_self_stabilization: Any = DEFAULT, name: str = "") -> Layer:
     """The input times a learned positive number."""
     enabled = chosen("Stabilizer", "enable_self_stabilization", enable_self_stabilization, True)
@@ -654,6 +758,7 @@ def Stabilizer(steepness: float = 4, enable_self_stabilization: Any = DEFAULT, n
     return _Library("StabilizerLayer", label="Stabilizer", name=name, steepness=check_number("steepness", steepness))
 
 
+@makes_blocks
 def Dropout(
     dropout_rate: float | None = None, keep_prob: float | None = None, seed: int | None = None, name: str = ""
 ) -> Layer:
@@ -671,6 +776,7 @@ def Dropout(
     return Layer(lambda x: operators.dropout(x, rate, seed), name)
 
 
+@makes_blocks
 def Activation(activation: Any = DEFAULT, name: str = "") -> Layer:
     """An activation function as a layer."""
     return Layer(_activation(chosen("Activation", "activation", activation, identity)) or identity, name)
@@ -682,7 +788,26 @@ def Label(name: str) -> Layer:
 
 
 def _filters(given: Any) -> int:
-    return 1 if given in (None, ()) else check_whole("num_filters", given, 1)
+    """How many filters there are, of one number, perhaps in a tuple; 1 where none is given."""
+    if isinstance(given, list | tuple) and len(given) == 1:
+        given = given[0]
+    return 1 if _has_no_axis(given) else check_whole("num_filters", given, 1)
+
+
+def _has_no_axis(num_filters: Any) -> bool:
+    """Whether there is one filter, and no axis for it: None or () is given. A number of NumPy is not compared to ()."""
+    return num_filters is None or (isinstance(num_filters, tuple) and not num_filters)
+
+
+def _filter_start(init: Any, count: Any, sizes: tuple[int, ...], reduction_rank: int) -> Any:
+    """How filters (count, channels, sizes) start: an array may lack the axes that the layer's result or input lacks."""
+    start = weights_start(chosen("Convolution", "init", init, None))
+    rank = len(sizes)
+    if not isinstance(start, np.ndarray) or not rank <= start.ndim < rank + 2:
+        return start
+    if reduction_rank == 0:
+        start = np.expand_dims(start, start.ndim - rank)
+    return start[None] if _has_no_axis(count) and start.ndim == rank + 1 else start
 
 
 def _sizes(given: Any) -> Any:
@@ -690,11 +815,6 @@ def _sizes(given: Any) -> Any:
     for one in several:
         check_whole("a stride or a size", one, 1)
     return list(dims(given)) if isinstance(given, list | tuple) else int(given)
-
-
-def _each(given: Any, rank: int) -> list[Any]:
-    """One value for each of the axes."""
-    return list(given) if isinstance(given, list) else [given] * rank
 
 
 def _flags(given: Any) -> Any:
@@ -786,12 +906,18 @@ class Cell(Layer):
 class _Block(_Library):
     """The library's part of a step, whatever it gives."""
 
-    def values(self, *arguments: Any) -> Any:
-        """What the library's function gives for these arguments."""
+    def values(self, *arguments: Any, activation: Any = operators.tanh) -> Any:
+        """What the library's function gives for these arguments, with another activation in the place of its tanh."""
         self._applied += 1
-        name = self._mark if self._applied == 1 else self._label
+        name = self._mark if self._applied == 1 else calls.marked(self._label)
         found = calls.call(self._function, *arguments, name=name)
         self.prepare(found)
+        if activation is not operators.tanh:
+            made = [one for one in _nodes(found) if one.origin.name.startswith(f"{name}.")]
+            of_tanh = [one for one in made if one.operation.name == "Tanh"]
+            new = {one: to_node(activation(Function(calls.inputs_of(one)[0]))) for one in of_tanh}
+            for one in made:
+                one.inputs = tuple(new.get(source, source) for source in calls.inputs_of(one))
         return found
 
 
@@ -814,14 +940,14 @@ def LSTM(
     Args:
         shape: of the output.
         cell_shape: of the cell, if another: the output is then a projection.
-        activation: must be tanh.
+        activation: of what enters the cell, and of the cell; tanh.
         use_peepholes: gates see the cell.
         init: how the weights start; glorot_uniform.
         init_bias: how the biases of gates and cell start.
         enable_self_stabilization: states are scaled by learned numbers.
         name: names the output.
     """
-    _is_tanh("LSTM", activation)
+    activate = _activation(chosen("LSTM", "activation", activation, operators.tanh)) or identity
     bias = check_number("init_bias", chosen("LSTM", "init_bias", init_bias, 0.0))
     peepholes = check_flag("use_peepholes", chosen("LSTM", "use_peepholes", use_peepholes, False))
     block = _Block(
@@ -835,7 +961,7 @@ def LSTM(
     )
 
     def step(h: Any, c: Any, x: Any) -> Function:
-        found = block.values(to_node(x), calls.record(h=to_node(h), c=to_node(c)))
+        found = block.values(to_node(x), calls.record(h=to_node(h), c=to_node(c)), activation=activate)
         for node in _nodes(found) if bias else ():
             start = node.start
             if node.learning_rate_multiplier > 0 and start is not None and (start.kind, start.value) == BIAS:
@@ -843,12 +969,6 @@ def LSTM(
         return Function((calls.member(found, "h"), calls.member(found, "c")))
 
     return Cell(step, 2, name)
-
-
-def _is_tanh(layer: str, activation: Any) -> None:
-    if chosen(layer, "activation", activation, operators.tanh) is not operators.tanh:
-        hint = f"give it {layer}(..., activation=tanh), or write a step: a function of the states and x"
-        raise UserError("NotSupported", f"{layer} has the activation tanh", hint=hint)
 
 
 def _stabilized(layer: str, given: Any) -> bool:
@@ -874,7 +994,7 @@ def GRU(
     name: str = "",
 ) -> Cell:
     """A step of gated recurrent units: a function of state and input that gives the state."""
-    _is_tanh("GRU", activation)
+    activate = _activation(chosen("GRU", "activation", activation, operators.tanh)) or identity
     stabilizer = _state_stabilizer("GRU", enable_self_stabilization, shape, cell_shape)
     block = _Block(
         "_GRUBlock",
@@ -883,7 +1003,11 @@ def GRU(
         init=weights_start(chosen("GRU", "init", init, None)),
         initBias=check_number("init_bias", chosen("GRU", "init_bias", init_bias, 0.0)),
     )
-    return Cell(lambda h, x: named_function(block.values(to_node(x), to_node(stabilizer(h))), ""), 1, name)
+
+    def step(h: Any, x: Any) -> Function:
+        return named_function(block.values(to_node(x), to_node(stabilizer(h)), activation=activate), "")
+
+    return Cell(step, 1, name)
 
 
 def RNNStep(
@@ -922,6 +1046,7 @@ def _single(shape: Shape) -> int:
     return found[0]
 
 
+@makes_blocks
 def Recurrence(
     step_function: Any,
     go_backwards: Any = DEFAULT,
@@ -989,6 +1114,7 @@ def _initial(given: Any) -> Any:
     return array if array.ndim else float(array)
 
 
+@makes_blocks
 def RecurrenceFrom(
     step_function: Any, go_backwards: Any = DEFAULT, return_full_state: bool = False, name: str = ""
 ) -> Layer:
@@ -1001,6 +1127,7 @@ def RecurrenceFrom(
     return Layer(apply)
 
 
+@makes_blocks
 def Fold(
     folder_function: Any,
     go_backwards: Any = DEFAULT,
@@ -1019,6 +1146,7 @@ def Fold(
     return Layer(apply, name)
 
 
+@makes_blocks
 def Delay(T: int = 1, initial_state: Any = DEFAULT, name: str = "") -> Layer:
     """The value T steps earlier (later for a negative T)."""
     state = chosen("Delay", "initial_state", initial_state, 0.0)

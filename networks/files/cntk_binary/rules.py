@@ -28,12 +28,12 @@ DELAYS = frozenset(("PastValue", "FutureValue"))
 SAME = frozenset((
     "Abs", "ClassBasedCrossEntropyWithSoftmax", "ClassificationError", "Clip", "CosDistance",
     "CosDistanceWithNegativeSamples", "Cosine", "CrossEntropy", "CrossEntropyWithSoftmax", "DiagTimes", "Diagonal",
-    "DummyCriterion", "ElementTimes", "EpochAccumulator", "Equal", "Exp", "Floor", "GatherPacked",
-    "Greater", "GreaterEqual", "Hardmax", "If", "KhatriRaoProduct", "LambdaRank", "Less", "LessEqual", "Log",
+    "DummyCriterion", "ElementTimes", "EpochAccumulator", "Equal", "Exp", "Floor", "GatherPacked", "Greater",
+    "GreaterEqual", "Hardmax", "If", "KhatriRaoProduct", "LabelsToGraph", "LambdaRank", "Less", "LessEqual", "Log",
     "LogPlus", "LogSoftmax", "Logistic", "LookupTable", "MatrixL1Reg", "MatrixL2Reg", "Minus", "NDCG1Eval",
     "Negate", "NotEqual", "PackedIndex", "PerDimMeanVarDeNormalization", "PerDimMeanVarNormalization", "Plus",
-    "Reciprocal", "RectifiedLinear", "ScatterPacked", "Sigmoid", "Sin", "Softmax", "Sqrt",
-    "SquareError", "StopGradient", "SumColumnElements", "SumElements", "Tanh",
+    "Reciprocal", "RectifiedLinear", "ScatterPacked", "Sigmoid", "Sin", "Softmax", "Sqrt", "SquareError",
+    "StopGradient", "SumColumnElements", "SumElements", "Tanh",
 ))  # fmt: skip
 """Operations whose nodes have the same name and inputs here, and no options that the file would say."""
 
@@ -522,6 +522,25 @@ def _recurrent_stack(t: Target) -> Node:
     return t.add("OptimizedRNNStack", t.inputs(2), **given)
 
 
+_NOT_SAID = "the format does not say how its options are written; build the criterion again after loading"
+
+
+def _forward_backward(t: Target) -> Node:
+    if "blank" not in t.attributes:
+        raise t.refuse("its options", _NOT_SAID)
+    blank, delay = t.attributes["blank"], t.attributes["delayConstraint"]
+    return t.add("ForwardBackward", t.inputs(2), blankTokenId=blank, delayConstraint=delay)
+
+
+def _edit_distance(t: Target) -> Node:
+    given = t.attributes
+    if "squashInputs" not in given:
+        raise t.refuse("its options", _NOT_SAID)
+    penalties = {f"{word[:3]}Pen": given[f"{word}Penalty"] for word in ("substitution", "deletion", "insertion")}
+    rest = {name: given[name] for name in ("squashInputs", "tokensToIgnore")}
+    return t.add("EditDistanceError", t.inputs(2), **penalties, **rest)
+
+
 def _trace(t: Target) -> Node:
     return t.add("Trace", t.inputs(1), **t.attributes)
 
@@ -560,6 +579,8 @@ _RULES: dict[str, Rule] = {
     "ReconcileDynamicAxis": _reconciled,
     "Where": _where,
     "Trace": _trace,
+    "ForwardBackward": _forward_backward,
+    "EditDistanceError": _edit_distance,
     "OptimizedRNNStack": _recurrent_stack,
     "RandomSample": _sample,
     "RandomSampleInclusionFrequency": _sample,

@@ -10,7 +10,7 @@ from networks.files.cntk_binary.target import Target
 from networks.graph import shapes
 from networks.graph.network import Node
 from networks.graph.shapes import Shape, ShapeProblem
-from networks.nodes.images.geometry import extended, windows
+from networks.nodes.images.geometry import extended
 
 _PADS = ("autoPadding", "lowerPad", "upperPad")
 _LARGEST = 1 << 31
@@ -28,13 +28,12 @@ def _common(t: Target) -> dict[str, Any]:
 def _convolution(t: Target) -> Node:
     given = t.attributes
     weights, x = t.inputs(2)
-    if any(d != 1 for d in given.get("dilation", ())):
-        raise t.refuse(f"the dilation {shapes.text(given['dilation'])}")
-    if given.get("groups", 1) > 1:
-        raise t.refuse(f"{given['groups']} groups")
     if given.get("sequential"):
         raise t.refuse("windows over the sequence")
+    dilation = given.get("dilation", ()) or (1,)
     if given["twoD"]:
+        if any(d != 1 for d in dilation):
+            raise t.refuse(f"the dilation {shapes.text(dilation)}")
         return _two_d(t, weights, x)
     kernel, maps = given["kernelShape"], shapes.size(given["mapShape"])
     if not given["mapShape"]:
@@ -44,11 +43,20 @@ def _convolution(t: Target) -> Node:
         kernel, maps = own[:rank], shapes.size(own[rank:])
     options: dict[str, Any] = {**_common(t), "kernelShape": kernel, "mapCount": maps, "sharing": given["sharing"]}
     options["transpose"] = given["transpose"]
+    options["dilation"] = (*dilation * (len(t.shape(x)) - 1), 1) if len(dilation) == 1 else dilation
+    if given.get("groups", 1) > 1:
+        options.update(_groups(t, x, options))
     if given["transpose"]:
         options["outputShape"] = given["outputShape"] or (0,)
-    elif given["ceilOutDim"] and _ceiling_differs(t, x, options):
+    elif given["ceilOutDim"] and (_ceiling_differs(t, x, options) or any(d != 1 for d in dilation)):
         raise t.refuse("an output size that is rounded up")
     return t.add("Convolution", [weights, x], **options)
+
+
+def _groups(t: Target, x: Node, options: dict[str, Any]) -> dict[str, Any]:
+    """The options of a convolution with groups: kernels have all channels of a group."""
+    shape, (_, stride, auto, _, _) = _per_axis(t, x, options)
+    return {"groups": t.attributes["groups"], "stride": (*stride[:-1], shape[-1]), "autoPadding": (*auto[:-1], False)}
 
 
 def _two_d(t: Target, weights: Node, x: Node) -> Node:
@@ -79,11 +87,7 @@ def _pooling(t: Target) -> Node:
     options: dict[str, Any] = {**_common(t), "kernelShape": given["kernelShape"], "kind": given["kind"]}
     if not options["kernelShape"] or max(options["kernelShape"]) >= _LARGEST:  # everything but the channels
         options.update(kernelShape=t.shape(x)[:-1] or (1,), stride=(1,), autoPadding=(False,))
-    if given["ceilOutDim"] and _ceiling_differs(t, x, options):
-        raise t.refuse("an output size that is rounded up")
-    if given["includePad"] and given["kind"] == "average" and _is_padded(t, x, options):
-        raise t.refuse("a mean over the padding, too")
-    return t.add("Pooling", [x], **options)
+    return t.add("Pooling", [x], **options, ceilOutDim=given["ceilOutDim"], includePad=given["includePad"])
 
 
 def _unpooling(t: Target) -> Node:
@@ -133,21 +137,14 @@ def _ceiling_differs(t: Target, x: Node, options: dict[str, Any]) -> bool:
     return False
 
 
-def _is_padded(t: Target, x: Node, options: dict[str, Any]) -> bool:
-    """Whether a window holds cells of the padding."""
-    shape, (kernel, stride, auto, lower, upper) = _per_axis(t, x, options)
-    try:
-        found = windows(shape, kernel, stride, auto, lower, upper, shared=options["sharedPadding"])
-    except ShapeProblem as problem:
-        raise t.refuse(str(problem)) from None
-    return any(before > 0 or after > 0 for before, after in found.padding)
-
-
 def _roi_pooling(t: Target) -> Node:
     given = t.attributes
+    options = {"outputShape": given["outputShape"]}
     if not given["relative"]:
-        raise t.refuse("regions in pixels", "models of programs before version 26 have regions relative to the image")
-    return t.add("ROIPooling", t.inputs(2), outputShape=given["outputShape"])
+        if given["kind"] not in ("max", "average"):
+            raise BadFile(f"the kind of pooling of '{t.record.name}' is {given['kind']}", t.record.at)
+        options.update(kind=given["kind"], spatialScale=given["spatialScale"])
+    return t.add("ROIPooling", t.inputs(2), **options)
 
 
 IMAGES: dict[str, Callable[[Target], Node]] = {

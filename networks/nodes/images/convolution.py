@@ -7,6 +7,7 @@ declared shape is `[C x W x H]`.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from networks.arrays.images import images_of, plain, value_of
@@ -16,8 +17,17 @@ from networks.graph.shapes import Shape, ShapeProblem
 from networks.nodes import rules
 from networks.nodes.declare import BOOLEAN, BOOLEANS, INTEGER, INTEGERS, TEXT, Argument, NodeKind, Option
 from networks.nodes.images import pooling
-from networks.nodes.images.channels_last import Window, channels_last
-from networks.nodes.images.geometry import SHARED_PADDING, Geometry, extended, several, transposed, windows
+from networks.nodes.images.geometry import (
+    SHARED_PADDING,
+    Geometry,
+    Placing,
+    extended,
+    placing,
+    several,
+    transposed,
+    windows,
+)
+from networks.nodes.images.sliding import convolve
 from networks.nodes.inputs import IMAGE_LAYOUTS, is_chw
 
 if TYPE_CHECKING:
@@ -49,7 +59,7 @@ def _prepare(options: dict[str, Any]) -> None:
         options["imageLayout"] = "HWC" if is_two_d(options) else "CHW"
     if not is_two_d(options) and not is_chw(options["imageLayout"]):
         raise ShapeProblem("this form of Convolution needs imageLayout=CHW")
-    for key in ("kernelShape", "stride", "sharing", "autoPadding", "lowerPad", "upperPad", "outputShape"):
+    for key in ("kernelShape", "stride", "sharing", "autoPadding", "lowerPad", "upperPad", "outputShape", "dilation"):
         if key in options:
             value = options[key]
             options[key] = several(value)
@@ -67,7 +77,8 @@ def geometry_2d(node: Node, x: Shape) -> tuple[Geometry, int]:
     kernel = (int(options["kernelWidth"]), int(options["kernelHeight"]))
     stride = (int(options["strideWidth"]), int(options["strideHeight"]))
     shared = bool(options["sharedPadding"])
-    return windows((width, height), kernel, stride, auto, (0, 0), (0, 0), not chw, shared), channels
+    how = Placing(kernel, stride, auto, (0, 0), (0, 0), (1, 1), extra_left=not chw, shared=shared)
+    return windows((width, height), how), channels
 
 
 def _shape_2d(node: Node) -> Shape | None:
@@ -98,12 +109,12 @@ def _forward_2d(call: Any, weights: Array, x: Any) -> Any:
         images = images_of(x, (channels, height, width))
         if node.options["channelPadding"] and (missed := missed_channels(node)):
             kernel, images = kernel[:, missed:], images[..., : channels - missed]
-        out = _convolve(images, kernel, geometry.reversed())
+        out = convolve(images, kernel, geometry.reversed())
         return value_of(out, x, node.has_layout)
     x = plain(x)
     lead = x.shape[:2] if node.has_layout else ()
     kernel = weights.reshape(channels, kw, kh, maps).transpose(3, 0, 1, 2)
-    out = _convolve(x.reshape(-1, width, height, channels), kernel, geometry)
+    out = convolve(x.reshape(-1, width, height, channels), kernel, geometry)
     return out.reshape(*lead, *reversed(node.shape))
 
 
@@ -119,15 +130,7 @@ def missed_channels(node: Node) -> int:
         return 0
     assert x is not None
     channels, shared = x[2:], bool(options["sharedPadding"])
-    return windows(channels, channels, channels, (True,), (0,), (0,), shared=shared).padding[0][0]
-
-
-def _convolve(images: Array, kernel: Array, geometry: Geometry) -> Array:
-    """Convolution of images (N, ..., C) with kernels (M, C, ...), as XLA's CPU kernels work on them: (N, ..., M)."""
-    padding = tuple((before, after) for before, after in geometry.padding)
-    ones = (1,) * len(padding)
-    window = Window(tuple(geometry.stride), padding, ones, ones)
-    return channels_last(window)(images, jnp.moveaxis(kernel, (0, 1), (-1, -2)))
+    return windows(channels, Placing(channels, channels, (True,), (0,), (0,), (1,), shared=shared)).padding[0][0]
 
 
 # ---- the N-D form
@@ -145,23 +148,17 @@ class Plan:
     """
 
     def __init__(self, node: Node, x: Shape) -> None:
-        options = node.options
-        given, rank = tuple(int(k) for k in options["kernelShape"]), len(x)
-        if len(given) > rank:
-            raise ShapeProblem(f"the kernel {shapes.text(given)} has more axes than the input")
-        if min(given) < 1:
-            raise ShapeProblem("kernel and stride must be at least 1")
-        own = len(given)
+        options, rank = node.options, len(x)
         self.transpose = bool(options["transpose"])
+        self.groups = int(options.get("groups", 1))
         maps = int(options["mapCount"])
-        kernel = extended(given, own, rank, x)
-        stride = extended(options["stride"], own, rank, x)
-        auto = extended(options["autoPadding"], own, rank, [False] * rank)
-        lower = extended(options["lowerPad"], own, rank, [0] * rank)
-        upper = extended(options["upperPad"], own, rank, [0] * rank)
-        self.sharing = extended(options["sharing"], own, rank, [True] * rank)
-        shared = bool(options["sharedPadding"])
-        self.maps = maps if maps > 0 else (_maps_of(node, x, kernel) if not self.transpose else 1)
+        how = placing(options, rank, self._grouped(x), x)
+        if min(how.kernel) < 1:
+            raise ShapeProblem("kernel and stride must be at least 1")
+        self.sharing = extended(options["sharing"], len(options["kernelShape"]), rank, [True] * rank)
+        self.kernel = how.kernel
+        """Of the weights: the last axis has the channels of one group."""
+        self.maps = maps if maps > 0 else (_maps_of(node, how.kernel) if not self.transpose else 1)
         if self.transpose:
             if x[-1] % self.maps:
                 raise ShapeProblem(f"the last axis of the input must be a multiple of mapCount = {self.maps}")
@@ -169,10 +166,11 @@ class Plan:
             sizes = options["outputShape"]
             if len(sizes) > rank:
                 raise ShapeProblem(f"the shape of the result {shapes.text(sizes)} has more axes than the input")
-            self.geometry = transposed(folded, kernel, stride, auto, lower, upper, sizes, shared)
+            self.geometry = transposed(folded, how, sizes)
             self.shape = self.geometry.inputs
         else:
-            self.geometry = windows(x, kernel, stride, auto, lower, upper, shared=shared)
+            how = replace(how, kernel=(*how.kernel[:-1], how.kernel[-1] * self.groups))
+            self.geometry = windows(x, how)
             self.shape = (*self.geometry.outputs[:-1], self.geometry.outputs[-1] * self.maps)
         self.local = not all(self.sharing)
         self.kernels = self.maps
@@ -180,9 +178,26 @@ class Plan:
             self.kernels *= shapes.size(
                 n for n, share in zip(self.geometry.outputs, self.sharing, strict=True) if not share
             )
+        if self.groups > 1:
+            self._check_groups()
+
+    def _grouped(self, x: Shape) -> Shape:
+        """The axes of x, with the channels of one group."""
+        if self.groups < 1 or x[-1] % self.groups:
+            raise ShapeProblem(f"the {x[-1]} channels of the input are not {self.groups} groups of equal size")
+        return (*x[:-1], x[-1] // self.groups)
+
+    def _check_groups(self) -> None:
+        if self.maps % self.groups:
+            raise ShapeProblem(f"the {self.maps} maps are not {self.groups} groups of equal size")
+        if self.transpose or self.local:
+            raise ShapeProblem("groups need transpose=false and sharing=true")
+        if not spans_channels(self.geometry.reversed()):
+            own = self.geometry.inputs[-1] // self.groups
+            raise ShapeProblem(f"a kernel with {self.groups} groups has all {own} channels of a group, without padding")
 
 
-def _maps_of(node: Node, x: Shape, kernel: Shape) -> int:
+def _maps_of(node: Node, kernel: Shape) -> int:
     weights = node.input(0).shape
     if weights is None or 0 in weights:
         raise ShapeProblem("mapCount is needed, because the shape of the weights is not given")
@@ -197,14 +212,14 @@ def _shape_nd(node: Node) -> Shape | None:
     if weights.shape is None or x.shape is None or 0 in x.shape:
         return None
     plan = Plan(node, x.shape)
-    size = shapes.size(plan.geometry.kernel)
+    size = shapes.size(plan.kernel)
     if 0 in weights.shape:
         matrix = len(weights.shape) == 2
-        rules.infer(weights, (plan.kernels, size) if matrix else (*plan.geometry.kernel, plan.kernels))
+        rules.infer(weights, (plan.kernels, size) if matrix else (*plan.kernel, plan.kernels))
     if shapes.size(weights.shape) != plan.kernels * size:
         raise ShapeProblem(
             f"the weights must have {plan.kernels} x {size} elements ({plan.kernels} kernels of "
-            f"{shapes.text(plan.geometry.kernel)})"
+            f"{shapes.text(plan.kernel)})"
         )
     return plan.shape
 
@@ -213,10 +228,10 @@ def _forward_nd(call: Any, weights: Array, x: Any) -> Any:
     node = call.node
     plan = Plan(node, node.input(1).shape)
     geometry = plan.geometry.reversed()  # channel first
-    kernel = weights.reshape(plan.kernels, *geometry.kernel)
+    kernel = weights.reshape(plan.kernels, *reversed(plan.kernel))
     if not plan.transpose and not plan.local and spans_channels(geometry):
         images = images_of(x, geometry.inputs)
-        return value_of(_convolve(images, kernel, geometry.without_first()), x, node.has_layout)
+        return value_of(convolve(images, kernel, geometry.without_first(), plan.groups), x, node.has_layout)
     x = plain(x)
     lead = x.shape[:2] if node.has_layout else ()
     if plan.transpose:
@@ -248,9 +263,9 @@ def _slide(x: Array, kernel: Array, geometry: Geometry, plan: Plan) -> Array:
     if plan.local:
         return _slide_local(x, kernel, geometry, plan)
     if spans_channels(geometry):
-        out = _convolve(jnp.moveaxis(x, 1, -1), kernel, geometry.without_first())
+        out = convolve(jnp.moveaxis(x, 1, -1), kernel, geometry.without_first())
         return jnp.moveaxis(out, -1, 1)[:, :, None]
-    return jnp.moveaxis(_convolve(x[..., None], kernel[:, None], geometry), -1, 1)
+    return jnp.moveaxis(convolve(x[..., None], kernel[:, None], geometry), -1, 1)
 
 
 def _slide_local(x: Array, kernel: Array, geometry: Geometry, plan: Plan) -> Array:
@@ -263,6 +278,7 @@ def _slide_local(x: Array, kernel: Array, geometry: Geometry, plan: Plan) -> Arr
         geometry.kernel,
         geometry.stride,
         geometry.padding,
+        rhs_dilation=geometry.dilation,
         dimension_numbers=dimensions,
         precision=jax.lax.Precision.HIGHEST,
     )
@@ -318,6 +334,8 @@ KINDS = [
             Option("lowerPad", INTEGERS, (0,), "padding before, per axis, where not automatic"),
             Option("upperPad", INTEGERS, (0,), "padding after, per axis, where not automatic"),
             Option("transpose", BOOLEAN, False, "transposed convolution (deconvolution)"),
+            Option("dilation", INTEGERS, (1,), "distance between neighbours in a window, per axis"),
+            Option("groups", INTEGER, 1, "groups of channels; each makes the maps of one group"),
             Option("outputShape", INTEGERS, (0,), "transposed convolution: size of the result per axis; 0: inferred"),
             SHARED_PADDING,
             CHANNEL_PADDING,

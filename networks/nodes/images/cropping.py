@@ -51,7 +51,7 @@ def _steps(node: Node) -> list[tuple[Node, Under]]:
         if not is_chw(node.options.get("imageLayout", "CHW")):
             return []
         image, geometry, upwards = windows
-        middle = [(geometry.kernel[axis] - 1) / 2 - geometry.padding[axis][0] for axis in range(2)]
+        middle = [(geometry.reach[axis] - 1) / 2 - geometry.padding[axis][0] for axis in range(2)]
         under = Under((geometry.stride[0], geometry.stride[1]), (middle[0], middle[1]))
         return [(image, under.inverse() if upwards else under)]
     size = (node.shape or ())[:2]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,8 +14,8 @@ from networks.arrays.images import images_of, is_image, plain, value_of
 from networks.arrays.lazy import custom_gradient, jax, jnp
 from networks.graph.shapes import Shape, ShapeProblem
 from networks.nodes import rules
-from networks.nodes.declare import BOOLEANS, INTEGER, INTEGERS, TEXT, Argument, NodeKind, Option
-from networks.nodes.images.geometry import SHARED_PADDING, Geometry, extended, several, transposed, windows
+from networks.nodes.declare import BOOLEAN, BOOLEANS, INTEGER, INTEGERS, TEXT, Argument, NodeKind, Option
+from networks.nodes.images.geometry import SHARED_PADDING, Geometry, Placing, placing, several, transposed, windows
 from networks.nodes.inputs import IMAGE_LAYOUTS, is_chw
 
 if TYPE_CHECKING:
@@ -79,7 +81,7 @@ def _cropped(x: Array, geometry: Geometry) -> tuple[Array, Geometry]:
     ]
     padding = tuple((max(before, 0), max(after, 0)) for before, after in geometry.padding)
     sizes = tuple(part.stop - part.start for part in kept)
-    return x[(slice(None), *kept)], Geometry(sizes, geometry.kernel, geometry.stride, padding, geometry.outputs)
+    return x[(slice(None), *kept)], replace(geometry, inputs=sizes, padding=padding)
 
 
 def _max_windows(x: Array, geometry: Geometry) -> Array:
@@ -96,7 +98,8 @@ def _max_windows(x: Array, geometry: Geometry) -> Array:
     )
 
 
-def _average_windows(x: Array, geometry: Geometry) -> Array:
+def _average_windows(x: Array, geometry: Geometry, with_padding: bool = False) -> Array:
+    """Means of windows: of their cells inside the array, or of all of them, where zeros lie outside."""
     x, geometry = _cropped(x, geometry)
     if _plain_windows(geometry):
         cells = _cells(x, geometry)
@@ -109,7 +112,7 @@ def _average_windows(x: Array, geometry: Geometry) -> Array:
         (1, *geometry.stride),
         ((0, 0), *geometry.padding),
     )
-    return total / jnp.asarray(_valid_cells(geometry), x.dtype)
+    return total / jnp.asarray(math.prod(geometry.kernel) if with_padding else _valid_cells(geometry), x.dtype)
 
 
 def _valid_cells(geometry: Geometry) -> np.ndarray:
@@ -137,28 +140,20 @@ def _geometry(node: Node, x: Shape) -> Geometry:
         kernel = (int(options["windowWidth"]), int(options["windowHeight"]))
         stride = (int(options["strideWidth"]), int(options["strideHeight"]))
         if chw:
-            kernel, stride = (*kernel, 1), (*stride, 1)
-            return windows(x, kernel, stride, (False,) * 3, (0,) * 3, (0,) * 3)
+            return windows(x, _unpadded((*kernel, 1), (*stride, 1)))
         # the flat order of a legacy image is channel, height, width
         sizes = (x[0], x[2], x[1])
-        kernel, stride = (1, *kernel[::-1]), (1, *stride[::-1])
-        return windows(sizes, kernel, stride, (False,) * 3, (0,) * 3, (0,) * 3)
-    given, rank = tuple(int(k) for k in options["kernelShape"]), len(x)
-    if len(given) > rank:
-        raise ShapeProblem("the window has more axes than the input")
-    own, ones = len(given), [1] * rank
-    result = windows(
-        x,
-        extended(given, own, rank, ones),
-        extended(options["stride"], own, rank, ones),
-        extended(options["autoPadding"], own, rank, [False] * rank),
-        extended(options["lowerPad"], own, rank, [0] * rank),
-        extended(options["upperPad"], own, rank, [0] * rank),
-        shared=bool(options["sharedPadding"]),
-    )
+        return windows(sizes, _unpadded((1, *kernel[::-1]), (1, *stride[::-1])))
+    ones = (1,) * len(x)
+    result = windows(x, placing(options, len(x), ones, ones))
     if any(max(pads) >= k for k, pads in zip(result.kernel, result.padding, strict=True)):
         raise ShapeProblem("a window would lie wholly in the padding")
     return result
+
+
+def _unpadded(kernel: Shape, stride: Shape) -> Placing:
+    rank = len(kernel)
+    return Placing(kernel, stride, (False,) * rank, (0,) * rank, (0,) * rank, (1,) * rank)
 
 
 def _prepare(options: dict[str, Any]) -> None:
@@ -186,7 +181,8 @@ def _pool(kind: str | None) -> Any:
         node = call.node
         geometry = _geometry(node, node.input(0).shape).reversed()
         which = kind or str(node.options["kind"]).lower()
-        function = _max_windows if which == "max" else _average_windows
+        counted = bool(node.options.get("includePad", False))
+        function = _max_windows if which == "max" else functools.partial(_average_windows, with_padding=counted)
         # of equal elements the first in the order of the axes gets the gradient, so channels in a window stay first
         if is_image(x) and geometry.kernel[0] == 1 and is_chw(node.options["imageLayout"]):
             images = images_of(x, geometry.inputs)
@@ -200,19 +196,8 @@ def _pool(kind: str | None) -> Any:
 
 def _unpool_geometry(node: Node, x: Shape) -> Geometry:
     """Windows of the pooling that is undone; its input is the result."""
-    options, rank = node.options, len(x)
-    given, ones = tuple(int(k) for k in options["kernelShape"]), [1] * len(x)
-    if len(given) > rank:
-        raise ShapeProblem("the window has more axes than the input")
-    own = len(given)
-    return transposed(
-        x,
-        extended(given, own, rank, ones),
-        extended(options["stride"], own, rank, ones),
-        extended(options["autoPadding"], own, rank, [False] * rank),
-        extended(options["lowerPad"], own, rank, [0] * rank),
-        extended(options["upperPad"], own, rank, [0] * rank),
-    )
+    ones = (1,) * len(x)
+    return transposed(x, placing(node.options, len(x), ones, ones))
 
 
 def _unpool_shape(node: Node) -> Shape | None:
@@ -294,12 +279,18 @@ KINDS = [
     _kind(
         "Pooling",
         (_X, Argument("kind", TEXT, choices=("max", "average")), _KERNEL),
-        "Largest element or mean of each window, on any number of axes; padded cells do not count.",
+        "Largest element or mean of each window, on any number of axes; padded cells do not count, unless includePad "
+        "says that a mean does.",
         "max or mean",
         _shape,
         _pool(None),
         images=True,
-        options=(*_OPTIONS, SHARED_PADDING),
+        options=(
+            *_OPTIONS,
+            SHARED_PADDING,
+            Option("ceilOutDim", BOOLEAN, False, "where padding is not automatic, a last window partly behind the end"),
+            Option("includePad", BOOLEAN, False, "a mean is the sum by the size of the window, also in the padding"),
+        ),
         example="h = Pooling(picture, max, {2, 2}, stride={2, 2})",
     ),
     _kind(

@@ -4,7 +4,6 @@ import json
 import re
 from pathlib import Path
 
-import cntk_v1_bodies as b
 import cntk_v1_writer as w
 import cntk_v2_writer as v
 import numpy as np
@@ -126,16 +125,16 @@ def test_what_a_file_says_is_shown_where_it_cannot_be_used(cntkpy, tmp_path: Pat
     f = w.Writer(30)
     f.input("x", 4)
     f.parameter("W", [[1.0, 2.0]])
-    f.node("EditDistanceError", "edit", b.bodies(30)["EditDistanceError"][0], "W x")
+    f.node("CRF", "crf", inputs="W x")
     (tmp_path / "rnn.dnn").write_bytes(f.content)
     got = cntkpy("show", "rnn.dnn")
     assert got.code == 1
     lines = got.out.splitlines()
     assert lines[0] == "rnn.dnn: 3 nodes, 2 parameters (2 trainable), float"
-    assert lines[2].split() == ["edit", "EditDistanceError(W,", "x)"]
-    assert "1 operation is not available here: EditDistanceError ('edit')" in got.err
+    assert lines[2].split() == ["crf", "CRF(W,", "x)"]
+    assert "1 operation is not available here: CRF ('crf')" in got.err
     found = json.loads(cntkpy("show", "--format", "json", "rnn.dnn").out)
-    assert found["nodes"][0]["operation"] == "EditDistanceError"
+    assert found["nodes"][0]["operation"] == "CRF"
 
 
 def test_other_files_are_named(cntkpy, tmp_path: Path) -> None:

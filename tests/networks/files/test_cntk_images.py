@@ -260,8 +260,6 @@ def test_unpooling(version):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"dilation": v.Shape((2, 2))}, "Convolution ('z': the dilation [2 x 2])"),
-        ({"groups": 2}, "Convolution ('z': 2 groups)"),
         ({"sequential": True}, "Convolution ('z': windows over the sequence)"),
         ({"ceilOutDim": True, "autoPadding": [False]}, "Convolution ('z': an output size that is rounded up)"),
     ],
@@ -274,15 +272,35 @@ def test_convolutions_that_cannot_be_used(change, message):
     assert message in str(caught.value)
 
 
+def test_means_over_the_padding_and_windows_behind_the_end():
+    x = RANDOM.normal(size=(6, 5, 2))
+    common = {"poolingType": 1, "poolingWindowShape": v.Shape((3, 3)), "strides": v.Shape((2, 2))}
+    files = [later(x, 17, includePad=True, autoPadding=[True, True], **common)]
+    files.append(first(30, x, "Pooling", v1_windows(30, (3, 3), 1, (2, 2), (True, True, False), 2, include=True)))
+    padded = np.pad(x, ((1, 1), (1, 1), (0, 0)))
+    assert_images(files, x, slide(padded, (3, 3, 1), (2, 2, 1), (0, 0, 0), (3, 3, 2), lambda values, _: values.mean()))
+    files = [later(x, 17, ceilOutDim=True, autoPadding=[False], **common)]
+    files.append(first(30, x, "Pooling", v1_windows(30, (3, 3), 1, (2, 2), (False,), 2, ceil=True)))
+    assert_images(files, x, slide(x, (3, 3, 1), (2, 2, 1), (0, 0, 0), (3, 2, 2), lambda values, _: values.mean()))
+
+
+def test_groups_and_dilation():
+    x, weights = RANDOM.normal(size=(7, 6, 4)), RANDOM.normal(size=(3, 2, 2, 6))
+    parts = [convolved(x[..., 2 * g : 2 * g + 2], weights[..., 3 * g : 3 * g + 3], (2, 1, 2), (0, 0, 0), (3, 5, 1))
+             for g in range(2)]  # fmt: skip
+    expected = np.concatenate(parts, axis=-1)
+    for padding in ([False], [False, False, True]):
+        assert_images([v2_convolution(x, weights, (2, 1, 2), padding, groups=2)], x, expected)
+    wide = np.zeros((5, 3, 4, 2))
+    wide[::2, ::2] = RANDOM.normal(size=(3, 2, 4, 2))
+    expected = convolved(x, wide, (1, 1, 4), (0, 0, 0), (3, 4, 1))
+    for dilation in ((2,), (2, 2, 1)):
+        content = v2_convolution(x, wide[::2, ::2], (1, 1, 4), [False], dilation=v.Shape(dilation))
+        assert_images([content], x, expected)
+
+
 def test_poolings_that_cannot_be_used():
     x = np.zeros((6, 5, 2))
-    common = {"poolingType": 1, "poolingWindowShape": v.Shape((3, 3)), "strides": v.Shape((2, 2))}
-    with pytest.raises(UserError, match="a mean over the padding, too"):
-        read_cntk(later(x, 17, includePad=True, autoPadding=[True, True], **common))
-    read_cntk(later(x, 17, includePad=True, autoPadding=[False], **common))
-    with pytest.raises(UserError, match="rounded up"):
-        read_cntk(later(x, 17, ceilOutDim=True, autoPadding=[False], **common))
-    read_cntk(later(np.zeros((5, 5, 2)), 17, ceilOutDim=True, autoPadding=[False], **common))
     body = v1_windows(30, (3, 3), 1, (2, 2), (True,), 0)
     with pytest.raises(UserError, match="the kind of pooling of 'z' is none"):
         read_cntk(first(30, x, "Pooling", body))

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from cntk_models import assert_all_close, evaluate_all, evaluate_networks
 
+from cntk_config.base.diagnostics import UserError
 from networks.builders.ndl.front_end import parse_ndl
 from networks.files.cntk_binary.load import read_cntk
 
@@ -99,6 +100,36 @@ def test_rankings(operation, op):
     assert not np.array_equal(other, expected)
 
 
+def test_criteria_of_alignments():
+    """Options are those of the file: the values are those of the same network in NDL."""
+    labels, scores = np.eye(3)[[0, 0, 1, 2, 1]], RANDOM.normal(size=(5, 3))
+    f = w.Writer(30, "double")
+    f.input("l", 3)
+    f.input("s", 3)
+    f.node("LabelsToGraph", "g", inputs="l")
+    f.node("ForwardBackward", "z", w.i32(1) + w.u64(2), "g s")
+    f.node("EditDistanceError", "e", w.f32(2) + w.f32(0.5) + w.f32(3) + w.boolean(True) + w.u64(1, 1), "l s")
+    f.groups = {"FeatureNodes": ["s"], "LabelNodes": ["l"], "CriterionNodes": ["z", "e"]}
+    text = (
+        "l = Input(3)\ns = Input(3)\nz = ForwardBackward(LabelsToGraph(l), s, 2, delayConstraint=1)\n"
+        "e = EditDistanceError(l, s, subPen=2, delPen=0.5, insPen=3, squashInputs=true, tokensToIgnore=1)"
+    )
+    ndl = parse_ndl(text, precision="double", require_features=False)
+    networks = [ndl, read_cntk(f.content)]
+    for name in "ze":
+        expected, found = evaluate_networks(networks, {"l": labels, "s": scores}, name)
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_options_that_the_later_format_does_not_say_are_refused():
+    for op in (61, 66):
+        later = v.Writer(double=True)
+        labels, scores = later.input("l", 3), later.input("s", 3)
+        later.function(op, "F", labels, scores, name="z")
+        with pytest.raises(UserError, match="1 operation is not available here"):
+            read_cntk(later.content("F"))
+
+
 @pytest.mark.parametrize("version", [10, 15, 25])
 def test_regions_relative_to_the_image(version):
     """A region of the left half, the lower part, and everything: the largest elements of a grid of 2 x 1."""
@@ -115,6 +146,23 @@ def test_regions_relative_to_the_image(version):
             part = x[:, x0 + place * half : x0 + (place + 1) * half, y0:y1]
             expected[:, place, 0, :, number] = part.max(axis=(1, 2))
     assert_all_close([f.content], {"x": x, "r": regions}, expected)
+
+
+def test_regions_in_pixels():
+    """The later meaning, of both formats: corners of pictures twice as large."""
+    x = RANDOM.normal(size=(2, 4, 4, 2))
+    regions = np.array([[0, 0, 3, 7], [4, 2, 6, 6]]).T[None].repeat(2, axis=0).astype(float)
+    expected = np.empty((2, 1, 1, 2, 2))
+    for number, (x0, x1, y0, y1) in enumerate([(0, 3, 0, 4), (2, 4, 1, 4)]):
+        expected[:, 0, 0, :, number] = x[:, x0:x1, y0:y1].mean(axis=(1, 2))
+    f = w.Writer(26, "double")
+    f.input("x", 4, 4, 2)
+    f.input("r", 4, 2)
+    f.node("ROIPooling", "z", w.shape(1, 1) + w.i32(2) + w.f64(0.5), "x r")
+    g = v.Writer(double=True)
+    operands = g.input("x", 4, 4, 2), g.input("r", 4, 2)
+    g.function(47, "F", *operands, name="z", roiOutputShape=v.Shape((1, 1)), poolingType=1, spatialScale=0.5)
+    assert_all_close([f.content, g.content("F")], {"x": x, "r": regions}, expected)
 
 
 @pytest.mark.parametrize("offsets", [(np.nan, np.nan), (np.finfo(float).max,) * 2])

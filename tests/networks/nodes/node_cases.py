@@ -25,18 +25,22 @@ def times_of_rank(outputs):
     return lambda a, x: np.tensordot(a, x, a.ndim - outputs)
 
 
-def regions(x, rois, w, h):
-    """The largest elements in a grid over each region, by loops over all cells."""
+def regions(x, rois, w, h, what=np.max, scale=None):
+    """The largest elements, or the means, in a grid over each region, by loops over all cells.
+
+    scale: of corners in pixels; without it a region is left, top, width and height relative to the image.
+    """
     width, height, channels = x.shape
     out = np.zeros((w, h, channels, rois.shape[1]))
-    for r, (left, top, wide, high) in enumerate(rois.T):
-        left, top = np.floor(left * width + 0.5), np.floor(top * height + 0.5)
-        wide, high = max(1, np.floor(wide * width + 0.5)), max(1, np.floor(high * height + 0.5))
+    for r, four in enumerate(rois.T):
+        four = np.floor(four * ([width, height] * 2 if scale is None else scale) + 0.5)
+        left, top = four[:2]
+        wide, high = np.maximum(four[2:] if scale is None else four[2:] - four[:2] + 1, 1)
         for i, j in np.ndindex(w, h):
             columns = [a for a in range(width) if left + i * wide // w <= a < left - (-(i + 1) * wide // w)]
             rows = [b for b in range(height) if top + j * high // h <= b < top - (-(j + 1) * high // h)]
             if columns and rows:
-                out[i, j, :, r] = x[np.ix_(columns, rows)].max(axis=(0, 1))
+                out[i, j, :, r] = what(x[np.ix_(columns, rows)], axis=(0, 1))
     return out
 
 
@@ -49,6 +53,19 @@ def conv(w, x, kw, kh, maps, sw=1, sh=1, left=0, top=0, width=None, height=None)
             a, b = p * sw + i - left, q * sh + j - top
             if 0 <= a < x.shape[0] and 0 <= b < x.shape[1]:
                 out[p, q, m] += x[a, b] @ k[i, j, :, m]
+    return out
+
+
+def conv_of_groups(w, x, groups, stride=(1, 1), dilation=(1, 1), pad=(0, 0)):
+    """Kernels w [kw x kh x C / groups x maps], slid element by element; each group of maps sees its channels."""
+    kw, kh, own, maps = w.shape
+    reach = ((kw - 1) * dilation[0] + 1, (kh - 1) * dilation[1] + 1)
+    padded = np.pad(x, ((pad[0],) * 2, (pad[1],) * 2, (0, 0)))
+    out = np.zeros(((padded.shape[0] - reach[0]) // stride[0] + 1, (padded.shape[1] - reach[1]) // stride[1] + 1, maps))
+    for p, q, m in np.ndindex(out.shape):
+        a, b, c = p * stride[0], q * stride[1], m // (maps // groups) * own
+        seen = padded[a : a + reach[0] : dilation[0], b : b + reach[1] : dilation[1], c : c + own]
+        out[p, q, m] = (seen * w[..., m]).sum()
     return out
 
 
@@ -175,6 +192,27 @@ CELLS = [
     ("reshape", "Reshape", [(4, 3)], {"numRows": 12, "imageWidth": 2, "imageHeight": 3}, lambda x: shaped(x, 2, 2, 3)),
     ("crop", "Crop", [(5, 4, 2), (3, 2, 7)], {"offsetX": 1, "offsetY": 2}, lambda x, y: x[1:4, 2:4]),
     ("regions", "ROIPooling", [(5, 4, 2), ("s", 4, 2)], {"outputShape": (2, 3)}, lambda x, r: regions(x, r, 2, 3)),
+    (
+        "regions_mean",
+        "ROIPooling",
+        [(5, 4, 2), ("s", 4, 2)],
+        {"outputShape": (2, 2), "kind": "average"},
+        lambda x, r: regions(x, r, 2, 2, np.mean),
+    ),
+    (
+        "regions_in_pixels",
+        "ROIPooling",
+        [(5, 4, 2), ("s", 4, 3)],
+        {"outputShape": (2, 3), "spatialScale": 4.0},
+        lambda x, r: regions(x, r, 2, 3, scale=4.0),
+    ),
+    (
+        "regions_in_pixels_mean",
+        "ROIPooling",
+        [(5, 4, 2), ("s", 4, 3)],
+        {"outputShape": (2, 3), "spatialScale": 5.0, "kind": "average"},
+        lambda x, r: regions(x, r, 2, 3, np.mean, 5.0),
+    ),
     ("reconcile", "ReconcileDynamicAxis", [(3,), (2,)], {}, lambda x, y: x),
     (
         "convolution",
@@ -232,7 +270,59 @@ CELLS = [
             axis=2,
         ),
     ),
+    (
+        "convolution_of_groups",
+        "Convolution",
+        [("P", 2, 3, 2, 4), (5, 4, 4)],
+        {"kernelShape": (2, 3), "mapCount": 4, "stride": (2, 1), "autoPadding": (False,), "groups": 2},
+        lambda w, x: conv_of_groups(w, x, 2, (2, 1)),
+    ),
+    (
+        "convolution_of_each_channel",
+        "Convolution",
+        [("P", 3, 3, 1, 6), (5, 4, 3)],
+        {"kernelShape": (3, 3, 1), "mapCount": 6, "autoPadding": (True, True, False), "groups": 3},
+        lambda w, x: conv_of_groups(w, x, 3, pad=(1, 1)),
+    ),
+    (
+        "convolution_of_each_channel_dilated",
+        "Convolution",
+        [("P", 2, 2, 1, 3), (5, 6, 3)],
+        {"kernelShape": (2, 2), "stride": (1, 2), "dilation": (3, 2), "autoPadding": (False,), "groups": 3},
+        lambda w, x: conv_of_groups(w, x, 3, (1, 2), (3, 2)),
+    ),
+    (
+        "convolution_dilated",
+        "Convolution",
+        [("P", 3, 3, 2, 2), (6, 5, 2)],
+        {"kernelShape": (3, 3), "mapCount": 2, "dilation": (2, 3), "autoPadding": (True,)},
+        lambda w, x: conv_of_groups(w, x, 1, (1, 1), (2, 3), (2, 3)),
+    ),
+    (
+        "convolution_not_shared_dilated",
+        "Convolution",
+        [("P", 9, 2), (5, 3, 1)],
+        {"kernelShape": (2, 1, 1), "mapCount": 1, "autoPadding": (False,), "sharing": (False,), "dilation": (2, 1, 1)},
+        lambda w, x: (np.stack([x[:3], x[2:]]) * flat(w).reshape((2, 3, 3, 1), order="F")).sum(0),
+    ),
     ("max_pooling", "MaxPooling", [(4, 6, 2)], POOL | CHW, lambda x: pool(x, 2, 2, 2, 2, np.max, 2, 3)),
+    (
+        "pooling_ceiling",
+        "Pooling",
+        [(6, 5, 2)],
+        {"kind": "max", "kernelShape": (3, 2), "stride": (2, 2), "autoPadding": (False,), "ceilOutDim": True},
+        lambda x: pool(x, 3, 2, 2, 2, np.max, 3, 3),
+    ),
+    (
+        "pooling_average_ceiling_with_padding",
+        "Pooling",
+        [(6, 5, 2)],
+        {
+            "kind": "average", "kernelShape": (3, 2), "stride": (2, 2), "autoPadding": (True, False),
+            "ceilOutDim": True, "includePad": True,
+        },
+        lambda x: pool(np.pad(x, ((1, 1), (0, 1), (0, 0))), 3, 2, 2, 2, np.mean, 3, 3),
+    ),
     ("max_pooling_rest", "MaxPooling", [IMAGE], POOL | CHW, lambda x: pool(x, 2, 2, 2, 2, np.max, 2, 2)),
     (
         "max_pooling_hwc",
@@ -300,6 +390,16 @@ CELLS = [
         [("P", 3, 2, 2, 2), (3, 2, 2)],
         {"kernelShape": (3, 2), "mapCount": 2, "stride": (2, 1), "autoPadding": (False,), "transpose": True},
         lambda w, x: transposed(w, x, (2, 1)),
+    ),
+    (
+        "convolution_transposed_dilated",
+        "Convolution",
+        [("P", 2, 2, 2, 2), (3, 2, 2)],
+        {
+            "kernelShape": (2, 2), "mapCount": 2, "stride": (2, 1), "autoPadding": (False,), "transpose": True,
+            "dilation": (2, 1),
+        },
+        lambda w, x: transposed(np.insert(w, 1, 0, axis=0), x, (2, 1)),
     ),
     (
         "convolution_not_shared",

@@ -224,11 +224,14 @@ NOT_DIFFERENTIABLE = {
     "Assign",
     "ClassificationError",
     "Diagonal",
+    "EditDistanceError",
     "EpochAccumulator",
+    "LabelsToGraph",
     "NDCG1Eval",
     "PerDimMVDeNorm",
     "PerDimMVNorm",
 }
+ALIGNMENTS = {"LabelsToGraph", "ForwardBackward", "EditDistanceError"}
 RANKING = {"LambdaRank", "NDCG1Eval"}
 OF_THE_RUN = {
     "Assign",
@@ -238,9 +241,17 @@ OF_THE_RUN = {
     "RandomSample",
     "RandomSampleInclusionFrequency",
 }
-OF_SEQUENCES = {"Where", "PackedIndex", "GatherPacked", "ScatterPacked", "RepeatSteps", "AdditiveAttention"}
-ELSEWHERE = RANKING | OF_THE_RUN | OF_SEQUENCES
-"""Functions that test_ranking.py, test_run.py, test_sequences.py and test_attention.py test."""
+OF_SEQUENCES = {
+    "Where",
+    "PackedIndex",
+    "GatherPacked",
+    "ScatterPacked",
+    "RepeatSteps",
+    "AdditiveAttention",
+    "AttentionWeights",
+}
+ELSEWHERE = ALIGNMENTS | RANKING | OF_THE_RUN | OF_SEQUENCES
+"""Functions that test_alignments.py, test_ranking.py, test_run.py, test_sequences.py and test_attention.py test."""
 
 
 def test_every_function_has_a_case():

@@ -21,6 +21,7 @@ from networks.builders.python.layers import (
     LayerNormalization,
     MaxPooling,
     MaxUnpooling,
+    SequentialConvolution,
 )
 
 from ..missing import no_attribute
@@ -29,7 +30,7 @@ __all__ = [
     "Activation", "AveragePooling", "BatchNormalization", "Convolution", "Convolution1D", "Convolution2D",
     "Convolution3D", "ConvolutionTranspose", "ConvolutionTranspose1D", "ConvolutionTranspose2D",
     "ConvolutionTranspose3D", "Dense", "Dropout", "Embedding", "GlobalAveragePooling", "GlobalMaxPooling", "Label",
-    "LayerNormalization", "MaxPooling", "MaxUnpooling",
+    "LayerNormalization", "MaxPooling", "MaxUnpooling", "SequentialConvolution",
 ]  # fmt: skip
 
 __getattr__ = no_attribute("cntk.layers.layers", __all__)

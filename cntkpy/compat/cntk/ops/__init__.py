@@ -8,18 +8,14 @@ from networks.builders.python.functions.function import Function as OwnFunction
 from networks.builders.python.functions.function import combine
 from networks.builders.python.functions.variables import constant, input_variable, placeholder
 from networks.builders.python.functions.variables import parameter as own_parameter
+from networks.builders.python.operations.alignments import forward_backward, labels_to_graph
 from networks.builders.python.operations.composed import (
-    AVG_POOLING,
-    MAX_POOLING,
-    MAX_UNPOOLING,
     acos,
     asin,
     asinh,
     atan,
     atanh,
     batch_normalization,
-    convolution,
-    convolution_transpose,
     cosh,
     element_and,
     element_max,
@@ -34,7 +30,6 @@ from networks.builders.python.operations.composed import (
     ones_like,
     param_relu,
     per_dim_mean_variance_normalize,
-    pooling,
     pow,
     selu,
     sinh,
@@ -42,6 +37,15 @@ from networks.builders.python.operations.composed import (
     softsign,
     sum,
     tan,
+)
+from networks.builders.python.operations.convolutions import (
+    AVG_POOLING,
+    MAX_POOLING,
+    MAX_UNPOOLING,
+    convolution,
+    convolution_transpose,
+    pooling,
+    roipooling,
     unpooling,
 )
 from networks.builders.python.operations.elements import argmax, argmin, one_hot, top_k
@@ -129,6 +133,8 @@ from networks.builders.python.operations.reshaping import (
     swapaxes,
     transpose,
 )
+from networks.builders.python.operations.structured import as_block, as_composite
+from trainers.session.user_functions import output_variable, user_function
 
 from ..missing import no_attribute
 from . import functions, sequence
@@ -142,6 +148,9 @@ def parameter(
     return own_parameter(shape, 0.0 if init is None else init, dtype, device, name)
 
 
+TIMES_NO_INFERRED_INPUT_RANK = -1
+"""The `infer_input_rank_to_map` of `times` that infers no axes."""
+
 input = input_variable
 placeholder_variable = placeholder
 
@@ -152,6 +161,7 @@ __all__ = [
     "MAX_UNPOOLING",
     "REFLECT_PAD",
     "SYMMETRIC_PAD",
+    "TIMES_NO_INFERRED_INPUT_RANK",
     "BlockFunction",
     "Function",
     "abs",
@@ -159,6 +169,8 @@ __all__ = [
     "alias",
     "argmax",
     "argmin",
+    "as_block",
+    "as_composite",
     "asin",
     "asinh",
     "assign",
@@ -197,6 +209,7 @@ __all__ = [
     "eye_like",
     "flatten",
     "floor",
+    "forward_backward",
     "functions",
     "future_value",
     "gather",
@@ -207,6 +220,7 @@ __all__ = [
     "image_scaler",
     "input",
     "input_variable",
+    "labels_to_graph",
     "leaky_relu",
     "less",
     "less_equal",
@@ -222,6 +236,7 @@ __all__ = [
     "one_hot",
     "ones_like",
     "optimized_rnnstack",
+    "output_variable",
     "pad",
     "param_relu",
     "parameter",
@@ -247,6 +262,7 @@ __all__ = [
     "reduce_sum_square",
     "relu",
     "reshape",
+    "roipooling",
     "round",
     "selu",
     "sequence",
@@ -273,6 +289,7 @@ __all__ = [
     "top_k",
     "transpose",
     "unpooling",
+    "user_function",
     "zeros_like",
 ]
 

@@ -12,8 +12,9 @@ from cntk_config.base.narrowing import is_several
 from networks.builders.python.functions.function import Function as OwnFunction
 from networks.builders.python.functions.function import load_model
 from networks.builders.python.layers import Layer
+from trainers.session.user_functions import UserFunction, register_deserializer
 
-from ..clone import CloneMethod
+from ..clone import CloneMethod, ModelFormat
 from ..missing import no_attribute
 from ..types import Signature, Type
 
@@ -42,6 +43,7 @@ class Function(metaclass=_Kind):
     """`Function(f)` makes a layer of a Python function, `@Function` does so as a decorator."""
 
     load = OwnFunction.load
+    register_udf_deserialize_callback = staticmethod(register_deserializer)
 
     @staticmethod
     def with_signature(*types: Any, **named: Any) -> Callable[[Callable[..., Any]], Any]:
@@ -59,9 +61,15 @@ class Function(metaclass=_Kind):
 
 
 def BlockFunction(op_name: str, name: str) -> Callable[[Callable[..., Any]], Any]:
-    """A decorator that makes a layer of a Python function, as `Function` does."""
-    del op_name
-    return lambda f: Function(f, name)
+    """A decorator that makes a layer of a Python function, as `Function` does; what it makes are blocks."""
+
+    def decorate(f: Callable[..., Any]) -> Any:
+        made = Function(f, name)
+        if isinstance(made, Layer):
+            made.kind = op_name
+        return made
+
+    return decorate
 
 
 def _variables(f: Callable[..., Any], types: list[Any]) -> list[OwnFunction]:
@@ -74,6 +82,6 @@ def _joined(found: Any) -> OwnFunction:
     return OwnFunction(root for one in several for root in one.roots)
 
 
-__all__ = ["BlockFunction", "CloneMethod", "Function", "Signature", "load_model"]
+__all__ = ["BlockFunction", "CloneMethod", "Function", "ModelFormat", "Signature", "UserFunction", "load_model"]
 
 __getattr__ = no_attribute("cntk.ops.functions", __all__)

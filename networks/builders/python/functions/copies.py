@@ -13,6 +13,7 @@ import numpy as np
 
 from networks.builders.brainscript.node_values import NodeValue
 from networks.builders.python.functions import calls, graph
+from networks.builders.python.functions.blocks import keep_block
 from networks.builders.python.functions.cells import Counter, cell_of
 from networks.builders.python.functions.nodes import CASTS, INPUTS, has_value, is_loaded_input, ordered
 from networks.builders.python.functions.per_sample import keep_criterion
@@ -49,6 +50,7 @@ def copied_roots(
     for one in made:
         copies[one].inputs = tuple(copies.get(source, source) for source in calls.inputs_of(one))
         keep_criterion(copies[one], one, copies)
+        keep_block(copies[one], one, copies)
     return [copies.get(one, one) for one in roots]
 
 
@@ -120,6 +122,7 @@ def _of_copies(build: Build, copies: dict[NodeValue, NodeValue], freeze: bool) -
                 new[one].options["build"] = _of_copies(one.options["build"], copies, freeze)
             new[one].inputs = tuple(new.get(source, source) for source in calls.inputs_of(one))
             keep_criterion(new[one], one, new)
+            keep_block(new[one], one, new)
         return new.get(made, made)
 
     return make

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from tempfile import TemporaryDirectory
+from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,7 +21,10 @@ from cntk_config.base.diagnostics import UserError, shorten, suggestion
 from networks.builders.brainscript.loading import stored_value
 from networks.builders.brainscript.node_values import NodeValue
 from networks.builders.python.functions import calls, graph
-from networks.builders.python.functions.axes import DEFAULT_AXIS
+from networks.builders.python.functions.attention import NAME as ATTENTION_WEIGHTS
+from networks.builders.python.functions.attention import attention_weights
+from networks.builders.python.functions.axes import DEFAULT_AXIS, Axis, axis_name, is_batch
+from networks.builders.python.functions.blocks import keep_block
 from networks.builders.python.functions.cells import cell_of
 from networks.builders.python.functions.checks import as_array, check_name, check_path, is_whole
 from networks.builders.python.functions.copies import copied_roots
@@ -33,22 +37,25 @@ from networks.builders.python.functions.leaves import (
     check_axes,
     data_input,
     filled,
-    placeholder_of,
 )
 from networks.builders.python.functions.nodes import (
     INPUTS,
     DataAxes,
     Input,
+    ValueType,
     age,
     has_value,
     is_loaded_input,
     is_of_layer,
     is_trained,
+    ordered,
 )
 from networks.builders.python.functions.overloads import Operators
 from networks.builders.python.functions.parts import check_index, indexed, runs
 from networks.builders.python.functions.per_sample import keep_criterion, per_sample
 from networks.builders.python.functions.recipes import OpenShape, is_open, is_recipe, recipe, resolve, settled, shape_of
+from networks.builders.python.functions.structure import Structure, View, signature_text
+from networks.builders.python.functions.user_code import revive
 from networks.files.model_file import as_reread, save_model
 from networks.files.model_file import load_model as load_network
 from networks.graph.axes import DEFAULT
@@ -58,7 +65,7 @@ from networks.graph.node import Node
 CloneMethod = str
 """How `Function.clone` treats parameters: "clone" copies them, "share" keeps them, "freeze" copies them untrained."""
 
-BATCH = ("defaultBatchAxis",)
+BATCH = (Axis.default_batch_axis(),)
 """The axes of data without time."""
 
 
@@ -71,7 +78,7 @@ class Applies(Protocol):
         ...
 
 
-class Variable(Operators):
+class Variable(Operators, Structure):
     """What is known of the nodes of a function: names, shapes, precision, axes, values.
 
     Args:
@@ -127,15 +134,23 @@ class Variable(Operators):
         found = root.origin.name.rpartition(".")[2] if is_of_layer(root) else ""
         return root.name or ("b" if found == "B" else found)  # the bias of LSTM
 
+    @name.setter
+    def name(self, function_name: str) -> None:
+        """Name it.
+
+        Raises:
+            UserError: it has a name already, or several outputs.
+        """
+        root = self.root
+        if root.name and root.name != function_name:
+            message = f"{self!r} has a name, which cannot be changed to {shorten(repr(function_name))}"
+            raise UserError("NodeExists", message, hint="alias(f, name) has another one")
+        root.name = check_name(function_name)
+
     @property
     def uid(self) -> str:
         """A name that no other function of this process has."""
         return self.roots[0].origin.name.replace(calls.MARK, "_")
-
-    @property
-    def op_name(self) -> str:
-        """The operation, as the language calls it."""
-        return self._resolved.operation.name
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -164,6 +179,11 @@ class Variable(Operators):
         return graph.precision(self.roots)
 
     @property
+    def type(self) -> ValueType:
+        """Shape, precision and axes of its value; `update_signature` and `input_variable(**f.type)` take it."""
+        return ValueType(self.shape, self.dtype, self.is_sparse, self.dynamic_axes)
+
+    @property
     def is_leaf(self) -> bool:
         """Whether it is an input, a parameter or a constant."""
         return self.is_input or self.is_parameter or self.is_constant
@@ -181,10 +201,10 @@ class Variable(Operators):
     @property
     def is_placeholder(self) -> bool:
         """Whether it stands for an input that is not known yet."""
-        return len(self.roots) == 1 and self.op_name == "Placeholder"
+        return len(self.roots) == 1 and self._resolved.operation.name == "Placeholder"
 
     @property
-    def dynamic_axes(self) -> tuple[str, ...]:
+    def dynamic_axes(self) -> tuple[Axis, ...]:
         """The axes of its data: the minibatch, and time for sequences; none of what is the same for all samples."""
         given = [INPUTS.get(one.root, Input(False)) for one in self.arguments]
         inputs = [one for one in given if not one.static]
@@ -192,7 +212,7 @@ class Variable(Operators):
             return ()
         sequences = [one.axis for one in inputs if one.sequence]
         if self.is_input or is_open(self.root):
-            return (*BATCH, sequences[0] or DEFAULT_AXIS) if sequences else BATCH
+            return (*BATCH, Axis(sequences[0] or DEFAULT_AXIS)) if sequences else BATCH
         if self._is_criterion:
             return Function(per_sample(self.root)).dynamic_axes
         if not self.node.has_layout:
@@ -200,7 +220,7 @@ class Variable(Operators):
         axis = self.node.axis
         if not sequences or axis == graph.ONE_STEP:
             return BATCH
-        return (*BATCH, DEFAULT_AXIS if axis in (None, DEFAULT) else axis)
+        return (*BATCH, Axis(DEFAULT_AXIS if axis in (None, DEFAULT) else axis))
 
     @property
     def data_axes(self) -> DataAxes | None:
@@ -222,7 +242,7 @@ class Variable(Operators):
     @property
     def is_sparse(self) -> bool:
         """Whether it is an input of sparse data."""
-        return self.is_input and "Sparse" in self.op_name
+        return self.is_input and "Sparse" in self._resolved.operation.name
 
     @property
     def is_sequence(self) -> bool:
@@ -233,6 +253,12 @@ class Variable(Operators):
     def is_output(self) -> bool:
         """Whether it is computed from others."""
         return not (self.is_leaf or self.is_placeholder)
+
+    @property
+    def needs_gradient(self) -> bool:
+        """Whether it is computed from a parameter, or from an input that was said to need a gradient."""
+        order = ordered(self.roots, {one for one in self._all() if one.operation.name == "StopGradient"})
+        return any(is_trained(one) or (one in INPUTS and INPUTS[one].needs_gradient) for one in order)
 
     @property
     def _resolved(self) -> NodeValue:
@@ -250,9 +276,7 @@ class Variable(Operators):
     @property
     def placeholders(self) -> tuple[Function, ...]:
         """What stands for inputs that are not known yet, in the order in which it was made."""
-        return tuple(
-            sorted((one for one in self._leaves() if one.op_name == "Placeholder"), key=lambda one: age(one.root))
-        )
+        return tuple(sorted((one for one in self._leaves() if one.is_placeholder), key=lambda one: age(one.root)))
 
     @property
     def arguments(self) -> tuple[Function, ...]:
@@ -289,9 +313,34 @@ class Variable(Operators):
             check_axes("a value", array.shape, self.root)
         cell.set_value(array)
 
+    def set_value(self, given: Any) -> None:
+        """Give a parameter or constant another value: an array, or what has `asarray`."""
+        self.value = given.asarray() if hasattr(given, "asarray") else given
+
     def asarray(self) -> NDArray[Any]:
         """`value`."""
         return self.value
+
+    def as_parameter(self) -> Self:
+        """The parameter itself.
+
+        Raises:
+            UserError: it is not one.
+        """
+        return self._as("parameter", self.is_parameter)
+
+    def as_constant(self) -> Self:
+        """The constant itself.
+
+        Raises:
+            UserError: it is not one.
+        """
+        return self._as("constant", self.is_constant)
+
+    def _as(self, kind: str, holds: bool) -> Self:
+        if not holds:
+            raise UserError("NoFunction", f"{self!r} is not a {kind}", hint=f"f.{kind}s are those of a function")
+        return self
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         """`value` for `numpy.asarray(p)`; else NumPy would make an array of one object."""
@@ -302,8 +351,13 @@ class Variable(Operators):
             )
         return self.value if dtype is None else self.value.astype(dtype)
 
+    def _of(self, *roots: NodeValue, view: View = View.COMPOSITE) -> Any:
+        found = Function(roots)
+        found.view = view
+        return found
+
     def _apply(self, name: str, *operands: Any) -> Any:
-        return operator(name, *map(as_node, operands))
+        return checked(operator(name, *map(as_node, operands)))
 
 
 class Function(Variable, Evaluated):
@@ -325,18 +379,6 @@ class Function(Variable, Evaluated):
     def output(self) -> Function:
         """Its only value."""
         return Function(self.root)
-
-    @property
-    def root_function(self) -> Function:
-        """The function itself."""
-        return self
-
-    owner = root_function
-
-    @property
-    def inputs(self) -> tuple[Function, ...]:
-        """What its only node is computed from."""
-        return tuple(Function(one) for one in calls.inputs_of(self._resolved))
 
     @property
     def parameters(self) -> tuple[Function, ...]:
@@ -403,7 +445,9 @@ class Function(Variable, Evaluated):
         return given
 
     def update_signature(self, *types: Any, **named: Any) -> None:
-        """Give placeholders shapes, so that those of parameters are known before the function is applied.
+        """Put inputs in the place of placeholders: the function has values, and its parameters shapes.
+
+        The inputs have the precision of what they meet.
 
         Args:
             types: for each placeholder a shape, a type (`Tensor[10]`, `Sequence[Tensor[10]]`), or a function like it.
@@ -413,8 +457,9 @@ class Function(Variable, Evaluated):
         wrong = next((one for one in given if not one.is_placeholder), None)
         if wrong is not None:
             raise UserError("WrongArguments", f"{wrong!r} is not a placeholder: it has a shape already")
-        new = {one: Function(placeholder_of(_shape_of(kind), one.name)) for one, kind in given.items()}
-        self.replace_placeholders(new)
+        self.replace_placeholders({one: Function(_input_like(kind, one.name)) for one, kind in given.items()})
+
+    declare_args = update_signature
 
     def replace_placeholders(self, substitutions: Mapping[Function, Any]) -> Function:
         """Put inputs in the place of the placeholders of this function; an input may be the function itself.
@@ -428,6 +473,7 @@ class Function(Variable, Evaluated):
             if calls.inputs_of(one):
                 one.inputs = tuple(new.get(source, source) for source in calls.inputs_of(one))
             keep_criterion(one, one, new)
+            keep_block(one, one, new)
         self.roots = tuple(new.get(one, one) for one in self.roots)
         self._model, self._hash = None, hash(self.roots)
         return self
@@ -468,6 +514,8 @@ class Function(Variable, Evaluated):
         if not exact:
             names = graph.names_of(order)
             exact = [one for one in order if names[one] == name or names[one].endswith(f".{name}")]
+        if not exact and name == ATTENTION_WEIGHTS:
+            exact = attention_weights(order)
         return [Function(one) for one in exact]
 
     def __getattr__(self, name: str) -> Any:
@@ -479,9 +527,11 @@ class Function(Variable, Evaluated):
                     if has_value(one) and cell_of(one).value is None and not self.placeholders:
                         _ = self.model  # infers its shape
                     return Function(one)
+            if name == ATTENTION_WEIGHTS and (weights := attention_weights(self._all())):
+                return Function(weights[0])
         raise AttributeError(f"a function has no attribute '{name}', and depends on none of that name")
 
-    def save(self, path: str | Path, format: Any = None) -> None:
+    def save(self, filename: str | Path, format: Any = None) -> None:
         """Write a model file of this function with its parameters; the file is replaced in one step.
 
         Args:
@@ -492,7 +542,7 @@ class Function(Variable, Evaluated):
         Raises:
             UserError: an operation has no equivalent in ONNX; the file cannot be written.
         """
-        check_path("the name of a model file", path)
+        path = check_path("the name of a model file", filename)
         if "ONNX" in str(format):
             from networks.onnx.export import Settings
             from networks.onnx.save import save_onnx
@@ -503,25 +553,25 @@ class Function(Variable, Evaluated):
             return
         save_model(path, self.network)
 
-    def restore(self, path: str | Path) -> None:
+    def restore(self, filename: str | Path) -> None:
         """Take the values of parameters from a model file of this function."""
-        known = load_network(path).nodes
+        known = load_network(filename).nodes
         found: dict[Function, NDArray[Any]] = {}
         for value, node in self.model.nodes.items():
             if not node.is_parameter:
                 continue
             array = known[node.name].value if node.name in known else None
             if array is None:
-                raise UserError("NoNode", f"the model {path} has no parameter '{node.name}'")
+                raise UserError("NoNode", f"the model {filename} has no parameter '{node.name}'")
             if node.value is not None and filled(array.shape) != filled(node.value.shape):
                 shapes = f"has the shape {array.shape}, that of this function {node.value.shape}"
-                raise UserError("BadShape", f"'{node.name}' of the model {path} {shapes}")
+                raise UserError("BadShape", f"'{node.name}' of the model {filename} {shapes}")
             found[Function(value)] = np.asarray(array)
         for one, array in found.items():
             one.value = array
 
     @classmethod
-    def load(cls, model: str | Path, device: Any = None, format: Any = None) -> Function:
+    def load(cls, model: str | Path | bytes, device: Any = None, format: Any = None) -> Function:
         """See `load_model`."""
         return load_model(model, device, format)
 
@@ -558,6 +608,11 @@ class Function(Variable, Evaluated):
             result = taken(result, len(shape), axis, numbers)
         return result
 
+    def __str__(self) -> str:
+        """Its inputs and outputs with their types, see `signature_text`; of a leaf what `repr` says."""
+        is_leaf = len(self.roots) == 1 and (self.is_leaf or self.is_placeholder)
+        return repr(self) if is_leaf else signature_text(self)
+
     def __repr__(self) -> str:
         if len(self.roots) != 1:
             return f"Function({', '.join(repr(one) for one in self.outputs)})"
@@ -577,6 +632,44 @@ def operator(name: str, *arguments: Any, label: str = "", **named: Any) -> Funct
     begin = label or name.rpartition(".")[2]
     found = calls.call(name, *(to_operand(one) for one in arguments), name=begin, **named)
     return named_function(found, label)
+
+
+def checked(made: Function) -> Function:
+    """What was made just now; of a small network its shape is inferred, so that errors come where it is made.
+
+    Raises:
+        UserError: shapes or precisions do not fit.
+    """
+    if not calls.is_inside_step() and _is_small(made.root):
+        _ = made.model
+    return made
+
+
+_SMALL = 12
+"""Nodes of a network that costs little to look at."""
+
+
+def _is_small(root: NodeValue) -> bool:
+    """Whether a node depends on few others, and all of these are known."""
+    waiting, seen = [root], {root}
+    while waiting and len(seen) <= _SMALL:
+        one = waiting.pop()
+        if one.operation.later or is_recipe(one):
+            return False
+        operands = calls.inputs_of(one)
+        if not (operands or _is_known_leaf(one)):
+            return False
+        new = [each for each in operands if each not in seen]
+        seen.update(new)
+        waiting.extend(new)
+    return not waiting
+
+
+def _is_known_leaf(one: NodeValue) -> bool:
+    """Whether it is an input, a constant or a parameter of a known shape whose start does not wait for a seed."""
+    waits = one.start is not None and one.start.seed is not None and cell_of(one).value is None
+    known = one.shape is not None and 0 not in one.shape and one.stored is None
+    return known and not waits and one.operation.name != "Placeholder"
 
 
 def taken(x: Function, rank: int, axis: int, numbers: Sequence[int], label: str = "") -> Function:
@@ -676,30 +769,43 @@ def as_function(network: Network) -> Function:
         if node.dynamic_axes is not None:
             axis = node.options.get("dynamicAxis", "") if node.dynamic_axes == 2 else ""
             INPUTS[value] = Input(node.dynamic_axes == 2, axis, node.dynamic_axes == 0)
+    for value in values.values():
+        revive(value, [Function(one) for one in calls.inputs_of(value)])
     groups = [node for name in ("output", "criterion", "evaluation") for node in network.groups[name]]
     used = {source for node in network.nodes.values() for source in node.connected}
     roots = groups or [node for node in network.nodes.values() if node not in used]
     return Function(dict.fromkeys(values[node] for node in roots))
 
 
-def load_model(model: str | Path, device: Any = None, format: Any = None) -> Function:
+def load_model(model: str | Path | bytes, device: Any = None, format: Any = None) -> Function:
     """The function that a model file holds: one written by `Function.save` or by a run, a model of CNTK, or of ONNX.
 
     Args:
-        model: the file.
+        model: the file, or its bytes.
         device: accepted; changes nothing.
         format: accepted, the file says what it is.
     """
     del device, format
+    if isinstance(model, bytes | bytearray):
+        with TemporaryDirectory() as folder:
+            path = Path(folder, "model")
+            path.write_bytes(model)
+            return load_model(path)
     check_path("the name of a model file", model)
     return as_function(load_network(model))
 
 
-def _shape_of(kind: Any) -> Any:
-    """The shape that a program gives: itself, that of a type, or that of a function."""
+def _input_like(kind: Any, name: str) -> NodeValue:
+    """An input of a shape, of a type, or like a function."""
+    shape, sparse, axes = kind, False, ()
     if isinstance(kind, Function):
-        return kind.shape
-    return kind["shape"] if hasattr(kind, "keys") else kind
+        shape, sparse, axes = kind.shape, kind.is_sparse, kind.dynamic_axes
+    elif hasattr(kind, "keys"):
+        shape, sparse, axes = kind["shape"], kind["is_sparse"], kind["dynamic_axes"]
+    sequences = [axis_name(one) for one in axes if one not in BATCH and not is_batch(one)]
+    found = data_input(shape, None, sparse, name, Input(bool(sequences), sequences[0] if sequences else ""))
+    cell_of(found).dtype = None
+    return found
 
 
 def _replaced(substitutions: Any, own: Sequence[NodeValue]) -> dict[NodeValue, NodeValue]:

@@ -26,11 +26,16 @@ from networks.builders.python.functions.checks import (
 )
 from networks.builders.python.functions.defaults import DOUBLE, SINGLE, chosen_dtype
 from networks.builders.python.functions.nodes import INPUTS, Input
+from networks.graph.initialize import RANDOM_KINDS
 
 Shape = int | Sequence[int]
 
 UNKNOWN = -1
 """Stands in the shape of a parameter for what follows from its use."""
+
+
+INFERRED_RANK = 2147483647
+"""CNTK's number for a rank of an initializer that is not given."""
 
 
 class Initializer:
@@ -40,11 +45,57 @@ class Initializer:
         kind: one of BrainScript's kinds.
         scale: factor of the values.
         seed: a seed of its own; None: the next one of the network.
+        output_rank: how many of the last axes count outputs, or below 0 how many of the first ones; None: the last
+            one, or what the layer says.
+        filter_rank: how many of the last axes are those of a filter, after which outputs are counted; None: none, or
+            what the layer says.
+        kernel: width and height of the filter of bilinear.
     """
 
-    def __init__(self, kind: str, scale: float = 1.0, seed: int | None = None) -> None:
+    def __init__(
+        self,
+        kind: str,
+        scale: float = 1.0,
+        seed: int | None = None,
+        output_rank: int | None = None,
+        filter_rank: int | None = None,
+        kernel: tuple[int, int] = (0, 0),
+    ) -> None:
         self.kind, self.scale = kind, check_number("the scale of an initializer", scale, 0.0)
         self.seed = None if seed is None else check_whole("a seed", seed, 0)
+        self.output_rank = _rank("output_rank", output_rank, None)
+        self.filter_rank = _rank("filter_rank", filter_rank, 0)
+        self.kernel = kernel
+
+    def with_ranks(self, output_rank: int | None, filter_rank: int | None = None) -> Initializer:
+        """The same with ranks where it has none of its own."""
+        return Initializer(
+            self.kind,
+            self.scale,
+            self.seed,
+            output_rank if self.output_rank is None else self.output_rank,
+            filter_rank if self.filter_rank is None else self.filter_rank,
+            self.kernel,
+        )
+
+    def into(self, start: Start) -> None:
+        """Let a parameter start so, with its own ranks where there are none, and its own scale and seed."""
+        start.kind, start.kernel = self.kind, self.kernel
+        if self.output_rank is not None:
+            start.output_rank = self.output_rank
+        if self.filter_rank is not None:
+            start.filter_rank = self.filter_rank
+
+    def start(self) -> Start:
+        """How a parameter starts; a seed that is not given is chosen when its network is made."""
+        seed = calls.UNSEEDED if self.seed is None else self.seed
+        found = Start(self.kind, scale=self.scale, seed=seed if self.kind in RANDOM_KINDS else None)
+        self.into(found)
+        return found
+
+
+def _rank(what: str, given: Any, least: int | None) -> int | None:
+    return None if given is None or given == INFERRED_RANK else check_whole(what, given, least)
 
 
 GLOROT = Initializer("glorotUniform")
@@ -52,14 +103,15 @@ GLOROT = Initializer("glorotUniform")
 
 def leaf(shape: Shape | None, init: Any, dtype: Any, label: str) -> NodeValue:
     """A parameter or constant; see `variables.parameter`."""
+    if isinstance(shape, list | tuple):
+        shape = tuple(0 if is_whole(one) and one == UNKNOWN else one for one in shape)
     operation = OPERATIONS["LearnableParameter"]
     if isinstance(init, Initializer):
         if shape is None:
             raise UserError("MissingParameter", "a parameter with an initializer needs a shape")
         node = NodeValue(operation, calls.origin(label), shape=dims(shape))
         cell_of(node).dtype = dtype
-        seed = calls.UNSEEDED if init.seed is None else init.seed
-        node.start = Start(init.kind, scale=init.scale, seed=seed)
+        node.start = init.start()
         return node
     array = as_array("a start value", init, dtype)
     if shape is not None and 0 in dims(shape):

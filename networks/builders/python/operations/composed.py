@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import reduce
 from typing import Any
 
@@ -15,7 +15,6 @@ import numpy as np
 from cntk_config.base.diagnostics import UserError
 from networks.builders.python.functions.cells import cell_of
 from networks.builders.python.functions.function import Function, as_node, operator
-from networks.builders.python.functions.leaves import dims
 from networks.builders.python.operations.operators import (
     Operand,
     abs,
@@ -152,19 +151,19 @@ def element_not(x: Operand, name: str = "") -> Function:
     return equal(x, 0.0, name=name)
 
 
-def element_and(left: Operand, right: Operand, name: str = "") -> Function:
+def element_and(x: Operand, y: Operand, name: str = "") -> Function:
     """1 where both are 1, of operands of 0 and 1."""
-    return element_times(left, right, name=name)
+    return element_times(x, y, name=name)
 
 
-def element_or(left: Operand, right: Operand, name: str = "") -> Function:
+def element_or(x: Operand, y: Operand, name: str = "") -> Function:
     """1 where one of both is 1, of operands of 0 and 1."""
-    return minus(plus(left, right), element_times(left, right), name=name)
+    return minus(plus(x, y), element_times(x, y), name=name)
 
 
-def element_xor(left: Operand, right: Operand, name: str = "") -> Function:
+def element_xor(x: Operand, y: Operand, name: str = "") -> Function:
     """1 where just one of both is 1, of operands of 0 and 1."""
-    return square(minus(left, right), name=name)
+    return square(minus(x, y), name=name)
 
 
 # --------------------------------------------------------------------------------------------- constants
@@ -175,100 +174,7 @@ def ones_like(x: Operand, name: str = "") -> Function:
     return equal(zeros_like(x), 0.0, name=name)
 
 
-# --------------------------------------------------------------------------------------------- images
-
-
-def _strides(given: Any) -> Any:
-    return [int(one) for one in reversed(given)] if isinstance(given, list | tuple) else int(given)
-
-
-def _padding(given: Any) -> Any:
-    return [bool(one) for one in reversed(given)] if isinstance(given, list | tuple) else bool(given)
-
-
-def _one_or_all(given: Sequence[Any]) -> Any:
-    """The only value of a sequence, which is that of all axes, or the values of the axes."""
-    return given[0] if len(given) == 1 else given
-
-
-def convolution(
-    convolution_map: Operand,
-    operand: Operand,
-    strides: Any = (1,),
-    sharing: Any = (True,),
-    auto_padding: Any = (True,),
-    dilation: Any = (1,),
-    reduction_rank: int = 1,
-    name: str = "",
-) -> Function:
-    """Filters (count, channels, height, width) slid over images (channels, height, width)."""
-    plain = all(sharing if isinstance(sharing, list | tuple) else [sharing]) and reduction_rank == 1
-    if not plain or any(one != 1 for one in (dilation if isinstance(dilation, list | tuple) else [dilation])):
-        raise UserError("NotSupported", "convolution has shared weights, no dilation and a reduction_rank of 1")
-    kernels = as_node(convolution_map)
-    count, *kernel = kernels.shape
-    return operator(
-        "Convolution",
-        kernels,
-        as_node(operand),
-        list(reversed(kernel)),
-        label=name,
-        mapDims=count,
-        stride=_kernel(strides, len(kernel)),
-        autoPadding=_kernel(auto_padding, len(kernel), bool),
-    )
-
-
-def _kernel(given: Any, rank: int, kind: type = int) -> Any:
-    """One value for all axes, or one for each: the axis of channels is the last one of BrainScript's."""
-    several = list(given) if isinstance(given, list | tuple) else [given]
-    if len(several) == 1:
-        return kind(several[0])
-    if len(several) == rank - 1:
-        several = [kind(1) if kind is int else False, *several]
-    return [kind(one) for one in reversed(several)]
-
-
-def convolution_transpose(
-    convolution_map: Operand,
-    operand: Operand,
-    strides: Any = (1,),
-    sharing: Any = (True,),
-    auto_padding: Any = (True,),
-    output_shape: Any = None,
-    dilation: Any = (1,),
-    name: str = "",
-) -> Function:
-    """The reverse of `convolution`: filters (channels of the operand, channels of the result, height, width)."""
-    plain = all(sharing if isinstance(sharing, list | tuple) else [sharing])
-    if not plain or any(one != 1 for one in (dilation if isinstance(dilation, list | tuple) else [dilation])):
-        raise UserError("NotSupported", "convolution_transpose has shared weights and no dilation")
-    kernels = as_node(convolution_map)
-    count, *kernel = kernels.shape
-    result = operator(
-        "Convolution",
-        kernels,
-        as_node(operand),
-        list(reversed(kernel)),
-        label=name,
-        mapDims=count,
-        transpose=True,
-        stride=_spatial(strides, len(kernel), 1),
-        autoPadding=_spatial(auto_padding, len(kernel), False),
-    )
-    if output_shape is not None:
-        result.root.options["outputShape"] = [int(one) for one in reversed(output_shape)]
-    return result
-
-
-def _spatial(given: Any, rank: int, channels: Any) -> list[Any]:
-    """One value for each axis of a kernel, in BrainScript's order; the axis of channels has its own."""
-    several = list(given) if isinstance(given, list | tuple) else [given]
-    if len(several) == rank:
-        several = several[1:]
-    if len(several) == 1:
-        several *= rank - 1
-    return [*reversed([type(channels)(one) for one in several]), channels]
+# --------------------------------------------------------------------------------------------- statistics
 
 
 def batch_normalization(
@@ -342,64 +248,9 @@ def per_dim_mean_variance_normalize(operand: Operand, mean: Operand, inv_stddev:
     return element_times(minus(operand, mean), inv_stddev, name=name)
 
 
-MAX_POOLING, AVG_POOLING = "max", "average"
-"""Kinds of `pooling`."""
-
-MAX_UNPOOLING = MAX_POOLING
-"""The kind of `unpooling`."""
-
-
-def pooling(
-    operand: Operand,
-    pooling_type: str,
-    pooling_window_shape: Sequence[int],
-    strides: Any = (1,),
-    auto_padding: Any = (False,),
-    ceil_out_dim: bool = False,
-    include_pad: bool = False,
-    name: str = "",
-) -> Function:
-    """The largest element or the mean of each window (height, width)."""
-    if ceil_out_dim or include_pad:
-        raise UserError("NotSupported", "pooling has neither ceil_out_dim nor include_pad", hint="auto_padding")
-    return operator(
-        "Pooling",
-        as_node(operand),
-        pooling_type,
-        list(dims(pooling_window_shape)),
-        label=name,
-        stride=_strides(_one_or_all(strides)),
-        autoPadding=_padding(_one_or_all(auto_padding)),
-    )
-
-
-def unpooling(
-    operand: Operand,
-    pooling_input: Operand,
-    unpooling_type: str,
-    unpooling_window_shape: Sequence[int],
-    strides: Any = (1,),
-    auto_padding: Any = (False,),
-    name: str = "",
-) -> Function:
-    """Each element of `operand` where the largest one of its window was in `pooling_input`, zeros elsewhere."""
-    if unpooling_type != MAX_UNPOOLING:
-        raise UserError("NotSupported", "unpooling reverses MAX_POOLING only", hint="its kind is MAX_UNPOOLING")
-    return operator(
-        "MaxUnpooling",
-        as_node(operand),
-        as_node(pooling_input),
-        list(reversed(unpooling_window_shape)),
-        label=name,
-        stride=_strides(_one_or_all(strides)),
-        autoPadding=_padding(_one_or_all(auto_padding)),
-    )
-
-
 __all__ = [
-    "AVG_POOLING", "MAX_POOLING", "MAX_UNPOOLING", "acos", "asin", "asinh", "atan", "atanh", "batch_normalization",
-    "convolution", "convolution_transpose", "cosh", "element_and", "element_max", "element_min", "element_not",
-    "element_or", "element_xor", "elu", "hard_sigmoid", "log_add_exp", "mean", "ones_like", "param_relu",
-    "per_dim_mean_variance_normalize", "pooling", "pow", "selu", "sinh", "softplus", "softsign", "sum", "tan",
-    "unpooling",
+    "acos", "asin", "asinh", "atan", "atanh", "batch_normalization", "cosh", "element_and", "element_max",
+    "element_min", "element_not", "element_or", "element_xor", "elu", "hard_sigmoid", "log_add_exp", "mean",
+    "ones_like", "param_relu", "per_dim_mean_variance_normalize", "pow", "selu", "sinh", "softplus", "softsign", "sum",
+    "tan",
 ]  # fmt: skip

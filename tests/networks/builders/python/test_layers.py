@@ -148,7 +148,7 @@ def test_names_are_the_same_for_the_same_network() -> None:
 def test_default_options() -> None:
     with layers.default_options(activation=operators.relu, init=layers.uniform(0.5)):
         z = layers.Dense(4)(input_variable(3))
-    assert z.op_name == "RectifiedLinear"
+    assert z.block_root.op_name == "ReLU"
     assert abs(z.parameters[-1].value).max() <= 0.5
 
 

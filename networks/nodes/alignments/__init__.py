@@ -1,0 +1,1 @@
+"""Criteria that compare sequences as a whole, whose steps have no fixed partners."""
