@@ -19,12 +19,14 @@ class Windows(NamedTuple):
     Attributes:
         kernel, stride: per axis.
         before, after: elements of padding per axis.
+        dilation: the distance between neighbours in a window, per axis.
     """
 
     kernel: list[int]
     stride: list[int]
     before: list[int]
     after: list[int]
+    dilation: list[int]
 
     def lists(self, channels: int, channel_stride: int = 1) -> dict[str, Any]:
         """The options of a node, axes in its order, channels last."""
@@ -34,6 +36,7 @@ class Windows(NamedTuple):
             "autoPadding": (False,) * (len(self.kernel) + 1),
             "lowerPad": (*self.before[::-1], 0),
             "upperPad": (*self.after[::-1], 0),
+            **({"dilation": (*self.dilation[::-1], 1)} if any(one > 1 for one in self.dilation) else {}),
         }
 
 
@@ -50,17 +53,16 @@ def _windows(use: Use, x: Data, kernel: list[int]) -> tuple[Data, Windows]:
     spatial = list(x.dims[1:])
     if len(kernel) != len(spatial):
         raise Unusable(f"a kernel of {len(kernel)} axes for an image of {len(spatial)}")
-    if any(one != 1 for one in use.sizes("dilations")):
-        raise Unusable(f"dilations = {use.get('dilations')} is not supported")
-    stride = use.sizes("strides", [1] * len(kernel))
-    before, after = _pads(use, spatial, kernel, stride)
-    for axis, (n, k, s) in enumerate(zip(spatial, kernel, stride, strict=True)):
+    stride, dilation = use.sizes("strides", [1] * len(kernel)), use.sizes("dilations", [1] * len(kernel))
+    reach = [(k - 1) * by + 1 for k, by in zip(kernel, dilation, strict=True)]
+    before, after = _pads(use, spatial, reach, stride)
+    for axis, (n, k, s) in enumerate(zip(spatial, reach, stride, strict=True)):
         rest = (n + before[axis] + after[axis] - k) % s
         drop = max(0, rest - after[axis])
         after[axis] = max(0, after[axis] - rest)
         if drop:
             x = part(use, x, len(x.axes) - len(spatial) + axis, 0, n - drop)
-    return x, Windows(kernel, stride, before, after)
+    return x, Windows(kernel, stride, before, after, dilation)
 
 
 def _pads(use: Use, sizes: list[int], kernel: list[int], stride: list[int]) -> tuple[list[int], list[int]]:
@@ -86,37 +88,38 @@ def _with_bias(use: Use, found: Data) -> list[Value]:
 
 
 def convolution(use: Use) -> list[Value]:
-    """A convolution of one group."""
-    x, weights = _image(use), use.array(1)
-    if use.get("group", 1) != 1:
-        raise Unusable(f"group = {use.get('group')} is not supported")
+    """A convolution, of groups of channels, too."""
+    x, weights, groups = _image(use), use.array(1), use.integer("group", 1)
     maps, channels, *kernel = weights.value.shape
-    if channels != x.dims[0]:
-        raise Unusable(f"kernels of {channels} channels for an image of {x.dims[0]}")
+    if channels * groups != x.dims[0]:
+        raise Unusable(f"kernels of {channels} channels in {groups} groups for an image of {x.dims[0]}")
     x, windows = _windows(use, x, kernel)
-    options = windows.lists(channels, channels)
+    options = windows.lists(channels, channels * groups)
+    if groups > 1:
+        options["groups"] = groups
     node = use.build.node("Convolution", use.build.parameter(weights), x.node, mapCount=maps, **options)
     dims = tuple(reversed(node.shape or ()))
     return _with_bias(use, use.build.data(node, (*x.words, *dims)))
 
 
 def transposed(use: Use) -> list[Value]:
-    """A transposed convolution of one group."""
+    """A transposed convolution of one group of channels."""
     x, weights = _image(use), use.array(1)
     maps, channels, *kernel = weights.value.shape
-    if use.get("group", 1) != 1 or any(one != 1 for one in use.sizes("dilations")):
-        raise Unusable("groups and dilations are not supported")
+    if use.integer("group", 1) != 1:
+        raise Unusable(f"group = {use.get('group')} is not supported")
     if use.get("auto_pad", "NOTSET") not in ("NOTSET", "VALID") or use.get("output_shape"):
         raise Unusable("auto_pad and output_shape are not supported")
     stride = use.sizes("strides", [1] * len(kernel))
-    pads = use.sizes("pads", [0] * (2 * len(kernel)))
+    pads, dilation = use.sizes("pads", [0] * (2 * len(kernel))), use.sizes("dilations", [1] * len(kernel))
+    reach = [(k - 1) * by + 1 for k, by in zip(kernel, dilation, strict=True)]
     more = use.sizes("output_padding", [0] * len(kernel))
     before, after = pads[: len(kernel)], pads[len(kernel) :]
     sizes = [
         (n - 1) * s + k - b - a + m
-        for n, k, s, b, a, m in zip(x.dims[1:], kernel, stride, before, after, more, strict=True)
+        for n, k, s, b, a, m in zip(x.dims[1:], reach, stride, before, after, more, strict=True)
     ]
-    options = Windows(kernel, stride, before, after).lists(channels, channels)
+    options = Windows(kernel, stride, before, after, dilation).lists(channels, channels)
     options["outputShape"] = (*sizes[::-1], channels)
     parameter = use.build.parameter(weights)
     node = use.build.node("Convolution", parameter, x.node, mapCount=maps, transpose=True, **options)
@@ -130,13 +133,18 @@ def pooling(kind: str) -> Rule:
     def rule(use: Use) -> list[Value]:
         x = _image(use)
         kernel = use.sizes("kernel_shape")
+        if any(one != 1 for one in use.sizes("dilations")):
+            raise Unusable(f"dilations = {use.get('dilations')} is not supported")
         if len(use.operator.outputs) > 1:
             raise Unusable("the places of the largest elements are not supported")
         before = _ceiled(use, x, kernel)
         x, windows = before if before is not None else _windows(use, x, kernel)
+        options = windows.lists(1)
         if kind == "average" and use.get("count_include_pad", 0) and any((*windows.before, *windows.after)):
-            raise Unusable("count_include_pad = 1 is not supported where there is padding")
-        node = use.build.node("Pooling", x.node, kind=kind, **windows.lists(1))
+            if before is not None:
+                raise Unusable("count_include_pad = 1 with ceil_mode = 1 is not supported")
+            options["includePad"] = True
+        node = use.build.node("Pooling", x.node, kind=kind, **options)
         return [use.build.data(node, (*x.words, *reversed(node.shape or ())))]
 
     return rule
@@ -147,15 +155,13 @@ def _ceiled(use: Use, x: Data, kernel: list[int]) -> tuple[Data, Windows] | None
     if not use.get("ceil_mode", 0):
         return None
     stride = use.sizes("strides", [1] * len(kernel))
-    if any(one != 1 for one in use.sizes("dilations")):
-        raise Unusable(f"dilations = {use.get('dilations')} is not supported")
     before, after = _pads(use, list(x.dims[1:]), kernel, stride)
     for axis, (n, k, s) in enumerate(zip(x.dims[1:], kernel, stride, strict=True)):
         count = -(-(n + before[axis] + after[axis] - k) // s) + 1
         if (count - 1) * s >= n + before[axis]:  # the last window would begin in the padding behind
             count -= 1
         after[axis] = max(0, (count - 1) * s + k - n - before[axis])
-    return x, Windows(kernel, stride, before, after)
+    return x, Windows(kernel, stride, before, after, [1] * len(kernel))
 
 
 def everywhere(kind: str) -> Rule:
@@ -164,7 +170,8 @@ def everywhere(kind: str) -> Rule:
     def rule(use: Use) -> list[Value]:
         x = _image(use)
         kernel = list(x.dims[1:])
-        options = Windows(kernel, kernel, [0] * len(kernel), [0] * len(kernel)).lists(1)
+        zeros, ones = [0] * len(kernel), [1] * len(kernel)
+        options = Windows(kernel, kernel, zeros, zeros, ones).lists(1)
         node = use.build.node("Pooling", x.node, kind=kind, **options)
         return [use.build.data(node, (*x.words, x.dims[0], *(1,) * len(kernel)))]
 

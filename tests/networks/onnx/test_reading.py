@@ -182,6 +182,27 @@ def residual_with_global_pooling(random):
     return model_of(operators, {"x": ["N", 3, 6, 7]}, ["z"], arrays), {"x": real(random, 5, 3, 6, 7)}
 
 
+def depthwise_and_dilated(random):
+    """As MobileNet and its like: a kernel for each channel, then one element; a dilated convolution; means."""
+    operators = [
+        ("Conv", ["x", "k"], ["d"], {"group": 4, "pads": [1, 1, 1, 1], "strides": [2, 2]}),
+        ("Conv", ["d", "p", "pb"], ["c"], {}),
+        ("HardSwish", ["c"], ["r"], {}),
+        ("Conv", ["r", "q"], ["e"], {"dilations": [2, 2], "pads": [2, 2, 2, 2], "group": 2}),
+        ("AveragePool", ["e"], ["m"], {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1], "count_include_pad": 1}),
+        ("ConvTranspose", ["m", "t"], ["u"], {"strides": [2, 2], "dilations": [2, 1], "pads": [1, 1, 1, 0]}),
+        ("Flatten", ["u"], ["z"], {}),
+    ]
+    arrays = {
+        "k": real(random, 4, 1, 3, 3),
+        "p": real(random, 6, 4, 1, 1),
+        "pb": real(random, 6),
+        "q": real(random, 4, 3, 3, 3),
+        "t": real(random, 4, 2, 3, 2),
+    }
+    return model_of(operators, {"x": ["n", 4, 9, 8]}, ["z"], arrays, opset=14), {"x": real(random, 2, 4, 9, 8)}
+
+
 def two_inputs_and_slices(random):
     operators = [
         ("Concat", ["x", "y"], ["c"], {"axis": 1}),
@@ -226,7 +247,13 @@ def layer_normalised(random):
     return model_of(operators, {"x": ["n", 3, 4]}, ["z"], arrays), {"x": real(random, 2, 3, 4)}
 
 
-OTHERS = [flattened_by_shape, residual_with_global_pooling, two_inputs_and_slices, layer_normalised]
+OTHERS = [
+    flattened_by_shape,
+    residual_with_global_pooling,
+    depthwise_and_dilated,
+    two_inputs_and_slices,
+    layer_normalised,
+]
 
 
 @pytest.mark.parametrize("make", OTHERS, ids=lambda make: make.__name__)
