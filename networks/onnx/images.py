@@ -76,13 +76,12 @@ def _few(axes: int) -> None:
         raise NotExpressible(f"its windows slide along {axes} axes; ONNX runtimes have at most {MOST_AXES}")
 
 
-def _slide(use: Use, name: str, weights: str, geometry: Geometry) -> str:
-    """A convolution of images (N, C, ...) with kernels (M, C, ...)."""
+def _slide(use: Use, name: str, weights: str, geometry: Geometry, groups: int = 1) -> str:
+    """A convolution of images (N, C, ...) with kernels (M, C, ...), C those of a group."""
     _few(len(geometry.kernel))
     name, pads = _fitting(use, name, geometry, 2)
-    return use.emit.op(
-        "Conv", name, weights, kernel_shape=list(geometry.kernel), strides=list(geometry.stride), pads=pads
-    )
+    sizes = {"kernel_shape": list(geometry.kernel), "strides": list(geometry.stride)}
+    return use.emit.op("Conv", name, weights, **sizes, pads=pads, dilations=list(geometry.dilation), group=groups)
 
 
 def _convolution_2d(use: Use) -> str:
@@ -115,7 +114,8 @@ def convolution(use: Use) -> str:
     if plan.local:
         return _local(use, plan, geometry)
     if spans_channels(geometry):
-        out = _slide(use, image, use.weights(0, (plan.maps, *geometry.kernel)), geometry.without_first())
+        weights = use.weights(0, (plan.maps, *reversed(plan.kernel)))
+        out = _slide(use, image, weights, geometry.without_first(), plan.groups)
     else:
         weights = use.weights(0, (plan.maps, 1, *geometry.kernel))
         out = _slide(use, use.emit.unsqueeze(image, 1), weights, geometry)
@@ -142,6 +142,7 @@ def _transposed(use: Use, plan: Plan, geometry: Geometry) -> str:
         strides=list(sliding.stride),
         pads=[max(pad, 0) for pad in (*befores, *afters)],
         output_padding=[max(-after, 0) for after in afters],
+        dilations=list(sliding.dilation),
     )
     if min(befores) < 0:
         more = [0, 0, *(max(-before, 0) for before in befores), *(0,) * (2 + len(befores))]
@@ -167,8 +168,9 @@ def _local(use: Use, plan: Plan, geometry: Geometry) -> str:
     axes = range(2, 2 + len(geometry.kernel))
     parts: list[str] = []
     for cell in itertools.product(*(range(k) for k in geometry.kernel)):
-        ends = [at + (n - 1) * s + 1 for at, n, s in zip(cell, geometry.outputs, geometry.stride, strict=True)]
-        lists = [emit.integers(values) for values in (cell, ends, axes, geometry.stride)]
+        begins = [at * by for at, by in zip(cell, geometry.dilation, strict=True)]
+        ends = [at + (n - 1) * s + 1 for at, n, s in zip(begins, geometry.outputs, geometry.stride, strict=True)]
+        lists = [emit.integers(values) for values in (begins, ends, axes, geometry.stride)]
         at_cell = emit.constant(weights[(..., *cell)])
         parts.append(emit.op("Mul", emit.op("Slice", image, *lists), at_cell))
     out = emit.op("Sum", *parts)
@@ -200,14 +202,15 @@ def _pool(use: Use, index: int, geometry: Geometry, plain: bool) -> tuple[str, d
 
 
 def pooling(use: Use) -> str:
-    """The largest element or the mean of windows; padded cells do not count."""
+    """The largest element or the mean of windows; padded cells count with `includePad` only."""
     kind = {"MaxPooling": "max", "AveragePooling": "average"}.get(use.node.operation) or str(use.options["kind"])
     geometry, plain = _windows_of(use.node)
     image, attributes = _pool(use, 0, geometry, plain)
     if kind.lower() == "max":
         out = use.emit.op("MaxPool", image, **attributes)
     else:
-        out = use.emit.op("AveragePool", image, count_include_pad=0, **attributes)
+        padded = int(bool(use.options.get("includePad", False)))
+        out = use.emit.op("AveragePool", image, count_include_pad=padded, **attributes)
     return parted(use, out, geometry.outputs if plain else (1, *geometry.outputs), 0)
 
 
@@ -237,50 +240,57 @@ def unpooling(use: Use) -> str:
 # ---- regions
 
 
-def _region_windows(use: Use, numbers: list[str], count: int, size: int) -> str:
+def _region_windows(use: Use, numbers: tuple[str, str], count: int, size: int) -> str:
     """Which of `size` elements belong to each of `count` cells of regions: booleans (..., count, size)."""
-    emit, (start, length) = use.emit, numbers
+    emit, (first, second) = use.emit, numbers
+    scale = float(use.options.get("spatialScale", 0.0))
 
     def rounded(value: str) -> str:
         """The nearest whole number; halves of numbers of any sign away from 0."""
+        value = emit.op("Mul", value, emit.real(scale or size))
         whole = emit.op("Floor", emit.op("Add", emit.op("Abs", value), emit.real(0.5)))
         return emit.op("Mul", emit.op("Sign", value), whole)
 
+    begin, extent = rounded(first), rounded(second)
+    if scale:  # the second number is the last element, not how many there are
+        extent = emit.op("Add", emit.op("Sub", extent, begin), emit.real(1))
+    begin, extent = emit.unsqueeze(begin, -1), emit.unsqueeze(emit.op("Max", extent, emit.real(1)), -1)
     cells = np.arange(count, dtype=emit.dtype)
-    begin = emit.unsqueeze(rounded(emit.op("Mul", start, emit.real(size))), -1)
-    extent = rounded(emit.op("Mul", length, emit.real(size)))
-    extent = emit.unsqueeze(emit.op("Max", extent, emit.real(1)), -1)
 
     def part(index: np.ndarray, rounding: str) -> str:
         share = emit.op("Div", emit.op("Mul", extent, emit.constant(index)), emit.real(count))
         return emit.op("Add", begin, emit.op(rounding, share))
 
-    first = emit.op("Max", part(cells, "Floor"), emit.real(0))
-    last = emit.op("Min", part(cells + 1, "Ceil"), emit.real(size))
+    start = emit.op("Max", part(cells, "Floor"), emit.real(0))
+    end = emit.op("Min", part(cells + 1, "Ceil"), emit.real(size))
     position = emit.constant(np.arange(size, dtype=emit.dtype))
-    after = emit.op("GreaterOrEqual", position, emit.unsqueeze(first, -1))
-    return emit.op("And", after, emit.op("Less", position, emit.unsqueeze(last, -1)))
+    after = emit.op("GreaterOrEqual", position, emit.unsqueeze(start, -1))
+    return emit.op("And", after, emit.op("Less", position, emit.unsqueeze(end, -1)))
 
 
 def regions(use: Use) -> str:
-    """The largest elements over width, then over height, in each cell of a grid over each region."""
-    emit, (image, rois) = use.emit, use.operands
+    """The largest elements or the means, over width, then over height, in each cell of a grid over each region."""
+    emit, (image, rois), lead = use.emit, use.operands, use.lead
     width, height = (use.node.shape or (1, 1))[:2]
-    lead, (_, high, wide) = use.lead, image.dims
-    count = shapes.size(rois.dims) // 4
+    count, mean = shapes.size(rois.dims) // 4, str(use.options.get("kind", "max")).lower() == "average"
     given = emit.reshape(rois.name, rois.lead, (count, 4))
     x, y, w, h = (emit.squeeze(emit.slice(given, -1, k, k + 1), -1) for k in range(4))
-    lowest = emit.real(float("-inf"))
-    # images (lead, region, channel, height, cell of width, width), masks (lead, region, 1, 1, cell of width, width)
-    columns = emit.unsqueeze(_region_windows(use, [x, w], width, wide), lead + 1, lead + 2)
-    pixels = emit.unsqueeze(image.name, lead, lead + 3)
-    across = emit.reduce("Max", emit.op("Where", columns, pixels, lowest), [-1], keep=False)
-    # images (lead, region, channel, cell of height, cell of width, height), masks (..., 1, cell of height, 1, height)
-    rows = emit.unsqueeze(_region_windows(use, [y, h], height, high), lead + 1, lead + 3)
+    columns = _region_windows(use, (x, w), width, image.dims[2])
+    rows = _region_windows(use, (y, h), height, image.dims[1])
+    other, kind = emit.real(0.0 if mean else float("-inf")), "Sum" if mean else "Max"
+    # images (..., region, channel, height, cell of width, width), masks (..., region, 1, 1, cell of width, width)
+    pixels = emit.unsqueeze(image.name, -5, -2)
+    across = emit.reduce(kind, emit.op("Where", emit.unsqueeze(columns, -4, -3), pixels, other), [-1], keep=False)
+    # images (..., channel, cell of height, cell of width, height), masks (..., 1, cell of height, 1, height)
     turned = emit.op("Transpose", across, perm=[*range(lead + 2), lead + 3, lead + 2])
-    turned = emit.unsqueeze(turned, lead + 2)
-    down = emit.reduce("Max", emit.op("Where", rows, turned, lowest), [-1], keep=False)
-    found = emit.op("Where", emit.op("Equal", down, lowest), emit.real(0), down)
+    seen = emit.op("Where", emit.unsqueeze(rows, -4, -2), emit.unsqueeze(turned, -3), other)
+    found = emit.reduce(kind, seen, [-1], keep=False)
+    if mean:
+        wide, high = (emit.reduce("Sum", emit.cast(one), [-1], keep=False) for one in (columns, rows))
+        cells = emit.op("Mul", emit.unsqueeze(high, -1), emit.unsqueeze(wide, -2))
+        found = emit.op("Div", found, emit.unsqueeze(emit.op("Max", cells, emit.real(1)), -3))
+    else:
+        found = emit.op("Where", emit.op("Equal", found, other), emit.real(0), found)
     return use.shaped(found, (count, image.dims[0], height, width))
 
 

@@ -105,10 +105,12 @@ def test_every_kind_has_a_rule_or_a_reason():
 
 
 def test_few_kinds_are_refused():
-    documented = [kind for kind in nodes.kinds() if not kind.unsupported]
+    """Criteria are not counted: a model without training has none."""
+    documented = [kind for kind in nodes.kinds() if not kind.unsupported and kind.family != "Criteria"]
     of_data = {"MatrixL1Reg", "MatrixL2Reg", "Diagonal", "Mean", "InvStdDev"}
     """They are exported where they depend on parameters alone, or are computed."""
-    assert len(set(REFUSED) - of_data) <= 0.15 * len(documented)
+    refused = [kind.name for kind in documented if kind.name in set(REFUSED) - of_data]
+    assert len(refused) <= 0.1 * len(documented), refused
 
 
 @pytest.mark.parametrize("case", [one for one in CASES if one not in EXPORTED], ids=lambda case: case[0])
