@@ -76,6 +76,21 @@ def test_a_signature_may_come_after_an_application() -> None:
     assert model.shape == (2,) and model([[1, 2, 3, 4]]).shape == (1, 2)
 
 
+def test_parameters_of_any_shape() -> None:
+    """The documentation's `@Signature` with types of unknown shape."""
+    typing = C.layers.typing
+
+    @C.Function
+    @typing.Signature(typing.Sequence[typing.tensor], typing.tensor)
+    def weighted(steps, weight):
+        return C.sequence.reduce_sum(steps) * weight
+
+    x, w = C.sequence.input_variable(2), C.input_variable(2)
+    found = weighted(x, w).eval({x: [np.array([[1, 2], [3, 4]], F)], w: [[1, 10]]})
+    assert found.tolist() == [[4, 60]]
+    assert [one.name for one in weighted.signature] == ["steps", "weight"]
+
+
 # --------------------------------------------------------------------------------------------- layers
 
 
