@@ -555,7 +555,7 @@ class Function(Variable, Evaluated):
             one.value = array
 
     @classmethod
-    def load(cls, model: str | Path | bytes, device: Any = None, format: Any = None) -> Function:
+    def load(cls, model: str | Path | bytes | bytearray, device: Any = None, format: Any = None) -> Function:
         """See `load_model`."""
         return load_model(model, device, format)
 
@@ -761,7 +761,7 @@ def as_function(network: Network) -> Function:
     return Function(dict.fromkeys(values[node] for node in roots))
 
 
-def load_model(model: str | Path | bytes, device: Any = None, format: Any = None) -> Function:
+def load_model(model: str | Path | bytes | bytearray, device: Any = None, format: Any = None) -> Function:
     """The function that a model file holds: one written by `Function.save` or by a run, or a model of CNTK.
 
     Args:
