@@ -180,6 +180,15 @@ def test_a_learner_takes_gradients_that_are_values() -> None:
     assert w.value.tolist() == [0.5, 0]
 
 
+def test_the_name_of_a_combination_of_one() -> None:
+    x = C.input_variable(2)
+    made = C.combine([C.plus(x, 1, name="sum")], name="whole")
+    assert (made.name, made.eval([[1, 2]]).tolist()) == ("whole", [[2, 3]])
+    assert (made * 2).find_by_name("whole") == made
+    assert made.find_by_name("sum") is not None
+    assert C.combine([made]) == made
+
+
 # --------------------------------------------------------------------------------------------- names and order
 
 

@@ -726,13 +726,19 @@ def composed(value: Any, further: Any) -> Any:
 
 
 def combine(*operands: Any, name: str = "") -> Function:
-    """One function of the outputs of several; a name is accepted, of several outputs each has its own."""
+    """One function of the outputs of several.
+
+    A name is that of the only output, which keeps its own; of several outputs each has its own.
+    """
     check_name(name)
     given = operands[0] if len(operands) == 1 and isinstance(operands[0], list | tuple) else operands
     functions = functions_of("the operands of combine", list(given))
     if not functions:
         raise UserError("WrongArguments", "combine needs a function", hint="combine([loss, metric])")
-    return Function(root for one in functions for root in one.roots)
+    made = Function(root for one in functions for root in one.roots)
+    if not name or len(made.roots) > 1 or per_sample(made.root) is not made.root:
+        return made
+    return operator("Pass", made, label=name)
 
 
 def as_function(network: Network) -> Function:
