@@ -7,7 +7,7 @@ from typing import Any
 
 from cntk_config import ConfigError
 from cntk_config.base.diagnostics import Diagnostic, UserError
-from cntk_config.base.files import exists
+from cntk_config.base.files import exists, is_url
 from commands.catalogue.section_map import Use
 from readers.errors import DataError
 from readers.formats.tables.parameters import TableParameters, TableStreamParameters
@@ -29,7 +29,9 @@ def table_problems(use: Use) -> Iterator[Diagnostic]:
         value = p.given("file")
     except ConfigError:  # found where values are looked at
         return
-    if value is None or not all(exists(str(path)) for path in paths):  # a missing file is found elsewhere
+    if value is None or not all(
+        exists(str(path)) or is_url(str(path)) for path in paths
+    ):  # a missing file is found elsewhere
         return
     from readers.formats.tables.deserializer import check_schema
 

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from commands.report.curves import swatch, trainings
 from commands.report.markup import Markup, tag
+from commands.report.png import data_url
 from commands.runs.forms import shown
-from commands.runs.record import Confusion, Run
+from commands.runs.record import Confusion, Example, Run
 from commands.runs.table import Cell, Table, for_people, table_of
 
 MAX_CLASSES = 40
@@ -115,15 +116,25 @@ def _worst(one: Confusion) -> Markup | None:
     if not one.worst:
         return None
     steps = any(example.step for example in one.worst)
-    names = ["sequence", *(["step"] if steps else []), "class", "taken for", "loss"]
+    pictures = any(example.picture for example in one.worst)
+    names = ["sequence", *(["step"] if steps else []), "class", "taken for", "loss", *(["picture"] if pictures else [])]
     rows: list[Markup] = []
     for example in one.worst:
         cells = [str(example.sequence), *([str(example.step)] if steps else [])]
         cells += [str(example.label), str(example.taken_for), f"{example.loss:.4g}"]
-        rows.append(tag("tr", [tag("td", cell, class_="number") for cell in cells]))
+        shown = tag("td", _picture(example)) if pictures else None
+        rows.append(tag("tr", [tag("td", cell, class_="number") for cell in cells], shown))
     head = tag("tr", [tag("th", name, scope="col", class_="number") for name in names])
     table = tag("div", tag("table", tag("thead", head), tag("tbody", rows)), class_="scroll")
     return tag("div", tag("h3", "The samples with the largest loss"), tag("p", _COUNTED, class_="note"), table)
+
+
+def _picture(example: Example) -> Markup | None:
+    pixels = example.picture
+    if pixels is None:
+        return None
+    url = data_url(pixels.width, pixels.height, pixels.channels, pixels.content)
+    return tag("img", src=url, width=2 * pixels.width, height=2 * pixels.height, alt=f"sequence {example.sequence}")
 
 
 _COUNTED = "Sequences and steps count from 0, in the order in which the test read the data."

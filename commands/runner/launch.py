@@ -1,5 +1,6 @@
 """`cntkpy run --workers K ...`: the workers of one machine, started and watched over without MPI."""
 
+import importlib.util
 import os
 import secrets
 import signal
@@ -47,7 +48,7 @@ def launch(words: list[str], workers: int) -> int:
     address = f"127.0.0.1:{_free_port()}" if meeting is None else f"{SOCKET}{meeting}"
     own = processes.core_numbers()
     environment = sharing(processes.environment(), own, workers) | {SIZE: str(workers), COORDINATOR: address}
-    command = [sys.executable, *words] if program else processes.cntkpy_command(words)
+    command = _python_command(words) if program else processes.cntkpy_command(words)
     started: list[subprocess.Popen[bytes]] = []
     stopped: list[int] = []
     before = {number: signal.signal(number, _forward(started, stopped)) for number in (signal.SIGINT, signal.SIGTERM)}
@@ -65,6 +66,12 @@ def launch(words: list[str], workers: int) -> int:
             meeting.unlink(missing_ok=True)
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def _python_command(words: list[str]) -> list[str]:
+    """What runs a program in Python; its `import cntk` gives cntkpy, unless a package of that name is installed."""
+    known = importlib.util.find_spec("cntk") is not None
+    return [sys.executable, *(() if known else ("-m", "cntkpy.compat")), *words]
 
 
 def _watch(started: list[subprocess.Popen[bytes]], stopped: list[int], silence: float) -> int:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, cast
 
 from commands.runs import plain
-from commands.runs.record import Confusion, Curves, Example, Result, Run, Setting, State, Step
+from commands.runs.record import Confusion, Curves, Example, Pixels, Result, Run, Setting, State, Step
 
 TRAINS = ("train", "trainRNN", "adapt")
 """Actions whose final results are those of a validation, which has an event of its own."""
 MAX_EPOCH = 2**31
+MAX_SIDE = 64
+"""Pixels of a side of a picture."""
 MAX_WARNINGS = 200
 """Different warnings that are kept."""
 STOPPED = (130, 143)
@@ -182,4 +185,15 @@ def _example(value: dict[str, Any]) -> Example:
     sequence, step, label, taken_for = (
         plain.count(value.get(name)) for name in ("sequence", "step", "label", "takenFor")
     )
-    return Example(sequence, step, plain.number(value.get("loss")) or 0.0, label, taken_for)
+    loss = plain.number(value.get("loss")) or 0.0
+    return Example(sequence, step, loss, label, taken_for, _pixels(plain.table(value.get("picture"))))
+
+
+def _pixels(value: dict[str, Any]) -> Pixels | None:
+    width, height, channels = (plain.count(value.get(name)) for name in ("width", "height", "channels"))
+    try:
+        content = base64.b64decode(plain.text(value.get("pixels")), validate=True)
+    except ValueError:
+        return None
+    fits = channels in (1, 3) and 0 < width <= MAX_SIDE and 0 < height <= MAX_SIDE
+    return Pixels(width, height, channels, content) if fits and len(content) == width * height * channels else None

@@ -46,14 +46,9 @@ def read_run(path: Path) -> Run:
     run = run_of(path, json_events(lines) if path.suffix == EVENTS else log_events(lines))
     log = path.with_suffix("")
     if path.suffix == EVENTS and not run.words and _is_log(log):  # of a version whose runs had no first and last event
-        told = read_run(log)
-        run.state, run.error, run.words, run.versions, run.place = (
-            told.state,
-            told.error,
-            told.words,
-            told.versions,
-            told.place,
-        )
+        beside = read_run(log)
+        run.state, run.error, run.words = beside.state, beside.error, beside.words
+        run.versions, run.place = beside.versions, beside.place
     if run.state == "killed" and _is_written(path):
         run.state = "running"
     return run
@@ -101,7 +96,7 @@ def _runs_of(path: Path) -> Iterator[Run]:
 
 def _files(folder: Path) -> Iterator[Path]:
     """The event files below a folder, and the logs of runs that have none, in the order of their names."""
-    for file in sorted(folder.rglob("*"), key=_natural):
+    for file in sorted(_visible(folder), key=_natural):
         if OTHER_WORKER.search(file.name):
             continue
         if file.suffix == EVENTS and file.is_file():
@@ -109,6 +104,13 @@ def _files(folder: Path) -> Iterator[Path]:
                 yield file
         elif not Path(f"{file}{EVENTS}").exists() and _is_log(file):
             yield file
+
+
+def _visible(folder: Path) -> Iterator[Path]:
+    """The files below a folder, but those in folders whose names begin with a point, as `.git` and `.venv`."""
+    for place, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        yield from (Path(place, name) for name in names if not name.startswith("."))
 
 
 def _natural(path: Path) -> list[tuple[int, int | str]]:

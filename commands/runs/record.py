@@ -123,6 +123,16 @@ class Result:
 
 
 @dataclass(frozen=True)
+class Pixels:
+    """A small picture: rows from the top, one byte for each of one or three channels."""
+
+    width: int
+    height: int
+    channels: int
+    content: bytes
+
+
+@dataclass(frozen=True)
 class Example:
     """A sample that a test found hard: its position in the data, its loss, its class, and the one it was taken for."""
 
@@ -131,6 +141,7 @@ class Example:
     loss: float
     label: int
     taken_for: int
+    picture: Pixels | None = None
 
 
 @dataclass(frozen=True)

@@ -41,6 +41,9 @@ class FileBytes:
     packed = False
     """Whether it is compressed: see `packed.PackedBytes`, which has the same methods."""
 
+    local = True
+    """Whether it is a file of this machine."""
+
     def stream(self, buffering: int = -1) -> BinaryIO:
         """The file opened once more, with a position of its own."""
         return open_input(self.path, buffering=buffering)

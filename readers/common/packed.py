@@ -12,13 +12,15 @@ import logging
 from bisect import bisect_right
 from collections import deque
 from threading import RLock
-from typing import Any, BinaryIO, cast
+from typing import BinaryIO, cast
 
 import numpy as np
 
-from cntk_config.base.files import TEXT_LIMIT, open_input, read_input
+from cntk_config.base.files import TEXT_LIMIT, is_url, open_input, read_input
 from readers.common.codecs import LONGEST_MAGIC, Broken, Restart, Unpacker, format_of, unpacker
 from readers.common.file_bytes import FileBytes
+from readers.common.position import Position
+from readers.common.remote import RemoteBytes
 from readers.errors import DataError
 
 log = logging.getLogger("cntkpy.readers")
@@ -48,11 +50,11 @@ class PackedBytes:
     """The plain text of a compressed file, at any place and from any thread.
 
     Args:
-        path: its name.
+        file: the file; it is this object's from now on.
         kind: its format, see `codecs.format_of`.
 
     Raises:
-        DataError: it cannot be opened; of the methods, it cannot be read, or is damaged.
+        DataError: of the methods, it cannot be read, or is damaged.
     """
 
     descriptor = -1
@@ -60,9 +62,9 @@ class PackedBytes:
     packed = True
     """Whether it is compressed."""
 
-    def __init__(self, path: str, kind: str) -> None:
-        self.path, self.kind = path, kind
-        self._file = FileBytes(path)
+    def __init__(self, file: FileBytes | RemoteBytes, kind: str) -> None:
+        self.path, self.kind = file.path, kind
+        self._file, self.local = file, file.local
         self._unpacker: Unpacker = self._begin(Restart())
         self._recent: deque[tuple[int, bytes]] = deque()
         self._held = 0
@@ -77,9 +79,9 @@ class PackedBytes:
         """Bytes of the plain text; the whole file is unpacked if it was not before."""
         with self._lock:
             at = self._places[-1].plain
-            while (piece := self._piece(at)) is not None:
-                at = piece[0] + len(piece[1])
-            assert self._size is not None
+            while self._size is None:
+                piece = self._piece(at)
+                at = at if piece is None else piece[0] + len(piece[1])
             return self._size
 
     def read(self, into: np.ndarray, at: int) -> None:
@@ -113,7 +115,7 @@ class PackedBytes:
 
     def stream(self, buffering: int = -1) -> BinaryIO:
         """The text as a file of its own position."""
-        raw = _Stream(self)
+        raw = Position(self)
         return cast("BinaryIO", io.BufferedReader(raw, 1 << 16) if buffering else raw)
 
     def close(self) -> None:
@@ -221,54 +223,29 @@ class _Fails:
         return None
 
 
-class _Stream(io.RawIOBase):
-    """A position in the plain text of a compressed file."""
-
-    def __init__(self, of: PackedBytes) -> None:
-        super().__init__()
-        self.of, self._at = of, 0
-
-    def readable(self) -> bool:
-        """It is."""
-        return True
-
-    def seekable(self) -> bool:
-        """It is, at the cost of unpacking."""
-        return True
-
-    def tell(self) -> int:
-        """The position in the plain text."""
-        return self._at
-
-    def seek(self, offset: int, whence: int = 0, /) -> int:
-        """Go to a position; as to the end, the whole file is unpacked."""
-        start = (0, self._at)[whence] if whence < 2 else self.of.size
-        self._at = max(0, start + offset)
-        return self._at
-
-    def readinto(self, buffer: Any, /) -> int:
-        """Read the next bytes into a buffer."""
-        count = self.of.read_some(memoryview(buffer).cast("B"), self._at)
-        self._at += count
-        return count
-
-
-DataBytes = FileBytes | PackedBytes
-"""The bytes of a text file, or its plain text if it is compressed."""
+DataBytes = FileBytes | PackedBytes | RemoteBytes
+"""The bytes of a file, or of what a URL names, or the plain text of either if it is compressed."""
 
 
 def data_bytes(path: str) -> DataBytes:
     """The bytes of a text file, of its plain text if it is compressed.
 
+    Args:
+        path: its name, or a URL.
+
     Raises:
-        OSError: it cannot be opened.
+        OSError: it cannot be opened. DataError: a URL cannot be read.
     """
-    file = FileBytes(path, cast("io.FileIO", open_input(path, buffering=0)))
+    file = raw_bytes(path)
     kind = format_of(file.bytes(0, LONGEST_MAGIC))
-    if kind is None:
-        return file
-    file.close()
-    return PackedBytes(path, kind)
+    return file if kind is None else PackedBytes(file, kind)
+
+
+def raw_bytes(path: str) -> FileBytes | RemoteBytes:
+    """The bytes of a file, or of what a URL names, as they are; errors as of `data_bytes`."""
+    if is_url(path):
+        return RemoteBytes(path)
+    return FileBytes(path, cast("io.FileIO", open_input(path, buffering=0)))
 
 
 def believe(data: DataBytes, size: int, at: int) -> None:
@@ -295,7 +272,7 @@ def open_data(path: str, buffering: int = -1) -> BinaryIO:
         OSError: it cannot be opened. DataError: of the reads, it is damaged.
     """
     data = data_bytes(path)
-    if data.packed:
+    if data.packed or not data.local:
         return data.stream(buffering)
     data.close()
     return open_input(path, buffering=buffering)
@@ -307,15 +284,12 @@ def read_data(path: str, limit: int = TEXT_LIMIT) -> bytes:
     Raises:
         OSError: as `read_input`; or it has more than `limit` bytes. DataError: it is damaged.
     """
-    with open_data(path) as file:
-        if not _is_packed(file):
-            return read_input(path, limit)
+    data = data_bytes(path)
+    if data.local and not data.packed:
+        data.close()
+        return read_input(path, limit)
+    with data.stream() as file:
         found = file.read(limit + 1)
     if len(found) > limit:
         raise OSError(errno.EFBIG, f"it has more than {limit:,} bytes, the limit of such a file", path)
     return found
-
-
-def _is_packed(file: Any) -> bool:
-    """Whether an opened file is the plain text of a compressed one."""
-    return isinstance(getattr(file, "raw", file), _Stream)

@@ -59,8 +59,16 @@ EXPECTED: dict[str, list[tuple[str, float]]] = {
     "speech_alignment": [(r"^edits: (\S+)$", 0.5), (r"^utterance error: (\S+)$", 0.2)],
     "user_code": [(r"^moons error: (\S+)$", 0.1)],
     "normalisation": [(r"^statistics error: (\S+)$", 0.01)],
-    "captions": [(r"^caption error: (\S+)$", 0.3), (r"^unfolded differently: (\d+)$", 0)],
+    "captions": [(r"^caption error: (\S+)$", 0.5), (r"^unfolded differently: (\d+)$", 0)],
     "word_vectors": [(r"^neighbour error: (\S+)$", 0.1), (r"^unexplained: (\S+)$", 0.2)],
+    "characters": [(r"^letter error: (\S+)$", 0.45), (r"^wrong brackets: (\d+)$", 4)],
+    "video": [(r"^best error: (\S+)$", 0.1), (r"^clip error: (\S+)$", 0.1)],
+    "double_precision": [
+        (r"^coefficient error: (\S+)$", 1e-4),
+        (r"^gradient error: (\S+)$", 1e-6),
+        (r"^minimum error: (\S+)$", 1e-4),
+    ],
+    "speech_files": [(r"^frame error: (\S+)$", 0.1), (r"^utterance error: (\S+)$", 0.1)],
 }
 QUICK = (
     "logistic_regression",
@@ -70,6 +78,9 @@ QUICK = (
     "autoencoder",
     "style_transfer",
     "sessions",
+    "function_tools",
+    "data_sources",
+    "normalisation",
 )
 COMPUTING = ("conv_digits", "language_model")
 

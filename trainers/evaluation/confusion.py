@@ -13,6 +13,7 @@ from networks.compile.evaluate import LENGTHS, compile_network
 from networks.graph import shapes
 from networks.graph.network import Node, ValidatedNetwork
 from readers.minibatch import Layout
+from trainers.evaluation.sample_pictures import cells, picture, picture_input
 from trainers.step.step import StepContext
 
 CRITERIA = ("CrossEntropyWithSoftmax", "ClassificationError")
@@ -55,6 +56,9 @@ class ConfusionCount:
         self.output = scores
         self.counts = np.zeros((size := shapes.size(scores.shape or ()), size), np.int64)
         self._worst = np.zeros((0, 5))  # loss, sequence, step, class, taken for
+        self._picture = picture_input(network, scores)
+        self._pictures: dict[tuple[int, int], dict[str, Any]] = {}
+        """By sequence and step."""
         self._has_loss = node.operation == CRITERIA[0]
         self._sequences = 0
         self._in_slot: dict[int, int] = {}
@@ -83,8 +87,10 @@ class ConfusionCount:
         np.add.at(self.counts, (cell_class[known], cell_taken[known]), 1)
         if self._has_loss:
             place = step - layout.sequences[owner, 2]
-            rows = np.column_stack([cell_loss, sequence, place, cell_class, cell_taken]).astype(np.float64)
-            self._keep_worst(rows[known & np.isfinite(cell_loss)])
+            rows = np.column_stack([cell_loss, sequence, place, cell_class, cell_taken, step, slot]).astype(np.float64)
+            added = self._keep_worst(rows[known & np.isfinite(cell_loss)])
+            if self._picture is not None and len(added):
+                self._keep_pictures(w.batch.inputs[self._picture.name], added, self._picture.shape or ())
 
     def _numbers(self, layout: Layout) -> NDArray[np.int64]:
         """The number of each sequence, in the order of the data; the rest of one that was cut has its number."""
@@ -96,18 +102,31 @@ class ConfusionCount:
             numbers.append(self._in_slot.get(slot, 0))
         return np.asarray(numbers, np.int64)
 
-    def _keep_worst(self, rows: NDArray[np.float64]) -> None:
+    def _keep_worst(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Keep the worst of what is kept and of these rows, which have the cell behind; returns those that are kept."""
         if len(rows) > WORST:
             rows = rows[np.argpartition(-rows[:, 0], WORST - 1)[:WORST]]
-        every = np.concatenate([self._worst, rows])
-        order = np.lexsort((every[:, 2], every[:, 1], -every[:, 0]))
-        self._worst = every[order[:WORST]]
+        every = np.concatenate([self._worst, rows[:, :5]])
+        order = np.lexsort((every[:, 2], every[:, 1], -every[:, 0]))[:WORST]
+        before, self._worst = len(self._worst), every[order]
+        return rows[order[order >= before] - before]
+
+    def _keep_pictures(self, values: Any, rows: NDArray[np.float64], shape: tuple[int, ...]) -> None:
+        """Keep the pictures of these rows, and drop those of samples that are not among the worst any more."""
+        samples = cells(values, [(int(row[5]), int(row[6])) for row in rows], WORST)
+        for row, sample in zip(rows, samples, strict=True):
+            self._pictures[int(row[1]), int(row[2])] = picture(sample, shape)
+        kept = {(int(row[1]), int(row[2])) for row in self._worst}
+        self._pictures = {key: one for key, one in self._pictures.items() if key in kept}
 
     def values(self) -> dict[str, Any]:
         """What the event of a test says: the counts by class and what it was taken for, and the worst samples."""
         names = ("loss", "sequence", "step", "label", "takenFor")
-        worst = [
+        worst: list[dict[str, Any]] = [
             {name: value if name == "loss" else int(value) for name, value in zip(names, row, strict=True)}
             for row in self._worst.tolist()
         ]
+        for one in worst:
+            if found := self._pictures.get((one["sequence"], one["step"])):
+                one["picture"] = found
         return {"output": self.output.name, "counts": self.counts.tolist(), "worst": worst}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -67,8 +67,8 @@ class UserFunction:
 
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)
-        if "deserialize" in vars(cls):
-            register_deserializer(_name_of(cls), cls.deserialize)
+        own = cls.deserialize is not UserFunction.deserialize
+        register_deserializer(_name_of(cls), cls.deserialize if own else partial(_without_state, cls))
 
     # ---- what a subclass says
 
@@ -106,7 +106,10 @@ class UserFunction:
 
     @staticmethod
     def deserialize(inputs: Sequence[Function], name: str, state: Any) -> UserFunction:
-        """The function of a model file, of what `serialize` gave. A subclass that models are loaded with has it."""
+        """The function of a model file, of what `serialize` gave; a subclass whose functions have a state has it.
+
+        One without a state is made of its inputs and `name`.
+        """
         raise NotImplementedError("a class that models are loaded with needs deserialize(inputs, name, state)")
 
     def clone(self, cloned_inputs: Sequence[Function]) -> UserFunction:
@@ -145,6 +148,18 @@ class UserFunction:
     def __call__(self) -> Function:
         """See `user_function`."""
         return user_function(self)
+
+
+def _without_state(cls: Any, inputs: Sequence[Function], name: str, state: Any) -> Any:
+    """A function of a model file whose class has no `deserialize`.
+
+    Raises:
+        UserError: it has a state.
+    """
+    if state:
+        message = f"{cls.__name__} has a state in the model ({shorten(repr(state))}) and no deserialize to take it"
+        raise UserError("NotSupported", message, hint="add @staticmethod def deserialize(inputs, name, state)")
+    return cls(*inputs, name=name)
 
 
 def _name_of(cls: type) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 INSTEAD = {
     "native_user_function": "user_function, a function in Python",
     "ctc": "forward_backward(labels_to_graph(labels), features, blankTokenId)",
-    "onnx": "z.save(path), a safetensors file",
+    "onnx": "z.save(path, format=C.ModelFormat.ONNX)",
     "SequentialMaxPooling": "past_value and future_value of the input, and element_max",
     "TraceLevel": "cntk.logging.TraceLevel",
     "internal": "the public names of this package",

@@ -152,6 +152,7 @@ _PLAIN = [
     "ScatterPacked",
     "Where",
     "AdditiveAttention",
+    "AttentionWeights",
     "ReconcileDynamicAxis",
     "SequenceWithSoftmax",
     "NCEBasedCrossEntropyWithSoftmax",

@@ -12,7 +12,6 @@ from __future__ import annotations
 import logging
 import struct
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -83,7 +82,8 @@ class CBFDeserializer:
     def __init__(self, path: str, dtype: np.dtype | type = np.float32, names: Mapping[str, str] | None = None):
         self.path, self.dtype = path, np.dtype(dtype)
         try:
-            self._size = Path(path).stat().st_size
+            with open_input(path) as file:
+                self._size = file.seek(0, 2)
             self._read_header(names or {})
         except OSError as error:
             raise DataError(

@@ -47,7 +47,8 @@ class Base64File:
             self._data = data_bytes(path)
         except OSError as error:
             raise _unreadable(path, error) from None
-        cache = cache and not self._data.packed
+        self.path = path = self._data.path
+        cache = cache and not self._data.packed and self._data.local
         found = index_cache.load(kept, path) if cache and corpus.numeric else None
         if found is None:
             arrays, keys = _index(self._data, labels is not None)
@@ -83,8 +84,8 @@ class Base64File:
     def encoded(self, record: int) -> bytes:
         """The bytes of a picture."""
         begin, end = int(self._begins[record]), int(self._ends[record])
-        packed = self._data.packed
-        text = self._data.bytes(begin, end - begin) if packed else read_file(self.path, begin, end - begin)
+        plain = self._data.local and not self._data.packed
+        text = read_file(self.path, begin, end - begin) if plain else self._data.bytes(begin, end - begin)
         text = text.rstrip(_BEHIND)
         if len(text) % 4:
             raise PictureError(f"its text has {len(text)} characters, which is not a multiple of 4 as base64 has")

@@ -73,6 +73,7 @@ class Corpus:
         self.path, self.words, self.labels = path, words, labels
         try:
             self._data = data_bytes(path)
+            self.path = self._data.path
             self._start = Place(3) if self._data.bytes(0, 3) == b"\xef\xbb\xbf" else Place()
             self.size = self._data.size
         except OSError as error:

@@ -4,7 +4,7 @@ from cntk_config.entry import Entry
 
 _PARAMETERS = "readers.formats.tables.parameters"
 _EXAMPLE = (
-    "deserializers = ([ type = {kind} ; file = {file} ; input = [ x = [ dim = 3 ; columns = a:b:c ] ; "
+    "deserializers = ([ type = {name} ; file = {file} ; input = [ x = [ dim = 3 ; columns = a:b:c ] ; "
     "y = [ dim = 2 ; format = sparse ] ] ])"
 )
 ENTRIES = (
@@ -13,13 +13,13 @@ ENTRIES = (
         ("ParquetDeserializer",),
         factory=f"{_PARAMETERS}:create_parquet",
         parameters=f"{_PARAMETERS}:ParquetParameters",
-        example=_EXAMPLE.format(kind="ParquetDeserializer", file="train.parquet"),
+        example=_EXAMPLE.format(name="ParquetDeserializer", file="train.parquet"),
     ),
     Entry(
         "deserializer",
         ("ArrowDeserializer",),
         factory=f"{_PARAMETERS}:create_arrow",
         parameters=f"{_PARAMETERS}:ArrowParameters",
-        example=_EXAMPLE.format(kind="ArrowDeserializer", file="train.arrow"),
+        example=_EXAMPLE.format(name="ArrowDeserializer", file="train.arrow"),
     ),
 )

@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from typing import Any, ClassVar
 
 from cntk_config.base.diagnostics import shorten, suggestion
-from cntk_config.base.files import open_input
+from cntk_config.base.files import is_url, open_input
+from readers.common.remote import RemoteBytes, shown
 from readers.errors import DataError
 
 from .library import arrow, broken, parquet
@@ -36,7 +37,7 @@ class TableFile:
     """A table in row groups (Parquet) or record batches (Arrow), which are both called row groups here.
 
     Args:
-        path: the file.
+        path: the file, or a URL.
 
     Raises:
         DataError: it cannot be read, or is no such file.
@@ -47,7 +48,8 @@ class TableFile:
     """How many row groups there are."""
 
     def __init__(self, path: str) -> None:
-        self.path = path
+        self.path = shown(path)
+        self._remote = RemoteBytes(path) if is_url(path) else None
         with self.opened() as file:
             self.schema: Any = self._schema(file)
             self.groups = self._groups(file)
@@ -86,8 +88,12 @@ class TableFile:
         where = self.path if group is None else f"{self.path}, row group {group}"
         hint = "check 'file' and its type" if group is None else DAMAGED
         what = f"{where} cannot be read as {self.kind}"
-        with guarded(what, self.path, hint), open_input(self.path, buffering=0) as file:
-            self.size = os.fstat(file.fileno()).st_size
+        remote = self._remote
+        with (
+            guarded(what, self.path, hint),
+            remote.stream() if remote else open_input(self.path) as file,
+        ):
+            self.size = remote.size if remote else os.fstat(file.fileno()).st_size
             yield arrow().PythonFile(file, mode="r")
 
     def _schema(self, file: Any) -> Any:

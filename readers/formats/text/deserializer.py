@@ -45,12 +45,12 @@ class TextFormatDeserializer:
         cache_index: bool = False,
         threads: int = 1,
     ):
-        self.path, self.formats, self.dtype = path, list(formats), np.dtype(dtype)
+        self._file = open_text(path)
+        self.path, self.formats, self.dtype = self._file.path, list(formats), np.dtype(dtype)
         self.max_errors, self.trace_level = max_errors, trace_level
         self.defines_mb_size = any(f.defines_mb_size for f in self.formats)
         self.streams = [StreamInformation(f.name, (f.dim,), f.sparse, self.dtype) for f in self.formats]
         self._names = streams_of(self.formats)
-        self._file = open_text(path)
         main = next((f.alias for f in self.formats if f.defines_mb_size), "")
         self.index = build_index(
             path,

@@ -74,7 +74,8 @@ def build_index(
     data: the file, if it is open already. A compressed file is unpacked for its index in any case, so none is kept.
     """
     data = data or open_text(path)
-    cache = cache and not data.packed
+    path = data.path
+    cache = cache and not data.packed and data.local
     try:
         kept = index_cache.cache_name(path, main, skip_sequence_ids, not corpus.numeric, corpus.hashed)
         found = index_cache.load(kept, path) if cache else None

@@ -44,7 +44,7 @@ class UCIText:
         may_add: bool = False,
         chunk_size: int = CHUNK,
     ):
-        self.path, self.columns, self.dtype = path, columns, np.dtype(dtype)
+        self.columns, self.dtype = columns, np.dtype(dtype)
         self.labels, self.classes, self.may_add = labels or LabelMap(), classes, may_add
         self._translation = columns.translation()
         try:
@@ -53,7 +53,7 @@ class UCIText:
             raise DataError(
                 f"The data file {path} cannot be opened: {error.strerror or error}", path=path, hint="check its name"
             ) from None
-        self.size = self._file.size
+        self.path, self.size = self._file.path, self._file.size
         self.offsets, self.lines = self._find_records()
         if len(self.offsets) == 0:
             raise DataError(f"The data file {path} is empty.", path=path, hint="there is no line with data in it")

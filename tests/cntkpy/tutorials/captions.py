@@ -75,8 +75,8 @@ learner = C.adam(
     C.momentum_schedule(0.9),
     minibatch_size=C.learners.IGNORE,
 )
-trainer = C.Trainer(scores, (loss, error), [learner], C.logging.ProgressPrinter(freq=125, tag="captions"))
-for _ in range(500):
+trainer = C.Trainer(scores, (loss, error), [learner], C.logging.ProgressPrinter(freq=150, tag="captions"))
+for _ in range(600):
     pictures, sentences = scenes(32)
     trainer.train_minibatch(
         {

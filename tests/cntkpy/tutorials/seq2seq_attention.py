@@ -164,6 +164,13 @@ assert len(answers) == len(pairs[0]) == 60
 truth = [spelled(one.todense())[1:] for one in pairs[1]]
 print("string error: {:.4f}".format(np.mean([spelled(one) != right for one, right in zip(answers, truth)])))
 
+# where it looks while it writes: the weights of the letters for each letter of the answer
+looking = C.combine([greedy, greedy.attention.attention_weights])
+spoken, looks = looking([one_hot[[2, 3, 4, 5, LAST]]]).values()
+looks = np.squeeze(looks[0][: len(spoken[0])])
+assert looks.shape == (len(spoken[0]), 5) and np.allclose(looks.sum(axis=1), 1, atol=1e-4)
+print(looks.argmax(axis=1))
+
 translator.prepare_beam()
 words = ["abc", "fade", "bed", "dad"]
 print([(word, translator.beam(word)) for word in words])

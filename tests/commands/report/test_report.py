@@ -14,10 +14,12 @@ from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from commands.report.markup import Markup, tag, text
 from commands.report.page import page
+from commands.report.png import data_url
 from commands.runs.events import run_of
 from commands.runs.record import Run
 
@@ -72,7 +74,8 @@ def events(rate: float, name: str = "ce", epochs: int = 5, note: str = "plain") 
         ]
         found.append({"event": "epoch finished", **common, "nodes": {name: value}, "samples": 100, "seconds": 0.5})
         found.append({"event": "validation", **common, "nodes": {name: value * 1.2}})
-    worst = [{"sequence": 4, "step": 0, "loss": 2.5, "label": 0, "takenFor": 1}]
+    picture = {"width": 2, "height": 1, "channels": 3, "pixels": base64.b64encode(b"abcdef").decode()}
+    worst = [{"sequence": 4, "step": 0, "loss": 2.5, "label": 0, "takenFor": 1, "picture": picture}]
     return [
         *found,
         {"event": "action", "command": "test", "action": "test"},
@@ -101,7 +104,7 @@ class Seen(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.append((tag, dict(attrs)))
-        if tag not in ("meta", "input"):
+        if tag not in ("meta", "input", "img"):
             self._open.append(tag)
 
     def handle_endtag(self, tag: str) -> None:
@@ -146,7 +149,9 @@ def test_it_needs_no_network_and_only_its_own_script_runs() -> None:
     html = page([run_named("a", 0.5)])
     seen = Seen(html)
     for tag_, attributes in seen.tags:
-        assert not {"src", "srcset", "action", "xlink:href"} & set(attributes)
+        source = attributes.pop("src", None)
+        assert source is None or (tag_ == "img" and source.startswith("data:image/png;base64,"))
+        assert not {"srcset", "action", "xlink:href"} & set(attributes)
         assert (attributes.get("href") or "#").startswith("#"), tag_
     assert "url(" not in re.sub(r"url\(#\w+\)", "", html) and "@import" not in html
     policy = next(a["content"] for _, a in seen.tags if a.get("http-equiv") == "Content-Security-Policy")
@@ -187,6 +192,27 @@ def test_markup() -> None:
         '<td class="a&quot;b" data-x="&lt;" hidden>&lt;&amp;&quot;<b>12.5</td>'
     )
     assert text("a\u200bb\ud800") == "a\ufffdb\ufffd"
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_pictures_of_samples(channels: int) -> None:
+    """What the PNG says is what OpenCV reads of it."""
+    cv2 = pytest.importorskip("cv2")
+    pixels = np.random.default_rng(0).integers(0, 256, (5, 7, channels), np.uint8)
+    content = base64.b64decode(data_url(7, 5, channels, pixels.tobytes()).partition(",")[2])
+    read = cv2.imdecode(np.frombuffer(content, np.uint8), cv2.IMREAD_UNCHANGED)
+    assert np.array_equal(read[..., ::-1] if channels == 3 else read[..., None], pixels)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"width": 3}, {"channels": 2}, {"pixels": "?"}, {"height": 0}, {"width": -2}, {"pixels": 7}, {"width": 2e9}],
+)
+def test_pictures_that_do_not_fit_are_left_out(wrong: dict) -> None:
+    found = events(0.5)
+    found[-2]["worst"][0]["picture"] |= wrong
+    (example,) = run_of(Path("x"), found).confusions[0].worst
+    assert example.picture is None and example.loss == 2.5
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")

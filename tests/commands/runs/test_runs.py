@@ -102,6 +102,15 @@ def test_a_model_names_the_run_that_saved_it(trials, tmp_path: Path) -> None:
     assert is_run(str(tmp_path / "trials/0.5/m")) and not is_run(str(tmp_path / "m.cntk"))
 
 
+def test_folders_that_are_hidden_and_files_of_other_workers_are_left_out(cntkpy, tmp_path: Path) -> None:
+    assert start(cntkpy, "0.05", "logFormat=json").code == 0
+    events = (tmp_path / "trials/0.05/log.jsonl").read_text()
+    for name in (".venv/a.jsonl", "trials/0.05/log.rank1.jsonl", "trials/0.05/log.rank1", "trials/trials.jsonl"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(events if name != "trials/trials.jsonl" else '{"trial": 1}\n')
+    assert [run.path.name for run in find_runs([str(tmp_path)])] == ["log.jsonl"]
+
+
 def test_a_log_says_what_the_events_say(cntkpy, tmp_path: Path) -> None:
     assert start(cntkpy, "0.05", "logFormat=json").code == 0
     events, log = read_run(tmp_path / "trials/0.05/log.jsonl"), read_run(tmp_path / "trials/0.05/log")

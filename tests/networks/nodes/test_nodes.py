@@ -241,7 +241,15 @@ OF_THE_RUN = {
     "RandomSample",
     "RandomSampleInclusionFrequency",
 }
-OF_SEQUENCES = {"Where", "PackedIndex", "GatherPacked", "ScatterPacked", "RepeatSteps", "AdditiveAttention"}
+OF_SEQUENCES = {
+    "Where",
+    "PackedIndex",
+    "GatherPacked",
+    "ScatterPacked",
+    "RepeatSteps",
+    "AdditiveAttention",
+    "AttentionWeights",
+}
 ELSEWHERE = ALIGNMENTS | RANKING | OF_THE_RUN | OF_SEQUENCES
 """Functions that test_alignments.py, test_ranking.py, test_run.py, test_sequences.py and test_attention.py test."""
 

@@ -21,6 +21,8 @@ from cntk_config.base.diagnostics import UserError, shorten, suggestion
 from networks.builders.brainscript.loading import stored_value
 from networks.builders.brainscript.node_values import NodeValue
 from networks.builders.python.functions import calls, graph
+from networks.builders.python.functions.attention import NAME as ATTENTION_WEIGHTS
+from networks.builders.python.functions.attention import attention_weights
 from networks.builders.python.functions.axes import DEFAULT_AXIS, Axis, axis_name, is_batch
 from networks.builders.python.functions.blocks import keep_block
 from networks.builders.python.functions.cells import cell_of
@@ -54,8 +56,8 @@ from networks.builders.python.functions.per_sample import keep_criterion, per_sa
 from networks.builders.python.functions.recipes import OpenShape, is_open, is_recipe, recipe, resolve, settled, shape_of
 from networks.builders.python.functions.structure import Structure, View, signature_text
 from networks.builders.python.functions.user_code import revive
+from networks.files.model_file import as_reread, save_model
 from networks.files.model_file import load_model as load_network
-from networks.files.model_file import save_model
 from networks.graph.axes import DEFAULT
 from networks.graph.network import Network, ValidatedNetwork
 from networks.graph.node import Node
@@ -512,6 +514,8 @@ class Function(Variable, Evaluated):
         if not exact:
             names = graph.names_of(order)
             exact = [one for one in order if names[one] == name or names[one].endswith(f".{name}")]
+        if not exact and name == ATTENTION_WEIGHTS:
+            exact = attention_weights(order)
         return [Function(one) for one in exact]
 
     def __getattr__(self, name: str) -> Any:
@@ -523,6 +527,8 @@ class Function(Variable, Evaluated):
                     if has_value(one) and cell_of(one).value is None and not self.placeholders:
                         _ = self.model  # infers its shape
                     return Function(one)
+            if name == ATTENTION_WEIGHTS and (weights := attention_weights(self._all())):
+                return Function(weights[0])
         raise AttributeError(f"a function has no attribute '{name}', and depends on none of that name")
 
     def save(self, filename: str | Path, format: Any = None) -> None:
@@ -530,11 +536,21 @@ class Function(Variable, Evaluated):
 
         Args:
             path: the file.
-            format: accepted, there is one format; ONNX is an error.
+            format: of a name with `ONNX`: an ONNX model, with sequences by time first, `(steps, batch, ...)`; it needs
+                the package onnx. Anything else: a model file of this package.
+
+        Raises:
+            UserError: an operation has no equivalent in ONNX; the file cannot be written.
         """
         path = check_path("the name of a model file", filename)
         if "ONNX" in str(format):
-            raise UserError("NotSupported", f"{path}: models are not written as ONNX", hint="save(path); p.value")
+            from networks.onnx.export import Settings
+            from networks.onnx.save import save_onnx
+
+            network = as_reread(self.network)
+            outputs = tuple(node.name for node in network.groups["output"])
+            save_onnx(path, network, Settings(outputs, double=network.precision == "double"))
+            return
         save_model(path, self.network)
 
     def restore(self, filename: str | Path) -> None:
@@ -768,22 +784,20 @@ def as_function(network: Network) -> Function:
 
 
 def load_model(model: str | Path | bytes | bytearray, device: Any = None, format: Any = None) -> Function:
-    """The function that a model file holds: one written by `Function.save` or by a run, or a model of CNTK.
+    """The function that a model file holds: one written by `Function.save` or by a run, a model of CNTK, or of ONNX.
 
     Args:
         model: the file, or its bytes.
         device: accepted; changes nothing.
-        format: accepted, the file says what it is; ONNX is an error.
+        format: accepted, the file says what it is.
     """
+    del device, format
     if isinstance(model, bytes | bytearray):
         with TemporaryDirectory() as folder:
             path = Path(folder, "model")
             path.write_bytes(model)
-            return load_model(path, device, format)
-    del device
+            return load_model(path)
     check_path("the name of a model file", model)
-    if "ONNX" in str(format):
-        raise UserError("NotSupported", f"{model}: models are not read from ONNX", hint="load_model of a model of CNTK")
     return as_function(load_network(model))
 
 
