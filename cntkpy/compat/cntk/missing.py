@@ -50,7 +50,6 @@ INSTEAD = {
     "utils": "numpy",
     "set_default_device": "device.set_default_device, or try_set_default_device",
     "cntk_to_tensorflow": "numpy arrays: p.value",
-    "tensor": "Function",
     "hash": "hash of Python",
     "BiRecurrence": "(Recurrence(LSTM(n)), Recurrence(LSTM(n), go_backwards=True)) and splice in a Sequential",
     "blocks": "cntk.layers",

@@ -571,7 +571,7 @@ class Function(Variable, Evaluated):
             one.value = array
 
     @classmethod
-    def load(cls, model: str | Path | bytes, device: Any = None, format: Any = None) -> Function:
+    def load(cls, model: str | Path | bytes | bytearray, device: Any = None, format: Any = None) -> Function:
         """See `load_model`."""
         return load_model(model, device, format)
 
@@ -742,13 +742,19 @@ def composed(value: Any, further: Any) -> Any:
 
 
 def combine(*operands: Any, name: str = "") -> Function:
-    """One function of the outputs of several; a name is accepted, of several outputs each has its own."""
+    """One function of the outputs of several.
+
+    A name is that of the only output, which keeps its own; of several outputs each has its own.
+    """
     check_name(name)
     given = operands[0] if len(operands) == 1 and isinstance(operands[0], list | tuple) else operands
     functions = functions_of("the operands of combine", list(given))
     if not functions:
         raise UserError("WrongArguments", "combine needs a function", hint="combine([loss, metric])")
-    return Function(root for one in functions for root in one.roots)
+    made = Function(root for one in functions for root in one.roots)
+    if not name or len(made.roots) > 1 or per_sample(made.root) is not made.root:
+        return made
+    return operator("Pass", made, label=name)
 
 
 def as_function(network: Network) -> Function:
@@ -777,7 +783,7 @@ def as_function(network: Network) -> Function:
     return Function(dict.fromkeys(values[node] for node in roots))
 
 
-def load_model(model: str | Path | bytes, device: Any = None, format: Any = None) -> Function:
+def load_model(model: str | Path | bytes | bytearray, device: Any = None, format: Any = None) -> Function:
     """The function that a model file holds: one written by `Function.save` or by a run, a model of CNTK, or of ONNX.
 
     Args:
