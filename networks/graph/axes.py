@@ -152,8 +152,10 @@ def fallible(node: Node) -> bool:
         return not (index.kind.time.keeps_steps and index.input(0).axis == source.axis)
     if node.operation == "GatherPacked":
         return not node.input(1).has_layout
-    if node.operation == "ForwardBackward":
+    if node.operation in ("ForwardBackward", "ToSequenceLike"):
         return True
+    if node.operation == "ToSequence":
+        return len(node.inputs) > 1
     pair = _compared(node) if node.kind.time.across else None
     return pair is not None and any(is_kept(one.axis) for one in pair)
 
@@ -326,8 +328,10 @@ class _Conditions:
         self._axes: dict[tuple[int, str | None], str] = {}
 
     def made_axis(self, node: Node) -> str:
-        """The axis of the steps that a `Where` keeps, or that `RepeatSteps` makes."""
+        """The axis of the steps that a `Where` keeps, or that `RepeatSteps` and `ToSequence` make."""
         source = node.input(0)
+        if node.operation == "ToSequence":
+            return node.name + _KEPT
         if node.operation == "RepeatSteps":
             key = self._of(("repeated", node.options["factor"])), source.axis
             return self._axes.setdefault(key, node.name + _KEPT)

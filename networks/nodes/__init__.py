@@ -29,6 +29,7 @@ _FAMILIES = (
     "shape",
     "axes",
     "sequences",
+    "dynamic.made",
     "attention",
     "ranking",
     "alignments.ctc",

@@ -27,6 +27,7 @@ from readers.data_api.value import axes_of
 from readers.errors import ArgumentError
 from readers.minibatch import Layout, Minibatch
 from trainers.session.pieces import Pieces, check_beginnings, same_beginnings, split
+from trainers.step.axes import made_samples
 from trainers.step.batching import input_nodes
 
 
@@ -97,12 +98,15 @@ def _input_of(function: Function, node: Node, steps: bool) -> NetworkInput:
     return NetworkInput(function, node, axes)
 
 
-def counted(criterion: Node, inputs: list[NetworkInput]) -> Callable[[Minibatch], int]:
+def counted(criterion: Node, inputs: list[NetworkInput], below: Iterable[Node]) -> Callable[[Minibatch], int]:
     """How many samples of a minibatch a criterion is the sum of: those of its own time axis.
 
     The steps that a network keeps are known only when it is computed: all count.
     """
     axis = summed_axis(criterion)
+    made = made_samples(below)
+    if axis in made:
+        return made[axis]
     nodes = [one.node for one in inputs]
     of_axis = next((node.name for node in nodes if node.axis == axis), None)
     if of_axis is None and axis == ONE_STEP:

@@ -57,7 +57,7 @@ class Objective:
         if learners and not self.arguments.inputs:
             hint = "compute it from an input_variable; a minibatch has a value of the loss for each of its samples"
             raise ArgumentError("the criterion depends on no input, so there are no samples to train on", hint)
-        self._counted = counted(self.nodes[0], self.arguments.inputs)
+        self._counted = counted(self.nodes[0], self.arguments.inputs, self.model.nodes.values())
         self.cells = [cell_of(value) for value, node in self.model.nodes.items() if _changes(node)]
 
     def samples_of(self, minibatch: Minibatch) -> int:

@@ -19,6 +19,7 @@ from networks.builders.python.functions.cells import cell_of
 from networks.builders.python.functions.function import Function
 from networks.builders.python.functions.per_sample import per_sample
 from networks.compile.evaluate import compile_network, network_parameters, network_state
+from networks.graph.axes import is_kept
 from networks.graph.network import ValidatedNetwork
 from networks.graph.node import Node
 from networks.nodes.host import raise_failure
@@ -248,7 +249,7 @@ class Values:
             return array
         layout = stack.layout(0, node, found)
         lengths, slots = layout.sequences[:, 3], layout.sequences[:, 1]
-        several = any(one.sequence for one in self.arguments.inputs)
+        several = any(one.sequence for one in self.arguments.inputs) or is_kept(node.axis)
         if self.arguments.is_static or node in self._single:
             return array[0, 0]
         if node.axis == graph.ONE_STEP or (layout.T == 1 and not several):

@@ -151,6 +151,8 @@ _PLAIN = [
     "PackedIndex",
     "ScatterPacked",
     "Where",
+    "ToSequence",
+    "ToSequenceLike",
     "AdditiveAttention",
     "ReconcileDynamicAxis",
     "SequenceWithSoftmax",

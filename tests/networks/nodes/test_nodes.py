@@ -242,8 +242,10 @@ OF_THE_RUN = {
     "RandomSampleInclusionFrequency",
 }
 OF_SEQUENCES = {"Where", "PackedIndex", "GatherPacked", "ScatterPacked", "RepeatSteps", "AdditiveAttention"}
-ELSEWHERE = ALIGNMENTS | RANKING | OF_THE_RUN | OF_SEQUENCES
-"""Functions that test_alignments.py, test_ranking.py, test_run.py, test_sequences.py and test_attention.py test."""
+OF_AXES = {"ToSequence", "ToSequenceLike"}
+ELSEWHERE = ALIGNMENTS | RANKING | OF_THE_RUN | OF_SEQUENCES | OF_AXES
+"""Functions that test_alignments.py, test_ranking.py, test_run.py, test_sequences.py, test_attention.py and
+tests/cntkpy/test_dynamic_axes.py test."""
 
 
 def test_every_function_has_a_case():

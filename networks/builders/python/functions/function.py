@@ -55,7 +55,7 @@ from networks.builders.python.functions.structure import Structure, View
 from networks.builders.python.functions.user_code import revive
 from networks.files.model_file import load_model as load_network
 from networks.files.model_file import save_model
-from networks.graph.axes import DEFAULT
+from networks.graph.axes import DEFAULT, is_kept
 from networks.graph.network import Network, ValidatedNetwork
 from networks.graph.node import Node
 
@@ -197,7 +197,7 @@ class Variable(Operators, Structure):
         if not self.node.has_layout:
             return ()
         axis = self.node.axis
-        if not sequences or axis == graph.ONE_STEP:
+        if (not sequences and not is_kept(axis)) or axis == graph.ONE_STEP:
             return BATCH
         return (*BATCH, DEFAULT_AXIS if axis in (None, DEFAULT) else axis)
 

@@ -1,0 +1,56 @@
+"""Operators that make axes of sequences of those of samples, and the other way round."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cntk_config.base.diagnostics import UserError, shorten
+from networks.builders.python.functions import calls
+from networks.builders.python.functions.function import Function, as_node, named_function, operator, to_operand
+from networks.builders.python.operations.reshaping import Operand
+
+
+def to_sequence(
+    x: Operand, sequence_lengths: Operand = None, sequence_axis_name_prefix: str = "toSequence_", name: str = ""
+) -> Function:
+    """Sequences whose steps lie along the first axis of samples, on a sequence axis of their own.
+
+    Args:
+        x: the operand, with one sample (steps, ...) for each sequence.
+        sequence_lengths: how many of the steps each sequence has, a number for each sample; None: all of them.
+        sequence_axis_name_prefix: begins the name of the sequence axis.
+        name: names the result.
+
+    Raises:
+        UserError: samples of x are numbers, or x has a sequence axis already; with the data, a length is not a whole
+            number from 1 to the size of the axis.
+    """
+    label: Any = sequence_axis_name_prefix
+    if not isinstance(label, str) or not label.isidentifier():
+        message = f"to_sequence: sequence_axis_name_prefix is a name, not {shorten(repr(label))}"
+        raise UserError("WrongArguments", message, hint="to_sequence(x, lengths, 'words_')")
+    operands = [as_node(one) for one in (x, sequence_lengths) if one is not None]
+    made = calls.call(
+        "_ToSequence" if len(operands) == 1 else "_ToSequenceOf",
+        *map(to_operand, operands),
+        name=name or label.rstrip("_"),
+    )
+    return named_function(made, name)
+
+
+def to_sequence_like(x: Operand, dynamic_axes_like: Operand, name: str = "") -> Function:
+    """Sequences whose steps lie along the first axis of samples, on the sequence axis of another function.
+
+    Args:
+        x: the operand, with one sample (steps, ...) for each sequence; steps behind the end of a sequence are left out.
+        dynamic_axes_like: the function whose sequences say how many steps there are.
+        name: names the result.
+
+    Raises:
+        UserError: samples of x are numbers, or x has a sequence axis already; with the data, a sequence is longer than
+            the axis.
+    """
+    return operator("_ToSequenceLike", as_node(x), as_node(dynamic_axes_like), label=name)
+
+
+__all__ = ["to_sequence", "to_sequence_like"]
