@@ -152,7 +152,7 @@ def fallible(node: Node) -> bool:
         return not (index.kind.time.keeps_steps and index.input(0).axis == source.axis)
     if node.operation == "GatherPacked":
         return not node.input(1).has_layout
-    if node.operation in ("ForwardBackward", "ToSequenceLike"):
+    if node.operation in ("ForwardBackward", "ToSequenceLike", "UnpackSequence"):
         return True
     if node.operation == "ToSequence":
         return len(node.inputs) > 1
@@ -332,6 +332,8 @@ class _Conditions:
         source = node.input(0)
         if node.operation == "ToSequence":
             return node.name + _KEPT
+        if node.operation == "UnpackSequence":
+            return ONE
         if node.operation == "RepeatSteps":
             key = self._of(("repeated", node.options["factor"])), source.axis
             return self._axes.setdefault(key, node.name + _KEPT)

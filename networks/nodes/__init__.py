@@ -30,6 +30,7 @@ _FAMILIES = (
     "axes",
     "sequences",
     "dynamic.made",
+    "dynamic.unpacked",
     "attention",
     "ranking",
     "alignments.ctc",

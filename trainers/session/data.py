@@ -89,6 +89,8 @@ def inputs_of(model: Model, roots: Iterable[Node]) -> list[NetworkInput]:
 def _input_of(function: Function, node: Node, steps: bool) -> NetworkInput:
     """An input of a network; of a file it has sequences where the network looks along their steps."""
     axes = replace(axes_of(function), name=f"input '{function.name or node.name}'")
+    if 0 in axes.shape:  # free axes, whose sizes the node has
+        axes = replace(axes, shape=tuple(reversed(node.shape or ())))
     if axes.dynamic is None:
         axes = replace(axes, shape=tuple(reversed(node.shape or ())))
         if node.axis == ONE_STEP:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,9 @@ from networks.arrays.lazy import jax
 from networks.builders.brainscript.node_values import NodeValue
 from networks.builders.python.functions import calls, graph
 from networks.builders.python.functions.cells import cell_of
+from networks.builders.python.functions.free import Known, Sizes, with_sizes
 from networks.builders.python.functions.function import Function
+from networks.builders.python.functions.nodes import INPUTS
 from networks.builders.python.functions.per_sample import per_sample
 from networks.compile.evaluate import compile_network, network_parameters, network_state
 from networks.graph.axes import is_kept
@@ -29,8 +31,11 @@ from readers.data_api.batches import InputAxes, batch_of
 from readers.errors import ArgumentError
 from trainers.evaluation.evaluator import Evaluator
 from trainers.session.data import Arguments, inputs_of
+from trainers.session.free import FreeSizes
 from trainers.step.batching import Batcher, Stack
 from trainers.step.step import StepContext, minibatch_of
+
+T = TypeVar("T")
 
 
 class Values:
@@ -40,13 +45,22 @@ class Values:
         outputs: the functions.
         first: nodes that come before those of the functions in the order of computation, and so in that of random
             numbers.
+        sizes: of the free nodes below the functions.
     """
 
-    def __init__(self, outputs: Sequence[Function], first: Sequence[NodeValue] = ()) -> None:
+    def __init__(
+        self, outputs: Sequence[Function], first: Sequence[NodeValue] = (), sizes: Sizes | None = None
+    ) -> None:
         self.outputs = list(outputs)
         roots = [per_sample(one.root) for one in self.outputs]
-        self._criteria = {root for root, one in zip(roots, self.outputs, strict=True) if root is not one.root}
+        criteria = [root is not one.root for root, one in zip(roots, self.outputs, strict=True)]
+        self._sized = with_sizes([*first, *roots], sizes) if sizes else Known([*first, *roots], {})
+        first, roots = self._sized.roots[: len(first)], self._sized.roots[len(first) :]
+        self._criteria = {root for root, is_criterion in zip(roots, criteria, strict=True) if is_criterion}
         self._graph = graph.make(list(dict.fromkeys([*first, *roots])), {"output": roots})
+        for one in sizes or ():
+            if self._sized.of(one) in self._graph.nodes and one in INPUTS:
+                self._graph.nodes[one] = self._graph.nodes.pop(self._sized.of(one))
         self._first = [self._graph.nodes[root].name for root in first]
         self._nodes = [self._graph.nodes[root] for root in roots]
         self._scalars = {self._graph.nodes[root] for root in self._criteria}
@@ -74,10 +88,9 @@ class Values:
         """The network of the functions."""
         return self._graph.network
 
-    @property
-    def nodes(self) -> dict[NodeValue, Node]:
-        """The node of each value of the network."""
-        return self._graph.nodes
+    def node_of(self, value: NodeValue) -> Node | None:
+        """The node of a value of a program; None: the functions do not depend on it."""
+        return self._graph.nodes.get(value) or self._graph.nodes.get(self._sized.of(value))
 
     def __call__(self, given: Any) -> list[Any]:
         """The values of the functions, in their order."""
@@ -269,25 +282,54 @@ def _renamed(given: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, An
 
 _known: dict[tuple[Any, ...], Values] = {}
 
+_free: dict[tuple[Any, ...], FreeSizes] = {}
+"""By functions that have sizes which only data say, what reads these."""
+
 MAX_COMPILED = 32
 """So many compiled functions are kept."""
 
 
-def values_of(outputs: Sequence[Function]) -> Values:
-    """What computes some functions; it is kept for the next time."""
+def values_of(outputs: Sequence[Function], given: Any) -> Values:
+    """What computes some functions for some data; it is kept for the next time.
+
+    Args:
+        outputs: the functions.
+        given: the data; their sizes count where some are known with the data only.
+    """
     key = tuple(one.roots for one in outputs)
     values = _known.get(key)
-    if values is None:
-        if len(_known) >= MAX_COMPILED:
-            _known.pop(next(iter(_known)))
-        values = _known[key] = Values(outputs)
-    return values
+    if values is not None:
+        return values
+    free = _free.get(key)
+    if free is None:
+        free = FreeSizes([per_sample(one.root) for one in outputs], _longest)
+        if not free.nodes:
+            return _kept(_known, key, Values(outputs))
+        _kept(_free, key, free)
+    sizes = free(given)
+    values = _known.get((key, *sizes.values()))
+    return values or _kept(_known, (key, *sizes.values()), Values(outputs, sizes=sizes))
+
+
+def _kept(known: dict[tuple[Any, ...], T], key: tuple[Any, ...], value: T) -> T:
+    """A value that is kept under a key; the oldest one goes where there are too many."""
+    if len(known) >= MAX_COMPILED:
+        known.pop(next(iter(known)))
+    known[key] = value
+    return value
+
+
+def _longest(function: Function, given: Any) -> int:
+    """The steps of the longest of the sequences that a function has for some data."""
+    found = evaluate(function, given, [function])
+    return max(map(len, found))
 
 
 def evaluate(function: Function, arguments: Any, outputs: Sequence[Function], as_numpy: bool = True) -> Any:
     """The values of outputs for some data; see `Function.eval`."""
-    values = values_of(outputs)
-    found = values(arguments if arguments is not None else {})
+    arguments = {} if arguments is None else arguments
+    values = values_of(outputs, arguments)
+    found = values(arguments)
     if not as_numpy:
         found = [
             Value.of_result(one, values.has_batch(node)) for one, node in zip(found, values.output_nodes, strict=True)

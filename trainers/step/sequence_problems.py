@@ -42,6 +42,9 @@ def sequence_problem(node: Node, keys: Sequence[Any] = ()) -> UserError:
     elif node.operation == "ToSequenceLike":
         message = "lies along a sequence that has more steps than its data"
         hint = f"'{node.input(1).name}' may have {(node.input(0).shape or (0,))[-1]} steps at most"
+    elif node.operation == "UnpackSequence":
+        message = f"unpacks {node.options['steps']} steps, and a sequence has more"
+        hint = "give it as many steps as the longest sequence has"
     elif node.kind.time.keeps_steps:
         message = "keeps no step of a sequence"
         hint = (

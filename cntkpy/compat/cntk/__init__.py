@@ -55,8 +55,11 @@ __version__ = "2.7"
 
 input = ops.input_variable
 
-InferredDimension = 0
-"""An axis of a parameter whose size follows from its use."""
+InferredDimension = -1
+"""An axis of a parameter whose size follows from its use; 0 is the same."""
+
+FreeDimension = -3
+"""An axis of an input whose size each minibatch says."""
 
 
 def default_override_or(value: Any) -> Any:
@@ -65,13 +68,13 @@ def default_override_or(value: Any) -> Any:
 
 
 __all__ = [
-    "Axis", "BlockFunction", "CloneMethod", "Communicator", "Constant", "DeviceDescriptor", "DeviceKind", "Function",
-    "InferredDimension", "ModelFormat", "NDArrayView", "Parameter", "Signature", "Value", "Variable", "all_devices",
-    "asarray", "asvalue", "axis", "block_momentum_distributed_learner", "cntk_py", "contrib", "core", "cpu",
-    "data_parallel_distributed_learner", "debugging", "default_options", "default_options_for", "default_override_or",
-    "device", "distributed", "eval", "gpu", "initializer", "input", "io", "layers", "learners", "load_model",
-    "logging", "losses", "metrics", "ops", "random", "sequence", "tests", "train", "try_set_default_device",
-    "use_default_device", "variables",
+    "Axis", "BlockFunction", "CloneMethod", "Communicator", "Constant", "DeviceDescriptor", "DeviceKind",
+    "FreeDimension", "Function", "InferredDimension", "ModelFormat", "NDArrayView", "Parameter", "Signature",
+    "Value", "Variable", "all_devices", "asarray", "asvalue", "axis", "block_momentum_distributed_learner",
+    "cntk_py", "contrib", "core", "cpu", "data_parallel_distributed_learner", "debugging", "default_options",
+    "default_options_for", "default_override_or", "device", "distributed", "eval", "gpu", "initializer", "input",
+    "io", "layers", "learners", "load_model", "logging", "losses", "metrics", "ops", "random", "sequence", "tests",
+    "train", "try_set_default_device", "use_default_device", "variables",
 ]  # fmt: skip
 __all__ += initializer.__all__
 __all__ += io.__all__

@@ -176,6 +176,14 @@ _ALL = (
             _a("seed", "seed", INTEGER, 0.0),
         ),
     ),
+    Operation(
+        "UnpackSequence",
+        attributes=(
+            _a("steps", "steps", INTEGER, 0.0),
+            _a("padding", "padding", REAL, 0.0),
+            _a("mask", "mask", BOOLEAN, False),
+        ),
+    ),
     Operation("RepeatSteps", attributes=(_a("factor", "factor", REAL, 2.0),)),
     Operation(
         "Times",

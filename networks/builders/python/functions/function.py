@@ -27,8 +27,10 @@ from networks.builders.python.functions.checks import as_array, check_name, chec
 from networks.builders.python.functions.copies import copied_roots
 from networks.builders.python.functions.defaults import SINGLE
 from networks.builders.python.functions.evaluation import Evaluated, functions_of
+from networks.builders.python.functions.free import are_free, probed
 from networks.builders.python.functions.graph import Model
 from networks.builders.python.functions.leaves import (
+    FREE,
     UNKNOWN,
     adopting_constant,
     check_axes,
@@ -50,7 +52,16 @@ from networks.builders.python.functions.nodes import (
 from networks.builders.python.functions.overloads import Operators
 from networks.builders.python.functions.parts import check_index, indexed, runs
 from networks.builders.python.functions.per_sample import keep_criterion, per_sample
-from networks.builders.python.functions.recipes import OpenShape, is_open, is_recipe, recipe, resolve, settled, shape_of
+from networks.builders.python.functions.recipes import (
+    OpenShape,
+    is_free,
+    is_open,
+    is_recipe,
+    recipe,
+    resolve,
+    settled,
+    shape_of,
+)
 from networks.builders.python.functions.structure import Structure, View
 from networks.builders.python.functions.user_code import revive
 from networks.files.model_file import load_model as load_network
@@ -108,7 +119,8 @@ class Variable(Operators, Structure):
     def model(self) -> Model:
         """Its network and the values of its nodes."""
         if self._model is None:
-            self._model = graph.make(self.roots, {"output": self.roots})
+            free = are_free(self.roots)
+            self._model = probed(self.roots) if free else graph.make(self.roots, {"output": self.roots})
         return self._model
 
     @property
@@ -145,8 +157,13 @@ class Variable(Operators, Structure):
             return tuple(value.shape)
         if self.is_parameter and root.shape and 0 in root.shape:
             return tuple(one or UNKNOWN for one in reversed(root.shape))
+        if root.shape is not None and root in INPUTS:
+            return tuple(one or FREE for one in reversed(root.shape))
         if root.shape is not None and 0 not in root.shape and (self.is_leaf or self.is_placeholder):
             return tuple(reversed(root.shape))
+        if is_free(root):
+            more = () if root.options["mask"] else Function(calls.inputs_of(root)[0]).shape
+            return (FREE, *more)
         if not settled(root):
             return tuple(reversed(shape_of(root)))
         if self._is_criterion:
@@ -190,7 +207,7 @@ class Variable(Operators, Structure):
         if not inputs:
             return ()
         sequences = [one.axis for one in inputs if one.sequence]
-        if self.is_input or is_open(self.root):
+        if self.is_input or (is_open(self.root) and not are_free(self.roots)):
             return (*BATCH, sequences[0] or DEFAULT_AXIS) if sequences else BATCH
         if self._is_criterion:
             return Function(per_sample(self.root)).dynamic_axes
@@ -492,6 +509,10 @@ class Function(Variable, Evaluated):
         check_path("the name of a model file", path)
         if "ONNX" in str(format):
             raise UserError("NotSupported", f"{path}: models are not written as ONNX", hint="save(path); p.value")
+        if are_free(self.roots):
+            message = f"{path}: a model file has one size of each axis, some of this function are known with data only"
+            hint = "clone('share', {x: input_variable(shape)}) gives an input sizes; a checkpoint keeps the parameters"
+            raise UserError("NotSupported", message, hint=hint)
         save_model(path, self.network)
 
     def restore(self, path: str | Path) -> None:
@@ -543,6 +564,8 @@ class Function(Variable, Evaluated):
         try:
             shape = self.shape
         except OpenShape:
+            return Function(recipe(lambda nodes: Function(nodes[0])[key].root, [self.root], "Slice"))
+        if FREE in shape:
             return Function(recipe(lambda nodes: Function(nodes[0])[key].root, [self.root], "Slice"))
         result = self
         for axis, numbers in indexed(keys, shape):

@@ -33,6 +33,8 @@ Shape = int | Sequence[int]
 UNKNOWN = -1
 """Stands in the shape of a parameter for what follows from its use."""
 
+FREE = -3
+"""Stands in the shape of an input for what each minibatch says."""
 
 INFERRED_RANK = 2147483647
 """CNTK's number for a rank of an initializer that is not given."""
@@ -144,7 +146,7 @@ def adopting_constant(given: Any) -> NodeValue:
 def data_input(shape: Shape, dtype: Any, sparse: bool, name: str, kind: Input) -> NodeValue:
     """An input; see `variables.input_variable`."""
     check_name(name)
-    size = dims(shape)
+    size = _input_dims(shape, sparse)
     operation = OPERATIONS["SparseInputValue" if check_flag("is_sparse", sparse) else "InputValue"]
     node = NodeValue(operation, calls.origin(name or "Input"), {"dynamicAxis": ""}, shape=size, name=name)
     cell_of(node).dtype = chosen_dtype("input_variable", dtype) or SINGLE
@@ -173,12 +175,28 @@ def check_axes(what: str, given: tuple[int, ...], node: NodeValue) -> None:
 
 
 def dims(shape: Shape) -> tuple[int, ...]:
-    """A node's shape of numpy's."""
-    sizes: tuple[Any, ...] = tuple(shape) if isinstance(shape, list | tuple | np.ndarray) else (shape,)
+    """A node's shape of numpy's; 0 stands for what is to be inferred."""
+    sizes = _sizes(shape)
     for one in sizes:
-        if not is_whole(one) or one < 0:
+        if not is_whole(one) or one < UNKNOWN:
             raise UserError("BadShape", f"{shape!r} is not a shape: numbers from 1 on are expected (0: to be inferred)")
-    return tuple(int(one) for one in reversed(sizes))
+    return tuple(max(0, int(one)) for one in reversed(sizes))
+
+
+def _sizes(shape: Shape) -> tuple[Any, ...]:
+    return tuple(shape) if isinstance(shape, list | tuple | np.ndarray) else (shape,)
+
+
+def _input_dims(shape: Shape, sparse: bool) -> tuple[int, ...]:
+    """A node's shape of that of an input; 0 stands for what each minibatch says."""
+    free = [is_whole(one) and one == FREE for one in _sizes(shape)]
+    found = dims([1 if is_free else one for one, is_free in zip(_sizes(shape), free, strict=True)])
+    if 0 in found:
+        message = f"{shape!r} is not the shape of an input: numbers from 1 on are expected"
+        raise UserError("BadShape", message, hint="FreeDimension (-3) is an axis whose size each minibatch says")
+    if sparse and any(free):
+        raise UserError("NotSupported", "an input of sparse data has no free dimension", hint="give its size")
+    return tuple(0 if is_free else one for one, is_free in zip(found, reversed(free), strict=True))
 
 
 def filled(shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -6,7 +6,15 @@ from typing import Any
 
 from cntk_config.base.diagnostics import UserError, shorten
 from networks.builders.python.functions import calls
-from networks.builders.python.functions.function import Function, as_node, named_function, operator, to_operand
+from networks.builders.python.functions.checks import check_flag, check_number
+from networks.builders.python.functions.function import (
+    Function,
+    as_node,
+    combine,
+    named_function,
+    operator,
+    to_operand,
+)
 from networks.builders.python.operations.reshaping import Operand
 
 
@@ -53,4 +61,30 @@ def to_sequence_like(x: Operand, dynamic_axes_like: Operand, name: str = "") -> 
     return operator("_ToSequenceLike", as_node(x), as_node(dynamic_axes_like), label=name)
 
 
-__all__ = ["to_sequence", "to_sequence_like"]
+def unpack(x: Operand, padding_value: float, no_mask_output: bool = False, name: str = "") -> Function:
+    """Sequences as samples, whose first axis has the steps: as many as the longest sequence of the minibatch has.
+
+    There is a network for each number of steps that minibatches have.
+
+    Args:
+        x: the sequences.
+        padding_value: what the elements behind the end of a sequence are.
+        no_mask_output: whether the values are the only output.
+        name: names the values.
+
+    Returns:
+        The values (steps, ...); and, unless `no_mask_output`, a mask (steps,), 1 for each step of the sequence and 0
+        behind it: a function of two outputs.
+
+    Raises:
+        UserError: with the data, x has no sequence axis.
+    """
+    padding = check_number("sequence.unpack: padding_value", padding_value)
+    x = as_node(x)
+    values = operator("_UnpackSequence", x, padding, False, label=name)
+    if check_flag("sequence.unpack: no_mask_output", no_mask_output):
+        return values
+    return combine(values, operator("_UnpackSequence", x, padding, True))
+
+
+__all__ = ["to_sequence", "to_sequence_like", "unpack"]

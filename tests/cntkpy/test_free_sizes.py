@@ -1,0 +1,236 @@
+"""Sizes that only data say, FreeDimension and sequence.unpack, against NumPy and finite differences."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cntkpy.compat.cntk as C
+from cntk_config.base.diagnostics import UserError
+from tests.cntkpy.test_dynamic_axes import differences, same
+
+RANDOM = np.random.default_rng(5)
+PRECISIONS = pytest.mark.parametrize("dtype", [np.float32, np.float64])
+SEQUENCES = [RANDOM.normal(size=(n, 2)) for n in (3, 1, 2)]
+LONGER = [RANDOM.normal(size=(n, 2)) for n in (2, 5)]
+
+
+def padded(sequences: Any, value: float) -> tuple[np.ndarray, np.ndarray]:
+    """Sequences as one array, and which of its steps there are."""
+    steps = max(map(len, sequences))
+    found = np.full((len(sequences), steps, *sequences[0].shape[1:]), float(value))
+    mask = np.zeros(found.shape[:2])
+    for row, known, one in zip(found, mask, sequences, strict=True):
+        row[: len(one)], known[: len(one)] = one, 1
+    return found, mask
+
+
+# ---------------------------------------------------------------------------------------------------- sequence.unpack
+
+
+@PRECISIONS
+def test_unpack_has_as_many_steps_as_the_longest_sequence(dtype: Any) -> None:
+    x = C.sequence.input_variable(2, dtype)
+    values, mask = C.sequence.unpack(x, -7, name="rows").outputs
+    assert (values.shape, mask.shape, values.name) == ((C.FreeDimension, 2), (C.FreeDimension,), "rows")
+    assert len(values.dynamic_axes) == len(mask.dynamic_axes) == 1
+    for data in (SEQUENCES, LONGER, SEQUENCES[1:2], SEQUENCES):
+        both = C.combine([values, mask]).eval({x: data})
+        same([both[values], both[mask]], padded(data, -7), dtype)
+
+
+def test_unpack_of_numbers_without_a_mask() -> None:
+    x = C.sequence.input_variable(())
+    found = C.sequence.unpack(x, 0.5, no_mask_output=True)
+    assert len(found.outputs) == 1
+    same(found.eval([np.array([1.0, 2.0]), np.array([3.0])]), [[1, 2], [3, 0.5]], np.float32)
+    same(found.eval([np.array([1.0])]), [[1]], np.float32)
+
+
+@PRECISIONS
+def test_padding_has_no_gradient(dtype: Any) -> None:
+    x = C.sequence.input_variable(2, dtype)
+    values = C.sequence.unpack(x, 3.0, True)
+    for data in (SEQUENCES, LONGER):
+        found = C.reduce_sum(C.square(values)).grad({x: data}, wrt=[x])
+        same(found, [2 * one for one in data], dtype)
+
+
+def test_unpack_of_what_has_no_sequence_axis_is_an_error() -> None:
+    x, y = C.input_variable(2), C.sequence.input_variable(2)
+    with pytest.raises(UserError, match=r"sequence\.unpack: 'Input' has no sequence axis"):
+        C.sequence.unpack(x, 0).eval({x: np.ones((3, 2))})
+    with pytest.raises(UserError, match="has no sequence axis"):
+        C.sequence.unpack(C.sequence.last(y), 0).eval({y: SEQUENCES})
+    with pytest.raises(UserError, match="padding_value is a number"):
+        C.sequence.unpack(y, None)
+
+
+def test_unpack_of_steps_that_are_kept_or_made() -> None:
+    x, y, lengths = C.sequence.input_variable(2), C.input_variable((4, 2)), C.input_variable(())
+    kept = C.sequence.gather(x, C.greater(C.slice(x, 0, 0, 1), 0))
+    data = [np.array([[1.0, 2], [-1, 3], [2, 4]]), np.array([[-1.0, 0], [5, 6]])]
+    same(C.sequence.unpack(kept, 0, True).eval({x: data}), padded([data[0][[0, 2]], data[1][1:]], 0)[0], np.float32)
+    made, four = C.to_sequence(y, lengths), RANDOM.normal(size=(3, 4, 2))
+    for counts in ([1, 3, 2], [1, 1, 1]):
+        expected = padded([one[:n] for one, n in zip(four, counts, strict=True)], 0)[0]
+        same(C.sequence.unpack(made, 0, True).eval({y: four, lengths: counts}), expected, np.float32)
+
+
+def test_what_was_unpacked_becomes_a_sequence_again() -> None:
+    x = C.sequence.input_variable(2)
+    values = C.sequence.unpack(x, 9, True)
+    back = C.to_sequence_like(values, x)
+    same(back.eval({x: SEQUENCES}), SEQUENCES, np.float32)
+    same((back + x).eval({x: LONGER}), [2 * one for one in LONGER], np.float32)
+    again = C.sequence.unpack(C.to_sequence(values), 0, True)
+    same(again.eval({x: LONGER}), padded(LONGER, 9)[0], np.float32)
+
+
+# ------------------------------------------------------------------------------------- layers before and after it
+
+
+def states_of(sequence: np.ndarray, w: np.ndarray) -> np.ndarray:
+    """The states of h' = tanh(x w + h)."""
+    state, found = np.zeros(w.shape[1]), []
+    for row in sequence:
+        state = np.tanh(row @ w + state)
+        found.append(state)
+    return np.array(found)
+
+
+def attended(keys: Any, queries: Any, w: np.ndarray, v: np.ndarray) -> list[np.ndarray]:
+    """By step of the query the mean of all states of the keys, weighted by the softmax of how well they go with it."""
+    found = []
+    for one, query in zip(keys, queries, strict=True):
+        states = states_of(one, w)
+        scores = query @ v @ states.T
+        weights = np.exp(scores - scores.max(axis=1, keepdims=True))
+        found.append(weights / weights.sum(axis=1, keepdims=True) @ states)
+    return found
+
+
+def test_attention_by_unpack_and_softmax_over_the_steps() -> None:
+    """The mask lets each sequence look at its own steps only."""
+    encoder, decoder = C.Axis("encoder"), C.Axis("decoder")
+    x = C.sequence.input_variable(2, np.float64, sequence_axis=encoder)
+    y = C.sequence.input_variable(4, np.float64, sequence_axis=decoder)
+    start, between = RANDOM.normal(size=(2, 3)), RANDOM.normal(size=(4, 3))
+    w, v = C.parameter(init=start, dtype=np.float64), C.parameter(init=between, dtype=np.float64)
+    states = C.layers.Recurrence(lambda h, one: C.tanh(C.times(one, w) + h))(x)
+    values, mask = C.sequence.unpack(states, 0).outputs
+    keys, known = C.sequence.broadcast_as(values, y), C.sequence.broadcast_as(mask, y)
+    scores = C.reduce_sum(keys * C.times(y, v), axis=1)
+    scores = C.element_select(C.reshape(known, (-1, 1)), scores, -1e30)
+    context = C.reduce_sum(C.softmax(scores, axis=0) * keys, axis=0, keepdims=False)
+    assert sorted(one.shape for one in context.parameters) == [(2, 3), (4, 3)]
+    queries = [RANDOM.normal(size=(n, 4)) for n in (2, 3, 1)]
+    for data, asked in ((SEQUENCES, queries), (LONGER, queries[1:])):
+        given = {x: data, y: asked}
+        same(context.eval(given), attended(data, asked, start, between), np.float64)
+        found = C.reduce_sum(C.square(context)).grad(given, wrt=[w, v])
+
+        def total(one: np.ndarray, other: np.ndarray, data: Any = data, asked: Any = asked) -> float:
+            return sum(np.square(part).sum() for part in attended(data, asked, one, other))
+
+        of_w, of_v = differences(lambda a: total(a, between), start), differences(lambda a: total(start, a), between)
+        np.testing.assert_allclose(found[w], of_w, rtol=1e-5, atol=1e-7)
+        np.testing.assert_allclose(found[v], of_v, rtol=1e-5, atol=1e-7)
+
+
+def test_layers_after_it_have_their_parameters_before_there_are_data() -> None:
+    x = C.sequence.input_variable(2)
+    values = C.sequence.unpack(C.layers.Recurrence(C.layers.LSTM(3))(x), 0, True)
+    z = C.layers.Dense(4, map_rank=1, activation=C.tanh, name="out")(values)
+    weights = z.out.W
+    assert weights.shape == (3, 4)
+    hidden = values.eval({x: LONGER})
+    np.testing.assert_allclose(
+        z.eval({x: LONGER}), np.tanh(hidden @ weights.value + z.out.b.value), rtol=1e-5, atol=1e-6
+    )
+    weights.value = np.zeros((3, 4))
+    np.testing.assert_array_equal(z.eval({x: SEQUENCES}), np.zeros((3, 3, 4)))
+
+
+def test_forward_and_backward_of_several_lengths() -> None:
+    x, w = C.sequence.input_variable(2, np.float64), C.parameter(init=np.array([[1.0], [2.0]]), dtype=np.float64)
+    z = C.times(C.sequence.unpack(x, 1, True), w)
+    for data in (SEQUENCES, LONGER):
+        rows = padded(data, 1)[0]
+        state, found = z.forward({x: data}, keep_for_backward=z.outputs)
+        np.testing.assert_allclose(found[z.output], rows @ w.value)
+        back = z.backward(state, {z.output: found[z.output]}, {w, x})
+        np.testing.assert_allclose(back[w], np.einsum("nti,ntj->ij", rows, rows @ w.value))
+        same(back[x], [one @ w.value @ w.value.T for one in data], np.float64)
+
+
+# ---------------------------------------------------------------------------------------------------- FreeDimension
+
+
+@PRECISIONS
+def test_each_minibatch_has_a_size_of_a_free_axis(dtype: Any) -> None:
+    x = C.input_variable((C.FreeDimension, 2), dtype, name="x")
+    start = RANDOM.normal(size=(2, 3))
+    w = C.parameter(init=start.astype(dtype))
+    z = C.reduce_sum(C.tanh(C.times(x, w)), axis=0)
+    assert (x.shape, z.parameters, z.arguments) == ((-3, 2), (w,), (x,))
+    for size in (1, 4, 3):
+        data = RANDOM.normal(size=(5, size, 2))
+        inner = np.tanh(data @ start)
+        np.testing.assert_allclose(z.eval({x: data}), inner.sum(axis=1, keepdims=True), rtol=1e-4, atol=1e-6)
+        np.testing.assert_allclose(z.eval({"x": list(data)}), inner.sum(axis=1, keepdims=True), rtol=1e-4, atol=1e-6)
+        of_data, of_w = C.reduce_sum(z).grad({x: data}, wrt=[x, w]).values()
+        slope = 1 - np.square(inner)
+        np.testing.assert_allclose(of_data, slope @ start.T, rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(of_w, np.einsum("nti,ntj->ij", data, slope), rtol=1e-4, atol=1e-5)
+
+
+def test_pictures_of_any_size() -> None:
+    x = C.input_variable((3, C.FreeDimension, C.FreeDimension))
+    z = C.layers.Sequential([
+        C.layers.Convolution2D((3, 3), 4, pad=True, init=1.0), C.layers.BatchNormalization(map_rank=1),
+        C.layers.GlobalAveragePooling(), C.layers.Dense(2, init=1.0),
+    ])(x)  # fmt: skip
+    assert [one.shape for one in z.parameters if len(one.shape) > 1]
+    for height, width in ((5, 6), (8, 4)):
+        assert z.eval({x: np.ones((2, 3, height, width))}).shape == (2, 2)
+
+
+def test_operators_that_need_shapes_wait_for_the_data() -> None:
+    x = C.input_variable((C.FreeDimension, 4))
+    joined = C.reshape(x, (-1, 2))
+    for size in (2, 3):
+        data = RANDOM.normal(size=(2, size, 4))
+        same(joined.eval(data), data.reshape(2, -1, 2), np.float32)
+        same(x[1:].eval(data), data[:, 1:], np.float32)
+        same(C.transpose(x, (1, 0)).eval(data), data.transpose(0, 2, 1), np.float32)
+
+
+def test_data_of_several_sizes_in_one_minibatch_are_an_error() -> None:
+    x = C.input_variable((C.FreeDimension, 2), name="x")
+    with pytest.raises(UserError, match=r"have the shapes \(3, 2\) and \(4, 2\)"):
+        (x * 1).eval({x: [np.ones((3, 2)), np.ones((4, 2))]})
+    with pytest.raises(UserError, match="too few axes"):
+        (x * 1).eval({x: np.ones(2)})
+    with pytest.raises(UserError, match=r"samples have the shape \(4, 2\)"):
+        (x * 1).eval({x: np.ones((1, 4, 3))})
+    with pytest.raises(UserError, match="there are no data for the input 'x'"):
+        (x * 1).eval({})
+
+
+def test_a_free_axis_of_sparse_data_or_of_size_zero_is_an_error() -> None:
+    with pytest.raises(UserError, match="sparse data has no free dimension"):
+        C.input_variable((C.FreeDimension, 2), is_sparse=True)
+    for wrong in (0, -1, -2):
+        with pytest.raises(UserError, match=r"is not (the|a) shape"):
+            C.input_variable((wrong, 2))
+
+
+def test_a_model_file_of_free_sizes_is_refused(tmp_path: Path) -> None:
+    x = C.input_variable((C.FreeDimension, 2))
+    z = C.times(x, C.parameter((2, 3), init=1.0))
+    with pytest.raises(UserError, match="some of this function are known with data only"):
+        z.save(tmp_path / "m")
+    z.clone("share", {x: C.input_variable((4, 2))}).save(tmp_path / "m")
+    assert C.load_model(tmp_path / "m").eval(np.ones((1, 4, 2))).shape == (1, 4, 3)

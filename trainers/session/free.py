@@ -1,0 +1,132 @@
+"""Sizes that only data say: what the free nodes of functions have for the data of a minibatch."""
+
+# What programs give is of any type.
+# pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false, reportUnknownMemberType=false
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from cntk_config.base.diagnostics import shorten
+from cntk_config.base.narrowing import is_several
+from networks.builders.brainscript.node_values import NodeValue, Shape
+from networks.builders.python.functions import calls
+from networks.builders.python.functions.free import axis_input, free_nodes
+from networks.builders.python.functions.function import Function
+from networks.builders.python.functions.nodes import INPUTS
+from readers import MinibatchData, Value
+from readers.data_api.batches import batch_of
+from readers.data_api.value import axes_of
+from readers.errors import ArgumentError
+from trainers.session.pieces import split
+
+Lengths = Callable[[Function, Any], int]
+"""The steps of the longest sequence of a function for some data."""
+
+
+class FreeSizes:
+    """The sizes that data say for some functions.
+
+    Args:
+        roots: the nodes of the functions.
+        computed: computes the steps of sequences whose lengths are not those of an input.
+    """
+
+    def __init__(self, roots: Sequence[NodeValue], computed: Lengths) -> None:
+        self.nodes = free_nodes(roots)
+        """The free nodes, operands before what depends on them."""
+        self._computed = computed
+        self._inputs = list(Function(roots).arguments) if self.nodes else []
+        self._axes: dict[NodeValue, NodeValue | None] = {}
+        """By node that unpacks sequences the input that has them; None: their lengths are computed."""
+
+    def __call__(self, given: Any) -> dict[NodeValue, Shape]:
+        """The sizes of the free nodes.
+
+        Args:
+            given: the data, by input.
+
+        Raises:
+            ArgumentError: data of an input are missing, or have several sizes.
+        """
+        found: dict[NodeValue, Shape] = {}
+        for one in self.nodes:
+            if one in INPUTS:
+                found[one] = _shape_of(Function(one), self._data(one, given))
+                continue
+            if one not in self._axes:
+                self._axes[one] = axis_input(one, found)
+            source = self._axes[one]
+            operand = Function(calls.inputs_of(one)[0])
+            known = source is not None
+            found[one] = (self._longest(source, given, found) if known else self._computed(operand, given),)
+        return found
+
+    def _data(self, one: NodeValue, given: Any) -> Any:
+        """What a program gives for an input, without what it says of the beginnings of sequences."""
+        function = Function(one)
+        given, _ = split(given) if isinstance(given, tuple) else (given, None)
+        if isinstance(given, Mapping):
+            pairs: Mapping[Any, Any] = given
+            names = (function.name.lower(), function.uid.lower())
+            data = next((data for key, data in pairs.items() if _names(key, function, names)), None)
+        else:
+            data = given if len(self._inputs) == 1 else None
+        if isinstance(data, MinibatchData):
+            data = data.data
+        if data is None:
+            raise ArgumentError(f"there are no data for the {axes_of(function).name}", "give {input: data, ...}")
+        return split(data)[0] if isinstance(data, tuple) else data
+
+    def _longest(self, one: NodeValue, given: Any, found: Mapping[NodeValue, Shape]) -> int:
+        """The steps of the longest sequence of an input."""
+        data, axes = self._data(one, given), axes_of(Function(one))
+        if one in found:
+            axes = replace(axes, shape=tuple(reversed(found[one])))
+        batch = data.read(axes) if isinstance(data, Value) else batch_of(data, axes)
+        return max(1, int(batch.lengths.max(initial=1)))
+
+
+def _names(key: Any, function: Function, names: Sequence[str]) -> bool:
+    """Whether a key of arguments means an input."""
+    return key == function if isinstance(key, Function) else isinstance(key, str) and key.lower() in names
+
+
+def _shape_of(function: Function, data: Any) -> Shape:
+    """The shape of an input with free axes for its data, as nodes count axes.
+
+    Raises:
+        ArgumentError: samples have fewer axes, or several shapes.
+    """
+    pattern = tuple(reversed(function.root.shape or ()))
+    name = axes_of(function).name
+    shapes = {one[len(one) - len(pattern) :] for one in _shapes(data) if len(one) >= len(pattern)}
+    if len(shapes) > 1:
+        listed = " and ".join(map(str, sorted(shapes)[:2]))
+        message = f"samples of one minibatch have one shape; those of the {name} have the shapes {listed}"
+        raise ArgumentError(message, "pad them, or train on minibatches of equal shapes")
+    if not shapes:
+        message = f"data for the {name} have too few axes; samples have the shape {function.shape}"
+        raise ArgumentError(message, f"-3 is any size: an array (n, {', '.join(str(one or 5) for one in pattern)})")
+    sizes = zip(shapes.pop(), pattern, strict=True)
+    return tuple(reversed([wanted or int(own) for own, wanted in sizes]))
+
+
+def _shapes(data: Any) -> set[tuple[int, ...]]:
+    """The shapes of the arrays that data consist of."""
+    if isinstance(data, Value):
+        return {tuple(data.shape)}
+    if is_several(data):
+        if not any(is_several(one) or getattr(one, "ndim", 0) or isinstance(one, Value) for one in data):
+            return {(len(data),)}
+        inner = {shape for one in data for shape in _shapes(one)}
+        return {(len(data), *one) for one in inner}
+    shape = getattr(data, "shape", None)
+    if shape is None:
+        raise ArgumentError(f"data are arrays, not {shorten(repr(data))}")
+    return {tuple(shape)}
+
+
+__all__ = ["FreeSizes"]
