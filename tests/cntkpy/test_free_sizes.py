@@ -234,3 +234,141 @@ def test_a_model_file_of_free_sizes_is_refused(tmp_path: Path) -> None:
         z.save(tmp_path / "m")
     z.clone("share", {x: C.input_variable((4, 2))}).save(tmp_path / "m")
     assert C.load_model(tmp_path / "m").eval(np.ones((1, 4, 2))).shape == (1, 4, 3)
+
+
+# ---------------------------------------------------------------------------------------------------------- training
+
+
+class Summed:
+    """z = sum over the steps of tanh(x w), of sequences that are unpacked, or of arrays that are padded to `steps`."""
+
+    def __init__(self, steps: int | None = None, rate: float = 0.05) -> None:
+        self.y = C.input_variable(3)
+        self.x = C.sequence.input_variable(2) if steps is None else C.input_variable((steps, 2))
+        self.steps = steps
+        self.w = C.parameter(init=np.full((2, 3), 0.1, np.float32))
+        rows = C.sequence.unpack(self.x, 0, True) if steps is None else self.x
+        self.z = C.reduce_sum(C.tanh(C.times(rows, self.w)), axis=0, keepdims=False)
+        self.loss = C.reduce_sum(C.square(self.z - self.y))
+        self.trainer = C.Trainer(self.z, (self.loss, None), [C.adam([self.w], rate, 0.9)])
+
+    def data(self, sequences: Any, targets: Any) -> dict[Any, Any]:
+        """A minibatch."""
+        if self.steps is None:
+            return {self.x: sequences, self.y: targets}
+        rows = np.zeros((len(sequences), self.steps, 2), np.float32)
+        found = padded(sequences, 0)[0]
+        rows[:, : found.shape[1]] = found
+        return {self.x: rows, self.y: targets}
+
+
+def minibatches(count: int, longest: int = 4) -> list[Any]:
+    """Of sequences of several lengths, with their targets."""
+    random = np.random.default_rng(count)
+    found = []
+    for at in range(count):
+        lengths = [1 + (at * 5 + k) % (1 + at % longest) for k in range(4)]
+        rows = [random.normal(size=(n, 2)).astype(np.float32) for n in lengths]
+        found.append((rows, random.normal(size=(4, 3)).astype(np.float32)))
+    return found
+
+
+def test_training_goes_on_from_size_to_size() -> None:
+    """The rule's state too: the same as one network of arrays that are padded."""
+    free, fixed = Summed(), Summed(4)
+    sizes = set()
+    for sequences, targets in minibatches(9):
+        sizes.add(max(map(len, sequences)))
+        for one in (free, fixed):
+            one.trainer.train_minibatch(one.data(sequences, targets))
+        assert free.trainer.previous_minibatch_loss_average == pytest.approx(
+            fixed.trainer.previous_minibatch_loss_average, rel=1e-5
+        )
+    assert len(sizes) > 2
+    np.testing.assert_allclose(free.w.value, fixed.w.value, rtol=1e-5)
+    assert not np.allclose(free.w.value, 0.1)
+    assert free.trainer.total_number_of_samples_seen == 36
+    given = free.data(SEQUENCES, np.ones((3, 3)))
+    assert free.trainer.test_minibatch(given) == pytest.approx(
+        fixed.trainer.test_minibatch(fixed.data(SEQUENCES, np.ones((3, 3)))), rel=1e-5
+    )
+    np.testing.assert_allclose(free.z.eval(given), fixed.z.eval(fixed.data(SEQUENCES, np.ones((3, 3)))), rtol=1e-5)
+
+
+def test_tests_of_other_sizes_between_minibatches_change_nothing() -> None:
+    one, other = Summed(), Summed()
+    for sequences, targets in minibatches(4):
+        one.trainer.train_minibatch(one.data(sequences, targets))
+        other.trainer.train_minibatch(other.data(sequences, targets))
+        other.trainer.test_minibatch(other.data(LONGER, np.ones((2, 3))))
+        _ = other.z.eval({other.x: SEQUENCES})
+    np.testing.assert_array_equal(one.w.value, other.w.value)
+
+
+def test_a_parameter_that_is_set_counts_in_every_size() -> None:
+    one = Summed(rate=0.0)
+    small, large = ([np.ones((n, 2), np.float32)] for n in (1, 2))
+    for sequences in (small, large, small):
+        one.trainer.train_minibatch(one.data(sequences, np.zeros((1, 3))))
+    one.w.value = np.full((2, 3), 0.5)
+    for sequences, steps in ((large, 2), (small, 1)):
+        one.trainer.train_minibatch(one.data(sequences, np.zeros((1, 3))))
+        expected = 3 * np.square(steps * np.tanh(1.0))
+        assert one.trainer.previous_minibatch_loss_average == pytest.approx(expected, rel=1e-5)
+        np.testing.assert_array_equal(one.w.value, np.full((2, 3), 0.5))
+
+
+def test_a_checkpoint_resumes_bit_for_bit_in_any_size(tmp_path: Path) -> None:
+    data = minibatches(7)
+    whole = Summed()
+    for number, given in enumerate(data):
+        whole.trainer.train_minibatch(whole.data(*given))
+        if number == 3:
+            whole.trainer.save_checkpoint(tmp_path / "m", {"number": number})
+    again = Summed()
+    assert again.trainer.restore_from_checkpoint(tmp_path / "m") == {"number": 3}
+    for given in data[4:]:
+        again.trainer.train_minibatch(again.data(*given))
+    np.testing.assert_array_equal(again.w.value, whole.w.value)
+    assert again.trainer.total_number_of_updates == whole.trainer.total_number_of_updates == 7
+    with pytest.raises(UserError, match="sizes of another network"):
+        Summed(4).trainer.save_checkpoint(tmp_path / "fixed")
+        again.trainer.restore_from_checkpoint(tmp_path / "fixed")
+
+
+def test_outputs_of_a_training_step() -> None:
+    one = Summed()
+    for sequences, targets in minibatches(4):
+        before = one.w.value
+        done, found = one.trainer.train_minibatch(one.data(sequences, targets), outputs=[one.z])
+        assert done
+        rows = padded(sequences, 0)[0]
+        np.testing.assert_allclose(found[one.z], np.tanh(rows @ before).sum(axis=1), rtol=1e-4, atol=1e-6)
+
+
+def test_running_statistics_are_those_of_all_sizes() -> None:
+    """Batch normalisation between: the same as after the same minibatches of a network for each."""
+    x, y = C.input_variable((2, C.FreeDimension)), C.input_variable(2)
+    z = C.reduce_sum(C.layers.BatchNormalization(map_rank=1, normalization_time_constant=0)(x), axis=1, keepdims=False)
+    loss = C.reduce_sum(C.square(z - y))
+    trainer = C.Trainer(z, (loss, None), [C.sgd(z.parameters, 0.0)])
+    mean = next(one for one in z.constants if "mean" in one.name.lower())
+    random = np.random.default_rng(1)
+    for size in (2, 3, 2):
+        data = random.normal(size=(4, 2, size)).astype(np.float32)
+        trainer.train_minibatch({x: data, y: np.zeros((4, 2))})
+        np.testing.assert_allclose(mean.value.ravel(), data.mean(axis=(0, 2)), rtol=1e-4, atol=1e-6)
+
+
+def test_train_and_test_of_functions_in_one_call() -> None:
+    one = Summed()
+    (sequences, targets), *_ = minibatches(1)
+    rows = [np.ones((n, 2), np.float32) for n in (1, 2, 3, 2, 1, 1, 1, 1)]
+    data = (rows, np.tile(targets, (2, 1)))
+    order = {"y": one.y, "x": one.x}
+    given = tuple(data[1] if function == order["y"] else data[0] for function in one.loss.arguments)
+    before = one.loss.test(given, minibatch_size=4).loss
+    done = one.loss.train(given, parameter_learners=[C.sgd([one.w], 0.01)], minibatch_size=4, max_epochs=3)
+    assert done.updates > 3
+    assert one.loss.test(given, minibatch_size=4).loss < before
+    assert len(sequences) == 4

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -13,13 +14,14 @@ from cntk_config.base.diagnostics import shorten
 from cntk_config.base.narrowing import is_several
 from networks.builders.brainscript.node_values import NodeValue, Shape
 from networks.builders.python.functions import calls
-from networks.builders.python.functions.free import axis_input, free_nodes
+from networks.builders.python.functions.free import Sizes, axis_input, free_nodes
 from networks.builders.python.functions.function import Function
 from networks.builders.python.functions.nodes import INPUTS
 from readers import MinibatchData, Value
 from readers.data_api.batches import batch_of
 from readers.data_api.value import axes_of
 from readers.errors import ArgumentError
+from readers.minibatch import Minibatch
 from trainers.session.pieces import split
 
 Lengths = Callable[[Function, Any], int]
@@ -62,6 +64,41 @@ class FreeSizes:
             operand = Function(calls.inputs_of(one)[0])
             known = source is not None
             found[one] = (self._longest(source, given, found) if known else self._computed(operand, given),)
+        return found
+
+    def of_minibatch(
+        self, minibatch: Minibatch, names: Mapping[NodeValue, str], before: Sizes
+    ) -> dict[NodeValue, Shape]:
+        """The sizes of a minibatch.
+
+        Args:
+            minibatch: its streams are called like input nodes.
+            names: of these.
+            before: the sizes of inputs, which a minibatch does not have.
+
+        Raises:
+            ArgumentError: they have other sizes, or lengths of sequences are computed.
+        """
+        found: dict[NodeValue, Shape] = {}
+        for one in self.nodes:
+            name = names.get(one)
+            if one in INPUTS:
+                found[one] = before[one]
+                size = minibatch.streams[name].shape[-1] if name else math.prod(before[one])
+                if size != math.prod(before[one]):
+                    message = (
+                        f"the minibatch does not say which shape samples of the {axes_of(Function(one)).name} have"
+                    )
+                    raise ArgumentError(message, "give arrays: trainer.train_minibatch({input: array})")
+                continue
+            if one not in self._axes:
+                self._axes[one] = axis_input(one, found)
+            source = self._axes[one]
+            if source is None:
+                message = "the lengths of sequences that are unpacked are computed; a source does not say them"
+                raise ArgumentError(message, "give arrays: trainer.train_minibatch({input: array})")
+            lengths = minibatch.layouts[names[source]].sequences
+            found[one] = (max(1, int((lengths[:, 3] - lengths[:, 2]).max(initial=1))),)
         return found
 
     def _data(self, one: NodeValue, given: Any) -> Any:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from networks.builders.brainscript.node_values import NodeValue
 from networks.builders.python.functions import graph
 from networks.builders.python.functions.calls import as_list
 from networks.builders.python.functions.cells import cell_of
+from networks.builders.python.functions.free import Known, Sizes, sized_model
 from networks.builders.python.functions.function import Function
 from networks.builders.python.operations.reductions import reduce_sum
 from networks.compile.evaluate import Settings
@@ -30,8 +32,10 @@ class Objective:
         group: The group of nodes that the first of them belongs to: "criterion" or "evaluation".
         outputs: What else the network computes.
         learners: They train the parameters; none: nothing is trained.
+        sizes: Of the free nodes below; see `trainers.session.sized`.
 
     Attributes:
+        roots: The nodes of the criteria, as programs have made them.
         model: The network, and the values that it is made of.
         nodes: The nodes of the criteria; each has one element.
         arguments: Makes minibatches of what programs give.
@@ -42,14 +46,20 @@ class Objective:
     """
 
     def __init__(
-        self, criteria: Sequence[Function], group: str, outputs: Sequence[Any] = (), learners: Sequence[Learner] = ()
+        self,
+        criteria: Sequence[Function],
+        group: str,
+        outputs: Sequence[Any] = (),
+        learners: Sequence[Learner] = (),
+        sizes: Sizes | None = None,
     ) -> None:
         roots = [with_samples(one) for one in criteria]
-        self.model, self.nodes = _network_of(roots, group, outputs)
+        self.model, self.nodes, self._sized = _network_of(roots, group, outputs, sizes)
         if not all(map(has_one_element, self.nodes)):
             pairs = zip(roots, self.nodes, strict=True)
             roots = [one if has_one_element(node) else reduce_sum(one) for one, node in pairs]
-            self.model, self.nodes = _network_of(roots, group, outputs)
+            self.model, self.nodes, self._sized = _network_of(roots, group, outputs, sizes)
+        self.roots = [one.root for one in roots]
         self._learners = learners
         self._learner_of = self._choose_parameters() if learners else {}
         whole = bool(learners) and any(node.kind.time.own_slots for node in self.model.nodes.values())
@@ -64,9 +74,11 @@ class Objective:
         """The samples of a minibatch that the first criterion counts."""
         return self._counted(minibatch)
 
-    def values_of(self, node: Node) -> list[Any]:
-        """What a node of the network was made of."""
-        return [value for value, one in self.model.nodes.items() if one is node]
+    def names(self) -> dict[NodeValue, str]:
+        """How the network calls the nodes of the program."""
+        copies = self._sized.copies.items()
+        sized = {value: self.model.nodes[copy].name for value, copy in copies if copy in self.model.nodes}
+        return {value: node.name for value, node in self.model.nodes.items()} | sized
 
     def compiled_step(self, strategy: Strategy) -> CompiledStep:
         """The step that trains the parameters of the learners."""
@@ -150,12 +162,14 @@ def _changes(node: Node) -> bool:
     return node.is_parameter or bool(node.kind.running)
 
 
-def _network_of(criteria: Sequence[Function], group: str, outputs: Sequence[Any]) -> tuple[graph.Model, list[Node]]:
-    """The network of criteria and of what else a model gives; the nodes of the criteria."""
+def _network_of(
+    criteria: Sequence[Function], group: str, outputs: Sequence[Any], sizes: Sizes | None
+) -> tuple[graph.Model, list[Node], Known]:
+    """The network of criteria and of what else a model gives; the nodes of the criteria; what is in whose place."""
     roots = [one.root for one in criteria]
     groups = {group: roots[:1], "evaluation": roots if group == "evaluation" else roots[1:], "output": outputs}
-    made = graph.make([*roots, *(one for one in outputs if one not in roots)], groups)
-    return made, [made.nodes[root] for root in roots]
+    made, known = sized_model([*roots, *(one for one in outputs if one not in roots)], groups, sizes)
+    return made, [made.nodes[known.of(root)] for root in roots], known
 
 
 def loss_and_metric(model: Function | None, given: Any) -> tuple[Function, Function | None]:

@@ -22,7 +22,8 @@ from trainers.session.checks import check_filename, check_flag, check_json, chec
 from trainers.session.data import Arguments
 from trainers.session.objective import CurrentSettings, Objective, learners_of, loss_and_metric
 from trainers.session.progress import ProgressWriter
-from trainers.session.queue import StepQueue
+from trainers.session.queue import HeldStep, StepQueue
+from trainers.session.sized import SizedObjectives, renamed
 from trainers.session.tester import MetricTests
 from trainers.session.user_learners import PythonLearner, update_all
 from trainers.session.values import Values
@@ -95,13 +96,22 @@ class Trainer:
         if self.evaluation_function is not None:
             criteria.append(self.evaluation_function)
         outputs = function.roots if function is not None else ()
-        self._objective = Objective(criteria, "criterion", outputs, self.learners)
+        self._objectives = SizedObjectives(criteria, "criterion", outputs, self.learners)
+        if self._objectives.is_free and self.workers.size > 1:
+            message = (
+                "several workers train one network; this one has a size for each minibatch (FreeDimension, unpack)"
+            )
+            raise ArgumentError(message, "train on one worker, or give inputs one size")
+        self._objective = self._objectives.now
+        """The one that is trained; the last data that were tested may be of another."""
         self._settings = CurrentSettings(self.learners)
         self._user_learners = self._objective.user_learners()
         self.queue = StepQueue(lambda: self._objective.compiled_step(self.workers.alone))
-        self._tests = MetricTests(self._objective, self.progress_writers)
+        self._steps: dict[Objective, HeldStep] = {}
+        """The compiled steps of other sizes."""
+        self._tests = MetricTests(self.progress_writers)
         self._counts = _Counts()
-        self._shown: dict[tuple[NodeValue, ...], Values] = {}
+        self._shown: dict[tuple[Objective, tuple[NodeValue, ...]], Values] = {}
         """What computes the outputs that `train_minibatch` is asked for."""
         self.seed = 0
 
@@ -173,7 +183,12 @@ class Trainer:
     @property
     def arguments(self) -> Arguments:
         """Makes minibatches of what programs give."""
-        return self._objective.arguments
+        return self._objectives.arguments
+
+    def minibatch(self, arguments: Any, *, continued: bool = False) -> Minibatch:
+        """The minibatch of some data, see `Arguments.minibatch`."""
+        self._objectives.fit(arguments)
+        return self.arguments.minibatch(arguments, continued=continued)
 
     # ------------------------------------------------------------------------------------------------- training
 
@@ -198,7 +213,7 @@ class Trainer:
             Whether there were data; with `outputs` a pair of that and the values by output.
         """
         del device
-        minibatch = self.arguments.minibatch(arguments, continued=True) if not _is_empty(arguments) else None
+        minibatch = self.minibatch(arguments, continued=True) if not _is_empty(arguments) else None
         if is_sweep_end is not None:
             check_flag("train_minibatch", "is_sweep_end", is_sweep_end)
         if minibatch is not None and is_sweep_end is not None:
@@ -210,17 +225,18 @@ class Trainer:
 
     def _train_and_show(self, minibatch: Minibatch | None, wanted: list[Function]) -> tuple[bool, dict[Function, Any]]:
         """Train on a minibatch alone; whether there were data, and the values of functions in that step."""
+        self._use(minibatch)
         self.queue.flush()
         objective, roots = self._objective, tuple(one.root for one in wanted)
-        if roots not in self._shown:
-            first = [value for node in objective.nodes for value in objective.values_of(node)]
-            self._shown[roots] = Values(wanted, first)
+        values = self._shown.get((objective, roots))
+        if values is None:
+            values = self._shown[objective, roots] = Values(wanted, objective.roots, self._objectives.sizes)
         shown: dict[Function, Any] = {}
-        names = {value: node.name for value, node in objective.model.nodes.items()}
+        names = objective.names()
 
         def show(step: StepContext) -> None:
             try:
-                shown.update(zip(wanted, self._shown[roots].in_training_step(step, names), strict=True))
+                shown.update(zip(wanted, values.in_training_step(step, names), strict=True))
             except KeyError as error:
                 message = f"the criterion does not depend on the input {error}, so a minibatch has no data for it"
                 raise ArgumentError(message, "evaluate the output by itself: f.eval(data)") from None
@@ -243,6 +259,7 @@ class Trainer:
         Returns:
             Whether any worker had data.
         """
+        self._use(minibatch)
         self._hold()
         if self.workers.size > 1:
             return self._train_with_others(minibatch)
@@ -306,6 +323,37 @@ class Trainer:
         for cell in cells:
             cell.holder = self
 
+    def _use(self, minibatch: Minibatch | None) -> None:
+        """Let the network of the sizes of a minibatch be the one that is trained."""
+        if minibatch is not None and self._objectives.is_free:
+            self._objectives.fit_minibatch(minibatch)
+            self._train_on(self._objectives.now)
+
+    def _train_on(self, objective: Objective) -> None:
+        """Train another network of the same parameters: it goes on with all that training has changed so far."""
+        before = self._objective
+        if objective is before:
+            return
+        arrays: dict[str, Any] = {}
+        if self.queue.started:
+            self._hold()
+            self.queue.collect()
+            arrays = renamed(self.queue.step.snapshot(), before.names(), objective.names())
+            self.release()
+        held = self.queue.exchange(self._steps.pop(objective, None))
+        if held is not None:
+            self._steps[before] = held
+        self._objective, self._user_learners = objective, objective.user_learners()
+        if not arrays:
+            return
+        objective.model.load()
+        self.queue.load({}, objective.model.network)
+        own = self.queue.step.snapshot()
+        own |= {path: array for path, array in arrays.items() if path in own and own[path].shape == array.shape}
+        self.queue.step.restore(own)
+        for cell in objective.cells:
+            cell.holder = self
+
     def release(self) -> None:
         """Show the parameters as they are now."""
         self.queue.flush()
@@ -335,12 +383,13 @@ class Trainer:
             device: accepted; changes nothing.
         """
         del device
-        return self.test(self.arguments.minibatch(arguments)).average_metric
+        return self.test(self.minibatch(arguments)).average_metric
 
     def test(self, minibatch: Minibatch) -> Totals:
         """Loss and metric of a minibatch; without a metric the loss is both."""
         self.queue.collect()
-        return self._tests.run(minibatch)
+        self._objectives.fit_minibatch(minibatch)
+        return self._tests.run(self._objectives.now, minibatch)
 
     def summarize_test_progress(self) -> None:
         """Let the progress writers sum up what was tested since the last time."""
@@ -364,7 +413,8 @@ class Trainer:
             **asdict(self._counts),
             "seed": self.seed,
             **self.queue.state(),
-            "pieces": self.arguments.pieces.state,
+            "pieces": self._objective.arguments.pieces.state,
+            "sizes": self._objectives.sizes_of(self._objective),
             "shapes": self.queue.step.buckets.to_json(),
             "learners": [[one.samples_seen, one.sweeps, *one.rate_since] for one in self.learners],
             "writers": [writer.state() for writer in self.progress_writers],
@@ -397,9 +447,11 @@ class Trainer:
             arrays, values = load_arrays(path, FORMAT, _FIELDS)
         except FileNotFoundError:
             raise UserError("NoModel", f"there is no checkpoint {path}", hint="save_checkpoint writes it") from None
-        self._hold()
         if int(values["workers"]) != self.workers.size:
             raise not_a_checkpoint(path, f"it is that of {values['workers']} workers")
+        self._objectives.restore(values.get("sizes"))
+        self._train_on(self._objectives.now)
+        self._hold()
         network = self._objective.model.network
         stored = {name.partition("\n")[2] for name in arrays if name.startswith("state\n")}
         network.changing.update(
@@ -414,7 +466,7 @@ class Trainer:
         self.queue.restore(values)
         step.restore(arrays)
         step.buckets = Buckets.from_json(values["shapes"])
-        self.arguments.pieces.state = values.get("pieces")
+        self._objective.arguments.pieces.state = values.get("pieces")
         for learner, (samples, sweeps, *since) in zip(self.learners, values["learners"], strict=True):
             learner.samples_seen, learner.sweeps = samples, sweeps
             learner.rate_since = (since[0], since[1]) if since else (0, 0)

@@ -16,9 +16,8 @@ from networks.arrays.lazy import jax
 from networks.builders.brainscript.node_values import NodeValue
 from networks.builders.python.functions import calls, graph
 from networks.builders.python.functions.cells import cell_of
-from networks.builders.python.functions.free import Known, Sizes, with_sizes
+from networks.builders.python.functions.free import Sizes, sized_model
 from networks.builders.python.functions.function import Function
-from networks.builders.python.functions.nodes import INPUTS
 from networks.builders.python.functions.per_sample import per_sample
 from networks.compile.evaluate import compile_network, network_parameters, network_state
 from networks.graph.axes import is_kept
@@ -54,16 +53,11 @@ class Values:
         self.outputs = list(outputs)
         roots = [per_sample(one.root) for one in self.outputs]
         criteria = [root is not one.root for root, one in zip(roots, self.outputs, strict=True)]
-        self._sized = with_sizes([*first, *roots], sizes) if sizes else Known([*first, *roots], {})
-        first, roots = self._sized.roots[: len(first)], self._sized.roots[len(first) :]
-        self._criteria = {root for root, is_criterion in zip(roots, criteria, strict=True) if is_criterion}
-        self._graph = graph.make(list(dict.fromkeys([*first, *roots])), {"output": roots})
-        for one in sizes or ():
-            if self._sized.of(one) in self._graph.nodes and one in INPUTS:
-                self._graph.nodes[one] = self._graph.nodes.pop(self._sized.of(one))
-        self._first = [self._graph.nodes[root].name for root in first]
-        self._nodes = [self._graph.nodes[root] for root in roots]
-        self._scalars = {self._graph.nodes[root] for root in self._criteria}
+        every = list(dict.fromkeys([*first, *roots]))
+        self._graph, self._sized = sized_model(every, {"output": roots}, sizes)
+        self._first = [self._node(root).name for root in first]
+        self._nodes = [self._node(root) for root in roots]
+        self._scalars = {node for node, is_one in zip(self._nodes, criteria, strict=True) if is_one}
         self.arguments = Arguments(inputs_of(self._graph, self._nodes), self._graph.network.dtype)
         static = {one.function for one in self.arguments.inputs if one.axes.dynamic == 0}
         pairs = zip(self.outputs, self._nodes, strict=True)
@@ -87,6 +81,11 @@ class Values:
     def network(self) -> ValidatedNetwork:
         """The network of the functions."""
         return self._graph.network
+
+    def _node(self, value: NodeValue) -> Node:
+        found = self.node_of(value)
+        assert found is not None
+        return found
 
     def node_of(self, value: NodeValue) -> Node | None:
         """The node of a value of a program; None: the functions do not depend on it."""
@@ -185,7 +184,7 @@ class Values:
         Raises:
             KeyError: one of the functions depends on an input that the network does not have.
         """
-        own = {names[value]: node.name for value, node in self._graph.nodes.items() if value in names}
+        own = {name: node.name for value, name in names.items() if (node := self.node_of(value)) is not None}
         self.network.changing.update(
             own[name] for name in step.state if name in own and self.network.is_inlined(self.network.nodes[own[name]])
         )
@@ -302,7 +301,7 @@ def values_of(outputs: Sequence[Function], given: Any) -> Values:
         return values
     free = _free.get(key)
     if free is None:
-        free = FreeSizes([per_sample(one.root) for one in outputs], _longest)
+        free = FreeSizes([per_sample(one.root) for one in outputs], longest_of)
         if not free.nodes:
             return _kept(_known, key, Values(outputs))
         _kept(_free, key, free)
@@ -319,7 +318,7 @@ def _kept(known: dict[tuple[Any, ...], T], key: tuple[Any, ...], value: T) -> T:
     return value
 
 
-def _longest(function: Function, given: Any) -> int:
+def longest_of(function: Function, given: Any) -> int:
     """The steps of the longest of the sequences that a function has for some data."""
     found = evaluate(function, given, [function])
     return max(map(len, found))

@@ -159,6 +159,43 @@ def axis_input(one: NodeValue, sizes: Sizes) -> NodeValue | None:
     return originals.get(found[0], found[0]) if found else None
 
 
+def sized_model(
+    roots: Sequence[NodeValue], groups: Mapping[str, Sequence[NodeValue]], sizes: Sizes | None
+) -> tuple[graph.Model, Known]:
+    """The network of a function with known sizes; its inputs are found by those of the function.
+
+    Args:
+        roots: its nodes.
+        groups: those that are members of the groups of the network.
+        sizes: of the free nodes below; None: there are none.
+    """
+    known = with_sizes(roots, sizes) if sizes else Known(list(roots), {})
+    place = dict(zip(roots, known.roots, strict=True))
+    model = graph.make(known.roots, {name: [place[one] for one in members] for name, members in groups.items()})
+    originals = {known.of(one): one for one in sizes or () if one in INPUTS}
+    return graph.Model(model.network, {originals.get(one, one): node for one, node in model.nodes.items()}), known
+
+
+def probe_sizes(roots: Sequence[NodeValue]) -> Sizes:
+    """Sizes that stand for those of data, so that parameters have shapes; see `probed`.
+
+    Raises:
+        UserError: the function does not work with any of the sizes that are tried.
+    """
+    free = free_nodes(roots)
+    failed: UserError | None = None
+    for size in TRIED:
+        sizes = {one: _of_size(one, size) for one in free}
+        try:
+            graph.make(with_sizes(roots, sizes).roots)
+        except UserError as error:
+            failed = failed or error
+        else:
+            return sizes
+    assert failed is not None
+    raise failed
+
+
 def probed(roots: Sequence[NodeValue]) -> graph.Model:
     """The network of a function with sizes that stand for those of data, so that parameters have shapes.
 
@@ -167,19 +204,10 @@ def probed(roots: Sequence[NodeValue]) -> graph.Model:
     Raises:
         UserError: the function does not work with any of the sizes that are tried.
     """
-    free = free_nodes(roots)
-    failed: UserError | None = None
-    for size in TRIED:
-        known = with_sizes(roots, {one: _of_size(one, size) for one in free})
-        try:
-            model = graph.make(known.roots, {"output": known.roots})
-        except UserError as error:
-            failed = failed or error
-            continue
-        more = {one: model.nodes[found] for one, found in known.copies.items() if found in model.nodes}
-        return graph.Model(model.network, {**model.nodes, **more})
-    assert failed is not None
-    raise failed
+    known = with_sizes(roots, probe_sizes(roots))
+    model = graph.make(known.roots, {"output": known.roots})
+    more = {one: model.nodes[found] for one, found in known.copies.items() if found in model.nodes}
+    return graph.Model(model.network, {**model.nodes, **more})
 
 
 def _of_size(one: NodeValue, size: int) -> Shape:
@@ -191,4 +219,4 @@ def are_free(roots: Iterable[NodeValue]) -> bool:
     return bool(free_nodes(list(roots)))
 
 
-__all__ = ["Known", "Sizes", "are_free", "axis_input", "free_nodes", "probed", "with_sizes"]
+__all__ = ["Known", "Sizes", "are_free", "axis_input", "free_nodes", "probe_sizes", "probed", "sized_model"]

@@ -1,0 +1,131 @@
+"""The networks of criteria for each combination of sizes that data have."""
+
+# What programs give is of any type.
+# pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from networks.builders.brainscript.node_values import NodeValue, Shape
+from networks.builders.python.functions.free import Sizes, free_nodes, probe_sizes
+from networks.builders.python.functions.function import Function
+from networks.builders.python.functions.per_sample import per_sample
+from readers.errors import ArgumentError
+from readers.minibatch import Minibatch
+from trainers.session.data import Arguments
+from trainers.session.free import FreeSizes
+from trainers.session.learners import Learner
+from trainers.session.objective import Objective
+from trainers.session.values import longest_of
+
+
+class SizedObjectives:
+    """Objectives of the same criteria: one for each combination of sizes, made when data have it.
+
+    Criteria without sizes that only data say have one objective. All of them share parameters.
+
+    Args:
+        criteria: see `Objective`.
+        group: see `Objective`.
+        outputs: see `Objective`.
+        learners: see `Objective`.
+
+    Attributes:
+        now: the objective of the last data.
+    """
+
+    def __init__(
+        self, criteria: Sequence[Function], group: str, outputs: Sequence[Any] = (), learners: Sequence[Learner] = ()
+    ) -> None:
+        roots = [per_sample(one.root) for one in criteria]
+        self._free = FreeSizes(roots, longest_of)
+        known = set(self._free.nodes)
+        outputs = [one for one in outputs if known.issuperset(free_nodes([one]))]  # of others sizes are not known
+        self._made = partial(Objective, criteria, group, outputs, learners)
+        self._sizes: Sizes = probe_sizes(roots) if known else {}
+        self.now = self._made(self._sizes or None)
+        self._known = {tuple(self._sizes.values()): self.now}
+
+    @property
+    def is_free(self) -> bool:
+        """Whether there are sizes that only data say."""
+        return bool(self._free.nodes)
+
+    @property
+    def sizes(self) -> Sizes | None:
+        """Those of the last data; None: there are none."""
+        return self._sizes or None
+
+    @property
+    def arguments(self) -> Arguments:
+        """Makes minibatches of data of the sizes of now."""
+        return self.now.arguments
+
+    def sizes_of(self, objective: Objective) -> list[list[int]]:
+        """Those of an objective, for a checkpoint."""
+        return next([list(one) for one in key] for key, found in self._known.items() if found is objective)
+
+    def fit(self, given: Any) -> None:
+        """Let the objective of now be that of the sizes of some data, which a program gives by input."""
+        if self.is_free:
+            self._choose(self._free(given))
+
+    def fit_minibatch(self, minibatch: Minibatch) -> None:
+        """The same for a minibatch whose streams are called like the input nodes.
+
+        Raises:
+            ArgumentError: its sizes are not those of the data that were fitted, and the minibatch does not say them.
+        """
+        if self.is_free:
+            names = {one.function.root: one.node.name for one in self.arguments.inputs}
+            self._choose(self._free.of_minibatch(minibatch, names, self._sizes))
+
+    def restore(self, sizes: Any) -> None:
+        """Let the objective be that of the sizes that a checkpoint has.
+
+        Raises:
+            ArgumentError: they are sizes of something else.
+        """
+        if not self.is_free:
+            return
+        if len(sizes or ()) != len(self._free.nodes):
+            raise ArgumentError("the checkpoint has sizes of another network", "restore that of this one")
+        found = zip(self._free.nodes, sizes, strict=True)
+        self._choose({one: tuple(int(axis) for axis in size) for one, size in found})
+
+    def _choose(self, sizes: Mapping[NodeValue, Shape]) -> None:
+        key = tuple(sizes.values())
+        if key == tuple(self._sizes.values()):
+            return
+        if key not in self._known:
+            self._known[key] = self._made(sizes)
+        self._sizes, self.now = sizes, self._known[key]
+        self.now.arguments.pieces.forget()  # no sequence continues in a network of another size
+
+
+def renamed(
+    arrays: Mapping[str, Any], names: Mapping[NodeValue, str], others: Mapping[NodeValue, str]
+) -> dict[str, Any]:
+    """A snapshot of a compiled step, with the names that another network has for the same nodes.
+
+    Args:
+        arrays: see `CompiledStep.snapshot`.
+        names: how the network of the step calls nodes.
+        others: how the other network calls them.
+    """
+    new = {name: others[value] for value, name in names.items() if value in others}
+    found: dict[str, Any] = {}
+    for path, array in arrays.items():
+        part, line, rest = path.partition("\n")
+        name, *more = rest.split("\n")
+        node, slash, what = name.partition("/")
+        if part != "kept":
+            name = new.get(name) or new.get(node, node) + slash + what
+        found[part + line + "\n".join([name, *more])] = array
+    return found
+
+
+__all__ = ["SizedObjectives", "renamed"]
