@@ -87,6 +87,27 @@ def test_assign_in_training():
     np.testing.assert_array_equal(count.value, [3])
 
 
+def test_assign_in_a_test():
+    x, count, latest = C.input_variable(2), C.constant([0.0]), C.parameter((2,), init=7)
+    weight = C.parameter((2, 1), init=1)
+    mean = C.reduce_mean(x, axis=C.Axis.default_batch_axis())
+    metric = C.reduce_sum(C.times(x, weight)) + C.assign(count, count + 1) + C.reduce_sum(C.assign(latest, mean)) * 0
+    trainer = C.Trainer(None, (C.reduce_sum(metric), None), [C.sgd([weight], C.learning_parameter_schedule(0.0))])
+    data = np.array([[1, 2], [3, 4]], np.float32)
+    for number in range(3):
+        assert trainer.test_minibatch({x: data}) == pytest.approx(5 + number + 1)
+    np.testing.assert_array_equal(count.value, [3])
+    np.testing.assert_array_equal(latest.value, [2, 3])
+    trainer.train_minibatch({x: data})
+    assert trainer.previous_minibatch_loss_average == pytest.approx(5 + 4)
+    assert trainer.test_minibatch({x: data + 1}) == pytest.approx(7 + 5)
+    np.testing.assert_array_equal(count.value, [5])
+    np.testing.assert_array_equal(latest.value, [3, 4])
+    np.testing.assert_array_equal(weight.value, [[1], [1]])
+    assert C.eval.Evaluator(C.reduce_sum(metric)).test_minibatch({x: data}) == pytest.approx(5 + 6)
+    np.testing.assert_array_equal(count.value, [6])
+
+
 def test_assign_to_what_is_no_parameter_or_of_each_sample_is_an_error():
     x = C.input_variable(2)
     with pytest.raises(UserError, match="to a parameter or a constant"):

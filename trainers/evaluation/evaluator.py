@@ -1,6 +1,6 @@
 """The compiled part of evaluation: many minibatches per call, one compilation per padded shape."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -70,6 +70,11 @@ class Evaluator:
         drawn = {name: value for name, value in self._state.items() if name.endswith(DRAWN)}
         self.load()
         self._state |= drawn
+
+    @property
+    def state(self) -> Mapping[str, Array]:
+        """What the network itself has changed, by name; see `networks.compile.evaluate.network_state`."""
+        return self._state
 
     @property
     def compilations(self) -> int:

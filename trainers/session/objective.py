@@ -40,6 +40,7 @@ class Objective:
         nodes: The nodes of the criteria; each has one element.
         arguments: Makes minibatches of what programs give.
         cells: The values that training may change.
+        assigned: By the names of their nodes, the parameters that `assign` gives values.
 
     Raises:
         ArgumentError: The criteria depend on no input, or on no parameter of the learners.
@@ -62,6 +63,7 @@ class Objective:
         self.roots = [one.root for one in roots]
         self._learners = learners
         self._learner_of = self._choose_parameters() if learners else {}
+        self.assigned = self._assigned()
         whole = bool(learners) and any(node.kind.time.own_slots for node in self.model.nodes.values())
         self.arguments = Arguments(inputs_of(self.model, self.nodes), self.model.network.dtype, whole)
         if learners and not self.arguments.inputs:
@@ -73,6 +75,14 @@ class Objective:
     def samples_of(self, minibatch: Minibatch) -> int:
         """The samples of a minibatch that the first criterion counts."""
         return self._counted(minibatch)
+
+    def _assigned(self) -> dict[str, NodeValue]:
+        """The parameters of `assign`, which no gradient changes."""
+        nodes = [node.input(0) for node in self.model.nodes.values() if node.kind.name == "Assign"]
+        found = {node.name: value for value, node in self.model.nodes.items() if node in nodes}
+        for node in nodes:
+            node.learning_rate_multiplier = 0.0
+        return found
 
     def names(self) -> dict[NodeValue, str]:
         """How the network calls the nodes of the program."""

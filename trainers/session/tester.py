@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from networks.builders.python.functions.calls import as_list
+from networks.builders.python.functions.cells import cell_of
 from networks.builders.python.functions.function import Function
 from networks.nodes.host import raise_failure
 from readers.minibatch import Minibatch
@@ -57,6 +58,8 @@ class MetricTests:
         for stack in batcher.stacks(iter([minibatch]), lambda number: False):
             row = np.asarray(evaluator.run(stack), np.float64)[0]
             raise_failure()
+            for name, target in objective.assigned.items():
+                cell_of(target).set_value(np.asarray(evaluator.state[name]))
             totals = totals.plus(Totals.of_loss(float(row[0]), float(row[last]), samples, 1))
         self._totals = self._totals.plus(totals)
         for writer in self._writers:

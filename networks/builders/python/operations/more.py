@@ -45,7 +45,7 @@ def straight_through_impl(x: Operand, name: str = "") -> Function:
 def assign(ref: Function, input: Operand, name: str = "") -> Function:
     """A value, which becomes that of a parameter or constant after all functions of the minibatch are computed.
 
-    It does with `eval`, `forward` and in each minibatch of a training whose criteria depend on it, not in a test.
+    It does with `eval`, `forward`, and in each minibatch of a training or a test whose criteria depend on it.
 
     Args:
         ref: the parameter or constant; no learner trains it.
