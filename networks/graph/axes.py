@@ -152,7 +152,7 @@ def fallible(node: Node) -> bool:
         return not (index.kind.time.keeps_steps and index.input(0).axis == source.axis)
     if node.operation == "GatherPacked":
         return not node.input(1).has_layout
-    if node.operation in ("ForwardBackward", "ToSequenceLike", "UnpackSequence"):
+    if node.operation in ("ForwardBackward", "ToBatch", "ToSequenceLike", "UnpackBatch", "UnpackSequence"):
         return True
     if node.operation == "ToSequence":
         return len(node.inputs) > 1
@@ -246,6 +246,8 @@ def _of_input(node: Node, order: list[Node], exact: bool) -> str:
 def _inferred(node: Node, conditions: _Conditions) -> str | None:
     """The axis that follows from those of the operands, as far as they are known."""
     kind = node.kind
+    if node.operation == "ToBatch":
+        return ONE if node.options["oneStep"] else DEFAULT
     if kind.time.keeps_steps:
         return None if node.input(0).axis is None else conditions.made_axis(node)
     if kind.time.delay:

@@ -31,6 +31,7 @@ _FAMILIES = (
     "sequences",
     "dynamic.made",
     "dynamic.unpacked",
+    "dynamic.minibatch",
     "attention",
     "ranking",
     "alignments.ctc",

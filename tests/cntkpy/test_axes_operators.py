@@ -30,9 +30,22 @@ def test_eye_like_of_a_constant_and_of_an_input():
     np.testing.assert_array_equal(found, [np.eye(2, 3)] * 2)
 
 
-def test_eye_like_of_a_vector_is_an_error():
-    with pytest.raises(UserError, match="samples of two axes"):
-        C.eye_like(C.input_variable(3))
+@pytest.mark.parametrize("count", [1, 3, 5])
+def test_eye_like_of_vectors_of_a_minibatch(count):
+    x = C.input_variable(3)
+    found = C.eye_like(x, sparse_output=False)
+    np.testing.assert_array_equal(found.eval({x: np.full((count, 3), 7.0)}), np.eye(count, 3))
+    steps = C.sequence.input_variable(2)
+    both = C.combine([found, C.sequence.last(steps)])
+    given = {x: np.zeros((count, 3)), steps: [np.ones((1 + at, 2)) for at in range(count)]}
+    np.testing.assert_array_equal(both.eval(given)[found], np.eye(count, 3))
+    np.testing.assert_array_equal((C.reduce_sum(found * x)).grad({x: np.ones((count, 3))}), np.eye(count, 3))
+
+
+def test_eye_like_of_other_axes_is_an_error():
+    for x in (C.sequence.input_variable(3), C.input_variable((2, 3, 4)), C.constant([1.0, 2.0])):
+        with pytest.raises(UserError, match="two axes are expected"):
+            C.eye_like(x)
 
 
 def test_associative_multi_arg_folds_from_the_left():

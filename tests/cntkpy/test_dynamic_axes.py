@@ -144,3 +144,88 @@ def test_to_sequence_of_a_placeholder() -> None:
     p, x = C.placeholder(), C.input_variable((4, 2))
     made = C.to_sequence(C.reshape(p, (2, 4)))
     same(made(x).eval({x: DATA}), DATA.reshape(3, 2, 4), np.float32)
+
+
+# --------------------------------------------------------------------------------------- the axis of the minibatch
+
+
+@PRECISIONS
+def test_unpack_batch_is_one_value_of_all_samples(dtype: Any) -> None:
+    x = C.input_variable(2, dtype)
+    rows = C.unpack_batch(C.square(x), name="rows")
+    assert (rows.shape, rows.dynamic_axes, rows.name) == ((C.FreeDimension, 2), (), "rows")
+    w = C.parameter(init=np.array([[1.0], [2.0]], dtype))
+    total = C.reduce_sum(C.times(rows, w))
+    for count in (1, 4, 3):
+        data = RANDOM.normal(size=(count, 2))
+        found = rows.eval({x: data})
+        assert found.shape == (count, 2)
+        same(found, np.square(data), dtype)
+        gradients = total.grad({x: data}, wrt=[x, w])
+        np.testing.assert_allclose(gradients[x], 2 * data * [1, 2], rtol=1e-4)
+        np.testing.assert_allclose(gradients[w], np.square(data).sum(axis=0)[:, None], rtol=1e-4)
+
+
+def test_unpack_batch_of_one_step_of_each_sequence() -> None:
+    x = C.sequence.input_variable(3)
+    same(C.unpack_batch(C.sequence.last(x)).eval({x: OTHER}), [one[-1] for one in OTHER], np.float32)
+    with pytest.raises(UserError, match="one dynamic axis is expected"):
+        C.unpack_batch(x).eval({x: OTHER})
+    with pytest.raises(UserError, match="one dynamic axis is expected"):
+        C.unpack_batch(C.constant([1.0])).eval()
+
+
+@PRECISIONS
+def test_to_batch_of_a_value_that_all_share(dtype: Any) -> None:
+    data = RANDOM.normal(size=(3, 4, 2))
+    p, x = C.parameter(init=data.astype(dtype)), C.input_variable((3, 4, 2), dtype, dynamic_axes=[])
+    for source, given in ((p, {}), (x, {x: data})):
+        made = C.to_batch(C.square(source), name="samples")
+        assert (made.shape, len(made.dynamic_axes), made.name) == ((4, 2), 1, "samples")
+        same(made.eval(given), np.square(data), dtype)
+        gradient = C.reduce_sum(made * made).grad(given, wrt=[source])
+        np.testing.assert_allclose(gradient, 4 * data**3, rtol=1e-4)
+        same(C.sequence.unpack(C.to_sequence(made), 0, True).eval(given), np.square(data), dtype)
+
+
+def test_to_batch_meets_as_many_samples() -> None:
+    p = C.parameter(init=np.arange(6, dtype=np.float32).reshape(3, 2))
+    x, y = C.input_variable(2), C.sequence.input_variable(3)
+    both = C.to_batch(p) + x
+    data = RANDOM.normal(size=(3, 2))
+    same(both.eval({x: data}), p.value + data, np.float32)
+    np.testing.assert_allclose(C.reduce_sum(C.square(both)).grad({x: data}, wrt=[p]), 2 * (p.value + data), rtol=1e-5)
+    joined = C.splice(C.to_batch(p), C.sequence.last(y))
+    same(joined.eval({y: OTHER}), np.hstack([p.value, [one[-1] for one in OTHER]]), np.float32)
+    with pytest.raises(UserError, match="is for minibatches of 3 samples"):
+        both.eval({x: data[:2]})
+    with pytest.raises(UserError, match="without dynamic axes is expected"):
+        C.to_batch(x)
+    with pytest.raises(UserError, match="minibatches of 2 and 3 samples"):
+        (C.to_batch(p) + C.reduce_sum(C.to_batch(C.constant(1.0, shape=(2, 1))))).eval()
+
+
+def test_there_and_back() -> None:
+    x = C.input_variable(2)
+    again = C.to_batch(C.unpack_batch(x) * 2)
+    for count in (2, 5):
+        data = RANDOM.normal(size=(count, 2))
+        same(again.eval({x: data}), 2 * data, np.float32)
+
+
+def test_training_on_what_all_samples_have_together() -> None:
+    """Each sample is drawn towards the mean of its minibatch, whatever their number."""
+    x = C.input_variable(2)
+    w = C.parameter(init=np.ones(2, np.float32))
+    rows = C.unpack_batch(x * w)
+    loss = C.reduce_sum(C.square(x - C.reduce_mean(rows, axis=0, keepdims=False)))
+    trainer = C.Trainer(None, (loss, None), [C.sgd([w], C.learning_parameter_schedule(0.1))])
+    expected = np.ones(2)
+    for count in (3, 2, 3, 4):
+        data = RANDOM.normal(size=(count, 2))
+        trainer.train_minibatch({x: data})
+        mean = data.mean(axis=0)
+        value = np.square(data - mean * expected).sum(axis=1).mean()
+        np.testing.assert_allclose(trainer.previous_minibatch_loss_average, value, rtol=1e-4)
+        expected = expected + 0.2 * ((data - mean * expected) * mean).mean(axis=0)
+    np.testing.assert_allclose(w.value, expected, rtol=1e-5)

@@ -126,18 +126,19 @@ class Arguments:
         inputs: its inputs.
         dtype: its element type.
         whole: whether the network looks at whole sequences, which cannot come in pieces.
+        made: the samples of a minibatch that the network makes itself, of values that all its samples share; 0: none.
     """
 
-    def __init__(self, inputs: list[NetworkInput], dtype: Any, whole: bool = False) -> None:
-        self.whole = whole
+    def __init__(self, inputs: list[NetworkInput], dtype: Any, whole: bool = False, made: int = 0) -> None:
+        self.whole, self._made = whole, made
         self.inputs, self._dtype = inputs, np.dtype(dtype)
         self._of = {one.function: one for one in inputs}
         self.pieces = Pieces()
         static = [one for one in inputs if one.axes.dynamic == 0]
-        self.repeated = [one.function for one in static] if len(static) < len(inputs) else []
+        self.repeated = [one.function for one in static] if len(static) < len(inputs) or made else []
         """Inputs without dynamic axes whose value is in every sequence of a minibatch."""
         self._may_have_steps = any(one.may_have_steps for one in inputs)
-        self.is_static = bool(inputs) and len(static) == len(inputs)
+        self.is_static = bool(inputs) and len(static) == len(inputs) and not made
         """Whether no input has dynamic axes."""
 
     def by_input(self, given: Any) -> dict[NetworkInput, Any]:
@@ -233,7 +234,8 @@ class Arguments:
         if not self.repeated:
             return
         names = [one.node.name for one in self.inputs if one.function in self.repeated]
-        count = next(layout.num_sequences for name, layout in layouts.items() if name not in names)
+        counts = (layout.num_sequences for name, layout in layouts.items() if name not in names)
+        count = next(counts, self._made)
         for name in names:
             data = streams[name]
             streams[name] = np.repeat(data, count, axis=1) if is_dense(data) else data[np.zeros(count, int)]

@@ -42,7 +42,7 @@ class FreeSizes:
         self._computed = computed
         self._inputs = list(Function(roots).arguments) if self.nodes else []
         self._axes: dict[NodeValue, NodeValue | None] = {}
-        """By node that unpacks sequences the input that has them; None: their lengths are computed."""
+        """By node that unpacks sequences or samples the input that has them; None: their lengths are computed."""
 
     def __call__(self, given: Any) -> dict[NodeValue, Shape]:
         """The sizes of the free nodes.
@@ -57,6 +57,9 @@ class FreeSizes:
         for one in self.nodes:
             if one in INPUTS:
                 found[one] = _shape_of(Function(one), self._data(one, given))
+                continue
+            if one.operation.name == "UnpackBatch":
+                found[one] = (self._longest(self._of_batch(one), given, found, False),)
                 continue
             if one not in self._axes:
                 self._axes[one] = axis_input(one, found)
@@ -91,6 +94,9 @@ class FreeSizes:
                     )
                     raise ArgumentError(message, "give arrays: trainer.train_minibatch({input: array})")
                 continue
+            if one.operation.name == "UnpackBatch":
+                found[one] = (minibatch.layouts[names[self._of_batch(one)]].num_sequences,)
+                continue
             if one not in self._axes:
                 self._axes[one] = axis_input(one, found)
             source = self._axes[one]
@@ -117,13 +123,30 @@ class FreeSizes:
             raise ArgumentError(f"there are no data for the {axes_of(function).name}", "give {input: data, ...}")
         return split(data)[0] if isinstance(data, tuple) else data
 
-    def _longest(self, one: NodeValue, given: Any, found: Mapping[NodeValue, Shape]) -> int:
-        """The steps of the longest sequence of an input."""
+    def _of_batch(self, one: NodeValue) -> NodeValue:
+        """An input that has as many sequences as the operand of a node that unpacks the minibatch.
+
+        Raises:
+            ArgumentError: the operand has no axis of the minibatch, or one of sequences.
+        """
+        if one not in self._axes:
+            operand = Function(calls.inputs_of(one)[0])
+            inputs = [source for source in operand.arguments if source.dynamic_axes]
+            if len(operand.dynamic_axes) != 1 or not inputs:
+                message = f"unpack_batch: one dynamic axis is expected, {operand!r} has {len(operand.dynamic_axes)}"
+                raise ArgumentError(message, "sequence.last(x) and sequence.unpack(x, 0) have no sequence axis")
+            self._axes[one] = inputs[0].root
+        found = self._axes[one]
+        assert found is not None
+        return found
+
+    def _longest(self, one: NodeValue, given: Any, found: Mapping[NodeValue, Shape], of_steps: bool = True) -> int:
+        """The steps of the longest sequence of an input, or the number of its sequences."""
         data, axes = self._data(one, given), axes_of(Function(one))
         if one in found:
             axes = replace(axes, shape=tuple(reversed(found[one])))
         batch = data.read(axes) if isinstance(data, Value) else batch_of(data, axes)
-        return max(1, int(batch.lengths.max(initial=1)))
+        return max(1, int(batch.lengths.max(initial=1)) if of_steps else len(batch.lengths))
 
 
 def _names(key: Any, function: Function, names: Sequence[str]) -> bool:

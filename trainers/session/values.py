@@ -19,7 +19,7 @@ from networks.builders.python.functions.cells import cell_of
 from networks.builders.python.functions.free import Sizes, sized_model
 from networks.builders.python.functions.function import Function
 from networks.builders.python.functions.per_sample import per_sample
-from networks.compile.evaluate import compile_network, network_parameters, network_state
+from networks.compile.evaluate import LENGTHS, compile_network, network_parameters, network_state
 from networks.graph.axes import is_kept
 from networks.graph.network import ValidatedNetwork
 from networks.graph.node import Node
@@ -58,10 +58,16 @@ class Values:
         self._first = [self._node(root).name for root in first]
         self._nodes = [self._node(root) for root in roots]
         self._scalars = {node for node, is_one in zip(self._nodes, criteria, strict=True) if is_one}
-        self.arguments = Arguments(inputs_of(self._graph, self._nodes), self._graph.network.dtype)
+        self._made = made_samples(self._graph.network, self._nodes)
+        """The samples of minibatches that the network makes itself; 0: none."""
+        self.arguments = Arguments(inputs_of(self._graph, self._nodes), self._graph.network.dtype, made=self._made)
         static = {one.function for one in self.arguments.inputs if one.axes.dynamic == 0}
         pairs = zip(self.outputs, self._nodes, strict=True)
-        self._single = {node for one, node in pairs if static and static.issuperset(one.arguments)}
+        self._single = {
+            node
+            for one, node in pairs
+            if static and static.issuperset(one.arguments) and not _makes_batch(self._graph.network, node)
+        }
         """Functions of inputs without dynamic axes only: they have one value for the whole minibatch."""
         self._assignments = [
             (calls.inputs_of(value)[0], node) for value, node in self._graph.nodes.items() if node.kind.name == "Assign"
@@ -134,17 +140,28 @@ class Values:
         """Data as one minibatch of the compiled network, and as the stack of it; None: there are no inputs."""
         if not self.arguments.inputs:
             self._load()
-            return Batch({}), None
+            return self._batch, None
         stack = self.stack(given)
         return minibatch_of(stack.batch, 0), stack
 
+    @property
+    def _batch(self) -> Batch:
+        """The minibatch of a network without inputs."""
+        if not self._made:
+            return Batch({})
+        zeros = np.zeros((1, self._made), np.int32)
+        return Batch({}, zeros == 0, zeros, zeros)
+
     def _constants(self) -> list[Any]:
         network = self._graph.network
-        found, state = self._of_constants(network_parameters(network), network_state(network) | self._drawn, Batch({}))
+        found, state = self._of_constants(
+            network_parameters(network), network_state(network) | self._drawn, self._batch
+        )
         self._drawn = {name: value for name, value in state.items() if name.endswith(DRAWN)}
         raise_failure()
         self._assign(found)
-        return [self._scalar(node, np.asarray(found[node.name])) for node in self._nodes]
+        values = {name: np.asarray(one) for name, one in found.items()}
+        return [self.samples(node, values, None) for node in self._nodes]
 
     @cached_property
     def _of_constants(self) -> Callable[..., Any]:
@@ -245,7 +262,7 @@ class Values:
 
     def has_batch(self, node: Node) -> bool:
         """Whether a node has values for each sequence of a minibatch, not one for the whole."""
-        several = bool(self.arguments.inputs) and not self.arguments.is_static
+        several = bool(self.arguments.inputs or self._made) and not self.arguments.is_static
         return several and node.has_layout and node not in self._single
 
     def samples(self, node: Node, found: Mapping[str, Any], stack: Stack | None) -> Any:
@@ -257,6 +274,11 @@ class Values:
             stack: the data; None: there are none.
         """
         array = self._scalar(node, found[node.name])
+        if stack is None and node.has_layout and self._made:
+            if not is_kept(node.axis):
+                return array[0]
+            lengths = found[f"{node.axis}{LENGTHS}"].tolist()
+            return [array[:length, slot] for slot, length in enumerate(lengths)]
         if not node.has_layout or stack is None:
             return array
         layout = stack.layout(0, node, found)
@@ -267,6 +289,21 @@ class Values:
         if node.axis == graph.ONE_STEP or (layout.T == 1 and not several):
             return array[0, slots]
         return [array[:length, slot] for length, slot in zip(lengths.tolist(), slots.tolist(), strict=True)]
+
+
+def made_samples(network: ValidatedNetwork, nodes: Sequence[Node]) -> int:
+    """The samples of the minibatches that a network makes of values without a minibatch axis; 0: it makes none."""
+    found = {(one.input(0).shape or (0,))[-1] for one in network.below(list(nodes)) if one.operation == "ToBatch"}
+    if len(found) > 1:
+        sizes = " and ".join(map(str, sorted(found)))
+        raise ArgumentError(
+            f"to_batch makes minibatches of {sizes} samples of one function", "give all as many samples"
+        )
+    return next(iter(found), 0)
+
+
+def _makes_batch(network: ValidatedNetwork, node: Node) -> bool:
+    return any(one.operation == "ToBatch" for one in network.below([node]))
 
 
 def _renamed(given: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:

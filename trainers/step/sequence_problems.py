@@ -45,6 +45,10 @@ def sequence_problem(node: Node, keys: Sequence[Any] = ()) -> UserError:
     elif node.operation == "UnpackSequence":
         message = f"unpacks {node.options['steps']} steps, and a sequence has more"
         hint = "give it as many steps as the longest sequence has"
+    elif node.operation in ("ToBatch", "UnpackBatch"):
+        found = (node.input(0).shape or (0,))[-1] if node.operation == "ToBatch" else node.options["count"]
+        message = f"is for minibatches of {found} samples, and there is one of another size"
+        hint = "all data of a minibatch have as many samples"
     elif node.kind.time.keeps_steps:
         message = "keeps no step of a sequence"
         hint = (

@@ -48,8 +48,6 @@ INSTEAD = {
     "register_native_user_function": "user_function, a function in Python",
     "layer_normalization": "layers.LayerNormalization",
     "cumsum": "layers.Recurrence(plus) along a sequence",
-    "to_batch": "data as arrays (n, *sample)",
-    "unpack_batch": "data as arrays (n, *sample)",
     "reverse": "Recurrence(..., go_backwards=True)",
     "utils": "numpy",
     "set_default_device": "try_set_default_device",

@@ -153,6 +153,7 @@ _PLAIN = [
     "Where",
     "ToSequence",
     "ToSequenceLike",
+    "SampleNumber",
     "AdditiveAttention",
     "ReconcileDynamicAxis",
     "SequenceWithSoftmax",
@@ -184,6 +185,8 @@ _ALL = (
             _a("mask", "mask", BOOLEAN, False),
         ),
     ),
+    Operation("UnpackBatch", attributes=(_a("count", "count", INTEGER, 0.0),)),
+    Operation("ToBatch", attributes=(_a("oneStep", "oneStep", BOOLEAN, False),)),
     Operation("RepeatSteps", attributes=(_a("factor", "factor", REAL, 2.0),)),
     Operation(
         "Times",

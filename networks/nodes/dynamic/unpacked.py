@@ -34,14 +34,18 @@ def _unpacked_shape(node: Node) -> Shape | None:
     return None if x.shape is None or 0 in x.shape else (*x.shape, steps)
 
 
+def one_step(there: Array) -> Grid:
+    """Where sequences of one step lie, in the slots (slots,) that have one."""
+    number = jnp.where(there, 0, -1).astype(jnp.int32)[None]
+    return Grid(there[None], number, number)
+
+
 def _unpacked(call: Call, x: Array) -> Array:
     """Values (1, slots, steps, ...) of x (T, slots, ...)."""
     mask = call.context.grid(call.node.input(0).axis).mask
     steps = int(call.options["steps"])
     call.problem(jnp.sum(mask, axis=0) > steps)
-    begins = jnp.any(mask, axis=0)[None]
-    start = jnp.where(begins, 0, -1).astype(jnp.int32)
-    call.context.add_grid(call.node.axis, Grid(begins, start, start))
+    call.context.add_grid(call.node.axis, one_step(jnp.any(mask, axis=0)))
     if call.options["mask"]:
         values, rest = mask.astype(call.context.dtype), 0.0
     else:

@@ -162,7 +162,7 @@ class Variable(Operators, Structure):
         if root.shape is not None and 0 not in root.shape and (self.is_leaf or self.is_placeholder):
             return tuple(reversed(root.shape))
         if is_free(root):
-            more = () if root.options["mask"] else Function(calls.inputs_of(root)[0]).shape
+            more = () if root.options.get("mask") else Function(calls.inputs_of(root)[0]).shape
             return (FREE, *more)
         if not settled(root):
             return tuple(reversed(shape_of(root)))
@@ -204,7 +204,8 @@ class Variable(Operators, Structure):
         """The axes of its data: the minibatch, and time for sequences; none of what is the same for all samples."""
         given = [INPUTS.get(one.root, Input(False)) for one in self.arguments]
         inputs = [one for one in given if not one.static]
-        if not inputs:
+        makes_batch = not inputs and any(one.operation.name == "ToBatch" for one in self._all())
+        if not inputs and not makes_batch:
             return ()
         sequences = [one.axis for one in inputs if one.sequence]
         if self.is_input or (is_open(self.root) and not are_free(self.roots)):

@@ -23,7 +23,7 @@ from networks.graph.validate import infer_known
 
 Build = Callable[[tuple[NodeValue, ...]], NodeValue]
 
-UNPACKED = {"UnpackSequence": "steps"}
+UNPACKED = {"UnpackBatch": "count", "UnpackSequence": "steps"}
 """The operations whose results have an axis of a size that only data say, and the options that hold that size."""
 
 _RECIPE = Operation("Recipe")

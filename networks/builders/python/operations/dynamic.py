@@ -87,4 +87,38 @@ def unpack(x: Operand, padding_value: float, no_mask_output: bool = False, name:
     return combine(values, operator("_UnpackSequence", x, padding, True))
 
 
-__all__ = ["to_sequence", "to_sequence_like", "unpack"]
+def unpack_batch(x: Operand, name: str = "") -> Function:
+    """All samples of the minibatch as one value, whose first axis counts them.
+
+    There is a network for each number of samples that minibatches have.
+
+    Args:
+        x: the operand, with one sample for each sequence.
+        name: names the result.
+
+    Raises:
+        UserError: with the data, x has a sequence axis, or no axis of the minibatch.
+    """
+    return operator("_UnpackBatch", as_node(x), label=name)
+
+
+def to_batch(x: Operand, name: str = "") -> Function:
+    """The elements along the first axis of a value, a sample each.
+
+    Args:
+        x: the operand, without dynamic axes. Where a function has other data, these are as many samples.
+        name: names the result.
+
+    Raises:
+        UserError: x is a number, or has dynamic axes; with the data, there are other numbers of samples.
+    """
+    x = as_node(x)
+    if x.dynamic_axes:
+        message = f"to_batch: an operand without dynamic axes is expected, x has {len(x.dynamic_axes)}"
+        raise UserError(
+            "WrongArguments", message, hint="unpack_batch makes an axis of samples of that of the minibatch"
+        )
+    return operator("_ToBatch", x, label=name)
+
+
+__all__ = ["to_batch", "to_sequence", "to_sequence_like", "unpack", "unpack_batch"]
