@@ -372,3 +372,29 @@ def test_train_and_test_of_functions_in_one_call() -> None:
     assert done.updates > 3
     assert one.loss.test(given, minibatch_size=4).loss < before
     assert len(sequences) == 4
+
+
+def test_shapes_are_known_where_no_size_counts() -> None:
+    x, lengths = C.input_variable((C.FreeDimension, 2)), C.input_variable(())
+    state = C.sequence.last(C.layers.Recurrence(C.layers.GRU(3))(C.to_sequence(x, lengths)))
+    assert (state.shape, len(state.dynamic_axes)) == ((3,), 1)
+    pooled = C.reduce_max(x, axis=0)
+    assert pooled.shape == (1, 2)
+    with pytest.raises(UserError, match="depends on an axis whose size only data say"):
+        _ = (x * 2).shape
+    data, counts = np.ones((2, 5, 2)), [3.0, 5.0]
+    assert state.eval({x: data, lengths: counts}).shape == (2, 3)
+    steps = C.layers.Recurrence(C.layers.GRU(3))(C.to_sequence(x, lengths))
+    assert C.sequence.unpack(steps, 0, True).eval({x: data, lengths: [3.0, 4.0]}).shape == (2, 4, 3)
+
+
+@pytest.mark.parametrize("how", ["clone", "share", "freeze"])
+def test_copies_and_placeholders(how: str) -> None:
+    p, x = C.placeholder(), C.sequence.input_variable(2)
+    z = C.layers.Dense(3, map_rank=1, init=1.0)(C.sequence.unpack(p, 0, True))
+    copy = z(x).clone(how)
+    for data in (SEQUENCES, LONGER):
+        expected = padded(data, 0)[0].sum(axis=2, keepdims=True) * np.ones(3)
+        np.testing.assert_allclose(copy.eval({x: data}), expected, rtol=1e-4, atol=1e-6)
+    assert len(copy.parameters) == (0 if how == "freeze" else 2)
+    assert copy.arguments == (x,)

@@ -42,6 +42,7 @@ from networks.builders.python.functions.function import (
     as_node,
     composed,
     is_data,
+    known_shape,
     named_function,
     to_node,
     to_operand,
@@ -570,7 +571,7 @@ def ConvolutionTranspose(
     def apply(x: Any) -> Function:
         x = reshaping.expand_dims(x, 0) if reduction_rank == 0 else x
         if not made:  # the weights have the channels of the input
-            shapes = _filters(num_filters), list(dims(filter_shape)), x.shape[0]
+            shapes = _filters(num_filters), list(dims(filter_shape)), known_shape(x)[0]
             made.append(_Library("ConvolutionTransposeLayer", *shapes, label="ConvolutionTranspose", **given))
             made[0].options = options
         result = made[0](x)
@@ -656,13 +657,13 @@ def MaxUnpooling(filter_shape: Shape, strides: Any = 1, pad: Any = DEFAULT, name
 @makes_blocks
 def GlobalMaxPooling(name: str = "") -> Layer:
     """The largest element of each channel."""
-    return Layer(lambda x: MaxPooling(x.shape[1:])(x), name)
+    return Layer(lambda x: MaxPooling(known_shape(x)[1:])(x), name)
 
 
 @makes_blocks
 def GlobalAveragePooling(name: str = "") -> Layer:
     """The mean of each channel."""
-    return Layer(lambda x: AveragePooling(x.shape[1:])(x), name)
+    return Layer(lambda x: AveragePooling(known_shape(x)[1:])(x), name)
 
 
 @makes_blocks

@@ -7,8 +7,9 @@ so there is one for each combination of sizes. All of them share parameters, and
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 from cntk_config.base.diagnostics import UserError
 from networks.builders.brainscript.node_values import NodeValue, Shape
@@ -177,35 +178,57 @@ def sized_model(
 
 
 def probe_sizes(roots: Sequence[NodeValue]) -> Sizes:
-    """Sizes that stand for those of data, so that parameters have shapes; see `probed`.
+    """Sizes that stand for those of data, so that parameters have shapes.
 
     Raises:
         UserError: the function does not work with any of the sizes that are tried.
     """
+    return next(_working(roots))[0]
+
+
+def _working(roots: Sequence[NodeValue]) -> Iterator[tuple[Sizes, Known, graph.Model]]:
+    """The sizes that a function works with, among those that are tried, and its networks with them.
+
+    Raises:
+        UserError: there are none.
+    """
     free = free_nodes(roots)
     failed: UserError | None = None
+    works = False
     for size in TRIED:
         sizes = {one: _of_size(one, size) for one in free}
         try:
-            graph.make(with_sizes(roots, sizes).roots)
+            known = with_sizes(roots, sizes)
+            model = graph.make(known.roots, {"output": known.roots})
         except UserError as error:
             failed = failed or error
         else:
-            return sizes
-    assert failed is not None
-    raise failed
+            works = True
+            yield sizes, known, model
+    if not works and failed is not None:
+        raise failed
+
+
+def common_shape(root: NodeValue) -> Shape | None:
+    """The shape of a function with free sizes if it is the same for all of them; None: it is not, or nothing is free."""
+    if not are_free([root]):
+        return None
+    try:
+        found = {model.nodes[known.roots[0]].shape for _, known, model in islice(_working([root]), 2)}
+    except UserError:  # the sizes that are tried do not fit
+        return None
+    return found.pop() if len(found) == 1 else None
 
 
 def probed(roots: Sequence[NodeValue]) -> graph.Model:
-    """The network of a function with sizes that stand for those of data, so that parameters have shapes.
+    """The network of a function with sizes that stand for those of data.
 
     Its nodes are also found by those of the function.
 
     Raises:
         UserError: the function does not work with any of the sizes that are tried.
     """
-    known = with_sizes(roots, probe_sizes(roots))
-    model = graph.make(known.roots, {"output": known.roots})
+    _, known, model = next(_working(roots))
     more = {one: model.nodes[found] for one, found in known.copies.items() if found in model.nodes}
     return graph.Model(model.network, {**model.nodes, **more})
 
@@ -219,4 +242,4 @@ def are_free(roots: Iterable[NodeValue]) -> bool:
     return bool(free_nodes(list(roots)))
 
 
-__all__ = ["Known", "Sizes", "are_free", "axis_input", "free_nodes", "probe_sizes", "probed", "sized_model"]
+__all__ = ["Known", "Sizes", "are_free", "axis_input", "common_shape", "free_nodes", "probe_sizes", "probed", "sized_model"]

@@ -27,7 +27,7 @@ from networks.builders.python.functions.checks import as_array, check_name, chec
 from networks.builders.python.functions.copies import copied_roots
 from networks.builders.python.functions.defaults import SINGLE
 from networks.builders.python.functions.evaluation import Evaluated, functions_of
-from networks.builders.python.functions.free import are_free, probed
+from networks.builders.python.functions.free import are_free, common_shape, probed
 from networks.builders.python.functions.graph import Model
 from networks.builders.python.functions.leaves import (
     FREE,
@@ -165,7 +165,13 @@ class Variable(Operators, Structure):
             more = () if root.options.get("mask") else Function(calls.inputs_of(root)[0]).shape
             return (FREE, *more)
         if not settled(root):
-            return tuple(reversed(shape_of(root)))
+            try:
+                return tuple(reversed(shape_of(root)))
+            except OpenShape:
+                found = None if calls.is_inside_step() else common_shape(per_sample(root))
+                if found is None:
+                    raise
+                return tuple(reversed(found))
         if self._is_criterion:
             return Function(per_sample(root)).shape
         return tuple(reversed(self.node.shape or ()))
@@ -578,6 +584,18 @@ class Function(Variable, Evaluated):
             return f"Function({', '.join(repr(one) for one in self.outputs)})"
         what = "Input" if self.is_input else "Parameter" if self.is_parameter else self.op_name
         return f"{what}('{self.name}')" if self.name else what
+
+
+def known_shape(x: Function) -> tuple[int, ...]:
+    """The shape of a function.
+
+    Raises:
+        OpenShape: it is not known, or one of its axes has a size that only data say.
+    """
+    shape = x.shape
+    if FREE in shape:
+        raise OpenShape(is_free=True)
+    return shape
 
 
 def operator(name: str, *arguments: Any, label: str = "", **named: Any) -> Function:
