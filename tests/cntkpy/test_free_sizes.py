@@ -398,3 +398,22 @@ def test_copies_and_placeholders(how: str) -> None:
         np.testing.assert_allclose(copy.eval({x: data}), expected, rtol=1e-4, atol=1e-6)
     assert len(copy.parameters) == (0 if how == "freeze" else 2)
     assert copy.arguments == (x,)
+
+
+def test_random_numbers_go_on_from_size_to_size() -> None:
+    """They are those of a function without free sizes."""
+    x, y = C.input_variable((C.FreeDimension,)), C.input_variable(3)
+
+    def functions(given: Any) -> tuple[Any, Any]:
+        zero = C.reduce_sum(given, axis=0, keepdims=False) * 0
+        noise = C.random.uniform_like(y, seed=5) + zero
+        return noise, C.dropout(y + zero, 0.5, seed=7)
+
+    free, fixed = functions(x), functions(C.constant([0.0, 0.0]))
+    for size in (2, 3, 2, 1):
+        data = {x: np.ones((4, size)), y: np.ones((4, 3))}
+        np.testing.assert_array_equal(free[0].eval(data), fixed[0].eval({y: data[y]}))
+        _, found = free[1].forward(data, keep_for_backward=free[1].outputs)
+        _, expected = fixed[1].forward({y: data[y]}, keep_for_backward=fixed[1].outputs)
+        np.testing.assert_array_equal(found[free[1].output], expected[fixed[1].output])
+        assert 0 < np.count_nonzero(found[free[1].output]) < 12

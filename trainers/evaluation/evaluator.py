@@ -65,11 +65,16 @@ class Evaluator:
         # Arrays of JAX, as those that a stack leaves: those of NumPy would need a program of their own.
         self._state: dict[str, Any] = jax.device_put(network_state(self.network), may_alias=True)
 
-    def load_again(self) -> None:
-        """The same, but random numbers continue."""
-        drawn = {name: value for name, value in self._state.items() if name.endswith(DRAWN)}
+    def load_again(self, drawn: Mapping[str, Array] | None = None) -> None:
+        """The same, but random numbers continue: after those that `drawn` of another evaluator counts, if it is given."""
+        drawn = self.drawn if drawn is None else drawn
         self.load()
         self._state |= drawn
+
+    @property
+    def drawn(self) -> dict[str, Array]:
+        """How often random nodes have drawn numbers."""
+        return {name: value for name, value in self._state.items() if name.endswith(DRAWN)}
 
     @property
     def state(self) -> Mapping[str, Array]:

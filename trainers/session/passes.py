@@ -51,8 +51,8 @@ class TrainingPass:
     def of(cls, values: Values, kept: Sequence[Function], arguments: Any) -> TrainingPass:
         """Compute functions for some data, and let batch normalisation have the running statistics."""
         batch, stack = values.batch({} if arguments is None else arguments)
-        values.passes += 1
-        key = jax.random.key(values.passes)
+        values.draws.passes += 1
+        key = jax.random.key(values.draws.passes)
         parameters, state = network_parameters(values.network), network_state(values.network)
         found, after = values.in_training(parameters, state, batch, key)
         jax.block_until_ready(found)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -35,6 +36,20 @@ from trainers.step.batching import Batcher, Stack
 from trainers.step.step import StepContext, minibatch_of
 
 T = TypeVar("T")
+
+
+@dataclass
+class Draws:
+    """How many random numbers functions have drawn; those of several sizes count together.
+
+    Attributes:
+        counts: how often their random nodes have drawn, by the names of the network's state: of networks without inputs,
+            and of those of several sizes.
+        passes: how often they were computed in training mode; each time with other random numbers.
+    """
+
+    counts: dict[str, Any] = field(default_factory=dict[str, Any])
+    passes: int = 0
 
 
 class Values:
@@ -78,10 +93,7 @@ class Values:
         self._batcher: Batcher | None = None
         self._changing = 0
         """How many constants were known to change when programs were compiled."""
-        self._drawn: dict[str, Any] = {}
-        """Of a network without inputs, how often its random nodes have drawn numbers."""
-        self.passes = 0
-        """How often the functions were computed in training mode; each time with other random numbers."""
+        self.draws = Draws()
 
     @property
     def network(self) -> ValidatedNetwork:
@@ -105,6 +117,8 @@ class Values:
         stack = self.stack(given)
         assert self._evaluator is not None
         found = self._evaluator.run(stack)
+        if self._sized.copies:
+            self.draws.counts = self._evaluator.drawn
         first = {name: np.asarray(value)[0] for name, value in found.items()}
         raise_failure()
         self._assign(first)
@@ -115,8 +129,10 @@ class Values:
         self._load()
         if self._evaluator is None:
             self._evaluator = Evaluator(self._graph.network, self._computed, summed=False)
+            if self._sized.copies:
+                self._evaluator.load_again(self.draws.counts)
         else:
-            self._evaluator.load_again()
+            self._evaluator.load_again(self.draws.counts if self._sized.copies else None)
         minibatch = self.arguments.minibatch(given)
         size = max(1, minibatch.num_samples)
         if self._batcher is None or self._batcher.minibatch_size != size:
@@ -155,9 +171,9 @@ class Values:
     def _constants(self) -> list[Any]:
         network = self._graph.network
         found, state = self._of_constants(
-            network_parameters(network), network_state(network) | self._drawn, self._batch
+            network_parameters(network), network_state(network) | self.draws.counts, self._batch
         )
-        self._drawn = {name: value for name, value in state.items() if name.endswith(DRAWN)}
+        self.draws.counts = {name: value for name, value in state.items() if name.endswith(DRAWN)}
         raise_failure()
         self._assign(found)
         values = {name: np.asarray(one) for name, one in found.items()}
@@ -318,7 +334,7 @@ def _renamed(given: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, An
 
 _known: dict[tuple[Any, ...], Values] = {}
 
-_free: dict[tuple[Any, ...], FreeSizes] = {}
+_free: dict[tuple[Any, ...], tuple[FreeSizes, Draws]] = {}
 """By functions that have sizes which only data say, what reads these."""
 
 MAX_COMPILED = 32
@@ -336,15 +352,19 @@ def values_of(outputs: Sequence[Function], given: Any) -> Values:
     values = _known.get(key)
     if values is not None:
         return values
-    free = _free.get(key)
-    if free is None:
-        free = FreeSizes([per_sample(one.root) for one in outputs], longest_of)
-        if not free.nodes:
+    found = _free.get(key)
+    if found is None:
+        found = FreeSizes([per_sample(one.root) for one in outputs], longest_of), Draws()
+        if not found[0].nodes:
             return _kept(_known, key, Values(outputs))
-        _kept(_free, key, free)
+        _kept(_free, key, found)
+    free, draws = found
     sizes = free(given)
     values = _known.get((key, *sizes.values()))
-    return values or _kept(_known, (key, *sizes.values()), Values(outputs, sizes=sizes))
+    if values is None:
+        values = _kept(_known, (key, *sizes.values()), Values(outputs, sizes=sizes))
+        values.draws = draws
+    return values
 
 
 def _kept(known: dict[tuple[Any, ...], T], key: tuple[Any, ...], value: T) -> T:
