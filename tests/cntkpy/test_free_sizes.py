@@ -417,3 +417,42 @@ def test_random_numbers_go_on_from_size_to_size() -> None:
         _, expected = fixed[1].forward({y: data[y]}, keep_for_backward=fixed[1].outputs)
         np.testing.assert_array_equal(found[free[1].output], expected[fixed[1].output])
         assert 0 < np.count_nonzero(found[free[1].output]) < 12
+
+
+def test_training_on_steps_that_are_kept() -> None:
+    """Their lengths are computed before the minibatch is trained on."""
+    x, w = C.sequence.input_variable(2), C.parameter(init=np.ones((2, 1), np.float32))
+    kept = C.sequence.gather(x, C.greater(C.slice(x, 0, 0, 1), 0))
+    mean = C.reduce_mean(C.times(C.sequence.unpack(kept, 0, True), w), axis=0, keepdims=False)
+    loss = C.reduce_sum(C.square(mean))
+    trainer = C.Trainer(None, (loss, None), [C.sgd([w], 0.0)])
+    for data in ([[[1, 2], [-1, 3], [2, 4]], [[1, 1]]], [[[1, 2], [-1, 3]], [[-1, 1], [3, 3]]]):
+        rows = [np.array(one, np.float32) for one in data]
+        expected = np.square(padded([one[one[:, 0] > 0] for one in rows], 0)[0].sum(axis=2).mean(axis=1)).mean()
+        trainer.train_minibatch({x: rows})
+        assert trainer.previous_minibatch_loss_average == pytest.approx(expected, rel=1e-5)
+        assert trainer.test_minibatch({x: rows}) == pytest.approx(expected, rel=1e-5)
+
+
+def test_data_of_a_source_and_values_have_free_axes(tmp_path: Path) -> None:
+    """A stream of a reader says how many elements there are: enough for one free axis."""
+    x, y = C.input_variable((C.FreeDimension, 2)), C.input_variable(1)
+    w = C.parameter(init=np.ones((2, 1), np.float32))
+    loss = C.reduce_sum(C.square(C.reduce_sum(C.times(x, w), axis=0, keepdims=False) - y))
+    (tmp_path / "data.ctf").write_text("|x 1 2 3 4 5 6 |y 1\n|x 0 0 1 0 0 1 |y 2\n")
+    streams = {name: C.io.StreamDef(name, shape=size) for name, size in {"x": 6, "y": 1}.items()}
+    source = C.io.MinibatchSource(
+        C.io.CTFDeserializer(str(tmp_path / "data.ctf"), C.io.StreamDefs(**streams)), randomize=False, max_sweeps=1
+    )
+    inputs = {x: source.streams.x, y: source.streams.y}
+    trainer = C.Trainer(None, (loss, None), [C.sgd([w], 0.0)])
+    trainer.train_minibatch(source.next_minibatch(2, inputs))
+    assert trainer.previous_minibatch_loss_average == pytest.approx((20**2 + 0) / 2)
+    data = np.arange(12.0).reshape(2, 3, 2)
+    value = C.Value.create(x, data)
+    assert value.shape == (2, 3, 2)
+    np.testing.assert_array_equal((x * 1).eval({x: value}), data)
+    done = loss.train(
+        (data.astype(np.float32), np.ones((2, 1), np.float32)), parameter_learners=[C.sgd([w], 0.0)], minibatch_size=2
+    )
+    assert done.epoch_summaries[0].loss == pytest.approx(np.square(data.sum(axis=(1, 2)) - 1).mean())

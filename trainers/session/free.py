@@ -10,15 +10,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from cntk_config.base.diagnostics import shorten
-from cntk_config.base.narrowing import is_several
+import numpy as np
+
 from networks.builders.brainscript.node_values import NodeValue, Shape
 from networks.builders.python.functions import calls
 from networks.builders.python.functions.free import Sizes, axis_input, free_nodes
 from networks.builders.python.functions.function import Function
 from networks.builders.python.functions.nodes import INPUTS
 from readers import MinibatchData, Value
-from readers.data_api.batches import batch_of
+from readers.data_api.batches import InputAxes, batch_of
+from readers.data_api.free_axes import of_elements, sized
 from readers.data_api.value import axes_of
 from readers.errors import ArgumentError
 from readers.minibatch import Minibatch
@@ -56,7 +57,7 @@ class FreeSizes:
         found: dict[NodeValue, Shape] = {}
         for one in self.nodes:
             if one in INPUTS:
-                found[one] = _shape_of(Function(one), self._data(one, given))
+                found[one] = _nodes_shape(_sized(axes_of(Function(one)), self._data(one, given)))
                 continue
             if one.operation.name == "UnpackBatch":
                 found[one] = (self._longest(self._of_batch(one), given, found, False),)
@@ -84,15 +85,10 @@ class FreeSizes:
         """
         found: dict[NodeValue, Shape] = {}
         for one in self.nodes:
-            name = names.get(one)
             if one in INPUTS:
-                found[one] = before[one]
-                size = minibatch.streams[name].shape[-1] if name else math.prod(before[one])
-                if size != math.prod(before[one]):
-                    message = (
-                        f"the minibatch does not say which shape samples of the {axes_of(Function(one)).name} have"
-                    )
-                    raise ArgumentError(message, "give arrays: trainer.train_minibatch({input: array})")
+                count = minibatch.streams[names[one]].shape[-1] if one in names else math.prod(before[one])
+                is_known = count == math.prod(before[one])
+                found[one] = before[one] if is_known else _nodes_shape(_of_elements(axes_of(Function(one)), count))
                 continue
             if one.operation.name == "UnpackBatch":
                 found[one] = (minibatch.layouts[names[self._of_batch(one)]].num_sequences,)
@@ -117,9 +113,7 @@ class FreeSizes:
             data = next((data for key, data in pairs.items() if _names(key, function, names)), None)
         else:
             data = given if len(self._inputs) == 1 else None
-        if isinstance(data, MinibatchData):
-            data = data.data
-        if data is None:
+        if data is None or (isinstance(data, MinibatchData) and not data.num_sequences):
             raise ArgumentError(f"there are no data for the {axes_of(function).name}", "give {input: data, ...}")
         return split(data)[0] if isinstance(data, tuple) else data
 
@@ -143,6 +137,7 @@ class FreeSizes:
     def _longest(self, one: NodeValue, given: Any, found: Mapping[NodeValue, Shape], of_steps: bool = True) -> int:
         """The steps of the longest sequence of an input, or the number of its sequences."""
         data, axes = self._data(one, given), axes_of(Function(one))
+        data = data.data if isinstance(data, MinibatchData) else data
         if one in found:
             axes = replace(axes, shape=tuple(reversed(found[one])))
         batch = data.read(axes) if isinstance(data, Value) else batch_of(data, axes)
@@ -154,39 +149,27 @@ def _names(key: Any, function: Function, names: Sequence[str]) -> bool:
     return key == function if isinstance(key, Function) else isinstance(key, str) and key.lower() in names
 
 
-def _shape_of(function: Function, data: Any) -> Shape:
-    """The shape of an input with free axes for its data, as nodes count axes.
-
-    Raises:
-        ArgumentError: samples have fewer axes, or several shapes.
-    """
-    pattern = tuple(reversed(function.root.shape or ()))
-    name = axes_of(function).name
-    shapes = {one[len(one) - len(pattern) :] for one in _shapes(data) if len(one) >= len(pattern)}
-    if len(shapes) > 1:
-        listed = " and ".join(map(str, sorted(shapes)[:2]))
-        message = f"samples of one minibatch have one shape; those of the {name} have the shapes {listed}"
-        raise ArgumentError(message, "pad them, or train on minibatches of equal shapes")
-    if not shapes:
-        message = f"data for the {name} have too few axes; samples have the shape {function.shape}"
-        raise ArgumentError(message, f"-3 is any size: an array (n, {', '.join(str(one or 5) for one in pattern)})")
-    sizes = zip(shapes.pop(), pattern, strict=True)
-    return tuple(reversed([wanted or int(own) for own, wanted in sizes]))
+def _sized(axes: InputAxes, data: Any) -> InputAxes:
+    """The axes of an input with the sizes that its data have; samples of a reader may be flat."""
+    if not isinstance(data, MinibatchData):
+        return sized(axes, data)
+    sample = data.sample_shape
+    if sample is not None and len(sample) < len(axes.shape):
+        return _of_elements(axes, math.prod(sample))
+    return sized(axes, data.data if sample is None else np.empty(sample))
 
 
-def _shapes(data: Any) -> set[tuple[int, ...]]:
-    """The shapes of the arrays that data consist of."""
-    if isinstance(data, Value):
-        return {tuple(data.shape)}
-    if is_several(data):
-        if not any(is_several(one) or getattr(one, "ndim", 0) or isinstance(one, Value) for one in data):
-            return {(len(data),)}
-        inner = {shape for one in data for shape in _shapes(one)}
-        return {(len(data), *one) for one in inner}
-    shape = getattr(data, "shape", None)
-    if shape is None:
-        raise ArgumentError(f"data are arrays, not {shorten(repr(data))}")
-    return {tuple(shape)}
+def _of_elements(axes: InputAxes, count: int) -> InputAxes:
+    found = of_elements(axes, count)
+    if found is None:
+        message = f"the minibatch has {count} elements of a sample of the {axes.name}, which do not say its shape"
+        raise ArgumentError(message, "give arrays: trainer.train_minibatch({input: array})")
+    return found
+
+
+def _nodes_shape(axes: InputAxes) -> Shape:
+    """The shape of a sample as nodes count axes."""
+    return tuple(reversed(axes.shape))
 
 
 __all__ = ["FreeSizes"]

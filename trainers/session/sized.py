@@ -47,6 +47,8 @@ class SizedObjectives:
         self._made = partial(Objective, criteria, group, outputs, learners)
         self._sizes: Sizes = probe_sizes(roots) if known else {}
         self.now = self._made(self._sizes or None)
+        self._last: tuple[Minibatch, Sizes] | None = None
+        """The last minibatch that was made of data, and its sizes."""
         self._known = {tuple(self._sizes.values()): self.now}
 
     @property
@@ -68,20 +70,27 @@ class SizedObjectives:
         """Those of an objective, for a checkpoint."""
         return next([list(one) for one in key] for key, found in self._known.items() if found is objective)
 
-    def fit(self, given: Any) -> None:
-        """Let the objective of now be that of the sizes of some data, which a program gives by input."""
+    def minibatch(self, given: Any, continued: bool = False) -> Minibatch:
+        """The minibatch of some data, see `Arguments.minibatch`; the objective of now becomes that of its sizes."""
         if self.is_free:
             self._choose(self._free(given))
+        found = self.arguments.minibatch(given, continued=continued)
+        self._last = (found, self._sizes) if self.is_free else None
+        return found
 
-    def fit_minibatch(self, minibatch: Minibatch) -> None:
-        """The same for a minibatch whose streams are called like the input nodes.
+    def fit(self, minibatch: Minibatch) -> None:
+        """Let the objective of now be that of the sizes of a minibatch whose streams are called like the input nodes.
 
         Raises:
-            ArgumentError: its sizes are not those of the data that were fitted, and the minibatch does not say them.
+            ArgumentError: it does not say them, and was not made by `minibatch` just before.
         """
-        if self.is_free:
-            names = {one.function.root: one.node.name for one in self.arguments.inputs}
-            self._choose(self._free.of_minibatch(minibatch, names, self._sizes))
+        if not self.is_free:
+            return
+        if self._last is not None and self._last[0] is minibatch:
+            self._choose(self._last[1])
+            return
+        names = {one.function.root: one.node.name for one in self.arguments.inputs}
+        self._choose(self._free.of_minibatch(minibatch, names, self._sizes))
 
     def restore(self, sizes: Any) -> None:
         """Let the objective be that of the sizes that a checkpoint has.

@@ -111,8 +111,7 @@ class Tester:
 
     def minibatch(self, arguments: Any, *, continued: bool = False) -> Minibatch:
         """The minibatch of some data, see `Arguments.minibatch`."""
-        self._objectives.fit(arguments)
-        return self.arguments.minibatch(arguments, continued=continued)
+        return self._objectives.minibatch(arguments, continued)
 
     def test_minibatch(self, arguments: Any, device: Any = None) -> float:
         """The metric per sample for some data.
@@ -126,7 +125,7 @@ class Tester:
 
     def test(self, minibatch: Minibatch) -> Totals:
         """The metric of a minibatch, also as its loss."""
-        self._objectives.fit_minibatch(minibatch)
+        self._objectives.fit(minibatch)
         return self._tests.run(self._objectives.now, minibatch)
 
     def summarize_test_progress(self) -> None:

@@ -187,8 +187,7 @@ class Trainer:
 
     def minibatch(self, arguments: Any, *, continued: bool = False) -> Minibatch:
         """The minibatch of some data, see `Arguments.minibatch`."""
-        self._objectives.fit(arguments)
-        return self.arguments.minibatch(arguments, continued=continued)
+        return self._objectives.minibatch(arguments, continued)
 
     # ------------------------------------------------------------------------------------------------- training
 
@@ -326,7 +325,7 @@ class Trainer:
     def _use(self, minibatch: Minibatch | None) -> None:
         """Let the network of the sizes of a minibatch be the one that is trained."""
         if minibatch is not None and self._objectives.is_free:
-            self._objectives.fit_minibatch(minibatch)
+            self._objectives.fit(minibatch)
             self._train_on(self._objectives.now)
 
     def _train_on(self, objective: Objective) -> None:
@@ -388,7 +387,7 @@ class Trainer:
     def test(self, minibatch: Minibatch) -> Totals:
         """Loss and metric of a minibatch; without a metric the loss is both."""
         self.queue.collect()
-        self._objectives.fit_minibatch(minibatch)
+        self._objectives.fit(minibatch)
         return self._tests.run(self._objectives.now, minibatch)
 
     def summarize_test_progress(self) -> None:
