@@ -374,14 +374,16 @@ def test_train_and_test_of_functions_in_one_call() -> None:
     assert len(sequences) == 4
 
 
-def test_shapes_are_known_where_no_size_counts() -> None:
+def test_shapes_are_known_where_no_size_counts(tmp_path: Path) -> None:
     x, lengths = C.input_variable((C.FreeDimension, 2)), C.input_variable(())
     state = C.sequence.last(C.layers.Recurrence(C.layers.GRU(3))(C.to_sequence(x, lengths)))
     assert (state.shape, len(state.dynamic_axes)) == ((3,), 1)
     pooled = C.reduce_max(x, axis=0)
     assert pooled.shape == (1, 2)
-    with pytest.raises(UserError, match="depends on an axis whose size only data say"):
-        _ = (x * 2).shape
+    assert (x * 2).shape == (C.FreeDimension, 2)
+    assert C.transpose(x, (1, 0)).shape == (2, C.FreeDimension)
+    np.testing.assert_array_equal((x * 2)[1:].eval(np.ones((1, 3, 2))), np.full((1, 2, 2), 2))
+    C.logging.graph.plot(x * 2, str(tmp_path / "x.dot"))
     data, counts = np.ones((2, 5, 2)), [3.0, 5.0]
     assert state.eval({x: data, lengths: counts}).shape == (2, 3)
     steps = C.layers.Recurrence(C.layers.GRU(3))(C.to_sequence(x, lengths))
@@ -456,3 +458,27 @@ def test_data_of_a_source_and_values_have_free_axes(tmp_path: Path) -> None:
         (data.astype(np.float32), np.ones((2, 1), np.float32)), parameter_learners=[C.sgd([w], 0.0)], minibatch_size=2
     )
     assert done.epoch_summaries[0].loss == pytest.approx(np.square(data.sum(axis=(1, 2)) - 1).mean())
+
+
+def test_more_sizes_than_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("trainers.session.sized.MAX_SIZES", 2)
+    free, fixed = Summed(), Summed(4)
+    for sequences, targets in minibatches(9):
+        free.trainer.test_minibatch(free.data(LONGER, np.ones((2, 3))))
+        for one in (free, fixed):
+            one.trainer.train_minibatch(one.data(sequences, targets))
+    np.testing.assert_allclose(free.w.value, fixed.w.value, rtol=1e-5)
+
+
+def test_several_workers_do_not_train_several_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
+    from trainers.session.workers import Workers
+
+    monkeypatch.setattr(Workers, "size", 2)
+    with pytest.raises(UserError, match="several workers train one network"):
+        Summed()
+
+
+def test_a_placeholder_with_a_free_axis() -> None:
+    p, x = C.placeholder((C.FreeDimension, 2)), C.input_variable((C.FreeDimension, 2))
+    z = C.reduce_sum(p, axis=0)(x)
+    np.testing.assert_array_equal(z.eval(np.ones((1, 3, 2))), [[[3, 3]]])

@@ -36,6 +36,7 @@ class Objective:
 
     Attributes:
         roots: The nodes of the criteria, as programs have made them.
+        sizes: Of the free nodes.
         model: The network, and the values that it is made of.
         nodes: The nodes of the criteria; each has one element.
         arguments: Makes minibatches of what programs give.
@@ -60,7 +61,7 @@ class Objective:
             pairs = zip(roots, self.nodes, strict=True)
             roots = [one if has_one_element(node) else reduce_sum(one) for one, node in pairs]
             self.model, self.nodes, self._sized = _network_of(roots, group, outputs, sizes)
-        self.roots = [one.root for one in roots]
+        self.roots, self.sizes = [one.root for one in roots], sizes or {}
         self._learners = learners
         self._learner_of = self._choose_parameters() if learners else {}
         self.assigned = self._assigned()

@@ -22,6 +22,10 @@ from trainers.session.objective import Objective
 from trainers.session.values import longest_of
 
 
+MAX_SIZES = 32
+"""So many combinations of sizes are kept with their networks; of others a network is made again."""
+
+
 class SizedObjectives:
     """Objectives of the same criteria: one for each combination of sizes, made when data have it.
 
@@ -57,18 +61,9 @@ class SizedObjectives:
         return bool(self._free.nodes)
 
     @property
-    def sizes(self) -> Sizes | None:
-        """Those of the last data; None: there are none."""
-        return self._sizes or None
-
-    @property
     def arguments(self) -> Arguments:
         """Makes minibatches of data of the sizes of now."""
         return self.now.arguments
-
-    def sizes_of(self, objective: Objective) -> list[list[int]]:
-        """Those of an objective, for a checkpoint."""
-        return next([list(one) for one in key] for key, found in self._known.items() if found is objective)
 
     def minibatch(self, given: Any, continued: bool = False) -> Minibatch:
         """The minibatch of some data, see `Arguments.minibatch`; the objective of now becomes that of its sizes."""
@@ -100,7 +95,7 @@ class SizedObjectives:
         """
         if not self.is_free:
             return
-        if len(sizes or ()) != len(self._free.nodes):
+        if len(sizes) != len(self._free.nodes):
             raise ArgumentError("the checkpoint has sizes of another network", "restore that of this one")
         found = zip(self._free.nodes, sizes, strict=True)
         self._choose({one: tuple(int(axis) for axis in size) for one, size in found})
@@ -109,9 +104,11 @@ class SizedObjectives:
         key = tuple(sizes.values())
         if key == tuple(self._sizes.values()):
             return
-        if key not in self._known:
-            self._known[key] = self._made(sizes)
-        self._sizes, self.now = sizes, self._known[key]
+        found = self._known.pop(key, None) or self._made(sizes)
+        self._known[key] = found  # the last one of them
+        if len(self._known) > MAX_SIZES:
+            self._known.pop(next(iter(self._known)))
+        self._sizes, self.now = sizes, found
         self.now.arguments.pieces.forget()  # no sequence continues in a network of another size
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -47,7 +48,7 @@ class MetricTests:
     def __init__(self, writers: Sequence[ProgressWriter]) -> None:
         self._writers = writers
         self._totals = Totals()
-        self._known: dict[Objective, _Loaded] = {}
+        self._known: WeakKeyDictionary[Objective, _Loaded] = WeakKeyDictionary()
 
     def run(self, objective: Objective, minibatch: Minibatch) -> Totals:
         """Loss and metric of a minibatch, with the parameters of now; of one criterion the metric is the loss."""

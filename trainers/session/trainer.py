@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from cntk_config.base.diagnostics import UserError
 from networks.builders.brainscript.node_values import NodeValue
@@ -107,11 +108,11 @@ class Trainer:
         self._settings = CurrentSettings(self.learners)
         self._user_learners = self._objective.user_learners()
         self.queue = StepQueue(lambda: self._objective.compiled_step(self.workers.alone))
-        self._steps: dict[Objective, HeldStep] = {}
+        self._steps: WeakKeyDictionary[Objective, HeldStep] = WeakKeyDictionary()
         """The compiled steps of other sizes."""
         self._tests = MetricTests(self.progress_writers)
         self._counts = _Counts()
-        self._shown: dict[tuple[Objective, tuple[NodeValue, ...]], Values] = {}
+        self._shown: WeakKeyDictionary[Objective, dict[tuple[NodeValue, ...], Values]] = WeakKeyDictionary()
         """What computes the outputs that `train_minibatch` is asked for."""
         self.seed = 0
 
@@ -227,9 +228,10 @@ class Trainer:
         self._use(minibatch)
         self.queue.flush()
         objective, roots = self._objective, tuple(one.root for one in wanted)
-        values = self._shown.get((objective, roots))
-        if values is None:
-            values = self._shown[objective, roots] = Values(wanted, objective.roots, self._objectives.sizes)
+        known = self._shown.setdefault(objective, {})
+        if roots not in known:
+            known[roots] = Values(wanted, objective.roots, objective.sizes)
+        values = known[roots]
         shown: dict[Function, Any] = {}
         names = objective.names()
 
@@ -413,7 +415,7 @@ class Trainer:
             "seed": self.seed,
             **self.queue.state(),
             "pieces": self._objective.arguments.pieces.state,
-            "sizes": self._objectives.sizes_of(self._objective),
+            "sizes": [list(one) for one in self._objective.sizes.values()],
             "shapes": self.queue.step.buckets.to_json(),
             "learners": [[one.samples_seen, one.sweeps, *one.rate_since] for one in self.learners],
             "writers": [writer.state() for writer in self.progress_writers],
@@ -448,7 +450,7 @@ class Trainer:
             raise UserError("NoModel", f"there is no checkpoint {path}", hint="save_checkpoint writes it") from None
         if int(values["workers"]) != self.workers.size:
             raise not_a_checkpoint(path, f"it is that of {values['workers']} workers")
-        self._objectives.restore(values.get("sizes"))
+        self._objectives.restore(values.get("sizes", []))
         self._train_on(self._objectives.now)
         self._hold()
         network = self._objective.model.network

@@ -375,7 +375,7 @@ def Dense(
     if not dims(shape):  # one sum, as a number
         one = Dense(1, None, init, input_rank, map_rank, bias, init_bias)
         given = chosen("Dense", "activation", activation, None)
-        return _activated(Sequential([one, lambda x: operators.reshape(x, x.shape[:-1])]), given, name)
+        return _activated(Sequential([one, lambda x: operators.reshape(x, known_shape(x)[:-1])]), given, name)
     layer = _Library(
         "LinearLayer",
         list(dims(shape)),

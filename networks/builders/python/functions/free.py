@@ -16,6 +16,7 @@ from networks.builders.brainscript.node_values import NodeValue, Shape
 from networks.builders.python.functions import calls, graph
 from networks.builders.python.functions.cells import cell_of
 from networks.builders.python.functions.copies import copied_roots
+from networks.builders.python.functions.leaves import FREE
 from networks.builders.python.functions.nodes import INPUTS, is_loaded_input, is_trained, ordered
 from networks.builders.python.functions.recipes import (
     UNPACKED,
@@ -209,15 +210,20 @@ def _working(roots: Sequence[NodeValue]) -> Iterator[tuple[Sizes, Known, graph.M
         raise failed
 
 
-def common_shape(root: NodeValue) -> Shape | None:
-    """The shape of a function with free sizes if it is the same for all of them; None: it is not, or nothing is free."""
+def free_shape(root: NodeValue) -> tuple[int, ...] | None:
+    """The shape of a function with free sizes, as nodes count axes: `FREE` stands for axes whose sizes only data say.
+
+    None: nothing is free, or the number of axes is not known.
+    """
     if not are_free([root]):
         return None
     try:
-        found = {model.nodes[known.roots[0]].shape for _, known, model in islice(_working([root]), 2)}
+        shapes = [model.nodes[known.roots[0]].shape or () for _, known, model in islice(_working([root]), 2)]
     except UserError:  # the sizes that are tried do not fit
         return None
-    return found.pop() if len(found) == 1 else None
+    if len({len(one) for one in shapes}) != 1:
+        return None
+    return tuple(sizes[0] if len(set(sizes)) == 1 else FREE for sizes in zip(*shapes, strict=True))
 
 
 def probed(roots: Sequence[NodeValue]) -> graph.Model:
@@ -242,4 +248,14 @@ def are_free(roots: Iterable[NodeValue]) -> bool:
     return bool(free_nodes(list(roots)))
 
 
-__all__ = ["Known", "Sizes", "are_free", "axis_input", "common_shape", "free_nodes", "probe_sizes", "probed", "sized_model"]
+__all__ = [
+    "Known",
+    "Sizes",
+    "are_free",
+    "axis_input",
+    "free_nodes",
+    "free_shape",
+    "probe_sizes",
+    "probed",
+    "sized_model",
+]

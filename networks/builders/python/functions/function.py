@@ -27,7 +27,7 @@ from networks.builders.python.functions.checks import as_array, check_name, chec
 from networks.builders.python.functions.copies import copied_roots
 from networks.builders.python.functions.defaults import SINGLE
 from networks.builders.python.functions.evaluation import Evaluated, functions_of
-from networks.builders.python.functions.free import are_free, common_shape, probed
+from networks.builders.python.functions.free import are_free, free_shape, probed
 from networks.builders.python.functions.graph import Model
 from networks.builders.python.functions.leaves import (
     FREE,
@@ -168,7 +168,7 @@ class Variable(Operators, Structure):
             try:
                 return tuple(reversed(shape_of(root)))
             except OpenShape:
-                found = None if calls.is_inside_step() else common_shape(per_sample(root))
+                found = None if calls.is_inside_step() else free_shape(per_sample(root))
                 if found is None:
                     raise
                 return tuple(reversed(found))

@@ -156,7 +156,8 @@ def data_input(shape: Shape, dtype: Any, sparse: bool, name: str, kind: Input) -
 
 def placeholder_of(shape: Shape | None, name: str) -> NodeValue:
     """A placeholder; see `variables.placeholder`."""
-    size = (0,) if shape is None else dims(shape)
+    sizes = () if shape is None else _sizes(shape)
+    size = (0,) if shape is None else dims([0 if is_whole(one) and one == FREE else one for one in sizes])
     node = NodeValue(Operation("Placeholder", shape="input"), calls.origin(name or "Placeholder"), shape=size)
     node.name = name
     return node
