@@ -21,7 +21,6 @@ from trainers.session.learners import Learner
 from trainers.session.objective import Objective
 from trainers.session.values import longest_of
 
-
 MAX_SIZES = 32
 """So many combinations of sizes are kept with their networks; of others a network is made again."""
 
