@@ -66,7 +66,7 @@ class Evaluator:
         self._state: dict[str, Any] = jax.device_put(network_state(self.network), may_alias=True)
 
     def load_again(self, drawn: Mapping[str, Array] | None = None) -> None:
-        """The same, but random numbers continue: after those that `drawn` of another evaluator counts, if it is given."""
+        """The same, but random numbers continue: after those that `drawn` of another evaluator counts, if given."""
         drawn = self.drawn if drawn is None else drawn
         self.load()
         self._state |= drawn

@@ -43,8 +43,8 @@ class Draws:
     """How many random numbers functions have drawn; those of several sizes count together.
 
     Attributes:
-        counts: how often their random nodes have drawn, by the names of the network's state: of networks without inputs,
-            and of those of several sizes.
+        counts: how often their random nodes have drawn, by the names of the network's state: of networks without
+            inputs, and of those of several sizes.
         passes: how often they were computed in training mode; each time with other random numbers.
     """
 

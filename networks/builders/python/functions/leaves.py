@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -156,8 +156,7 @@ def data_input(shape: Shape, dtype: Any, sparse: bool, name: str, kind: Input) -
 
 def placeholder_of(shape: Shape | None, name: str) -> NodeValue:
     """A placeholder; see `variables.placeholder`."""
-    sizes = () if shape is None else _sizes(shape)
-    size = (0,) if shape is None else dims([0 if is_whole(one) and one == FREE else one for one in sizes])
+    size = (0,) if shape is None else dims(shape, _is_free)
     node = NodeValue(Operation("Placeholder", shape="input"), calls.origin(name or "Placeholder"), shape=size)
     node.name = name
     return node
@@ -175,29 +174,35 @@ def check_axes(what: str, given: tuple[int, ...], node: NodeValue) -> None:
         raise UserError("BadShape", f"{what} of shape {given} for a parameter of shape {shape}")
 
 
-def dims(shape: Shape) -> tuple[int, ...]:
-    """A node's shape of numpy's; 0 stands for what is to be inferred."""
-    sizes = _sizes(shape)
+def dims(shape: Shape, is_free: Callable[[Any], bool] = lambda one: False) -> tuple[int, ...]:
+    """A node's shape of numpy's; 0 stands for what is to be inferred.
+
+    Args:
+        shape: numpy's.
+        is_free: whether an element stands for a size that is 0 as well.
+    """
+    sizes: tuple[Any, ...] = tuple(shape) if isinstance(shape, list | tuple | np.ndarray) else (shape,)
     for one in sizes:
-        if not is_whole(one) or one < UNKNOWN:
+        if not is_free(one) and (not is_whole(one) or one < UNKNOWN):
             raise UserError("BadShape", f"{shape!r} is not a shape: numbers from 1 on are expected (0: to be inferred)")
     return tuple(max(0, int(one)) for one in reversed(sizes))
 
 
-def _sizes(shape: Shape) -> tuple[Any, ...]:
-    return tuple(shape) if isinstance(shape, list | tuple | np.ndarray) else (shape,)
+def _is_free(one: Any) -> bool:
+    """Whether an element of a shape stands for what each minibatch says."""
+    return is_whole(one) and one == FREE
 
 
 def _input_dims(shape: Shape, sparse: bool) -> tuple[int, ...]:
     """A node's shape of that of an input; 0 stands for what each minibatch says."""
-    free = [is_whole(one) and one == FREE for one in _sizes(shape)]
-    found = dims([1 if is_free else one for one, is_free in zip(_sizes(shape), free, strict=True)])
-    if 0 in found:
+    found = dims(shape, _is_free)
+    free = sum(map(_is_free, shape)) if isinstance(shape, list | tuple | np.ndarray) else _is_free(shape)
+    if found.count(0) > free:
         message = f"{shape!r} is not the shape of an input: numbers from 1 on are expected"
         raise UserError("BadShape", message, hint="FreeDimension (-3) is an axis whose size each minibatch says")
-    if sparse and any(free):
+    if sparse and free:
         raise UserError("NotSupported", "an input of sparse data has no free dimension", hint="give its size")
-    return tuple(0 if is_free else one for one, is_free in zip(found, reversed(free), strict=True))
+    return found
 
 
 def filled(shape: tuple[int, ...]) -> tuple[int, ...]:
