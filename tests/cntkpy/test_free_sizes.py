@@ -482,3 +482,46 @@ def test_a_placeholder_with_a_free_axis() -> None:
     p, x = C.placeholder((C.FreeDimension, 2)), C.input_variable((C.FreeDimension, 2))
     z = C.reduce_sum(p, axis=0)(x)
     np.testing.assert_array_equal(z.eval(np.ones((1, 3, 2))), [[[3, 3]]])
+
+
+def decoded(keys: Any, queries: Any, w: np.ndarray, u: np.ndarray) -> list[np.ndarray]:
+    """The states h' = tanh(c u + y), where c is the mean of the keys by how well they go with (h + y) w."""
+    found = []
+    for one, query in zip(keys, queries, strict=True):
+        state, states = np.zeros(3), []
+        for row in query:
+            scores = one @ ((state + row) @ w)
+            weights = np.exp(scores - scores.max())
+            state = np.tanh(weights / weights.sum() @ one @ u + row)
+            states.append(state)
+        found.append(np.array(states))
+    return found
+
+
+def test_attention_inside_of_a_recurrence() -> None:
+    x = C.sequence.input_variable(2, np.float64, sequence_axis=C.Axis("keys"))
+    y = C.sequence.input_variable(3, np.float64, sequence_axis=C.Axis("queries"))
+    start, back = RANDOM.normal(size=(3, 2)), RANDOM.normal(size=(2, 3))
+    w, u = C.parameter(init=start, dtype=np.float64), C.parameter(init=back, dtype=np.float64)
+    values, mask = C.sequence.unpack(x, 0).outputs
+    keys, known = C.sequence.broadcast_as(values, y), C.sequence.broadcast_as(mask, y)
+
+    @C.Function
+    def step(state: Any, row: Any) -> Any:
+        scores = C.reduce_sum(keys * C.times(state + row, w), axis=1)
+        weights = C.softmax(C.element_select(C.reshape(known, (-1, 1)), scores, -1e30), axis=0)
+        return C.tanh(C.times(C.reduce_sum(weights * keys, axis=0, keepdims=False), u) + row)
+
+    z = C.layers.Recurrence(step)(y)
+    assert (z.shape, len(z.parameters)) == ((3,), 2)
+    queries = [RANDOM.normal(size=(n, 3)) for n in (2, 1, 3)]
+    for data, asked in ((SEQUENCES, queries), (LONGER, queries[:2])):
+        given = {x: data, y: asked}
+        for found, expected in zip(z.eval(given), decoded(data, asked, start, back), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-10)
+        gradient = C.reduce_sum(C.square(z)).grad(given, wrt=[w])
+
+        def total(one: np.ndarray, data: Any = data, asked: Any = asked) -> float:
+            return sum(np.square(part).sum() for part in decoded(data, asked, one, back))
+
+        np.testing.assert_allclose(gradient, differences(total, start), rtol=1e-5, atol=1e-7)
