@@ -229,3 +229,25 @@ def test_training_on_what_all_samples_have_together() -> None:
         np.testing.assert_allclose(trainer.previous_minibatch_loss_average, value, rtol=1e-4)
         expected = expected + 0.2 * ((data - mean * expected) * mean).mean(axis=0)
     np.testing.assert_allclose(w.value, expected, rtol=1e-5)
+
+
+def test_training_through_the_axis_of_the_minibatch() -> None:
+    """A product for all samples at once trains as one for each."""
+    x, y = C.input_variable(2), C.input_variable(1)
+    start = RANDOM.normal(size=(2, 1)).astype(np.float32)
+    found = []
+    for is_unpacked in (True, False):
+        w = C.parameter(init=start)
+        z = C.to_batch(C.times(C.unpack_batch(x), w)) if is_unpacked else C.times(x, w)
+        trainer = C.Trainer(z, (C.squared_error(z, y), None), [C.adam([w], 0.05, 0.9)])
+        losses = []
+        for count in (3, 5, 2, 3):
+            random = np.random.default_rng(count)
+            given = {x: random.normal(size=(count, 2)), y: random.normal(size=(count, 1))}
+            trainer.train_minibatch(given)
+            losses += [trainer.previous_minibatch_loss_average, trainer.test_minibatch(given)]
+        assert trainer.total_number_of_samples_seen == 13
+        found.append((losses, w.value))
+    np.testing.assert_allclose(found[0][0], found[1][0], rtol=1e-5)
+    np.testing.assert_allclose(found[0][1], found[1][1], rtol=1e-5)
+    assert not np.allclose(found[0][1], start)
