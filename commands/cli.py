@@ -8,8 +8,11 @@ from collections.abc import Callable
 import click
 
 from commands import __version__, help_texts
+from commands.report.commands import report_command
+from commands.runs.commands import runs_command
+from commands.sweeps.command import sweep_command
 from commands.tools.data_commands import convert_command, preview_command
-from commands.words import AGAIN, is_config_word
+from commands.words import AGAIN, TRACK, is_config_word
 
 EXIT_FAILURE, EXIT_USAGE, EXIT_INTERRUPTED, EXIT_PIPE = 1, 2, 130, 141
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
@@ -32,7 +35,8 @@ def cntkpy() -> None:
 @click.option(
     AGAIN, "again", is_flag=True, help="Restart trainings, finished ones too, like makeMode=false in every command."
 )
-def run_command(words: tuple[str, ...], workers: int, strict: bool, again: bool) -> int:
+@click.option(TRACK, "track", multiple=True, metavar="TYPE:TARGET", help="Track the run: tensorboard:DIR, mlflow:URI.")
+def run_command(words: tuple[str, ...], workers: int, strict: bool, again: bool, track: tuple[str, ...]) -> int:
     """Run a configuration, or a program in Python."""
     if words[0].endswith(".py"):
         from commands.runner.launch import launch
@@ -42,9 +46,9 @@ def run_command(words: tuple[str, ...], workers: int, strict: bool, again: bool)
         if word.startswith("--"):
             from cntk_config.base.diagnostics import nearest
 
-            meant = nearest(word, ["--workers", "--strict", AGAIN])
+            meant = nearest(word, ["--workers", "--strict", AGAIN, TRACK])
             raise click.NoSuchOption(word, possibilities=[meant] if meant else None)
-    words += ("strict=true",) * strict + (AGAIN,) * again
+    words += ("strict=true",) * strict + (AGAIN,) * again + tuple(f"{TRACK}={one}" for one in track)
     if workers == 1 or not any(map(is_config_word, words)):
         return run_classic(list(words))
     from commands.runner.launch import launch
@@ -148,12 +152,18 @@ def explain_command(words: tuple[str, ...]) -> int:
     return explain(list(words))
 
 
-@cntkpy.command("diff", help=help_texts.DIFF, short_help="Compare two configurations by meaning.")
+@cntkpy.command("diff", help=help_texts.DIFF, short_help="Compare two configurations by meaning, or two runs.")
 @click.argument("words", nargs=-1, required=True)
 @click.option("--origins", is_flag=True, help="Print the location of every value.")
 @click.option("--open", "open_", is_flag=True, help="Accept undefined variables.")
 def diff_command(words: tuple[str, ...], origins: bool, open_: bool) -> int:
-    """Compare two configurations."""
+    """Compare two configurations, or two runs."""
+    from commands.runs.find import is_run
+
+    if len(words) == 2 and all(map(is_run, words)):
+        from commands.runs.compare import compare
+
+        return compare(words, origins)
     from commands.tools.diff import diff
 
     return diff(list(words), origins, open_)
@@ -236,6 +246,9 @@ def plot_command(logs: tuple[str, ...], out: str | None, node: str | None, netwo
 
 cntkpy.add_command(preview_command)
 cntkpy.add_command(convert_command)
+cntkpy.add_command(sweep_command)
+cntkpy.add_command(runs_command)
+cntkpy.add_command(report_command)
 
 
 def run_classic(words: list[str]) -> int:

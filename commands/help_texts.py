@@ -2,7 +2,7 @@
 
 USAGE = """\
 Usage: cntkpy configFile=FILE[+FILE...] [NAME=VALUE...] [configFile=FILE...]
-       cntkpy run|show|check|explain|diff|format|help|list|plot ...
+       cntkpy run|show|check|explain|diff|format|help|list|plot|sweep|runs|report ...
        cntkpy --help | --version
 """
 
@@ -23,6 +23,8 @@ The commands below are tools around it:
   cntkpy show --origins digits.cntk train/SGD
   cntkpy explain digits.cntk train/SGD/maxEpochs
   cntkpy help minibatchSize
+  cntkpy runs log
+  cntkpy report log/a.jsonl log/b.jsonl
 
 \b
 Exit status: 0 done; 1 failed while running; 2 wrong command line or
@@ -66,6 +68,7 @@ Examples:
   cntkpy run configFile=digits.cntk 'train=[SGD=[maxEpochs=3]]'
   cntkpy run --again configFile=digits.cntk train/SGD/learningRatesPerMB=0.1
   cntkpy run --workers 2 program.py
+  cntkpy run configFile=digits.cntk --track tensorboard:log/tensorboard
 """
 
 SHOW = """\
@@ -124,7 +127,7 @@ Examples:
   cntkpy check globals.cntk+digits.cntk 'train=[SGD=[maxEpochs=3]]'
 """
 
-GROUPS = ("actions", "readers", "deserializers", "writers", "functions", "findings")
+GROUPS = ("actions", "readers", "deserializers", "writers", "trackers", "functions", "findings")
 """What `cntkpy list` can list."""
 
 EXPLAIN = """\
@@ -142,7 +145,8 @@ Examples:
 """
 
 DIFF = """\
-Compare two configurations after includes, overrides and $variables$.
+Compare two configurations after includes, overrides and $variables$, or two
+runs: their configurations, versions, warnings and results.
 
 Values are compared by meaning: 0.10 is 1e-1, T is true, 0.1:0.1 per epoch is
 0.1. Overrides apply to both. Exit status: 0 no difference, 1 differences,
@@ -152,6 +156,7 @@ Values are compared by meaning: 0.10 is 1e-1, T is true, 0.1:0.1 per epoch is
 Examples:
   cntkpy diff old.cntk new.cntk
   cntkpy diff globals.cntk+a.cntk globals.cntk+b.cntk RunDir=run --origins
+  cntkpy diff sweep/3 sweep/7
 """
 
 FORMAT = """\

@@ -10,6 +10,8 @@ import click
 
 AGAIN = "--again"
 """The word that makes every training of a run start over; it is an option, since a command may have any name."""
+TRACK = "--track"
+"""The option that sends what happens to a tracker: `--track mlflow:URI`; as one word in the words of a run."""
 OPEN = ("UnknownVariable", "VariableCycle")
 """Kinds of errors that say that a variable is not given, which `--open` allows."""
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from readers.data_api.base import DEFAULT_RANDOMIZATION_WINDOW_IN_CHUNKS, FULL_DATA_SWEEP, INFINITELY_REPEAT
     from readers.data_api.factories import (
+        ArrowDeserializer,
         Base64ImageDeserializer,
         CBFDeserializer,
         CTFDeserializer,
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
         KaldiFeatureDeserializer,
         KaldiLabelDeserializer,
         LatticeDeserializer,
+        ParquetDeserializer,
     )
     from readers.data_api.from_data import MinibatchSourceFromData
     from readers.data_api.minibatch_source import MinibatchSource, TraceLevel
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from .minibatch import Layout, Minibatch
 
 _WHERE = {
+    "ArrowDeserializer": "data_api.factories",
     "Base64ImageDeserializer": "data_api.factories",
     "CBFDeserializer": "data_api.factories",
     "CTFDeserializer": "data_api.factories",
@@ -55,6 +58,7 @@ _WHERE = {
     "MinibatchData": "data_api.value",
     "MinibatchSource": "data_api.minibatch_source",
     "MinibatchSourceFromData": "data_api.from_data",
+    "ParquetDeserializer": "data_api.factories",
     "Reader": "reader",
     "Record": "user.record",
     "RowsReader": "user.reader",
@@ -75,6 +79,7 @@ __all__ = [
     "DEFAULT_RANDOMIZATION_WINDOW_IN_CHUNKS",
     "FULL_DATA_SWEEP",
     "INFINITELY_REPEAT",
+    "ArrowDeserializer",
     "Base64ImageDeserializer",
     "CBFDeserializer",
     "CTFDeserializer",
@@ -92,6 +97,7 @@ __all__ = [
     "MinibatchData",
     "MinibatchSource",
     "MinibatchSourceFromData",
+    "ParquetDeserializer",
     "Reader",
     "Record",
     "RowsReader",

@@ -340,6 +340,20 @@ class Chunked(Protocol):
         ...
 
 
+DEFAULT_MEMORY = 256 << 20
+"""Loaded data of a reader that stay in memory, in bytes."""
+
+
+@runtime_checkable
+class LoadsWholeChunks(Chunked, Protocol):
+    """Capability of a deserializer: a single sequence takes as long to load as its whole chunk."""
+
+    @property
+    def whole_chunks(self) -> bool:
+        """Whether that is so with these data."""
+        ...
+
+
 class Store(Protocol):
     """Where loaded sequences come from: `store.ChunkStore` or `local_timeline.WindowStore`."""
 

@@ -26,11 +26,8 @@ class DataError(UserError, RuntimeError):
         self.path, self.line = path, line
 
 
-class ArgumentError(UserError, ValueError):
-    """A program asks for something that cannot be, or its own class answers nonsense. Exit code 1.
-
-    Also a ValueError, which is what CNTK's Python interface raised.
-    """
+class ArgumentError(UserError):
+    """A program asks for something that cannot be, or its own class answers nonsense. Exit code 1."""
 
     exit_code = 1
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from cntk_config.base.diagnostics import ConfigError
-from cntk_config.base.files import exists
+from cntk_config.base.files import exists, is_url
 from cntk_config.base.spelling import nearest
 from cntk_config.declare import (
     BOOLEAN,
@@ -35,7 +35,7 @@ NEARLY = 0.75
 def several_paths(value: ConfigValue) -> list[ConfigValue]:
     """The files of an array in any of its forms; or one, which may have colons or commas in it if it exists."""
     array = value.startswith(("(", "[", "{")) or any(sign in value for sign in ":,\n")
-    return list(value.as_array()) if array and not exists(str(value)) else [value]
+    return list(value.as_array()) if array and not exists(str(value)) and not is_url(str(value)) else [value]
 
 
 PATHS = Type("path | array of paths", several_paths)
@@ -199,12 +199,14 @@ class OrderParameters(Declared):
 
     def timeline(self, deserializer: Deserializer) -> Timeline:
         """The randomizer."""
-        from readers.pipeline.randomize import WHOLE_DATA, BlockRandomizer, NoRandomizer
+        from readers.pipeline.randomize import WHOLE_DATA, BlockRandomizer, NoRandomizer, chunks_in_memory
 
+        table = deserializer.table
         if not self.randomize:
-            return NoRandomizer(deserializer.table)
-        window = WHOLE_DATA if self.window is None else self.window
-        return BlockRandomizer(deserializer.table, window, seed=self.seed)
+            return NoRandomizer(table)
+        if self.window is None and not self.keep_in_memory and (chunks := chunks_in_memory(deserializer)):
+            return BlockRandomizer(table, chunks, in_chunks=True, seed=self.seed)
+        return BlockRandomizer(table, WHOLE_DATA if self.window is None else self.window, seed=self.seed)
 
 
 def check_keys(p: Any) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .contracts import EpochSource, Joins, NamesClasses, ReadsAhead, ReadsFiles, SharesData, Wraps
@@ -25,6 +25,14 @@ class Reader(EpochReader):
         self.data_end = False
         """Whether the last minibatch was the last of its epoch."""
         self._started = False
+        self.remake: Callable[[dict[str, Any] | None], tuple[Any, ...]] | None = None
+        """Given a position or None, what `pickle` makes the reader with again; None: nothing does."""
+
+    def __reduce__(self) -> Any:
+        """A copy, in this process or another one, opens the data again and continues where this reader is."""
+        if self.remake is None:
+            raise TypeError("a reader that create_reader has not made cannot be pickled")
+        return self.remake(self.state() if self._started else None)
 
     @property
     def streams(self) -> Sequence[StreamInformation]:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from importlib.machinery import PathFinder
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from cntk_config.base.diagnostics import suggestion
 from cntk_config.base.spelling import nearest
@@ -268,6 +268,7 @@ def create_reader(section: ConfigParameters | str, precision: str = "float") -> 
         ConfigError: for what the section says.
         DataError: for what is in the files.
     """
+    from .reader import Reader
     from .streams import DTYPES  # it imports NumPy
 
     if isinstance(section, str):
@@ -282,4 +283,14 @@ def create_reader(section: ConfigParameters | str, precision: str = "float") -> 
     reader: Reader = find_reader(section)()(section, precision)
     if entry_of_reader(section) is None:
         check_interface(reader, MinibatchReader, section)
+    if isinstance(cast("object", reader), Reader):
+        reader.remake = lambda state: (_remade, (section, precision, state))
     return reader
+
+
+def _remade(section: ConfigParameters, precision: str, state: dict[str, Any] | None) -> Reader:
+    """A reader of this section that continues at a position."""
+    found = create_reader(section, precision)
+    if state is not None:
+        found.restore(state)
+    return found

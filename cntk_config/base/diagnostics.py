@@ -109,15 +109,17 @@ class Diagnostic:
         return "\n".join(lines)
 
 
-class UserError(Exception):
+class UserError(ValueError):
     """Something the user can repair. `str()` gives the message, `.diagnostic` the rest.
+
+    It is a `ValueError`, which is what CNTK's Python interface raised, so that programs for it catch it.
 
     The classes say who has to act, and with them the exit code; the kind says what to repair.
 
     - `UserError`: a run cannot continue: a file, a network, a device, another process. Exit code 1.
     - `ConfigError`: a fault in the configuration or a network description. Exit code 2.
     - `DataError` (`readers.errors`, also a `RuntimeError`): data are not as their section says. Exit code 1.
-    - `ArgumentError` (`readers.errors`, also a `ValueError`): a program asks a Python interface for what cannot be.
+    - `ArgumentError` (`readers.errors`): a program asks a Python interface for what cannot be.
 
     Args:
         kind: the name of the kind of error, see `cntk_config.base.kinds`; that of a plug-in is `package.Name`.

@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import io
 import os
+import re
 import stat
 import time
 from pathlib import Path
@@ -24,6 +25,7 @@ LIST_LIMIT = 4 << 30
 PIPE_TIMEOUT_SECONDS = 10.0
 """Seconds to wait for the first bytes of a pipe."""
 _READ_BYTES = 1 << 20
+_URL = re.compile("[A-Za-z][A-Za-z0-9+.-]+://")
 _KINDS = (
     (stat.S_ISFIFO, "a pipe"),
     (stat.S_ISCHR, "a device"),
@@ -96,6 +98,10 @@ def checked_name(path: str | os.PathLike[str]) -> str:
         OSError: no file can have this name; `strerror` says why.
     """
     name = os.fspath(path)
+    if is_url(name):
+        raise OSError(
+            errno.EINVAL, "it is a URL; text formats, Parquet and Arrow files can be read from one, not this", name
+        )
     if "\0" in name:
         raise OSError(errno.EINVAL, "the name has a NUL character in it", name.replace("\0", "\\0"))
     try:
@@ -104,6 +110,11 @@ def checked_name(path: str | os.PathLike[str]) -> str:
         shown = name.encode("utf-8", "backslashreplace").decode()
         raise OSError(errno.EINVAL, "the name has a character that no file name can have", shown) from None
     return name
+
+
+def is_url(path: str | os.PathLike[str]) -> bool:
+    """Whether a name is a URL: of a scheme of two letters or more, so that the letter of a drive is none."""
+    return _URL.match(os.fspath(path)) is not None
 
 
 def exists(path: str | os.PathLike[str]) -> bool:

@@ -135,7 +135,7 @@ RULES = (
          "correct modelPath, or restore the file from a copy"),
     Rule("CK072", "the data are damaged, or there are none", "error",
          ("DataError", "BadArchive", "DataEnd", "DifferentLengths", "EmptySequence", "NotFinite", "NoData", "NoSamples",
-          "NoPictures", "NoEpochs", "NoLength", "BadClassLabel", "NotAClass", "NoLabels", "NoPriors"),
+          "NoPictures", "NoEpochs", "NoRuns", "NoLength", "BadClassLabel", "NotAClass", "NoLabels", "NoPriors"),
          "mend the data, or their description"),
     Rule("CK073", "a stream or a format is not there", "error",
          ("BadStream", "NoStreams", "UnknownFormat"), "use one of those that the message names"),

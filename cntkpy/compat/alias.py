@@ -39,6 +39,9 @@ class _Same(Loader):
         """
         module = importlib.import_module(self._target)
         self._spec = module.__spec__
+        for name, one in list(sys.modules.items()):  # else an import sets the attribute of the package to the module
+            if name.startswith("cntkpy.compat.cntk."):
+                sys.modules.setdefault(f"cntk{name.removeprefix('cntkpy.compat.cntk')}", one)
         return module
 
     def exec_module(self, module: ModuleType) -> None:

@@ -2,6 +2,7 @@
 
 import logging
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from cntk_config import ConfigParameters, ConfigValue
@@ -23,7 +24,9 @@ from trainers.parameters.sgd import EvaluationParameters
 if TYPE_CHECKING:
     from networks.graph.network import Node, ValidatedNetwork
     from readers.contracts import MinibatchReader
+    from trainers.evaluation.confusion import ConfusionCount
     from trainers.log.text import Total
+    from trainers.step.step import Callback
 
 log = logging.getLogger("cntkpy.commands")
 
@@ -77,7 +80,21 @@ def evaluate_section(p: TestParameters, context: RunContext) -> "list[Total]":
     network = build_or_load(p.config, context)
     reader = reader_in_order(p, context)
     nodes = evaluation_nodes(network, p.eval_nodes)
-    return evaluate_nodes(p, network, nodes, reader, context)
+    count = _confusion_count(network, nodes, context)
+    totals = evaluate_nodes(p, network, nodes, reader, context, [count] if count is not None else [])
+    if count is not None:
+        log.debug("", extra={"event": {"event": "confusion", **count.values()}})
+    return totals
+
+
+def _confusion_count(network: "ValidatedNetwork", nodes: "list[Node]", context: RunContext) -> "ConfusionCount | None":
+    """What counts the answers of a classification, where somebody listens to events and one process has all data."""
+    if not log.isEnabledFor(logging.DEBUG) or context.link is not None:
+        return None
+    from trainers.evaluation.confusion import ConfusionCount, classification
+
+    node = classification(nodes)
+    return ConfusionCount(network, node) if node is not None else None
 
 
 def reader_in_order(p: TestParameters, context: RunContext) -> "MinibatchReader":
@@ -89,9 +106,14 @@ def reader_in_order(p: TestParameters, context: RunContext) -> "MinibatchReader"
 
 
 def evaluate_nodes(
-    p: TestParameters, network: "ValidatedNetwork", nodes: "list[Node]", reader: "MinibatchReader", context: RunContext
+    p: TestParameters,
+    network: "ValidatedNetwork",
+    nodes: "list[Node]",
+    reader: "MinibatchReader",
+    context: RunContext,
+    callbacks: "Sequence[Callback]" = (),
 ) -> "list[Total]":
-    """Evaluate nodes as the section says, and log the results; one `Total` per node."""
+    """Evaluate nodes as the section says, and log the results; one `Total` per node. `callbacks`: see `evaluate`."""
     from trainers.evaluation.evaluate import evaluate
     from trainers.monitors.callbacks import traces
     from trainers.parallel.training import ParallelTraining
@@ -108,7 +130,7 @@ def evaluate_nodes(
         show_first=p.show_first if shown else 0,
         progress=context.progress,
         tracing=context.progress_tracing,
-        callbacks=traces(p, network, nodes),
+        callbacks=[*traces(p, network, nodes), *callbacks],
         trace_level=p.trace_level,
         group=parallel.evaluating if parallel is not None else None,
     )

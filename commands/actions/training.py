@@ -245,4 +245,15 @@ def run_training(
         parallel=parallel,
         settings=context.settings().texts() if context.settings is not None else {},
     )
+    _say_network(network, device)
     run_until_stopped(training, context.stop)
+
+
+def _say_network(network: "ValidatedNetwork", device: str | None) -> None:
+    """Log the event of the network that is trained, where somebody listens to events."""
+    if not log.isEnabledFor(logging.DEBUG):
+        return
+    from networks.graph.outline import outline
+    from trainers.log.events import event
+
+    log.debug("", extra=event("network", device=device or "", **outline(network)))

@@ -43,6 +43,8 @@ class Use:
     sets: bool = False
     """Every name in it is a section of its own (the streams of `input`)."""
     parts: list[Use] = field(default_factory=list["Use"])
+    others: list[Use] = field(default_factory=list["Use"])
+    """Sections of the top level that are no commands, which are its `parts`."""
     command: str = ""
     actions: tuple[str, ...] = ()
     unknown: list[ConfigError] = field(default_factory=list[ConfigError])
@@ -66,7 +68,7 @@ class Use:
     def walk(self) -> Iterator[Use]:
         """This use and all inside it."""
         yield self
-        for part in self.parts:
+        for part in (*self.parts, *self.others):
             yield from part.walk()
 
     def part(self, role: str) -> Use | None:
@@ -116,6 +118,7 @@ def section_map(root: ConfigParameters, *, everything: bool = True) -> Use:
             top.parts.append(command_use(root.section(name), name))
         except ConfigError:
             continue
+    top.others = _given(root, RootParameters.tracking)
     return top
 
 

@@ -23,7 +23,7 @@ NOT_COMPARED = frozenset(
     word.lower()
     for word in (
         "action", "modelPath", "makeMode", "maxEpochs", "deviceId", "numCPUThreads",
-        "traceLevel", "verbosity", "numMBsToShowResult", "firstMBsToShowResult", "perfTraceLevel",
+        "traceLevel", "verbosity", "tensorBoardLogDir", "numMBsToShowResult", "firstMBsToShowResult", "perfTraceLevel",
         "traceNodeNamesReal", "traceNodeNamesCategory", "traceNodeNamesSparse", "gradientcheck", "sigFigs",
         "keepCheckPointFiles", "keepModels", "checkpointEveryMinutes", "readAhead", "cacheIndex", "keepDataInMemory",
     )

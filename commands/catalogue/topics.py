@@ -50,9 +50,10 @@ class Topic:
 
 def topics() -> list[Topic]:
     """All declared sections, in the order of the reference."""
-    top, command = root.ENTRIES
+    top, command, tracking = root.ENTRIES
     return [
         Topic(top, "top level"),
+        Topic(tracking, "top level"),
         Topic(command, "every command"),
         *(Topic(one, "action") for one in ACTIONS if one.parameters),
         *(Topic(one, "training") for one in training.ENTRIES),

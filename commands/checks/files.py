@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cntk_config import ConfigError, ConfigParameters, ConfigValue
-from cntk_config.base.diagnostics import Diagnostic, Span, suggestion
-from cntk_config.base.files import exists, is_folder, open_input
+from cntk_config.base.diagnostics import Diagnostic, Span, UserError, suggestion
+from cntk_config.base.files import exists, is_folder, is_url
 from cntk_config.base.writing import why_no_folder, why_not_in_place
 from cntk_config.declare import Parameter
 from commands.actions.train import TrainParameters
 from commands.catalogue.section_map import Use
 from commands.checks.scan import TRAINING
+from commands.checks.tables import table_problems
 from commands.context.root import RootParameters
 from readers.formats.uci.parameters import LabelParameters
 from readers.parameters import several_paths
@@ -82,6 +83,7 @@ def file_problems(
                 yield from found
         if data:
             yield from _data(use, axes)
+            yield from table_problems(use)
 
 
 def missing_inputs(top: Use) -> Iterator[Diagnostic]:
@@ -279,7 +281,9 @@ def _is_finished(command: Use) -> bool:
 
 
 def _missing(value: ConfigValue, kind: str = "MissingFile") -> Iterator[Diagnostic]:
-    """That a file does not exist; `kind` says whether that is an error."""
+    """That a file does not exist; `kind` says whether that is an error. URLs are not looked at."""
+    if is_url(str(value)):
+        return
     inside = SPECIFIER.fullmatch(str(value).strip()) if not exists(Path(str(value))) else None
     path = Path(inside[1] if inside else str(value))
     if exists(path) or any(c in str(value) for c in ",\n*|") or str(value).startswith("-"):
@@ -405,30 +409,35 @@ def _data(use: Use, axes: Callable[[], Mapping[str, str]]) -> Iterator[Diagnosti
     declared = {one.__name__ for one in use.declared}
     if not declared & {"TextReaderParameters", "TextFormatParameters"}:
         return
+    from readers.common.packed import open_data
     from readers.formats.text.options import TextFormatParameters
 
     p = TextFormatParameters(use.section)
     try:
-        path, formats, errors = Path(str(p.file)), {one.alias: one for one in p.formats()}, p.max_errors
+        path, formats, errors = str(p.file), {one.alias: one for one in p.formats()}, p.max_errors
         value = p.given("file")
     except ConfigError:
         return
     try:
-        with open_input(path) as file:
+        with open_data(path) as file:
             lines = [file.readline(LONGEST) for _ in range(LINES)]
     except OSError as error:
         if value is not None and exists(path):  # a missing file is found elsewhere
             message = f"{value.path}: '{path}' cannot be read: {error.strerror or error}"
             yield Diagnostic("CannotRead", message, value.span)
         return
+    except UserError as error:  # a compressed file is damaged, or a package is missing
+        if value is not None:
+            yield Diagnostic("CannotRead", f"{value.path}: {error.message.rstrip('.')}", value.span, error.hint)
+        return
     if value is None:
         return
     names = {alias: one.name for alias, one in formats.items()}
     every = bool(p.skip_sequence_ids) or lines[0].lstrip().startswith(b"|")
     sequences = _sequences(lines, names, every)
-    yield from _unequal_lengths(str(path), sequences, names, value.span, axes)
+    yield from _unequal_lengths(path, sequences, names, value.span, axes)
     if not every:
-        yield from _odd_sequences(str(path), sequences, p, value.span)
+        yield from _odd_sequences(path, sequences, p, value.span)
     if not errors:
         yield from _unlike(path, lines, formats, use, value.span)
 
@@ -444,7 +453,7 @@ def _is_value(word: str, sparse: bool) -> bool:
 
 
 def _unlike(
-    path: Path, lines: list[bytes], formats: dict[str, StreamFormat], use: Use, span: Span | None
+    path: str, lines: list[bytes], formats: dict[str, StreamFormat], use: Use, span: Span | None
 ) -> Iterator[Diagnostic]:
     """Streams whose values are not as they are declared, or that have none; formats: by alias, what is left over."""
     from readers.formats.text.messages import table_hint

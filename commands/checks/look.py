@@ -26,6 +26,7 @@ from commands.checks.rules import command_problems, idle_problems
 from commands.checks.scan import TRAINING
 from commands.checks.values import open_values, value_problems
 from commands.context.root import RootParameters, check_deprecated, check_precision, listed_commands
+from commands.tracking.tracker import check_name
 
 HIDDEN_HINTS = ("CK040", "CK060")
 """Hints that a run does not show: a longer schedule is meant for more epochs, and other files need not be there."""
@@ -103,11 +104,19 @@ def _listed_part(root: ConfigParameters, everything: Use) -> Use:
 def _root_problems(root: ConfigParameters) -> Iterator[Diagnostic]:
     parameters = RootParameters(root)
     yield from parameters.problems()
-    for test in (lambda: check_precision(parameters), lambda: check_deprecated(root)):
+    tests = (lambda: check_precision(parameters), lambda: check_deprecated(root), lambda: _check_trackers(parameters))
+    for test in tests:
         try:
             test()
         except ConfigError as error:
             yield error.diagnostic
+
+
+def _check_trackers(parameters: RootParameters) -> None:
+    """See that the trackers of the top level exist; whether their packages are installed, only a run has to know."""
+    tracking = parameters.tracking
+    for name in tracking.type if tracking is not None else ():
+        check_name(str(name), name.span)
 
 
 def _problems(root: ConfigParameters, everything: Use, top: Use, *, here: bool) -> Iterator[Diagnostic]:

@@ -85,6 +85,8 @@ def name_problems(everything: Use, top: Use) -> Iterator[Diagnostic]:
     opaque = network_texts(top.section)
     yield from _section(everything, variables, opaque, True)
     yield from _commands_behind_a_comma(top.section)
+    for other in everything.others:
+        yield from _section(other, variables, opaque, False)
     listed, looked_at = _listed(top.section), {part.command for part in top.parts}
     for part in everything.parts:
         for use in part.walk():
@@ -155,7 +157,7 @@ class _Unknown:
 
     def __init__(self, use: Use, known: set[str], variables: set[str], is_top: bool) -> None:
         self.use, self.known, self.variables, self.is_top = use, known, variables, is_top
-        self.open_below = any(inside.open for inside in use.walk())
+        self.open_below = use.open or any(inside.open for part in use.parts for inside in part.walk())
         self.listed = _listed(use.section) if is_top else set[str]()
 
     @functools.cached_property

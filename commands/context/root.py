@@ -13,6 +13,7 @@ from cntk_config.declare import (
     among,
     array,
     choice,
+    section_of,
 )
 from cntk_config.entry import Entry
 from commands.context.device import DEVICE
@@ -34,6 +35,13 @@ ENTRIES = (
         example="command = train:test\ndeviceId = cpu\nstderr = log/run",
     ),
     Entry("section", ("command",), parameters="commands.context.root:CommandParameters", within=("top level",)),
+    Entry(
+        "section",
+        ("tracking",),
+        parameters="commands.tracking.parameters:TrackingParameters",
+        within=("top level",),
+        example="tracking = [ type = mlflow ; uri = http://localhost:5000 ; experiment = digits ]",
+    ),
 )
 
 
@@ -85,6 +93,13 @@ class RootParameters(Declared):
         BOOLEAN,
         default="false",
         help="What the start of a run warns about is an error: names that nothing reads.",
+    )
+    tracking = Parameter(
+        "tracking",
+        section_of("commands.tracking.parameters:TrackingParameters"),
+        default=None,
+        own=True,
+        help="Where the run is tracked: TensorBoard, MLflow.",
     )
     share_memory = Parameter("shareNodeValueMatrices", BOOLEAN, default="false", ignored="XLA plans memory.")
     compress_memory = Parameter("hyperCompressMemory", BOOLEAN, default="false", ignored="XLA plans memory.")

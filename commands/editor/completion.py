@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from cntk_config import ConfigError, ConfigParameters, load
+from cntk_config.base.files import is_file
 from commands.checks.check import SUFFIXES
 from commands.words import is_config_word, same_directory, sort_words
 
@@ -19,6 +20,8 @@ Subcommands = Mapping[str, Mapping[str, Sequence[str]]]
 """For every subcommand its options with the words that each takes."""
 PATHS = ("show", "explain")
 """Subcommands that take the path of a value."""
+SWEEP = "sweep"
+"""The subcommand that takes values by their paths."""
 SCRIPTS = {
     "bash": """\
 _cntkpy() {
@@ -104,6 +107,8 @@ def complete(words: list[str], subcommands: Subcommands) -> Iterator[str]:
         yield from _commands(root, last)
     elif command in PATHS and "=" not in last:
         yield from _paths(root, last)
+    elif command == SWEEP and "=" not in last and "[" not in last:
+        yield from (path if path.endswith("/") else f"{path}=" for path in _paths(root, last))
     else:
         yield from _overrides(root, last)
     if command:
@@ -123,12 +128,22 @@ def _files(start: str) -> Iterator[str]:
 
 
 def _configuration(words: list[str]) -> ConfigParameters | None:
-    plain = [word for word in words if not word.startswith("-")]
+    before = ["", *words]
+    plain = [
+        word
+        for word, last in zip(words, before, strict=False)
+        if not word.startswith("-") and not _is_value(last, word)
+    ]
     try:
         with same_directory():
             return load(sort_words(plain, files=1).configurations[0])
     except Exception:  # an incomplete command line completes nothing
         return None
+
+
+def _is_value(option: str, word: str) -> bool:
+    """Whether a word is the value of the option before it: a flag is followed by a file or an override."""
+    return option.startswith("-") and "=" not in word and not is_file(word.partition("+")[0])
 
 
 def _commands(root: ConfigParameters, start: str) -> Iterator[str]:

@@ -6,13 +6,16 @@ workers wait for the one that is slowed down.
 
 import os
 import sys
-from collections.abc import Collection, Generator
+from collections.abc import Collection, Generator, Mapping
 from contextlib import contextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
 
 ALL_CORES = "CNTKPY_CORES"
 """The environment variable that tells a worker the cores of its launcher: 0,1,2,3."""
+
+THREADS = ("NPROC", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+"""The environment variables that limit the threads of libraries."""
 
 TOPOLOGY = Path("/sys/devices/system/cpu")
 
@@ -24,6 +27,12 @@ def shares(cores: Collection[int], workers: int) -> list[set[int]]:
     ordered = sorted(cores, key=_place)
     cuts = [len(ordered) * rank // workers for rank in range(workers + 1)]
     return [set(ordered[first:last]) for first, last in pairwise(cuts)]
+
+
+def sharing(environment: Mapping[str, str], cores: Collection[int], workers: int) -> dict[str, str]:
+    """The environment of one of several processes that share the cores: as many threads as its share has cores."""
+    shared = {name: str(max(1, len(cores) // workers)) for name in THREADS}
+    return shared | dict(environment) | {ALL_CORES: ",".join(map(str, cores))}
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """`cntkpy run --workers K ...`: the workers of one machine, started and watched over without MPI."""
 
+import importlib.util
 import os
 import secrets
 import signal
@@ -12,7 +13,7 @@ from typing import Any
 from cntk_config import ConfigError
 from cntk_config.base.cache_folders import socket_folder
 from commands.context import processes
-from commands.runner.cores import ALL_CORES, shares, started_on
+from commands.runner.cores import shares, sharing, started_on
 from trainers.parallel.communicator import SOCKET
 from trainers.parallel.launchers import COORDINATOR, RANK, SIZE, silence_allowed
 
@@ -20,8 +21,6 @@ GRACE = 15.0
 """Seconds that the other workers have to say why they end, beside those that they may need to notice it."""
 
 EXIT_FAILURE, EXIT_INTERRUPTED, EXIT_TERMINATED = 1, 130, 143
-
-THREADS = ("NPROC", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
 def launch(words: list[str], workers: int) -> int:
@@ -47,12 +46,9 @@ def launch(words: list[str], workers: int) -> int:
     folder = socket_folder()
     meeting = folder / secrets.token_hex(8) if folder is not None else None
     address = f"127.0.0.1:{_free_port()}" if meeting is None else f"{SOCKET}{meeting}"
-    environment = processes.environment() | {SIZE: str(workers), COORDINATOR: address}
     own = processes.core_numbers()
-    environment[ALL_CORES] = ",".join(map(str, own))
-    for name in THREADS:
-        environment.setdefault(name, str(max(1, len(own) // workers)))
-    command = [sys.executable, *words] if program else processes.cntkpy_command(words)
+    environment = sharing(processes.environment(), own, workers) | {SIZE: str(workers), COORDINATOR: address}
+    command = _python_command(words) if program else processes.cntkpy_command(words)
     started: list[subprocess.Popen[bytes]] = []
     stopped: list[int] = []
     before = {number: signal.signal(number, _forward(started, stopped)) for number in (signal.SIGINT, signal.SIGTERM)}
@@ -70,6 +66,12 @@ def launch(words: list[str], workers: int) -> int:
             meeting.unlink(missing_ok=True)
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def _python_command(words: list[str]) -> list[str]:
+    """What runs a program in Python; its `import cntk` gives cntkpy, unless a package of that name is installed."""
+    known = importlib.util.find_spec("cntk") is not None
+    return [sys.executable, *(() if known else ("-m", "cntkpy.compat")), *words]
 
 
 def _watch(started: list[subprocess.Popen[bytes]], stopped: list[int], silence: float) -> int:

@@ -138,6 +138,10 @@ class Log:
             handler = EventHandler(path)
         except OSError as error:
             raise cannot_write(path, error, span) from None
+        self.add(handler)
+
+    def add(self, handler: logging.Handler) -> None:
+        """Give a handler every record, those of events that have no line too, until the log is closed."""
         self._logger.addHandler(handler)
         self._logger.setLevel(logging.DEBUG)
 

@@ -1,9 +1,12 @@
 """`logFormat=json`: besides the log, one JSON object per line for everything that happens.
 
-Objects have `time`, `event`, and what belongs to the event: "action", "epoch started", "progress", "epoch finished",
-"validation", "final results", "saved". Numbers that are not finite are null.
+Objects have `time`, `event`, and what belongs to the event: "run started", "action", "network", "epoch started",
+"progress", "epoch finished", "validation", "final results", "confusion", "saved", "warning", "run finished". Numbers
+that are not finite are null. The events of epochs that an earlier run has trained stay in the file. While a run writes,
+it holds a shared lock on the file.
 """
 
+import contextlib
 import json
 import logging
 import math
@@ -12,6 +15,22 @@ from pathlib import Path
 from typing import Any, cast
 
 from cntk_config.base.writing import empty, open_text_in_place
+from commands.runner.earlier_events import EarlierEvents
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None
+
+
+def event_of(record: logging.LogRecord) -> dict[str, Any] | None:
+    """The event of a log record: its own one, or that it is a warning; None: it has none."""
+    event = getattr(record, "event", None)
+    if event is not None or record.levelno != logging.WARNING:
+        return event
+    text = record.getMessage()
+    _, warning, rest = text.partition("WARNING: ")
+    return {"event": "warning", "text": rest if warning else text}
 
 
 class EventHandler(logging.Handler):
@@ -21,25 +40,32 @@ class EventHandler(logging.Handler):
         super().__init__(logging.DEBUG)
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         self._stream = open_text_in_place(path)
+        self._earlier = EarlierEvents(path)
         empty(self._stream)
+        if fcntl is not None:
+            with contextlib.suppress(OSError):  # the file system has no locks
+                fcntl.flock(self._stream, fcntl.LOCK_SH | fcntl.LOCK_NB)
         self._command: dict[str, str] = {}
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write the event of a record, if it has one."""
-        event = getattr(record, "event", None)
+        event = event_of(record)
         if event is None:
             return
         if event["event"] == "action":
             self._command = {"command": event["command"]}
+        earlier = self._earlier.before({**self._command, **event})
         time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
         try:
-            self._stream.write(json.dumps(_finite({"time": time, **self._command, **event}), ensure_ascii=False) + "\n")
+            own = json.dumps(_finite({"time": time, **self._command, **event}), ensure_ascii=False)
+            self._stream.write("".join(f"{line}\n" for line in (*earlier, own)))
             self._stream.flush()
         except OSError:
             self.handleError(record)
 
     def close(self) -> None:
         """Close the file."""
+        self._earlier.close()
         self._stream.close()
         super().close()
 

@@ -34,8 +34,10 @@ from commands.context.run_context import Precision, RunContext, Seeds
 from commands.runner import cores
 from commands.runner import log as run_log
 from commands.runner.blame import REPORT, placed, user_frames
+from commands.runner.started import say_finished, say_started
 from commands.runner.workers import Workers
-from commands.words import AGAIN
+from commands.tracking.trackers import trackers
+from commands.words import AGAIN, TRACK
 
 log = logging.getLogger("cntkpy.commands")
 
@@ -71,6 +73,7 @@ def _guarded(words: list[str], stop: StopRequest | None) -> int:
         workers = Workers()
         status = _attempt(words, opened, stop, workers)
         last_word, log_file = opened.handler.last_error, opened.path
+        say_finished(status, last_word)
         workers.part(status, last_word)
     if status and log_file and last_word and opened.handler.failure is None:  # the console has not seen it
         print(f"{last_word}\nThe log is in {log_file}", file=sys.stderr)
@@ -131,7 +134,7 @@ def _report(text: str) -> None:
 def _run(words: list[str], opened: run_log.Log, stop: StopRequest | None, workers: Workers) -> None:
     banner = run_log.program_banner(words)
     print_banner(banner)
-    root = load([word for word in words if word != AGAIN])
+    root = load([word for word in words if word != AGAIN and not word.startswith(f"{TRACK}=")])
     for word in words:
         name, _, folder = word.partition("=")
         if name.strip().lower() == "currentdirectory":
@@ -156,8 +159,8 @@ def _run(words: list[str], opened: run_log.Log, stop: StopRequest | None, worker
         opened.redirect(log_file, stop is not None, log_place)
         if trace_level <= 0 and stderr != "-":
             print_banner(banner)
-    if parameters.log_format == "json":
-        opened.add_events(f"{log_file}.jsonl" if stderr and stderr != "-" else "cntkpy.jsonl", log_place)
+    events = log_file if stderr and stderr != "-" else run_log.log_file_name("cntkpy", names, False, workers.rank)
+    _listen(words, root, opened, f"{events}.jsonl", workers.rank)
     for warning in root.warnings[:MAX_WARNINGS_SHOWN]:
         log.warning("WARNING: %s", Finding.of(warning).one_line("warning"), extra={"plain": True})
     _begin_anew(root, words)
@@ -182,6 +185,26 @@ def _run(words: list[str], opened: run_log.Log, stop: StopRequest | None, worker
     if done_file and not workers.rank:
         _write_done_file(done_file, parameters)
     log.info("__COMPLETED__" if timestamping else "COMPLETED.", extra={"plain": not timestamping})
+
+
+def _listen(words: list[str], root: ConfigParameters, opened: run_log.Log, events: str, rank: int) -> None:
+    """Add what gets the events of the run, and log the first one.
+
+    Args:
+        words: of the command line.
+        root: the configuration.
+        opened: the log.
+        events: the file that `logFormat=json` writes.
+        rank: the number of this process; one of them is enough for trackers.
+    """
+    parameters, written = RootParameters(root), [opened.path]
+    if parameters.log_format == "json":
+        given = parameters.given("stderr")
+        opened.add_events(events, given.span if given is not None else None)
+        written.append(events)
+    for tracker in trackers(root, words, written) if not rank else ():
+        opened.add(tracker)
+    say_started(words, root)
 
 
 def _begin_anew(root: ConfigParameters, words: list[str]) -> None:

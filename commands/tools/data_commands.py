@@ -43,6 +43,8 @@ FORMAT  FILES                       INPUT
 ctf     .ctf .txt                   text format
 uci     .uci .data                  text of columns
 cbf     .cbf                        CNTK binary format (CBF)
+parquet .parquet .pq                Parquet file; every column a stream
+arrow   .arrow .feather             file in Arrow's file format; likewise
 npz     .npz                        a numpy archive
 binary  .bin                        CNTK's binary files, one or several
 htk     .scp .mfc .fea .plp ...     a script or feature file; with a script,

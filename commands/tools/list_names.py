@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from commands.catalogue.dispatch import ENTRY_POINTS, action_names
 from commands.catalogue.topics import installed
 from commands.help_texts import GROUPS
+from commands.tracking.tracker import BUILT_IN
 
 
 def list_names(group: str | None = None) -> int:
@@ -33,6 +34,8 @@ def names(group: str) -> Iterator[tuple[str, str]]:
         return
     if group == "actions":
         yield from ((name, "built in") for name in action_names())
+    elif group == "trackers":
+        yield from ((name, "built in") for name in BUILT_IN)
     else:
         from readers import entries
 

@@ -10,6 +10,7 @@ import functools
 import importlib
 import logging
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,17 @@ from cntk_config.base.cache_folders import is_private, private_folder
 
 log = logging.getLogger("cntkpy.networks")
 
-__all__ = ["cache_folder", "custom_gradient", "io_callback", "jax", "jnp", "number_of", "prepare"]
+__all__ = [
+    "DETERMINISTIC",
+    "ask_for_determinism",
+    "cache_folder",
+    "custom_gradient",
+    "io_callback",
+    "jax",
+    "jnp",
+    "number_of",
+    "prepare",
+]
 
 
 @functools.cache
@@ -51,6 +62,25 @@ def prepare() -> None:
         return
     real.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
     real.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+
+
+DETERMINISTIC = "--xla_gpu_deterministic_ops=true"
+"""The flag of XLA for the same results in every run on GPUs; on CPUs they are anyway."""
+
+
+def ask_for_determinism() -> bool:
+    """Let XLA choose algorithms with the same results in every run.
+
+    Returns:
+        Whether it was asked in time: XLA reads its flags once, when JAX is first used.
+    """
+    flags = os.environ.get("XLA_FLAGS", "")
+    if DETERMINISTIC in flags:
+        return True
+    if "jax" in sys.modules:
+        return False
+    os.environ["XLA_FLAGS"] = f"{flags} {DETERMINISTIC}".strip()
+    return True
 
 
 class _Lazy:

@@ -37,6 +37,8 @@ __all__ = [
     "Settings",
     "compile_gradient",
     "compile_network",
+    "compute",
+    "context_of",
     "kept_lengths",
     "network_parameters",
     "network_state",
@@ -91,33 +93,69 @@ def _run(
     gathered: Mapping[str, Array],
 ) -> tuple[Values, dict[str, Array], Context]:
     """Values of all nodes of the plan, the new state, and where the sequences lie."""
-    context = Context(batch, _grid(batch, plan.inputs), plan.network.dtype, plan.training, key, settings)
-    context.state, context.new_state, context.gathered = state, dict(state), gathered
+    context = context_of(plan, state, batch, key, settings, gathered)
     values: Values = {}
     images: dict[Node, ChannelsLast] = {}
     for component in plan.components:
-        if is_loop(component):
-            values.update(recurrence.run_loop(plan, component, values, context.on(operating(component[0]))))
-            continue
-        node = component[0]
-        if node in plan.zeros:
-            own = context.on(node.axis)
-            values[node] = jnp.zeros((own.T, own.S, *reversed(node.shape or ())), plan.network.dtype)
-        elif (not node.inputs and node.kind.forward is None) or node.kind.precompute:
-            values[node] = _leaf(plan, node, parameters, batch, context)
-        elif node.kind.time.delay:
-            initial = values[node.input(1)] if len(node.inputs) > 1 else None
-            values[node] = recurrence.shift(node, values[node.input(0)], context.on(node.axis), initial)
-        else:
-            operands = [images.get(i, values[i]) for i in node.connected]
-            found = apply_to_images(node, operands, context, plan.order[node])
-            if is_image(found):
-                images[node] = found
-            values[node] = plain(found)  # where nobody needs it, XLA leaves it out
+        compute(plan, component, values, images, parameters, batch, context)
     for name, found in context.problems.items():
         if (before := context.state.get(name + PROBLEM)) is not None:
             context.new_state[name + PROBLEM] = before | found
     return values, context.new_state, context
+
+
+def context_of(
+    plan: Plan,
+    state: Mapping[str, Array],
+    batch: Batch,
+    key: Any,
+    settings: Settings,
+    gathered: Mapping[str, Array],
+) -> Context:
+    """What nodes may look at besides their inputs, for a minibatch; for the arguments see `compile_network`."""
+    context = Context(batch, _grid(batch, plan.inputs), plan.network.dtype, plan.training, key, settings)
+    context.state, context.new_state, context.gathered = state, dict(state), gathered
+    return context
+
+
+def compute(
+    plan: Plan,
+    component: list[Node],
+    values: Values,
+    images: dict[Node, ChannelsLast],
+    parameters: Mapping[str, Array],
+    batch: Batch,
+    context: Context,
+) -> None:
+    """Add the values of a node, or of the nodes of a loop.
+
+    Args:
+        plan: the evaluation that they are a part of.
+        component: the node, or the loop.
+        values: by node, those that were computed before; the new ones are added.
+        images: those with channels last; a new one is added.
+        parameters: by name.
+        batch: the minibatch.
+        context: what nodes may look at.
+    """
+    if is_loop(component):
+        values.update(recurrence.run_loop(plan, component, values, context.on(operating(component[0]))))
+        return
+    node = component[0]
+    if node in plan.zeros:
+        own = context.on(node.axis)
+        values[node] = jnp.zeros((own.T, own.S, *reversed(node.shape or ())), plan.network.dtype)
+    elif (not node.inputs and node.kind.forward is None) or node.kind.precompute:
+        values[node] = _leaf(plan, node, parameters, batch, context)
+    elif node.kind.time.delay:
+        initial = values[node.input(1)] if len(node.inputs) > 1 else None
+        values[node] = recurrence.shift(node, values[node.input(0)], context.on(node.axis), initial)
+    else:
+        operands = [images.get(i, values[i]) for i in node.connected]
+        found = apply_to_images(node, operands, context, plan.order[node])
+        if is_image(found):
+            images[node] = found
+        values[node] = plain(found)  # where nobody needs it, XLA leaves it out
 
 
 def _grid(batch: Batch, inputs: Sequence[Node]) -> tuple[int, int]:
@@ -293,9 +331,9 @@ def network_state(network: ValidatedNetwork, truncated_slots: int | None = None)
             carries the last activations of delay nodes' inputs from minibatch to minibatch.
     """
     state: dict[str, np.ndarray] = {}
+    inlined = network.inlined()
     for node in network.nodes.values():
-        constant = network.is_inlined(node)
-        if (node.is_parameter and not node.trainable and not constant) or (
+        if (node.is_parameter and not node.trainable and node not in inlined) or (
             node.kind.precompute and node.value is not None
         ):
             state[node.name] = _value(node, network)

@@ -83,12 +83,19 @@ class Network:
         self.groups: dict[str, list[Node]] = {group: [] for group in GROUPS}
         self.changing: set[str] = set()
 
-    def is_inlined(self, node: Node) -> bool:
-        """Whether the value of a node is a part of compiled programs: that of a constant of one element."""
-        if not node.is_parameter or node.trainable or node.value is None or node.value.size != 1:
-            return False
-        updated = any(user.input(index) is node for user in self.nodes.values() for index in user.kind.running)
-        return node.name not in self.changing and not updated
+    def inlined(self) -> set[Node]:
+        """The nodes whose value is a part of compiled programs: constants of one element that do not change."""
+        updated = {user.inputs[index] for user in self.nodes.values() for index in user.kind.running}
+        return {
+            node
+            for node in self.nodes.values()
+            if node.is_parameter
+            and not node.trainable
+            and node.value is not None
+            and node.value.size == 1
+            and node.name not in self.changing
+            and node not in updated
+        }
 
     # ---- editing
 

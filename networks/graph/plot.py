@@ -1,7 +1,7 @@
 """A network as a picture: text for Graphviz.
 
-`dot_text` is a pure function. `render` runs Graphviz' own program `dot`, if it is installed; there is no shell in
-between, and nothing but the names of two files and of a picture format is given to it.
+`dot_text` is a pure function. `render` and `draw` run Graphviz' program `dot`, if it is installed; there is no shell
+in between, and it gets the text and the name of a picture format only.
 """
 
 from __future__ import annotations
@@ -85,25 +85,46 @@ def render(dot_file: str | Path, picture: str | Path, form: str | None = None) -
     Raises:
         UserError: `dot` is not installed, or failed; or an unknown format.
     """
-    form = (form or Path(picture).suffix[1:]).lower()
-    if form not in FORMATS:
-        raise UserError(
-            "UnknownFormat", f"'{form}' is not a picture format of plots", hint=f"the formats are {', '.join(FORMATS)}"
-        )
+    form = _checked(form or Path(picture).suffix[1:])
+    hint = f"install Graphviz; or draw {dot_file} elsewhere: dot -T{form} -o PICTURE {Path(dot_file).name}"
+    _run([f"-T{form}", str(Path(dot_file).absolute())], picture, hint)
+
+
+def draw(text: str, picture: str | Path) -> None:
+    """Draw a text of Graphviz.
+
+    Args:
+        text: the text.
+        picture: the file to be written; its ending is one of `FORMATS`.
+
+    Raises:
+        UserError: `dot` is not installed, or failed; or an unknown format.
+    """
+    form = _checked(Path(picture).suffix[1:])
+    _run([f"-T{form}"], picture, "install Graphviz; or write a file that ends in .dot, and draw it elsewhere", text)
+
+
+def _checked(form: str) -> str:
+    if form.lower() not in FORMATS:
+        message, hint = f"'{form.lower()}' is not a picture format of plots", f"the formats are {', '.join(FORMATS)}"
+        raise UserError("UnknownFormat", message, hint=hint)
+    return form.lower()
+
+
+def _run(words: list[str], picture: str | Path, hint: str, text: str = "") -> None:
+    """Write what `dot` draws of the file that `words` name, or of a text."""
     program = graphviz()
     if program is None:
-        raise UserError(
-            "MissingPackage",
-            f"{picture} cannot be drawn: Graphviz' program 'dot' is not installed",
-            hint=f"install Graphviz; or draw {dot_file} elsewhere: dot -T{form} -o PICTURE {Path(dot_file).name}",
-        )
-    command = [program, f"-T{form}", str(Path(dot_file).absolute())]
+        message = f"{picture} cannot be drawn: Graphviz' program 'dot' is not installed"
+        raise UserError("MissingPackage", message, hint=hint)
     try:
-        done = subprocess.run(command, capture_output=True, timeout=MAX_SECONDS, check=False, stdin=subprocess.DEVNULL)
+        done = subprocess.run(
+            [program, *words], input=text.encode("utf-8"), capture_output=True, timeout=MAX_SECONDS, check=False
+        )
     except (OSError, subprocess.TimeoutExpired, ValueError) as problem:
         raise UserError("CannotWrite", f"'dot' failed to draw {picture}: {problem}") from None
     if done.returncode != 0:
-        text = done.stderr.decode("utf-8", "replace").strip()[:500]
-        raise UserError("CannotWrite", f"'dot' failed to draw {picture}: {text or f'exit status {done.returncode}'}")
+        said = done.stderr.decode("utf-8", "replace").strip()[:500]
+        raise UserError("CannotWrite", f"'dot' failed to draw {picture}: {said or f'exit status {done.returncode}'}")
     with output_file(picture) as file:
         file.write(done.stdout)

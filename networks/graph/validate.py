@@ -161,6 +161,14 @@ def _final_check(node: Node) -> None:
     except ShapeProblem as problem:
         raise UserError("BadShape", f"{_where(node)}: {problem}", span=node.span, hint=problem.hint) from None
     for operand in node.connected:
+        if operand.operation == "AttentionWeights":
+            raise UserError(
+                "BadShape",
+                f"{_where(node)}: '{operand.name}' has as many elements as a sequence has steps, "
+                "so nothing is computed from it",
+                span=node.span,
+                hint="evaluate it by itself, and compute with what eval gives",
+            )
         if shapes.incomplete(operand.shape):
             raise UserError(
                 "BadShape",

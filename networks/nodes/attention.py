@@ -31,13 +31,31 @@ def _shape(node: Node) -> Shape | None:
     return values.shape
 
 
-def _forward(call: Call, weights: Array, keys: Array, values: Array, query: Array) -> Array:
-    """The mean of the values of all steps, by the softmax of weights . tanh (keys + query)."""
+def _shape_of_weights(node: Node) -> Shape | None:
+    """One number for each step of the keys: how many steps there are is known with the data only."""
+    weights, keys, query = node.connected
+    rules.carrying_data(keys, query)
+    rules.constants(weights)
+    return (1, 1)
+
+
+def _shares(call: Call, weights: Array, keys: Array, query: Array) -> Array:
+    """The softmax of weights . tanh (keys + query) over the steps of the keys."""
     mask = call.context.whole(call.node.input(1).axis)
     sums = keys.reshape(*keys.shape[:2], -1)[None] + query.reshape(*query.shape[:2], -1)[:, None]
     scores = jnp.tensordot(jnp.tanh(sums), weights.reshape(-1), 1)
-    chosen = jax.nn.softmax(jnp.where(mask, scores, jnp.finfo(scores.dtype).min), axis=1)
-    return jnp.einsum("uts,ts...->us...", chosen, masked(values, mask))
+    return jax.nn.softmax(jnp.where(mask, scores, jnp.finfo(scores.dtype).min), axis=1)
+
+
+def _forward_weights(call: Call, weights: Array, keys: Array, query: Array) -> Array:
+    """The shares, (steps, sequences, steps of the keys, 1)."""
+    return jnp.swapaxes(_shares(call, weights, keys, query), 1, 2)[..., None]
+
+
+def _forward(call: Call, weights: Array, keys: Array, values: Array, query: Array) -> Array:
+    """The mean of the values of all steps, by the softmax of weights . tanh (keys + query)."""
+    mask = call.context.whole(call.node.input(1).axis)
+    return jnp.einsum("uts,ts...->us...", _shares(call, weights, keys, query), masked(values, mask))
 
 
 KINDS = [
@@ -53,5 +71,19 @@ KINDS = [
         source=SOURCE,
         time=TimeRule(across=True, axis_from=3, own_slots=True, whole=(1, 2)),
         example="a = AdditiveAttention(Parameter(1, 3), Times(W, x), x, z)",
-    )
+    ),
+    NodeKind(
+        "AttentionWeights",
+        (inputs("weights", "keys", "query"),),
+        "At each step of the query, the weights with which AdditiveAttention takes the steps of the sequence of the "
+        "same number. There are as many as the longest sequence of the minibatch has steps; one with fewer steps "
+        "has zeros there. No node may have them as an input.",
+        "out(u) = (p(u, 1), p(u, 2), ...), see AdditiveAttention",
+        _shape_of_weights,
+        _forward_weights,
+        family="Sequences",
+        source=SOURCE,
+        time=TimeRule(across=True, axis_from=2, own_slots=True, whole=(1,)),
+        example="a = AttentionWeights(Parameter(1, 3), Times(W, x), z)",
+    ),
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -86,6 +87,12 @@ class Context:
         other = Context(Batch({}, *grid), grid.mask.shape, self.dtype, self.training, self.key, self.settings)
         other.state, other.new_state, other.gathered = self.state, self.new_state, self.gathered
         other.problems, other._grids = self.problems, self._grids
+        return other
+
+    def apart(self) -> Context:
+        """A copy; what nodes add to it is not added to this one."""
+        other = copy.copy(self)
+        other.new_state, other.problems, other._grids = dict(self.new_state), dict(self.problems), dict(self._grids)
         return other
 
     def grid(self, axis: str | None) -> Grid:

@@ -30,7 +30,7 @@ node without dynamic axes, an array (*sample)."""
 HOST, DIMS = "host", "dims"
 """Options: the `HostFunction`, and the shape of a sample of the result."""
 
-MAX_STATES = 64
+MAX_STATES = 16
 """How many states of forward calls are kept for backward calls that have not come yet."""
 
 
@@ -92,7 +92,7 @@ class StoredHost:
         )
 
 
-_failures: list[Exception] = []
+_failures: list[BaseException] = []
 """What Python code has raised inside of a compiled program, which has NaN as the value then."""
 
 
@@ -206,7 +206,7 @@ def _function(host: HostFunction, shape: tuple[int, ...], dynamic: int, dtype: A
         try:
             state, found = host.forward([samples_of(np.asarray(one), at, axes) for one, axes in pairs])
             return state, in_cells(found, at, shape, dtype, dynamic, f"the value of '{name}'")
-        except Exception as error:  # JAX would make one of its own of it
+        except BaseException as error:  # JAX would make one of its own of it, of SystemExit as well
             _failures.append(error)
             return None, np.full(shape, np.nan, dtype)
 
@@ -230,7 +230,7 @@ def _function(host: HostFunction, shape: tuple[int, ...], dynamic: int, dtype: A
                 like if one is None else in_cells(one, places, like.shape, like.dtype, axes, f"a gradient of '{name}'")
                 for one, like, axes in zip(found, zeros(operands), host.dynamic, strict=True)
             )
-        except Exception as error:
+        except BaseException as error:
             _failures.append(error)
             return tuple(np.full(one.shape, np.nan, one.dtype) for one in operands)
 

@@ -79,7 +79,8 @@ CELLS = {
 }
 
 
-def _cell(options: dict[str, Any]) -> Cell:
+def cell_of(options: dict[str, Any]) -> Cell:
+    """The units that the options of an OptimizedRNNStack name."""
     return next(cell for name, cell in CELLS.items() if name.lower() == str(options["recurrentOp"]).lower())
 
 
@@ -92,10 +93,13 @@ def _prepare(options: dict[str, Any]) -> None:
         raise ShapeProblem("axis must be -1 (time) or 2 (the second axis of a sample)")
 
 
-def _layers(node: Node, inputs: int) -> tuple[list[Layer], int]:
-    """All directions of all layers, and how many elements the parameter has."""
+def layers_of(node: Node, inputs: int) -> tuple[list[Layer], int]:
+    """All directions of all layers of an OptimizedRNNStack, and how many elements its parameter has.
+
+    inputs: elements of a step of its operand.
+    """
     options = node.options
-    gates, hidden = _cell(options).gates, int(options["hiddenDims"])
+    gates, hidden = cell_of(options).gates, int(options["hiddenDims"])
     ways = (False, True) if options["bidirectional"] else (False,)
     sizes = [(inputs if index == 0 else hidden * len(ways)) for index in range(int(options["numLayers"]))]
     weights = 0
@@ -107,6 +111,14 @@ def _layers(node: Node, inputs: int) -> tuple[list[Layer], int]:
             weights += gates * hidden * (size + hidden)
             biases += 2 * gates * hidden
     return found, biases
+
+
+def _weights_shape(given: Shape | None, hidden: int, total: int) -> Shape:
+    """The shape of the weights: the only axis that is not given has what is left; else a row for each unit."""
+    known = math.prod(one for one in given or () if one)
+    if given and given.count(0) == 1 and total % known == 0:
+        return tuple(one or total // known for one in given)
+    return (hidden, total // hidden)
 
 
 def _shape(node: Node) -> Shape | None:
@@ -121,8 +133,8 @@ def _shape(node: Node) -> Shape | None:
     if len(shapes.trimmed(x.shape)) > (2 if along_axis else 1):
         raise ShapeProblem("each step must be a vector")
     hidden = int(node.options["hiddenDims"])
-    total = _layers(node, x.shape[0])[1]
-    rules.infer(weights, (hidden, total // hidden))
+    total = layers_of(node, x.shape[0])[1]
+    rules.infer(weights, _weights_shape(weights.shape, hidden, total))
     if weights.shape is not None and 0 not in weights.shape and shapes.size(weights.shape) != total:
         message = f"the weights must have {total} elements, of shape [{hidden} x {total // hidden}]"
         raise ShapeProblem(message, "give the parameter the dimensions (0 : 0)")
@@ -141,6 +153,42 @@ def _halves(flat: Array, begin: int, gates: int, hidden: int) -> Iterator[list[A
     for half in range(2):
         start = begin + half * gates * hidden
         yield [flat[start + gate * hidden : start + (gate + 1) * hidden] for gate in range(gates)]
+
+
+class Direction(NamedTuple):
+    """The arrays of one direction of one layer.
+
+    Attributes:
+        backwards: from the last step to the first.
+        from_input: for each gate a matrix (inputs, hidden) that rows are multiplied by.
+        from_state: for each gate one (hidden, hidden).
+        input_bias, state_bias: for each gate a vector (hidden,).
+    """
+
+    backwards: bool
+    from_input: list[Array]
+    from_state: list[Array]
+    input_bias: list[Array]
+    state_bias: list[Array]
+
+
+def directions(node: Node, flat: Array) -> list[Direction]:
+    """The arrays that the parameter of a stack holds, for all directions of all layers in their order.
+
+    Args:
+        node: the stack; the shape of its operand is known.
+        flat: the parameter as a vector.
+    """
+    gates, hidden = cell_of(node.options).gates, int(node.options["hiddenDims"])
+    x = node.input(1)
+    assert x.shape is not None
+    found: list[Direction] = []
+    for layer in layers_of(node, x.shape[0])[0]:
+        from_input, end = _parts(flat, layer.weights, gates, hidden, layer.inputs)
+        from_state, _ = _parts(flat, end, gates, hidden, hidden)
+        input_bias, state_bias = _halves(flat, layer.biases, gates, hidden)
+        found.append(Direction(layer.backwards, from_input, from_state, input_bias, state_bias))
+    return found
 
 
 def _run(cell: Cell, layer: Layer, flat: Array, hidden: int, x: Array, fresh: Array) -> Array:
@@ -177,7 +225,7 @@ def _starts(call: Any, x: Array, backwards: bool) -> Array:
 
 def _forward(call: Any, weights: Array, x: Array) -> Array:
     node, options = call.node, call.options
-    cell, hidden = _cell(options), int(options["hiddenDims"])
+    cell, hidden = cell_of(options), int(options["hiddenDims"])
     along_axis, shape = int(options["axis"]) == 2, x.shape
     width = node.input(1).shape[0]
     if along_axis:  # (..., steps, n): the cells of the minibatch are independent of each other
@@ -185,7 +233,7 @@ def _forward(call: Any, weights: Array, x: Array) -> Array:
     else:
         x = call.masked(x.reshape(*shape[:2], width))
     flat = weights.reshape(-1)
-    every, _ = _layers(node, width)
+    every, _ = layers_of(node, width)
     ways = 1 + bool(options["bidirectional"])
     for first in range(0, len(every), ways):
         found = [

@@ -6,7 +6,7 @@ import io
 import os
 import threading
 import weakref
-from typing import cast
+from typing import BinaryIO, cast
 
 import numpy as np
 
@@ -37,6 +37,16 @@ class FileBytes:
         self.close = weakref.finalize(self, self._file.close)
         self.size = os.fstat(self._file.fileno()).st_size
         self._lock = threading.Lock()
+
+    packed = False
+    """Whether it is compressed: see `packed.PackedBytes`, which has the same methods."""
+
+    local = True
+    """Whether it is a file of this machine."""
+
+    def stream(self, buffering: int = -1) -> BinaryIO:
+        """The file opened once more, with a position of its own."""
+        return open_input(self.path, buffering=buffering)
 
     def fileno(self) -> int:
         """The number of the open file."""

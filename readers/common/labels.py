@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from cntk_config.base.files import LIST_LIMIT, read_input
+from cntk_config.base.files import LIST_LIMIT
 from cntk_config.base.writing import atomic_write, shown
+from readers.common.packed import read_data
 from readers.common.sequences import starts_of
 from readers.errors import DataError
+
+_WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
+
+
+def in_order(names: Iterable[str]) -> list[str]:
+    """Names of classes in the order of their numbers: by value if all are whole numbers, else by alphabet."""
+    several = list(names)
+    if all(_WHOLE.fullmatch(name) for name in several):
+        return sorted(several, key=lambda name: (int(name), name))
+    return sorted(several)
 
 
 class LabelMap:
@@ -114,7 +126,7 @@ _LONG = 100
 def load_labels(path: str) -> LabelMap:
     """Read a label mapping file: a label per line, the first has id 0; empty lines and lines with # are skipped."""
     try:
-        content = read_input(path, LIST_LIMIT)
+        content = read_data(path, LIST_LIMIT)
     except FileNotFoundError:
         raise DataError(
             f"The label mapping file {path} does not exist.",

@@ -12,7 +12,7 @@ import numpy as np
 from cntk_config.base.diagnostics import ConfigError, UserError
 from readers.common.sequences import starts_of
 from readers.data_api.frameworks import canonical
-from readers.data_api.value import Value
+from readers.data_api.rows import rows_of
 from readers.minibatch import Minibatch, as_dense
 
 FORMS = ("dense", "sparse", "class")
@@ -69,18 +69,7 @@ class Batch:
 
 def from_minibatch(minibatch: Minibatch) -> Batch:
     """A minibatch of whole sequences as a batch."""
-    parts: dict[str, Part] = {}
-    for name, data in minibatch.streams.items():
-        layout = minibatch.layouts[name]
-        dim = data.shape[-1]
-        value = Value.of_stream(data, layout, (dim,))
-        lengths = layout.sequences[:, 3] - layout.sequences[:, 2]
-        if value.is_sparse:
-            rows = value.as_csr()
-        else:
-            array = value.padded()
-            rows = array[np.arange(array.shape[1]) < lengths[:, None]] if value.lengths is not None else array
-        parts[name] = Part(rows if value.is_sparse else rows.reshape(-1, dim), lengths)
+    parts = {name: Part(*rows_of(minibatch, name)) for name in minibatch.streams}
     return Batch(minibatch.keys, parts)
 
 

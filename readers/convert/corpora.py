@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from cntk_config.base.diagnostics import ConfigError, UserError
-from cntk_config.base.files import open_input
+from readers.common.packed import open_data
 from readers.data_api.factories import to_section
 from readers.formats.language.corpus import Block, Corpus
 from readers.formats.language.source import sparse_rows
@@ -108,7 +108,7 @@ def _named(paths: Sequence[str], count: int, what: str) -> Sequence[str]:
 def _has_classes(path: str) -> bool:
     """Whether a list of words is a word class file: its lines have four fields."""
     try:
-        with open_input(path) as file:
+        with open_data(path) as file:
             return len(file.readline().split()) == 4
     except OSError as error:
         raise UserError("CannotRead", f"the list of words {path} cannot be read: {error.strerror or error}") from None

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from cntk_config.base.diagnostics import ConfigError
-from cntk_config.base.files import open_input
+from readers.common.packed import open_data
 from readers.contracts import KnowsSize, ReadsFiles
 from readers.data_api.factories import to_section
 from readers.errors import DataError
@@ -117,7 +117,7 @@ def _split(batches: Iterator[Batch], streams: Sequence[Stream], widths: Sequence
 def _form_of_classes(path: str, name: str) -> str:
     """How the vectors of a stream are written, by its first sample that has values."""
     try:
-        with open_input(path) as file:
+        with open_data(path) as file:
             for line in file:
                 for sample in line.split(b"|")[1:]:
                     key, *values = sample.split()[:2] or [b""]
@@ -133,7 +133,7 @@ def find_streams(path: str) -> list[Stream]:
     dims: dict[str, int] = {}
     sparse: set[str] = set()
     try:
-        with open_input(path) as file:
+        with open_data(path) as file:
             for number, line in enumerate(file, 1):
                 for sample in line.split(b"|")[1:]:
                     name, _, values = sample.partition(b" ")
@@ -157,6 +157,8 @@ def find_streams(path: str) -> list[Stream]:
                     dims[key] = max(dims.get(key, 1), size)
     except OSError as error:
         raise DataError(f"The input file ({path}) cannot be read: {error.strerror or error}", path=path) from None
+    except DataError:
+        raise
     except ValueError:
         raise DataError(
             f"The streams of {path} cannot be found: it is malformed.", path=path, hint="name them with --stream"

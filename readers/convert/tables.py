@@ -13,7 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from cntk_config.base.diagnostics import ConfigError, UserError, shorten, suggestion
-from cntk_config.base.files import open_input
+from readers.common.labels import in_order
+from readers.common.packed import open_data
 from readers.errors import DataError
 
 from .batches import Batch, Part, Stream, one_hot
@@ -57,7 +58,7 @@ def from_csv(
     names: dict[str, list[str]] = {}
     for one in columns:
         if one.form == "class":
-            names[one.name] = given if given is not None else _sorted(table.classes(one.columns[0]))
+            names[one.name] = given if given is not None else in_order(table.classes(one.columns[0]))
     kept = [Stream(c.name, len(names[c.name]) if c.form == "class" else len(c.columns), c.form) for c in columns]
     for asked, stream in zip(streams, kept, strict=False):
         if asked.dim < stream.dim:
@@ -159,7 +160,7 @@ class _Table:
 
 def _opened(path: str) -> io.TextIOWrapper:
     try:
-        return io.TextIOWrapper(open_input(path), encoding="utf-8-sig", newline="")
+        return io.TextIOWrapper(open_data(path), encoding="utf-8-sig", newline="")
     except OSError as error:
         raise DataError(f"The input file ({path}) cannot be read: {error.strerror or error}", path=path) from None
 
@@ -246,13 +247,6 @@ def _described(table: _Table, streams: Sequence[Stream]) -> list[_Columns]:
             hint="--stream names all columns from left to right; one of form class has one",
         )
     return columns
-
-
-def _sorted(names: set[str]) -> list[str]:
-    """The classes in order: by value if all are whole numbers."""
-    if all(_WHOLE.fullmatch(name) for name in names):
-        return sorted(names, key=lambda name: (int(name), name))
-    return sorted(names)
 
 
 def _names_of(path: str) -> list[str]:

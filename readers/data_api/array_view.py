@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from readers.data_api.device import CPU, Device
 from readers.errors import ArgumentError
 
 
@@ -55,6 +56,11 @@ class NDArrayView:
     def shape(self) -> tuple[int, ...]:
         """The shape."""
         return tuple(self._array.shape)
+
+    @property
+    def device(self) -> Device:
+        """The CPU: data are in the memory of the process."""
+        return CPU
 
     @property
     def dtype(self) -> np.dtype[Any]:

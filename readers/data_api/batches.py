@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cntk_config.base.diagnostics import shorten
+from cntk_config.base.diagnostics import UserError, shorten
 from cntk_config.base.narrowing import is_list, is_several
 from readers.common.sparse import is_csr, is_sparse
 from readers.errors import ArgumentError
@@ -142,6 +142,8 @@ def items_of(items: Any, axes: InputAxes) -> Batch:
         return _of_matrices(list(items), axes)
     try:
         whole = np.asarray(items)
+    except UserError:  # a function without a value
+        raise
     except ValueError:  # items of different shapes
         return _of_different(items, axes)
     if whole.dtype.kind not in NUMBERS:
@@ -197,6 +199,8 @@ def _numbers(data: Any, axes: InputAxes) -> NDArray[Any]:
     """An array of numbers of anything that NumPy takes for one."""
     try:
         found = np.asarray(data)
+    except UserError:  # a function without a value
+        raise
     except (ValueError, TypeError):
         raise _not_numbers(data, axes) from None
     if found.dtype.kind not in NUMBERS:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from enum import IntEnum
 from typing import Any
@@ -13,13 +13,13 @@ from cntk_config.base.narrowing import is_dict, is_several
 from readers.common.arguments import check_share, check_size, whole_number
 from readers.common.corpus import Corpus
 from readers.common.threads import threads_for
-from readers.contracts import DefinesLength, Deserializer
+from readers.contracts import DefinesLength, Deserializer, Joins
 from readers.errors import ArgumentError, DataError
 from readers.formats.composite.reader import join
 from readers.formats.image.source import source_of
 from readers.minibatch import Minibatch
 from readers.pipeline.local_timeline import LocalTimeline, WindowStore
-from readers.pipeline.randomize import BlockRandomizer, NoRandomizer
+from readers.pipeline.randomize import BlockRandomizer, NoRandomizer, chunks_in_memory
 from readers.pipeline.source import Source
 from readers.registry import Setting, find_deserializer
 from readers.user.deserializer import UserData, UserDeserializer
@@ -89,6 +89,8 @@ class MinibatchSource(MinibatchSourceBase):
         randomize: bool = True,
         max_errors: int = 0,
     ):
+        arguments = {name: value for name, value in locals().items() if name not in ("self", "__class__")}
+        self._arguments: dict[str, Any] = arguments
         parts = _flatten(deserializers)
         kinds = {part["type"] for part in parts if is_dict(part)}
         max_samples, max_sweeps = whole_number(max_samples, "max_samples"), whole_number(max_sweeps, "max_sweeps")
@@ -161,6 +163,7 @@ class MinibatchSource(MinibatchSourceBase):
                 threads=threads,
             )
             joined = _joined(parts, {"maxErrors": max_errors}, setting)
+            window = _window(window, chunks if randomize else 0, joined)
             timeline = (
                 BlockRandomizer(joined.table, window, in_chunks=in_chunks, seed=seed, cross_sweeps=True)
                 if randomize
@@ -250,6 +253,35 @@ class MinibatchSource(MinibatchSourceBase):
                 chunks,
             )
 
+    def record_batches(
+        self, minibatch_size: int = 256, *, num_data_partitions: int = 1, partition_index: int = 0
+    ) -> Iterator[Any]:
+        """The minibatches from the current position on as `pyarrow.RecordBatch`, a row for each sequence.
+
+        The column `key` has the keys. Dense samples are numbers or lists of fixed size, sparse ones maps of index and
+        value; where sequences may be longer than one sample, columns have lists of these.
+
+        Args:
+            minibatch_size: samples of all partitions together.
+            num_data_partitions, partition_index: how many workers share the data, and which of them this is.
+
+        Raises:
+            ArgumentError: the source gives pieces of sequences (truncation_length).
+        """
+        from .record_batches import record_batch
+
+        table = None if isinstance(self._source.deserializer, UserData) else self._source.deserializer.table
+        own_length = _defines_length(self._source.deserializer)
+        single = table is not None and not own_length and table.lengths.tolist() == [1]
+        while (found := self.next_plain(minibatch_size, num_data_partitions, partition_index)) is not None:
+            if len(found.keys):
+                yield record_batch(found, self._infos, single)
+
+    def __reduce__(self) -> Any:
+        """A copy, in this process or another one, opens the data again and continues where this source is."""
+        state = None if self._given is None else self.get_checkpoint_state()
+        return _remade, (type(self), self._arguments, state)
+
     @property
     def samples_left(self) -> int | None:
         """Samples of all partitions up to the end of the data; None if there is no end, or it is not known."""
@@ -280,6 +312,21 @@ class MinibatchSource(MinibatchSourceBase):
         self._source.close()
 
 
+def _remade(kind: type[MinibatchSource], arguments: dict[str, Any], state: dict[str, Any] | None) -> MinibatchSource:
+    """A source of these arguments that continues at a position."""
+    found = kind(**arguments)
+    if state is not None:
+        found.restore_from_checkpoint(state)
+    return found
+
+
+def _defines_length(data: Any) -> bool:
+    """Whether a deserializer, or one that it joins, says that its samples are the lengths of sequences."""
+    if isinstance(data, DefinesLength) and data.defines_mb_size:
+        return True
+    return isinstance(data, Joins) and any(map(_defines_length, data.parts))
+
+
 def _flatten(deserializers: Any) -> list[Any]:
     found = deserializers if is_several(deserializers) else [deserializers]
     parts = [one for part in found for one in (part if is_several(part) else [part])]
@@ -295,6 +342,18 @@ def _flatten(deserializers: Any) -> list[Any]:
         if is_dict(part) and not isinstance(part.get("type"), str):
             raise ArgumentError("a deserializer given as a dictionary must have a 'type'", "CTFDeserializer makes one")
     return parts
+
+
+def _window(window: int, chunks: int, data: Deserializer) -> int:
+    """The window of a shuffled order: smaller than the default where that does not stay in memory.
+
+    Args:
+        window: the window that was asked for.
+        chunks: the same, if it is counted in chunks; 0 else.
+        data: what is read.
+    """
+    default = chunks == DEFAULT_RANDOMIZATION_WINDOW_IN_CHUNKS
+    return min(window, chunks_in_memory(data) or window) if default else window
 
 
 def _joined(parts: Sequence[Any], defaults: Config, setting: Setting) -> Deserializer:

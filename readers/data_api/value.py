@@ -13,6 +13,7 @@ from cntk_config.base.narrowing import is_list, is_several
 from readers.common.arguments import whole_number
 from readers.common.sparse import is_csr, is_dense, is_sparse
 from readers.data_api.array_view import NDArrayView
+from readers.data_api.device import CPU, Device
 from readers.errors import ArgumentError, DataError
 from readers.minibatch import Layout, Minibatch
 from readers.streams import StreamInformation
@@ -44,6 +45,8 @@ class Value:
 
     _has_steps = True
     """Whether it is known if there is an axis of steps. Of an array alone it is not."""
+
+    _read_only = _erased = False
 
     ONE_HOT_SKIP = 0xFFFFFFFF
     """Instead of a class in `one_hot`: a sample of zeros."""
@@ -266,7 +269,7 @@ class Value:
             seq_starts: for each sequence whether it begins here; else it resumes from the minibatch before. An array
                 has a sequence in each of its rows then.
             device: accepted; data stay in the memory of the process.
-            read_only: accepted; nothing is written into the data.
+            read_only: what `is_read_only` says; nothing is written into the data.
 
         Returns:
             A value of shape (n, steps, *sample); of an input without a sequence axis (n, *sample).
@@ -274,7 +277,7 @@ class Value:
         Raises:
             ArgumentError: the data do not fit the input.
         """
-        del read_only, device
+        del device
         axes = sized(axes_of(var), data)
         if isinstance(data, Value):
             batch = data.read(axes)
@@ -288,9 +291,25 @@ class Value:
             value._array, value._form = value._array.reshape(axes.shape), ARRAY
         if seq_starts is not None:
             value._set_begins(seq_starts)
+        value._read_only = bool(read_only)
         return value
 
     # --------------------------------------------------------------------------------------------- what it is
+
+    @property
+    def device(self) -> Device:
+        """The CPU: data are in the memory of the process."""
+        return CPU
+
+    @property
+    def is_read_only(self) -> bool:
+        """Whether its array must not be written to."""
+        return self._read_only or (self._array is not None and not self._array.flags.writeable)
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether it has data: False after `erase`."""
+        return not self._erased
 
     @property
     def is_sparse(self) -> bool:
@@ -351,6 +370,7 @@ class Value:
     def erase(self) -> None:
         """Let go of the data; they cannot be read any more."""
         kind = np.float32 if self._array is None else self._array.dtype
+        self._erased = True
         self._rows = self.lengths = self._continued = None
         self._array = np.zeros((0, 0, *self.sample_shape), kind)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from readers.common.chunk import Chunk
 from readers.common.sequences import SequenceTable, starts_of
-from readers.contracts import Deserializer, ReadsFiles
+from readers.contracts import Deserializer, LoadsWholeChunks, ReadsFiles
 from readers.errors import DataError
 from readers.streams import StreamInformation
 
@@ -67,6 +67,11 @@ class Bundle:
         lengths = lengths[:1] if (lengths == lengths[0]).all() else lengths
         self.table = SequenceTable(first, lengths.astype(np.int32), parts[0].table.key(kept), parts[0].table.corpus)
         self.chunk_bytes = parts[0].chunk_bytes[used] * sum(1 for _ in parts)
+
+    @property
+    def whole_chunks(self) -> bool:
+        """Whether a single sequence takes as long to load as its chunk: the chunks are those of the first part."""
+        return isinstance(self.parts[0], LoadsWholeChunks) and self.parts[0].whole_chunks
 
     def load_chunk(self, chunk: int) -> Chunk:
         """A chunk of the first deserializer with the matching sequences of the others."""

@@ -6,6 +6,7 @@ deserializer's table.
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,9 +15,10 @@ import numpy as np
 from readers.common.arguments import state_field
 from readers.common.selection import Selection, Several, join
 from readers.common.sequences import SequenceTable, starts_of
-from readers.contracts import NO_LIMIT
+from readers.contracts import DEFAULT_MEMORY, NO_LIMIT, LoadsWholeChunks
 from readers.kernels.budget import fits_budget
 
+log = logging.getLogger("cntkpy.readers")
 WHOLE_DATA = (2**64 - 1) >> 2
 _MAX_INT64 = 2**63 - 1
 _NO_OWNER = np.empty(0, np.int32)
@@ -32,6 +34,28 @@ def order_functions(work: int) -> Any:
     else:
         from readers.kernels import order_kernels as functions
     return functions
+
+
+def chunks_in_memory(data: Any, memory: int = DEFAULT_MEMORY) -> int | None:
+    """A window, in chunks, that stays in memory; None where all data do, or single sequences are quickly loaded.
+
+    Beyond that a shuffled order would load whole chunks for single sequences, again and again.
+
+    Args:
+        data: a deserializer.
+        memory: bytes of loaded data that are kept.
+    """
+    if not (isinstance(data, LoadsWholeChunks) and data.whole_chunks) or int(data.chunk_bytes.sum()) <= memory:
+        return None
+    window = max(1, memory // max(1, int(data.chunk_bytes.max())) - 1)  # a minibatch may reach into the next window
+    log.info(
+        "The data take %d MB, of which %d MB are kept: %s are shuffled among each other. randomizationWindow sets "
+        "another number of samples; smaller chunks are shuffled better.",
+        int(data.chunk_bytes.sum()) >> 20,
+        memory >> 20,
+        "the samples of a chunk" if window == 1 else f"those of {window} chunks",
+    )
+    return window
 
 
 def mersenne(seed: int) -> np.ndarray:

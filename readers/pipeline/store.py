@@ -11,13 +11,12 @@ import numpy as np
 
 from readers.common.chunk import Chunk, Part
 from readers.common.sequences import no_sequence
-from readers.contracts import Deserializer
+from readers.contracts import DEFAULT_MEMORY, Deserializer
 
 from .loads import Load, Loads
 from .randomize import order_functions
 from .scattered import Piece, Scattered
 
-DEFAULT_MEMORY = 256 << 20
 _NONE = np.empty(0, np.int64)
 
 

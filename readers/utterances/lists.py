@@ -7,7 +7,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from cntk_config.base.files import LIST_LIMIT, read_input
+from cntk_config.base.files import LIST_LIMIT
+from readers.common.packed import read_data
 from readers.errors import DataError
 
 T = TypeVar("T")
@@ -16,7 +17,7 @@ T = TypeVar("T")
 def read_lines(path: str, what: str) -> list[tuple[int, str]]:
     """The lines of a list with their numbers (from 1), without blank ones."""
     try:
-        content = read_input(path, LIST_LIMIT)
+        content = read_data(path, LIST_LIMIT)
     except OSError as error:
         raise DataError(f"Failed to open {what}: {path}: {error.strerror or error}", path=path) from None
     text = content.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "surrogateescape")

@@ -53,6 +53,18 @@ def test_a_module_runs_as_it_is(tmp_path: Path) -> None:
     assert done.stdout.startswith("[[2.0, 2.0]]") and "'c'" in done.stdout
 
 
+def test_workers_run_a_program_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "helper.py").write_text("NAME = 'helper'\n")
+    (tmp_path / "p.py").write_text(
+        "import sys\nfrom helper import NAME\nfrom cntk.distributed import Communicator\n"
+        "words = NAME, Communicator.rank(), Communicator.num_workers(), sys.argv[1:]\n"
+        "sys.stdout.write(f'{words}\\n')\nCommunicator.finalize()\n"
+    )
+    done = run("-m", "cntkpy", "run", "--workers", "2", "p.py", "a", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert sorted(done.stdout.splitlines()) == [f"('helper', {rank}, 2, ['a'])" for rank in (0, 1)]
+
+
 def test_install_in_a_program(tmp_path: Path) -> None:
     (tmp_path / "p.py").write_text("import cntkpy.compat\ncntkpy.compat.install()\ncntkpy.compat.install()\n" + PROGRAM)
     done = run("p.py", folder=tmp_path)

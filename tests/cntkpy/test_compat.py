@@ -46,14 +46,14 @@ def test_the_calls_of_the_manual() -> None:
 
 def test_what_schedules_do_not_say_follows_the_learner() -> None:
     w = [C.parameter(2)]
-    time, open_ = C.momentum_as_time_constant_schedule(100), C.learning_parameter_schedule(0.5)
+    time, open_ = C.momentum_schedule_per_sample(float(np.exp(-0.01))), C.learning_parameter_schedule(0.5)
     sizes = {
         (None, None): C.momentum_sgd(w, open_, C.momentum_schedule(0.9)),
         (8, 8): C.momentum_sgd(w, open_, C.momentum_schedule(0.9), minibatch_size=8),
         (8, 1): C.momentum_sgd(w, 0.5, time, minibatch_size=8),
         (2, None): C.momentum_sgd(w, C.learning_parameter_schedule(0.5, 2), 0.9, minibatch_size=C.learners.IGNORE),
-        (None, 4): C.momentum_sgd(w, C.learning_rate_schedule(0.5, C.UnitType.minibatch), 0.9, minibatch_size=4),
-        (None, 1): C.momentum_sgd(w, C.learning_rate_schedule(0.5, C.UnitType.sample), time, use_mean_gradient=True),
+        (None, 4): C.momentum_sgd(w, C.learning_parameter_schedule(0.5, C.learners.IGNORE), 0.9, minibatch_size=4),
+        (None, 1): C.momentum_sgd(w, C.learning_parameter_schedule_per_sample(0.5), time, use_mean_gradient=True),
         (2, 3): C.momentum_sgd(
             w, C.learning_parameter_schedule(0.5, 2), C.momentum_schedule(0.9, minibatch_size=3), use_mean_gradient=True
         ),
@@ -67,9 +67,9 @@ def test_what_schedules_do_not_say_follows_the_learner() -> None:
 def test_learners_have_cntks_defaults() -> None:
     x = C.input_variable(3)
     z = C.layers.Dense(2)(x)
-    rate = C.learning_rate_schedule([0.1, 0.2], C.UnitType.sample, epoch_size=10)
+    rate = C.learning_parameter_schedule_per_sample([0.1, 0.2], epoch_size=10)
     assert (rate.minibatch_size, rate[0], rate[10]) == (1, 0.1, 0.2)
-    momentum = C.momentum_as_time_constant_schedule(100)
+    momentum = C.momentum_schedule_per_sample(float(np.exp(-0.01)))
     for learner in (
         C.sgd(z.parameters, C.learning_parameter_schedule_per_sample(0.5)),
         C.momentum_sgd(z.parameters, C.learning_parameter_schedule(0.5, minibatch_size=32), momentum),

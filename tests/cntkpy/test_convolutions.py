@@ -196,14 +196,14 @@ def test_a_function_of_a_placeholder_takes_the_shape_of_its_input() -> None:
         np.testing.assert_array_equal(one, wanted)
 
 
-def test_one_filter_without_an_axis_makes_none() -> None:
+def test_one_filter_without_an_axis_makes_one_channel() -> None:
     x = C.input_variable((2, 4, 4))
     filters = np.random.default_rng(1).normal(size=(2, 3, 3)).astype(np.float32)
     data = np.random.default_rng(2).normal(size=(1, 2, 4, 4)).astype(np.float32)
     found = C.convolution(filters, x).eval({x: data})
-    np.testing.assert_allclose(found[0], slid(data[0], filters[None], {})[0], rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(found[0], slid(data[0], filters[None], {}), rtol=1e-4, atol=1e-5)
     steps = C.sequence.input_variable((2,))
-    assert C.convolution(filters[..., 0], steps, sequential=True).shape == ()
+    assert C.convolution(filters[..., 0], steps, sequential=True).shape == (1,)
 
 
 def test_the_channels_of_filters_may_be_inferred() -> None:

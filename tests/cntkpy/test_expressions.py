@@ -227,7 +227,7 @@ def check_declared(function: Any, value: Any) -> None:
 
 def own_axes(function: C.Function) -> list[str]:
     """The names of the dynamic axes; of those that an operator makes only what it calls them."""
-    return [name.rpartition("/")[2] for name in function.dynamic_axes]
+    return [axis.name.rpartition("/")[2] for axis in function.dynamic_axes]
 
 
 def check_expression(names: list[str], steps: Steps) -> None:

@@ -14,10 +14,77 @@ def test_layers_follow_the_defaults_of_the_block() -> None:
         cell = C.layers.Recurrence(C.layers.LSTM(2))(C.sequence.input_variable(3))
     assert {one.value.size for one in normal.parameters} == {3}
     assert {one.name for one in cell.parameters} == {"W", "H", "b", "Ci", "Cf", "Co"}
-    with C.layers.default_options(activation=C.relu), pytest.raises(UserError, match="LSTM has the activation tanh"):
-        C.layers.LSTM(2)
-    with C.layers.default_options(activation=C.relu):
-        C.layers.LSTM(2, activation=C.tanh)
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+ACTIVATIONS = {
+    "relu": (C.relu, lambda x: np.maximum(x, 0)),
+    "none": (None, lambda x: x),
+    "own": (lambda x: C.softplus(x) - 0.5, lambda x: np.log1p(np.exp(x)) - 0.5),
+    "tanh": (C.tanh, np.tanh),
+}
+
+
+def expected_lstm(p, x, f, peepholes):
+    size = len(p["b"]) // 4
+    c = np.zeros(size)
+    h = np.zeros(p["H"].shape[0])
+    for step in x:
+        gates = (p["b"] + step @ p["W"] + h @ p["H"]).reshape(4, size)
+        see = (lambda name, cell: p[name] * cell) if peepholes else (lambda name, cell: 0)
+        new = sigmoid(gates[2] + see("Cf", c)) * c + sigmoid(gates[0] + see("Ci", c)) * f(gates[1])
+        out = sigmoid(gates[3] + see("Co", new))
+        c, h = new, out * f(new)
+        h = h @ p["Wmr"] if "Wmr" in p else h
+        yield h
+
+
+def expected_gru(p, x, f):
+    size = len(p["b"]) // 3
+    h = np.zeros(size)
+    for step in x:
+        z, r, c = (p["b"] + step @ p["W"]).reshape(3, size)
+        of_z, of_r = (h @ p["H"]).reshape(2, size)
+        z, r = sigmoid(z + of_z), sigmoid(r + of_r)
+        h = (1 - z) * f(c + (r * h) @ p["H1"]) + z * h
+        yield h
+
+
+@pytest.mark.parametrize("name", ACTIVATIONS)
+@pytest.mark.parametrize("by_default", [False, True])
+def test_a_cell_with_another_activation(name: str, by_default: bool) -> None:
+    activation, f = ACTIVATIONS[name]
+    x = C.sequence.input_variable(3, dtype=np.float64)
+    data = np.random.default_rng(3).normal(size=(4, 3))
+    below = C.tanh(x)  # stays
+    options = {} if by_default else {"activation": activation}
+    with C.layers.default_options(**({"activation": activation} if by_default else {})):
+        cells = {
+            "lstm": C.layers.LSTM(2, **options),
+            "peepholes": C.layers.LSTM(2, cell_shape=5, use_peepholes=True, **options),
+            "gru": C.layers.GRU(2, **options),
+        }
+    for kind, cell in cells.items():
+        layer = C.layers.Recurrence(cell)
+        z = layer(below)
+        values = {one.name: one.value for one in z.parameters}
+        steps = np.tanh(data)
+        wanted = expected_gru(values, steps, f) if kind == "gru" else expected_lstm(values, steps, f, kind != "lstm")
+        wanted = np.stack(list(wanted))
+        np.testing.assert_allclose(z.eval({x: [data]})[0], wanted, rtol=1e-6)
+        np.testing.assert_allclose(layer(below).eval({x: [data]})[0], wanted, rtol=1e-6)  # applied once more
+        total = C.sequence.reduce_sum(C.reduce_sum(z))
+        (weights,) = [one for one in z.parameters if one.name == "W"]
+        found, before = total.grad({x: [data]}, wrt=[weights]), weights.value.copy()
+        direction = np.random.default_rng(4).normal(size=before.shape)
+        sums = []
+        for step in (1e-5, -1e-5):
+            weights.value = before + step * direction
+            sums.append(total.eval({x: [data]}).sum())
+        assert abs((sums[0] - sums[1]) / 2e-5 - (found * direction).sum()) < 1e-5 * max(1, abs(sums[0]))
 
 
 def test_steps_of_one_state_may_be_stabilised() -> None:
@@ -52,6 +119,26 @@ def test_a_bias_starts_as_it_is_told() -> None:
 
 def test_a_convolution_without_a_number_of_filters_has_no_axis_for_them() -> None:
     assert C.layers.Convolution((3, 3))(C.input_variable((2, 5, 6))).shape == (3, 4)
+
+
+def test_a_global_pooling_pads_never() -> None:
+    data = np.random.default_rng(1).normal(size=(2, 3, 4, 5)).astype(np.float32)
+    with C.layers.default_options(pad=True):
+        x = C.input_variable((3, 4, 5))
+        largest, mean = C.layers.GlobalMaxPooling()(x), C.layers.GlobalAveragePooling()(x)
+    np.testing.assert_allclose(largest.eval(data), data.max((2, 3), keepdims=True))
+    np.testing.assert_allclose(mean.eval(data), data.mean((2, 3), keepdims=True), rtol=1e-5)
+
+
+def test_batch_normalisation_has_the_names_and_shapes_of_cntk() -> None:
+    for rank, count in ((None, 60), (1, 3)):
+        z = C.layers.BatchNormalization(map_rank=rank, init_scale=2)(C.input_variable((3, 4, 5)))
+        assert {one.name: one.shape for one in z.parameters} == {"scale": (count,), "bias": (count,)}
+        assert {one.name: one.shape for one in z.constants} == {
+            "aggregate_mean": (count,),
+            "aggregate_variance": (count,),
+        }
+        assert (z.scale.value == 2).all() and (z.bias.value == 0).all()
 
 
 def test_layer_normalisation() -> None:
@@ -123,11 +210,19 @@ def test_a_loop_may_start_with_a_value_of_each_sequence() -> None:
         assert found.tolist() == [[3, 5], [2.5, 3.5], [2.25, 2.75]]
 
 
+def test_a_unique_axis_is_one_of_its_own() -> None:
+    one, other = (C.sequence.input_variable(1, sequence_axis=C.Axis.new_unique_dynamic_axis("a")) for _ in range(2))
+    assert one.dynamic_axes != other.dynamic_axes
+    sums = C.sequence.reduce_sum(one) + C.sequence.reduce_sum(other)
+    found = sums.eval({one: [np.ones((2, 1))], other: [np.ones((5, 1))]})
+    assert found.tolist() == [[7]]
+
+
 def test_the_time_axis_of_an_input_is_among_its_axes() -> None:
     axes = [C.Axis.default_batch_axis(), C.Axis("words")]
     words, others = C.input_variable(2, dynamic_axes=axes), C.sequence.input_variable(2)
     typed = C.input_variable(**C.layers.typing.SequenceOver[C.Axis("words")][C.layers.typing.SparseTensor[2]])
-    assert words.dynamic_axes == typed.dynamic_axes == ("defaultBatchAxis", "words")
+    assert words.dynamic_axes == typed.dynamic_axes == tuple(axes)
     assert C.input_variable(2, dynamic_axes=others.dynamic_axes).dynamic_axes == others.dynamic_axes
     found = C.sequence.last(words) + C.sequence.last(others)
     data = {words: [np.ones((2, 2), np.float32)], others: [np.ones((5, 2), np.float32)]}

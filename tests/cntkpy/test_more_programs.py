@@ -33,6 +33,27 @@ def test_attention_is_a_weighted_mean_of_a_sequence(span) -> None:
         np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
 
 
+def test_the_weights_of_attention_have_a_name() -> None:
+    x, y = C.sequence.input_variable(2), C.sequence.input_variable(1, sequence_axis=C.Axis("other"))
+    z = AttentionModel(3, enable_self_stabilization=False, name="look")(x, y)
+    weights = z.look.attention_weights
+    v, w, u = (next(one.value for one in z.parameters if one.shape == shape) for shape in ((3, 1), (2, 3), (1, 3)))
+    found = C.combine([z, weights]).eval({x: A, y: B})
+    assert {one.name for one in found} == {"look", "attention_weights"}
+    for a, b, mean, one in zip(A, B, *(found[output] for output in (z.output, weights.output)), strict=True):
+        assert one.shape == (len(b), max(map(len, A)), 1)
+        expected = [softmax((np.tanh(a @ w + s @ u) @ v)[:, 0]) for s in b]
+        np.testing.assert_allclose(one[:, : len(a), 0], expected, rtol=1e-4)
+        assert (one[:, len(a) :] == 0).all()
+        np.testing.assert_allclose(one[:, : len(a), 0] @ a, mean, rtol=1e-4, atol=1e-5)
+    assert z.find_by_name("attention_weights").name == "attention_weights"
+    assert (x + 1).find_by_name("attention_weights") is None
+    with pytest.raises(AttributeError, match="no attribute 'attention_weights'"):
+        _ = (x + 1).attention_weights
+    with pytest.raises(UserError, match="nothing is computed from it"):
+        _ = C.argmax(weights, axis=0).shape
+
+
 def test_attention_says_what_is_wrong_with_its_arguments() -> None:
     with pytest.raises(UserError, match="an attention_axis without attention_span says nothing"):
         AttentionModel(3, attention_axis=-3)

@@ -379,6 +379,7 @@ CRITERIA: dict[str, Case | list[Case]] = {
 }  # fmt: skip
 
 NOT_HERE = {
+    "TIMES_NO_INFERRED_INPUT_RANK": "an argument of times: test_small_names",
     "dropout": "masks are drawn at random: test_training_mode",
     "optimized_rnnstack": "its weights have cuDNN's order: tests/networks/nodes",
     "random_sample": "it draws at random: test_more_programs",
@@ -481,7 +482,7 @@ def test_shapes_axes_and_values(name: str, found: Found) -> None:
     value = found.values[function]
     sequences = isinstance(case.data[0], list)
     expected = expected_values(case, case.data)
-    batch, steps = "defaultBatchAxis", "defaultDynamicAxis"
+    batch, steps = C.Axis.default_batch_axis(), C.Axis.default_dynamic_axis()
     axes = () if case.everywhere else (batch,) if not sequences or case.reduced else (batch, steps)
     assert function.dynamic_axes == axes or (len(axes) == 2 == len(function.dynamic_axes)), "gathered steps are an axis"
     if sequences and case.reduced:

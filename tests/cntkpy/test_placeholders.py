@@ -137,7 +137,7 @@ def test_shapes_are_known_once_placeholders_are_replaced() -> None:
 
 def test_dynamic_axes_are_those_of_the_value() -> None:
     x, s = C.input_variable((2, 1)), C.sequence.input_variable(2)
-    batch, named = ("defaultBatchAxis",), C.sequence.input_variable(2, sequence_axis=C.Axis("other"))
+    batch, named = (C.Axis.default_batch_axis(),), C.sequence.input_variable(2, sequence_axis=C.Axis("other"))
     every, of_batch, steps = C.Axis.all_axes(), C.Axis.default_batch_axis(), C.Axis.default_dynamic_axis()
     expected = {
         x * 2: batch,

@@ -91,12 +91,17 @@ MIXED = {
 
 @pytest.mark.parametrize("message", MIXED)
 def test_leaves_of_both_precisions_are_refused(message: str) -> None:
-    z = MIXED[message]()
     with pytest.raises(UserError, match=f"a network has one precision, {message}") as error:
-        z.eval({one: np.ones((1, 2)) for one in z.arguments})
+        MIXED[message]()
     assert "dtype=numpy.float64" in str(error.value.diagnostic.hint)
-    with pytest.raises(UserError, match=message):
-        _ = z.dtype
+
+
+def test_leaves_of_both_precisions_that_meet_late_are_refused() -> None:
+    x, w = C.input_variable(2, dtype=np.float64, name="x"), C.parameter((2, 2), init=C.normal(1), name="w")
+    z = C.times(x, w)
+    for look in (lambda: z.eval({x: np.ones((1, 2))}), lambda: z.dtype):
+        with pytest.raises(UserError, match="the parameter 'w' is float32 and the input 'x' is float64"):
+            look()
 
 
 def test_default_options() -> None:

@@ -492,7 +492,7 @@ def test_a_translator_learns_to_copy() -> None:
 
 def test_a_translator_reads_and_writes_along_two_axes() -> None:
     criterion = translator()
-    assert [one.dynamic_axes[1] for one in criterion.arguments] == ["in", "out"]
+    assert [one.dynamic_axes[1].name for one in criterion.arguments] == ["in", "out"]
     assert [one.name for one in criterion.arguments] == ["given", "labels"]
 
 

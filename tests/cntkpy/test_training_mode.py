@@ -74,7 +74,7 @@ class Normalised:
 
     def mean(self, function=None) -> np.ndarray:
         found = (function or self.normal).constants
-        return next(one.value.ravel() for one in found if one.name == "runMean")
+        return next(one.value.ravel() for one in found if one.name == "aggregate_mean")
 
     def trainer(self, rate: float = 0.0) -> C.Trainer:
         return C.Trainer(self.z, (self.loss, self.loss), C.sgd(self.z.parameters, rate))

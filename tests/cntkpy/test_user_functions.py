@@ -195,6 +195,35 @@ def test_a_model_is_loaded_with_the_registered_code(tmp_path: Path) -> None:
     np.testing.assert_allclose(loaded.eval({loaded.arguments[0]: data}), _logistic(data), rtol=1e-6)
 
 
+class _Twice(C.ops.functions.UserFunction):
+    def __init__(self, x: Any, name: str = "") -> None:
+        super().__init__([x], name=name)
+
+    def forward(self, argument: Any, device: Any = None, outputs_to_retain: Any = None) -> Any:
+        return None, 2 * argument
+
+    def backward(self, state: Any, root_gradients: Any) -> Any:
+        return 2 * root_gradients
+
+    def infer_outputs(self) -> Any:
+        return [C.output_variable(self.inputs[0].shape, self.inputs[0].dtype, self.inputs[0].dynamic_axes)]
+
+
+class _Forgetful(_Twice):
+    def serialize(self) -> Any:
+        return {"factor": 2}
+
+
+def test_a_function_without_a_state_is_loaded_by_its_class(tmp_path: Path) -> None:
+    x, data = C.input_variable(3), np.array([[1, -2, 0.5]], np.float32)
+    C.user_function(_Twice(x, "twice")).save(tmp_path / "m")
+    loaded = C.load_model(tmp_path / "m")
+    np.testing.assert_array_equal(loaded.eval({loaded.arguments[0]: data}), 2 * data)
+    C.user_function(_Forgetful(x)).save(tmp_path / "n")
+    with pytest.raises(UserError, match=r"_Forgetful has a state in the model .*'factor'.* and no deserialize"):
+        C.load_model(tmp_path / "n").eval(data)
+
+
 def test_placeholders_layers_and_copies() -> None:
     x, data = C.input_variable(3), np.array([[1, -2, 0.5]], np.float32)
     hole = C.placeholder()

@@ -124,6 +124,7 @@ COMMANDS = {
     "show": ["show", "m.cntk"],
     "format": ["format", "m.cntk"],
     "preview": ["preview", "m.cntk", "train/reader"],
+    "sweep": ["sweep", "m.cntk", "train/SGD/maxEpochs=1,2"],
     "convert": ["convert", "-q", "configFile=m.cntk", "train/reader", "out.npz"],
 }
 

@@ -28,6 +28,11 @@ def switch(haste: bool) -> None:
             executables._surroundings.cache_clear()
 
 
+def environment() -> dict[str, str]:
+    """What a process has in its environment that compiles in haste, whatever this one does."""
+    return {SETTING.upper(): "1", "XLA_FLAGS": _flags()[1]}
+
+
 def _set(name: str, value: str) -> None:
     if value:
         os.environ[name] = value

@@ -50,6 +50,20 @@ def network(path: str) -> None:
         raise
 
 
+def packed_seeds() -> list[bytes]:
+    """A file in text format, compressed in every way, also in two streams."""
+    import bz2
+    import gzip
+    import lzma
+
+    import zstandard
+
+    text = b"".join(b"%d |x %d 2 3 |s %d:1\n" % (i, i, i % 6) for i in range(50))
+    one = zstandard.ZstdCompressor(write_checksum=True)
+    packs = (gzip.compress, bz2.compress, lzma.compress, one.compress)
+    return [pack(text) for pack in packs] + [pack(text[:300]) + pack(text[300:]) for pack in packs]
+
+
 def network_seeds() -> list[bytes]:
     """Networks of all kinds of layers."""
     folder = Path(__file__).parent / "seeds"
@@ -88,7 +102,7 @@ def text_index(path: str) -> None:
         found = index_cache.load(path, str(text))
         if found is not None:
             arrays, more = found
-            index._finish(str(text), "", 1 << 20, index.Corpus(), arrays, more)  # pyright: ignore[reportPrivateUsage]
+            index._finish(index.open_text(str(text)), "", 1 << 20, index.Corpus(), arrays, more)  # pyright: ignore[reportPrivateUsage]
     finally:
         index_cache.describe = real
 
@@ -155,7 +169,11 @@ def initial_values(path: str) -> None:
 
 
 def run_log(path: str) -> None:
-    """A log, as plot-log reads it."""
-    from commands.tools.plot_log import read_runs
+    """A log or an event file, as `runs` and `report` read it."""
+    from commands.report.page import page
+    from commands.runs.find import read_run
+    from commands.runs.table import table_of
 
-    read_runs(Path(path))
+    run = read_run(Path(path))
+    table_of([run, run])
+    page([run])

@@ -131,9 +131,16 @@ Finished Epoch[ 1 of 2]: [Training] ce = 0.69 * 20; err = 0.5 * 20; totalSamples
 Finished Epoch[ 2 of 2]: [Training] ce = nan * 20; err = 0.25 * 20; totalSamplesSeen = 40; learningRatePerSample = 0.1; epochTime=0.1s
 Finished Epoch[ 2 of 2]: [Validate] ce = 0.6 * 20; err = 0.2 * 20
 """
-EVENTS = """{"event": "action", "command": "train", "action": "train"}
-{"event": "progress", "epoch": 1, "minibatch": 2, "nodes": {"ce": 0.5}}
-{"event": "epoch", "epoch": 1, "criteria": {"ce": {"value": 0.5, "samples": 20}}}
+EVENTS = """{"time": "2026-01-01T00:00:00+00:00", "event": "run started", "words": ["a"], "versions": {"jax": "1"}, "place": {"host": "h"}, "settings": [{"name": "train:rate", "value": "0.1", "origins": [{"kind": "overridden", "name": "", "text": "1", "at": "f:1:2"}]}]}
+{"event": "action", "command": "train", "action": "train"}
+{"event": "network", "command": "train", "device": "CPU", "nodes": [{"name": "x", "operation": "InputValue", "inputs": [], "shape": [2], "minibatch": true}, {"name": "W", "operation": "LearnableParameter", "inputs": [], "shape": [3, 2], "parameters": 6, "learningRateMultiplier": 1.0}, {"name": "p", "operation": "PastValue", "inputs": ["z"], "shape": [3], "delay": true}, {"name": "z", "operation": "Times", "inputs": ["W", "x", "p"], "shape": [3]}], "groups": {"criterion": ["z"]}, "parameters": 6}
+{"event": "progress", "epoch": 1, "epochs": 2, "minibatches": [1, 2], "nodes": {"ce": 0.5}}
+{"event": "epoch finished", "epoch": 1, "epochs": 2, "nodes": {"ce": 0.5}, "samples": 20, "seconds": 0.5, "learningRatePerSample": 0.1}
+{"event": "validation", "epoch": 1, "epochs": 2, "nodes": {"ce": 0.5}}
+{"event": "action", "command": "test", "action": "test"}
+{"event": "final results", "nodes": {"ce": 0.5}, "samples": 20}
+{"event": "confusion", "output": "z", "counts": [[1, 2], [0, 3]], "worst": [{"sequence": 1, "step": 0, "loss": 2.5, "label": 0, "takenFor": 1}]}
+{"event": "run finished", "status": 1, "error": "e"}
 """
 
 TARGETS = (
@@ -162,6 +169,12 @@ TARGETS = (
            (["convert", "-q", "a.bin", OUTPUT],)),
     Target("cbf", "a.cbf", _command("a.cbf", "convert", "-q", "a.ctf", "a.cbf", "--stream", "x:3", "--stream", "s:6:sparse", a_ctf=CTF),
            (["convert", "-q", "a.cbf", OUTPUT],)),
+    Target("parquet", "a.parquet", _command("a.parquet", "convert", "-q", "a.ctf", "a.parquet", "--stream", "x:3", "--stream", "s:6:sparse", a_ctf=CTF),
+           (["convert", "-q", "a.parquet", OUTPUT],)),
+    Target("arrow", "a.arrow", _command("a.arrow", "convert", "-q", "a.ctf", "a.arrow", "--stream", "x:3", "--stream", "s:6:sparse", a_ctf=CTF),
+           (["convert", "-q", "a.arrow", OUTPUT],)),
+    Target("compressed", "a.ctf", calls.packed_seeds, (["convert", "-q", "configFile=main.cntk", "reader", OUTPUT],),
+           {"main.cntk": "command=c\nc=[action=test]\n" + CTF_READER.format(more="randomize=false")}),
     Target("npz", "a.npz", _command("a.npz", "convert", "-q", "a.ctf", "a.npz", "--stream", "x:3", "--stream", "s:6:sparse", a_ctf=CTF),
            (["convert", "-q", "a.npz", "o.ctf"],)),
     Target("htk", "a.ark", _command("a.ark", "convert", "-q", "a.ctf", "a.scp", "--stream", "x:3", a_ctf="0 |x 1 2 3\n0 |x 4 5 6\n1 |x 7 8 9\n"),

@@ -49,6 +49,8 @@ def only_run_of(model_path: str) -> Generator[None]:
     except NotOurFile as error:
         message = f"the lock {shown(lock)} of the model {shown(model_path)} cannot be held: {error.strerror}"
         raise UserError("CannotWrite", message, hint="remove it, or give this run another modelPath") from None
+    except UserError:  # somebody else holds it
+        raise
     except (OSError, ValueError) as error:
         log.debug("There is no lock %s: %s", lock, error)
     try:

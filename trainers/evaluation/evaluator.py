@@ -16,6 +16,7 @@ from networks.compile.evaluate import (
     node_total,
 )
 from networks.compile.executables import Program
+from networks.compile.recurrence import CARRIED
 from networks.graph.network import Node, ValidatedNetwork
 from networks.nodes.sampling import DRAWN
 from trainers.step.batching import CAPACITY, Batcher, Stack
@@ -66,10 +67,15 @@ class Evaluator:
         self._state: dict[str, Any] = jax.device_put(network_state(self.network), may_alias=True)
 
     def load_again(self, drawn: Mapping[str, Array] | None = None) -> None:
-        """The same, but random numbers continue: after those that `drawn` of another evaluator counts, if given."""
-        drawn = self.drawn if drawn is None else drawn
+        """The same, but random numbers continue, and sequences that resume have the activations before them.
+
+        Args:
+            drawn: how often random nodes have drawn numbers, where another evaluator counts; None: as here.
+        """
+        kept = {name: value for name, value in self._state.items() if name.endswith((DRAWN, CARRIED))}
+        kept.update(drawn or {})
         self.load()
-        self._state |= drawn
+        self._state |= kept
 
     @property
     def drawn(self) -> dict[str, Array]:

@@ -17,7 +17,7 @@ from trainers.checkpoints.checkpoint import (
     partial_name,
     remove,
 )
-from trainers.checkpoints.keeping import BEST
+from trainers.checkpoints.keeping import ALL, BEST
 from trainers.log import text
 from trainers.log.events import event, level
 from trainers.loop.state import TrainingState
@@ -27,6 +27,9 @@ from trainers.parameters.sgd import SGDParameters
 from trainers.schedules.schedules import Schedules
 
 log = logging.getLogger("cntkpy.trainers")
+
+MANY_MODELS = 50
+"""After so many epochs the log says how to keep fewer models."""
 
 
 @dataclass
@@ -85,6 +88,9 @@ class TrainingFiles:
             log.info("INFO: the model is saved in '%s'.", model)
         if p.keep_models == BEST and state.best and state.best[0] <= done == p.max_epochs:
             log.info("The best model is that of epoch %d, '%s'.", state.best[0], self.model(state.best[0]))
+        if done == MANY_MODELS < p.max_epochs and p.keep_models == ALL and p.given("keepModels") is None:
+            message = "INFO: the models of %d epochs are there and stay; keepModels=best keeps the newest and the best."
+            log.info(message, MANY_MODELS)
         better = state.best_models.observe(done, validated or [])
         made = checkpoint()
 

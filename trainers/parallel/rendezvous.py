@@ -78,6 +78,8 @@ def join(
         if local and not address.startswith(SOCKET) and rendezvous.rank == 0:
             _warn_of_loopback("what coordinates the workers")
         _initialize(rendezvous, address, visible)
+    except UserError:
+        raise
     except (RuntimeError, ValueError) as error:
         raise UserError(
             "NoCoordinator",

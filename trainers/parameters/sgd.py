@@ -133,12 +133,11 @@ class IgnoredParameters(Declared):
 
     _PLANNED = "XLA plans the workspace of convolutions itself."
     _LATTICES = "sequence training with lattices is not supported."
-    _EVENT_FILES = "programs in Python write event files, see TensorBoardProgressWriter."
+    _DISTANCE = "event files have a value for every progress line, see numMBsToShowResult."
 
     workspace = Parameter("maxTempMemSizeInSamplesForCNN", TEXT, default="", ignored=_PLANNED)
     profile = Parameter("numMBsToCUDAProfile", TEXT, default="", ignored="use JAX's profiler.")
-    event_folder = Parameter("tensorBoardLogDir", TEXT, default="", ignored=_EVENT_FILES)
-    event_distance = Parameter("tensorBoardNumMBsToLogResult", TEXT, default="", ignored=_EVENT_FILES)
+    event_distance = Parameter("tensorBoardNumMBsToLogResult", TEXT, default="", ignored=_DISTANCE)
     unit_test = Parameter("unitTest", TEXT, default="", ignored="CNTK reads it and does nothing with it.")
     engine = Parameter("executionEngine", TEXT, default="", ignored="there is one engine.")
     smoothing = Parameter("hSmoothingWeight", TEXT, default="", ignored=_LATTICES)
@@ -282,6 +281,7 @@ class SGDParameters(TraceParameters, IgnoredParameters):
         "firstMBsToShowResult", COUNT, default="0", help="Also a line for each of the first minibatches."
     )
     perf_trace_level = Parameter("perfTraceLevel", INTEGER, default="0", help="1: times of every minibatch.")
+    event_folder = Parameter("tensorBoardLogDir", PATH, default=None, help="Folder of event files for TensorBoard.")
     keep_checkpoints = Parameter(
         "keepCheckPointFiles", BOOLEAN, default="false", help="Keep the checkpoints of all epochs."
     )

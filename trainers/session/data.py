@@ -179,13 +179,14 @@ class Arguments:
             raise ArgumentError(f"there is no input '{key}'", f"there are: {names}")
         raise ArgumentError(f"the keys of arguments are inputs, not {type(key).__name__}")
 
-    def minibatch(self, given: Any, *, continued: bool = False) -> Minibatch:
+    def minibatch(self, given: Any, *, continued: bool = False, resumes: bool = False) -> Minibatch:
         """The minibatch of some arguments, with data that nobody else changes.
 
         Args:
             given: the arguments.
             continued: pieces of sequences stay in the slots of their source, because they continue in the next
                 minibatch; else each is a sequence of its own.
+            resumes: sequences may resume from the minibatch before, as the truth values of a program say.
         """
         streams: dict[str, Any] = {}
         layouts: dict[str, Layout] = {}
@@ -222,10 +223,11 @@ class Arguments:
         if not continued and layouts and not next(iter(layouts.values())).num_sequences:
             raise ArgumentError("the data have no sample", "give at least one")
         check_beginnings(begins, layouts)
-        if begins is not None and not truncated:
-            truncated = self._continued(begins, continued)
+        alike = len({layout.sequences.tobytes() for layout in layouts.values()}) == 1
+        if begins is not None and not truncated and (continued or alike or not all(begins)):
+            truncated = self._continued(begins, continued or resumes)
             layouts = self.pieces.place(layouts, begins) if truncated else layouts
-        elif continued:
+        elif continued or resumes:
             self.pieces.forget()
         return Minibatch(streams, layouts, [], sweep_end, truncated=truncated)
 
@@ -241,14 +243,14 @@ class Arguments:
             streams[name] = np.repeat(data, count, axis=1) if is_dense(data) else data[np.zeros(count, int)]
             layouts[name] = single_samples(count)
 
-    def _continued(self, begins: list[bool], trained: bool) -> bool:
+    def _continued(self, begins: list[bool], may_resume: bool) -> bool:
         """Whether sequences of a minibatch may continue in the next one, or from the one before."""
-        if not trained and not all(begins):
-            message = "sequences resume from one minibatch to the next in training only"
+        if not may_resume and not all(begins):
+            message = "sequences resume from one minibatch to the next in training and in eval only"
             raise ArgumentError(
-                message, "eval and tests see each minibatch by itself: give the sequences from the start"
+                message, "tests, forward and grad see each minibatch by itself: give the sequences from the start"
             )
-        return trained and not (all(begins) and self.whole)
+        return may_resume and not (all(begins) and self.whole)
 
     def _stream(self, one: NetworkInput, data: Any, apart: bool) -> tuple[Any, Layout]:
         """The cells of an input and their layout.

@@ -27,7 +27,7 @@ from trainers.session.session import (
 )
 from trainers.session.tester import Tester
 from trainers.session.trainer import Trainer
-from trainers.session.values import evaluate
+from trainers.session.values import evaluate, print_node_timing
 
 # --------------------------------------------------------------------------------------------- training
 
@@ -73,12 +73,12 @@ class _Collector(ProgressWriter):
 
     def after_epoch(self, totals: Totals, with_metric: bool) -> None:
         """See `ProgressWriter.after_epoch`."""
-        self.active = True
+        self._writes = True
         super().after_epoch(totals, with_metric)
 
     def after_test(self, totals: Totals) -> None:
         """See `ProgressWriter.after_test`."""
-        self.active = True
+        self._writes = True
         super().after_test(totals)
 
     def on_epoch(self, totals: Totals, seconds: float, with_metric: bool) -> None:
@@ -204,3 +204,4 @@ class SessionBackend:
     grad = staticmethod(gradients)
     train = staticmethod(train)
     test = staticmethod(test)
+    print_node_timing = staticmethod(print_node_timing)

@@ -110,7 +110,9 @@ class Learner:
         """The gradient of a parameter among those that a program gives."""
         if not isinstance(given, Mapping) or parameter not in given:
             raise ArgumentError(f"there is no gradient for {parameter!r}", "give {parameter: gradient, ...} for all")
-        array = np.asarray(given[parameter], parameter.value.dtype)
+        one: Any = given[parameter]
+        read: Any = getattr(one, "asarray", None)  # of a `Value`
+        array = np.asarray(one if read is None else read(), parameter.value.dtype)
         if array.shape != parameter.shape:
             shapes = f"the gradient of {parameter!r} has the shape {array.shape}, not {parameter.shape}"
             raise ArgumentError(shapes, "loss.grad(data, wrt=[parameter]) gives one")

@@ -33,6 +33,8 @@ def is_due(updates: int, frequency: int | None, first: int) -> bool:
 class ProgressWriter:
     """Writes progress in some form; derive from it and override the `on_` methods.
 
+    Its own attributes begin with `_`: programs derive from it and add theirs, such as `epochs`.
+
     Args:
         frequency: minibatches of training between writes; 0: after 1, 2, 4, ...; None: never.
         first: also each of the first so many.
@@ -52,78 +54,77 @@ class ProgressWriter:
         for value in (frequency, test_frequency):
             if value is not None and (not is_whole(value) or value < 0):
                 raise ArgumentError(f"a frequency is a number of minibatches, 0 or None, not {value!r}")
-        self.frequency, self.first = frequency, first
-        self.test_frequency, self.test_first = test_frequency, test_first
-        self.rank = rank
-        self.active = not rank
-        """Whether it writes."""
+        self._frequency, self._first = frequency, first
+        self._test_frequency, self._test_first = test_frequency, test_first
+        self._writes = not rank
         self._began = time.perf_counter()
         self._epoch_start = self._interval_start = Totals()
         self._test_start = Totals()
-        self.epochs = self.tests = 0
+        self._epochs = self._tests = 0
 
     # ---- what the trainer calls
 
-    def attach(self) -> None:
-        """A new trainer writes here: its totals begin with nothing."""
+    def attach(self, main: bool) -> None:
+        """A new trainer writes here: its totals begin with nothing. Only the main worker goes on writing."""
+        self._writes = self._writes and main
         self._epoch_start = self._interval_start = self._test_start = Totals()
 
-    def start(self) -> None:
+    def start_clock(self) -> None:
         """Training continues: time counts from now."""
         self._began = time.perf_counter()
 
     def after_update(self, updates: int, totals: Callable[[], Totals]) -> None:
         """A minibatch was trained on; `totals` waits for its results."""
         number = updates - self._epoch_start.minibatches
-        if is_due(number, self.frequency, self.first):
+        if is_due(number, self._frequency, self._first):
             now = totals()
             interval, first = (
                 now.since(self._interval_start),
                 self._interval_start.minibatches - self._epoch_start.minibatches,
             )
             self._interval_start = now
-            if self.active:
+            if self._writes:
                 self.on_training(interval, now.since(self._epoch_start), (first + 1, number))
 
     def after_epoch(self, totals: Totals, with_metric: bool) -> None:
         """A stretch of training is over."""
-        self.epochs += 1
+        self._epochs += 1
         now = time.perf_counter()
         seconds, self._began = now - self._began, now
         epoch = totals.since(self._epoch_start)
         self._epoch_start = self._interval_start = totals
-        if self.active:
+        if self._writes:
             self.on_epoch(epoch, seconds, with_metric)
 
     def after_test_minibatch(self, totals: Totals) -> None:
         """A minibatch was evaluated."""
-        if is_due(totals.minibatches, self.test_frequency, self.test_first):
+        if is_due(totals.minibatches, self._test_frequency, self._test_first):
             interval, first = totals.since(self._test_start), self._test_start.minibatches + 1
             self._test_start = totals
-            if self.active:
+            if self._writes:
                 self.on_test(interval, (first, totals.minibatches))
 
     def after_test(self, totals: Totals) -> None:
         """An evaluation is over."""
-        self.tests += 1
+        self._tests += 1
         self._test_start = Totals()
-        if self.active:
+        if self._writes:
             self.on_test_end(totals)
 
     # ---- what a checkpoint keeps
 
-    def state(self) -> dict[str, Any]:
+    def saved_state(self) -> dict[str, Any]:
         """The position, JSON-able."""
         return {
-            "epochs": self.epochs,
-            "tests": self.tests,
+            "epochs": self._epochs,
+            "tests": self._tests,
             "epoch": self._epoch_start.numbers(),
             "interval": self._interval_start.numbers(),
         }
 
-    def restore(self, state: dict[str, Any]) -> None:
-        """The inverse of `state`."""
-        self.epochs, self.tests = int(state["epochs"]), int(state["tests"])
+    def take_state(self, state: dict[str, Any]) -> None:
+        """The inverse of `saved_state`."""
+        self._epochs, self._tests = int(state["epochs"]), int(state["tests"])
         self._epoch_start, self._interval_start = Totals.of_loss(*state["epoch"]), Totals.of_loss(*state["interval"])
 
     # ---- what a writer does
@@ -189,7 +190,7 @@ class ProgressPrinter(ProgressWriter):
         self._out = _Output()
         self._headed = False
         if log_to_file is not None:
-            self.active = True
+            self._writes = True
             path = f"{log_to_file}{rank}" if rank else str(log_to_file)
             try:
                 self._out.file = open_text_in_place(path)
@@ -206,7 +207,7 @@ class ProgressPrinter(ProgressWriter):
 
     def on_training(self, interval: Totals, epoch: Totals, minibatches: tuple[int, int]) -> None:
         """A line, or with a frequency of 0 a row of a table."""
-        if self.frequency == 0:
+        if self._frequency == 0:
             if not self._headed:
                 self._headed = True
                 self._out.line(" average      since    average      since      examples")
@@ -222,7 +223,7 @@ class ProgressPrinter(ProgressWriter):
         """`Finished Epoch[1 of 10]: [Training] loss = ... * 20, metric = ...% * 20 0.600s ( 33.3 samples/s);`."""
         of = f" of {self.num_epochs}" if self.num_epochs is not None else ""
         speed = totals.samples / seconds if seconds > 0 else 0.0
-        text = f"Finished Epoch[{self.epochs}{of}]: {self.tag}{self._values(totals, with_metric)}"
+        text = f"Finished Epoch[{self._epochs}{of}]: {self.tag}{self._values(totals, with_metric)}"
         self._out.line(f"{text} {seconds:.3f}s ({speed:5.1f} samples/s);")
 
     def on_test(self, interval: Totals, minibatches: tuple[int, int]) -> None:
@@ -235,7 +236,7 @@ class ProgressPrinter(ProgressWriter):
         """`Finished Evaluation [1]: Minibatch[1-10]: metric = ...% * 100;`."""
         metric = self._metric(totals.average_metric)
         what = f"Minibatch[1-{totals.minibatches}]: metric = {metric} * {totals.samples};"
-        self._out.line(f"Finished Evaluation [{self.tests}]: {what}")
+        self._out.line(f"Finished Evaluation [{self._tests}]: {what}")
 
     def write(self, key: str, value: Any) -> None:
         """`key: value`."""

@@ -6,6 +6,7 @@ asked for that depends on them: a result, a parameter, a checkpoint. The order o
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -123,6 +124,13 @@ class StepQueue:
             held = HeldStep(self._step, self._stacked, self._single, self._changing)
         self._step, self._stacked, self._single, self._changing = other or (None, None, None, 0)
         return held
+
+    def reload(self, network: ValidatedNetwork) -> None:
+        """Take the values of a network's nodes; nothing is on its way."""
+        if self._changing == len(network.changing):
+            self.step.reload()
+        else:
+            self.load(copy.deepcopy(self.step.updates()), network)
 
     @property
     def is_full(self) -> bool:

@@ -336,7 +336,7 @@ class TrainingSession:
         if self._cv is not None and self._cv.minibatch_source is not None:
             start = self._cv.minibatch_source.get_checkpoint_state()
         for writer in trainer.progress_writers:
-            writer.start()
+            writer.start_clock()
         trainer.queue.always_stacked = True
         positions = self._positions()
         going_on = True
@@ -411,10 +411,28 @@ class TrainingSession:
                 config.minibatch_source, size, config.model_inputs_to_streams, config.max_samples, config.criterion
             )
         self._cv_count += 1
-        if config.callback is None:
-            return True
-        answer = config.callback(self._cv_count - 1, totals.average_metric, totals.samples, totals.minibatches)
+        answer: Any = self.on_cross_validation_end(
+            self._cv_count - 1, totals.average_metric, totals.samples, totals.minibatches
+        )
         return answer is not False
+
+    def on_cross_validation_end(
+        self, index: int, average_error: float, num_samples: int, num_minibatches: int
+    ) -> bool | None:
+        """Called after each evaluation; a subclass may override it. This one calls the callback of the `cv_config`.
+
+        Args:
+            index: the number of the evaluation, from 0 on.
+            average_error: the metric per sample.
+            num_samples: of the evaluation.
+            num_minibatches: of the same.
+
+        Returns:
+            False ends training.
+        """
+        if self._cv is None or self._cv.callback is None:
+            return True
+        return self._cv.callback(index, average_error, num_samples, num_minibatches)
 
     def _evaluate(
         self,

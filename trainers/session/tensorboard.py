@@ -1,43 +1,51 @@
-"""Progress as event files of TensorBoard, by the package tensorboardX."""
+"""Progress as event files of TensorBoard."""
 
 from __future__ import annotations
 
-import importlib
+import os
 from typing import Any
 
-from cntk_config.base.diagnostics import UserError
+from networks.builders.python.functions.function import Function
+from trainers.log.event_files import EventFile
 from trainers.log.totals import Totals
+from trainers.session.checks import check_type
 from trainers.session.progress import ProgressWriter
 
 
 class TensorBoardProgressWriter(ProgressWriter):
-    """Writes loss and metric into event files.
+    """Writes loss, metric and the graph of a model into an event file.
 
     Args:
         freq: minibatches between values; 0: after 1, 2, 4, ...; None: only those of epochs.
-        log_dir: the folder of the files.
+        log_dir: the folder of the file.
         rank: which worker this is; only worker 0 writes.
-        model: accepted; the graph is not written.
+        model: a function whose graph is written, too.
+
+    Raises:
+        UserError: the file cannot be written.
     """
 
-    def __init__(self, freq: int | None = None, log_dir: str = ".", rank: int | None = None, model: Any = None) -> None:
+    def __init__(
+        self,
+        freq: int | None = None,
+        log_dir: str | os.PathLike[str] = ".",
+        rank: int | None = None,
+        model: Function | None = None,
+    ) -> None:
         super().__init__(freq, rank=rank)
-        del model
-        try:
-            package: Any = importlib.import_module("tensorboardX")
-        except ImportError:
-            raise UserError(
-                "MissingPackage",
-                "event files of TensorBoard are written by the package tensorboardX, which is not installed",
-                hint="pip install 'cntkpy[tensorboard]'",
-            ) from None
-        self._writer: Any = package.SummaryWriter(log_dir) if not rank else None
+        if model is not None:
+            check_type(
+                "the model of a TensorBoardProgressWriter", model, Function, "TensorBoardProgressWriter(model=z)"
+            )
+        self._file = EventFile(log_dir) if not rank else None
         self._minibatches = 0
+        if self._file is not None and model is not None:
+            self._file.graph(model.network)
+            self._file.flush()
 
     def _values(self, kind: str, totals: Totals, step: int) -> None:
-        if self._writer is not None:
-            self._writer.add_scalar(f"{kind}/avg_loss", totals.average_loss, step)
-            self._writer.add_scalar(f"{kind}/avg_metric", totals.average_metric, step)
+        self.write_value(f"{kind}/avg_loss", totals.average_loss, step)
+        self.write_value(f"{kind}/avg_metric", totals.average_metric, step)
 
     def on_training(self, interval: Totals, epoch: Totals, minibatches: tuple[int, int]) -> None:
         """Loss and metric of some minibatches."""
@@ -46,13 +54,12 @@ class TensorBoardProgressWriter(ProgressWriter):
 
     def on_epoch(self, totals: Totals, seconds: float, with_metric: bool) -> None:
         """Loss and metric of an epoch."""
-        self._values("summary", totals, self.epochs)
+        self._values("summary", totals, self._epochs)
         self.flush()
 
     def on_test_end(self, totals: Totals) -> None:
         """The metric of a test."""
-        if self._writer is not None:
-            self._writer.add_scalar("summary/test_avg_metric", totals.average_metric, self.tests)
+        self.write_value("summary/test_avg_metric", totals.average_metric, self._tests)
         self.flush()
 
     def write(self, key: str, value: Any) -> None:
@@ -61,15 +68,18 @@ class TensorBoardProgressWriter(ProgressWriter):
 
     def write_value(self, name: str, value: float, step: int) -> None:
         """A value of the program's own at a step."""
-        if self._writer is not None:
-            self._writer.add_scalar(name, float(value), step)
+        if self._file is not None:
+            self._file.scalar(name, float(value), int(step))
 
     def flush(self) -> None:
         """Write everything to the file."""
-        if self._writer is not None:
-            self._writer.flush()
+        if self._file is not None:
+            self._file.flush()
 
     def close(self) -> None:
         """Write everything and close the file."""
-        if self._writer is not None:
-            self._writer.close()
+        if self._file is not None:
+            self._file.close()
+
+
+__all__ = ["TensorBoardProgressWriter"]

@@ -21,6 +21,7 @@ from trainers.session.data import Arguments
 from trainers.session.objective import Objective
 from trainers.session.progress import ProgressWriter
 from trainers.session.sized import SizedObjectives
+from trainers.session.timing import LastMinibatch
 
 
 @dataclass
@@ -49,10 +50,12 @@ class MetricTests:
         self._writers = writers
         self._totals = Totals()
         self._known: WeakKeyDictionary[Objective, _Loaded] = WeakKeyDictionary()
+        self._last = LastMinibatch()
 
     def run(self, objective: Objective, minibatch: Minibatch) -> Totals:
         """Loss and metric of a minibatch, with the parameters of now; of one criterion the metric is the loss."""
         evaluator = self._loaded(objective)
+        self._last.keep(minibatch)
         batcher = evaluator.batcher(max(1, minibatch.num_samples), 1, chosen=0)
         last = len(objective.nodes) - 1
         totals, samples = Totals(), objective.samples_of(minibatch)
@@ -66,6 +69,11 @@ class MetricTests:
         for writer in self._writers:
             writer.after_test_minibatch(self._totals)
         return totals
+
+    def print_times(self, what: str, objective: Objective) -> None:
+        """Print how long each node takes for the last minibatch."""
+        objective.model.load()
+        self._last.print_times(what, objective.model.network, objective.nodes, False)
 
     def summarize(self) -> None:
         """Let the progress writers sum up what was tested since the last time."""
@@ -132,3 +140,7 @@ class Tester:
     def summarize_test_progress(self) -> None:
         """Let the progress writers sum up what was tested since the last time."""
         self._tests.summarize()
+
+    def print_node_timing(self) -> None:
+        """Print how long each node takes for the data of the last test; see `Function.print_node_timing`."""
+        self._tests.print_times("Evaluator", self._objectives.now)

@@ -26,6 +26,7 @@ from trainers.session.progress import ProgressWriter
 from trainers.session.queue import HeldStep, StepQueue
 from trainers.session.sized import SizedObjectives, renamed
 from trainers.session.tester import MetricTests
+from trainers.session.timing import LastMinibatch
 from trainers.session.user_learners import PythonLearner, update_all
 from trainers.session.values import Values
 from trainers.session.workers import Workers
@@ -91,8 +92,7 @@ class Trainer:
         self.progress_writers: list[ProgressWriter] = [one for one in as_list(progress_writers) if one is not None]
         for writer in self.progress_writers:
             check_type("a progress writer", writer, ProgressWriter, "ProgressPrinter(tag='Training')")
-            writer.attach()
-            writer.active = writer.active and self.workers.main
+            writer.attach(self.workers.main)
         criteria = [self.loss_function]
         if self.evaluation_function is not None:
             criteria.append(self.evaluation_function)
@@ -112,6 +112,7 @@ class Trainer:
         """The compiled steps of other sizes."""
         self._tests = MetricTests(self.progress_writers)
         self._counts = _Counts()
+        self._last_minibatch = LastMinibatch()
         self._shown: WeakKeyDictionary[Objective, dict[tuple[NodeValue, ...], Values]] = WeakKeyDictionary()
         """What computes the outputs that `train_minibatch` is asked for."""
         self.seed = 0
@@ -262,6 +263,7 @@ class Trainer:
         """
         self._use(minibatch)
         self._hold()
+        self._last_minibatch.keep(minibatch)
         if self.workers.size > 1:
             return self._train_with_others(minibatch)
         if minibatch is None or minibatch.num_samples == 0:
@@ -302,6 +304,13 @@ class Trainer:
         for writer in self.progress_writers:
             writer.after_update(self._counts.updates, lambda: self.totals)
 
+    def print_node_timing(self) -> None:
+        """Print how long each node takes for the last minibatch of training; see `Function.print_node_timing`."""
+        self.release()
+        self._objective.model.load()
+        network, nodes = self._objective.model.network, self._objective.nodes
+        self._last_minibatch.print_times("Trainer", network, nodes, True)
+
     # ------------------------------------------------------------------------------------------------- parameters
 
     def _hold(self) -> None:
@@ -315,12 +324,9 @@ class Trainer:
         for cell in cells:
             if cell.holder is not self:
                 cell.release()
+        self._objective.model.load()
         if self.queue.started:
-            updates = copy.deepcopy(self.queue.step.store())
-            self._objective.model.load()
-            self.queue.load(updates, self._objective.model.network)
-        else:
-            self._objective.model.load()
+            self.queue.reload(self._objective.model.network)
         for cell in cells:
             cell.holder = self
 
@@ -418,7 +424,7 @@ class Trainer:
             "sizes": [list(one) for one in self._objective.sizes.values()],
             "shapes": self.queue.step.buckets.to_json(),
             "learners": [[one.samples_seen, one.sweeps, *one.rate_since] for one in self.learners],
-            "writers": [writer.state() for writer in self.progress_writers],
+            "writers": [writer.saved_state() for writer in self.progress_writers],
             "external": self.workers.exchange(external_state or {}),
             "workers": self.workers.size,
         }
@@ -455,9 +461,7 @@ class Trainer:
         self._hold()
         network = self._objective.model.network
         stored = {name.partition("\n")[2] for name in arrays if name.startswith("state\n")}
-        network.changing.update(
-            one.name for one in network.nodes.values() if one.name in stored and network.is_inlined(one)
-        )
+        network.changing.update(one.name for one in network.inlined() if one.name in stored)
         self.queue.load(copy.deepcopy(self.queue.step.store()), network)
         step = self.queue.step
         if self.workers.size > 1:
@@ -472,7 +476,7 @@ class Trainer:
             learner.samples_seen, learner.sweeps = samples, sweeps
             learner.rate_since = (since[0], since[1]) if since else (0, 0)
         for writer, state in zip(self.progress_writers, values["writers"], strict=False):
-            writer.restore(state)
+            writer.take_state(state)
         self._counts = _Counts(*(int(values[one.name]) for one in fields(_Counts)))
         self.seed = int(values["seed"])
         self.queue.changed = True

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from networks.builders.python.functions import calls
 from networks.builders.python.functions.axes import axis_name, is_batch
 from networks.builders.python.functions.checks import check_name
 from networks.builders.python.functions.deferring import needs_shapes
-from networks.builders.python.functions.function import BATCH, Function, as_node
+from networks.builders.python.functions.function import Function, as_node, to_node
 from networks.builders.python.functions.leaves import data_input
 from networks.builders.python.functions.nodes import Input
 from networks.builders.python.functions.user_code import FACTORIES
@@ -38,7 +38,7 @@ Deserialize = Callable[[Sequence[Function], str, Any], Any]
 def output_variable(shape: Any, dtype: Any, dynamic_axes: Any, needs_gradient: bool = True, name: str = "") -> Function:
     """What a user-defined function says of one of its outputs; see `UserFunction.infer_outputs`."""
     check_name(name)
-    named = [axis_name(one) for one in dynamic_axes if one not in BATCH and not is_batch(one)]
+    named = [axis_name(one) for one in dynamic_axes if not is_batch(one)]
     kind = Input(bool(named), named[-1] if named else "", static=not dynamic_axes, needs_gradient=needs_gradient)
     return Function(data_input(shape, dtype, False, name or "Output", kind))
 
@@ -67,8 +67,8 @@ class UserFunction:
 
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)
-        if "deserialize" in vars(cls):
-            register_deserializer(_name_of(cls), cls.deserialize)
+        own = cls.deserialize is not UserFunction.deserialize
+        register_deserializer(_name_of(cls), cls.deserialize if own else partial(_without_state, cls))
 
     # ---- what a subclass says
 
@@ -106,7 +106,10 @@ class UserFunction:
 
     @staticmethod
     def deserialize(inputs: Sequence[Function], name: str, state: Any) -> UserFunction:
-        """The function of a model file, of what `serialize` gave. A subclass that models are loaded with has it."""
+        """The function of a model file, of what `serialize` gave; a subclass whose functions have a state has it.
+
+        One without a state is made of its inputs and `name`.
+        """
         raise NotImplementedError("a class that models are loaded with needs deserialize(inputs, name, state)")
 
     def clone(self, cloned_inputs: Sequence[Function]) -> UserFunction:
@@ -147,6 +150,18 @@ class UserFunction:
         return user_function(self)
 
 
+def _without_state(cls: Any, inputs: Sequence[Function], name: str, state: Any) -> Any:
+    """A function of a model file whose class has no `deserialize`.
+
+    Raises:
+        UserError: it has a state.
+    """
+    if state:
+        message = f"{cls.__name__} has a state in the model ({shorten(repr(state))}) and no deserialize to take it"
+        raise UserError("NotSupported", message, hint="add @staticmethod def deserialize(inputs, name, state)")
+    return cls(*inputs, name=name)
+
+
 def _name_of(cls: type) -> str:
     return f"{cls.__module__}.{cls.__qualname__}"
 
@@ -174,7 +189,7 @@ def _built(inputs: list[Function], user_func: UserFunction, name: str) -> Functi
     sizes = [math.prod(one.shape) for one in outputs]
     shape = outputs[0].shape if len(outputs) == 1 else (sum(sizes),)
     dynamic = tuple(len(one.dynamic_axes) for one in inputs)
-    node = NodeValue(_OPERATION, calls.origin(name or "UserFunction"), inputs=tuple(one.root for one in inputs))
+    node = NodeValue(_OPERATION, calls.origin(name or "UserFunction"), inputs=tuple(map(to_node, inputs)))
     node.options = {HOST: _Host(user_func, dynamic), DIMS: tuple(reversed(shape))}
     joint = Function(node)
     if len(outputs) == 1:

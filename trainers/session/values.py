@@ -32,6 +32,7 @@ from readers.errors import ArgumentError
 from trainers.evaluation.evaluator import Evaluator
 from trainers.session.data import Arguments, inputs_of
 from trainers.session.free import FreeSizes
+from trainers.session.timing import LastMinibatch
 from trainers.step.batching import Batcher, Stack
 from trainers.step.step import StepContext, minibatch_of
 
@@ -46,10 +47,12 @@ class Draws:
         counts: how often their random nodes have drawn, by the names of the network's state: of networks without
             inputs, and of those of several sizes.
         passes: how often they were computed in training mode; each time with other random numbers.
+        last: of those of several sizes, what has computed them for the last data.
     """
 
     counts: dict[str, Any] = field(default_factory=dict[str, Any])
     passes: int = 0
+    last: Values | None = None
 
 
 class Values:
@@ -94,6 +97,8 @@ class Values:
         self._changing = 0
         """How many constants were known to change when programs were compiled."""
         self.draws = Draws()
+        self.last = LastMinibatch()
+        """The data of the last computation, see `print_times`."""
 
     @property
     def network(self) -> ValidatedNetwork:
@@ -114,7 +119,7 @@ class Values:
         if not self.arguments.inputs:
             self._load()
             return self._constants()
-        stack = self.stack(given)
+        stack = self.stack(given, resumes=True)
         assert self._evaluator is not None
         found = self._evaluator.run(stack)
         if self._sized.copies:
@@ -124,8 +129,13 @@ class Values:
         self._assign(first)
         return [self.samples(node, first, stack) for node in self._nodes]
 
-    def stack(self, given: Any) -> Stack:
-        """Data as the compiled network takes them, with the parameters of now."""
+    def stack(self, given: Any, resumes: bool = False) -> Stack:
+        """Data as the compiled network takes them, with the parameters of now.
+
+        Args:
+            given: the data.
+            resumes: sequences may resume from the call before.
+        """
         self._load()
         if self._evaluator is None:
             self._evaluator = Evaluator(self._graph.network, self._computed, summed=False)
@@ -133,7 +143,8 @@ class Values:
                 self._evaluator.load_again(self.draws.counts)
         else:
             self._evaluator.load_again(self.draws.counts if self._sized.copies else None)
-        minibatch = self.arguments.minibatch(given)
+        minibatch = self.arguments.minibatch(given, resumes=resumes)
+        self.last.keep(minibatch)
         size = max(1, minibatch.num_samples)
         if self._batcher is None or self._batcher.minibatch_size != size:
             self._batcher = self._evaluator.batcher(size, 1, chosen=0)
@@ -218,9 +229,8 @@ class Values:
             KeyError: one of the functions depends on an input that the network does not have.
         """
         own = {name: node.name for value, name in names.items() if (node := self.node_of(value)) is not None}
-        self.network.changing.update(
-            own[name] for name in step.state if name in own and self.network.is_inlined(self.network.nodes[own[name]])
-        )
+        inlined = {node.name for node in self.network.inlined()}
+        self.network.changing.update(own[name] for name in step.state if own.get(name) in inlined)
         self._drop_outdated()
         batch = step.batch._replace(inputs=_renamed(step.batch.inputs, own))
         for one in self.arguments.inputs:
@@ -231,6 +241,11 @@ class Values:
         values = {name: np.asarray(one) for name, one in found.items()}
         raise_failure()
         return [self.samples(node, values, step.stack) for node in self._nodes]
+
+    def print_times(self, what: str) -> None:
+        """Print how long each node takes; with gradients, if the functions were computed in training mode."""
+        self._load()
+        self.last.print_times(what, self.network, self._nodes, self.draws.passes > 0)
 
     def keep_statistics(self, state: Mapping[str, Any], found: Mapping[str, Any]) -> None:
         """Let batch normalisation have its running statistics, and parameters what is assigned to them.
@@ -364,6 +379,9 @@ def values_of(outputs: Sequence[Function], given: Any) -> Values:
     if values is None:
         values = _kept(_known, (key, *sizes.values()), Values(outputs, sizes=sizes))
         values.draws = draws
+    if draws.last is not values:
+        values.arguments.pieces.forget()  # no sequence resumes in a network of another size
+    draws.last = values
     return values
 
 
@@ -391,3 +409,9 @@ def evaluate(function: Function, arguments: Any, outputs: Sequence[Function], as
             Value.of_result(one, values.has_batch(node)) for one, node in zip(found, values.output_nodes, strict=True)
         ]
     return found[0] if len(outputs) == 1 else dict(zip(outputs, found, strict=True))
+
+
+def print_node_timing(function: Function) -> None:
+    """See `Function.print_node_timing`."""
+    _, draws = _free.get(tuple(one.roots for one in function.outputs), (None, Draws()))
+    (draws.last or values_of(function.outputs, {})).print_times(repr(function))

@@ -6,6 +6,7 @@ outside, the sums of the criteria of every minibatch, comes back as one small ar
 
 from __future__ import annotations
 
+import copy
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -332,6 +333,25 @@ class CompiledStep:
         self._has_waiting_updates = any(isinstance(leaf, np.ndarray) for leaf in jax.tree.leaves(updates))
         return unlike
 
+    def reload(self) -> None:
+        """Take the values of the network's nodes again; the state of the update rule stays as it is.
+
+        That of one device stays where it is; another strategy begins anew with it, see `load`.
+        """
+        if type(self.strategy) is not SingleDevice:
+            self.load(copy.deepcopy(self.updates()))
+            return
+        place, weights = self.strategy.place, self._state.weights
+        untrained = network_state(self.network) | network_parameters(self.network)
+        for name in weights:
+            given = untrained.pop(name)
+            if not self._values.is_own(name):
+                weights[name] = place(np.asarray(given, self._dtype))
+            self._values.show(name, self.strategy.to_host(weights[name]))
+        self._values.stored()
+        network = {name: place(value) for name, value in untrained.items()}
+        self._state = self._state._replace(network=network, finite=self.strategy.flag())
+
     def _fits(self, name: str, arrays: dict[str, NDArray[Any]] | None) -> bool:
         """Whether the state of a parameter's update, if there is one, is one that the rule can continue with."""
         if arrays is None:
@@ -393,7 +413,11 @@ class CompiledStep:
         for name, weight in self._state.weights.items():
             self.network.nodes[name].value = fetch(weight)
         self._values.stored()
-        more = self.strategy.saved_updates()
+        return self.updates()
+
+    def updates(self) -> UpdateState:
+        """The state of the update rule as numpy arrays, see `store`."""
+        fetch, more = self.strategy.to_host, self.strategy.saved_updates()
         updates: UpdateState = jax.tree.map(fetch, self._state.updates)
         return {name: state | self._elsewhere.get(name, {}) | more.get(name, {}) for name, state in updates.items()}
 

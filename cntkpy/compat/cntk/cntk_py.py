@@ -1,10 +1,44 @@
-"""cntk.cntk_py: what programs use of CNTK's native module."""
+"""cntk.cntk_py: what programs use of CNTK's native module, which is `_cntk_py` as well.
+
+Switches of CNTK's engine that change nothing here say why.
+"""
 
 from __future__ import annotations
 
-from networks.builders.python.functions.graph import set_seed
+import warnings
 
+from networks.arrays.lazy import DETERMINISTIC, ask_for_determinism
+from networks.builders.python.functions.function import Function
+from networks.builders.python.functions.graph import SEEDS, set_seed
+from readers import MinibatchSource
+from trainers.session.learners import Learner
+from trainers.session.tester import Tester as Evaluator
+from trainers.session.timing import set_node_timing
+from trainers.session.trainer import Trainer
+
+from .axis import Axis
+from .core import NDArrayView, Value
+from .device import DeviceDescriptor, DeviceKind, use_default_device
+from .logging import get_trace_level, set_computation_network_trace_level, set_trace_level
 from .missing import no_attribute
+from .variables import Constant, Parameter, Variable
+
+DeviceKind_CPU, DeviceKind_GPU = DeviceKind.CPU, DeviceKind.GPU
+
+InferredDimension = -1
+"""An axis of a parameter whose size follows from its use; 0 is the same."""
+
+FreeDimension = -3
+"""An axis of an input whose size each minibatch says."""
+
+DefaultParamInitScale = 1.0
+"""The scale of initializers that name none."""
+
+SentinelValueForInferParamInitRank: int | None = None
+"""A rank of an initializer that is not given."""
+
+SentinelValueForAutoSelectRandomSeed: int | None = None
+"""A seed that is not given."""
 
 
 def set_fixed_random_seed(value: int) -> None:
@@ -17,10 +51,107 @@ def reset_random_seed(value: int = 1) -> None:
     set_seed(value)
 
 
+def get_random_seed() -> int:
+    """The seed that the next random parameter has, if its initializer names none."""
+    return SEEDS.count + 1
+
+
+def is_random_seed_fixed() -> bool:
+    """True: without `set_fixed_random_seed` seeds are 1, 2, 3, ..."""
+    return True
+
+
 def force_deterministic_algorithms() -> None:
-    """Nothing: on CPUs results are the same in every run; on GPUs see docs/training-from-python.md."""
+    """The same results in every run, on GPUs as well; on CPUs they are anyway.
+
+    Warns:
+        RuntimeWarning: it comes too late: functions were computed on a GPU before.
+    """
+    _forced[:] = [True]
+    if not ask_for_determinism() and use_default_device().type() == DeviceKind.GPU:
+        message = f"force_deterministic_algorithms comes before the first eval, or set XLA_FLAGS={DETERMINISTIC}"
+        warnings.warn(message, RuntimeWarning, stacklevel=2)
 
 
-__all__ = ["force_deterministic_algorithms", "reset_random_seed", "set_fixed_random_seed"]
+def should_force_deterministic_algorithms() -> bool:
+    """Whether `force_deterministic_algorithms` was called."""
+    return bool(_forced)
+
+
+_forced: list[bool] = []
+
+
+def always_allow_setting_default_device() -> None:
+    """Nothing: `try_set_default_device` may be called at any time."""
+
+
+def enable_cpueval_optimization() -> None:
+    """Nothing: evaluation on CPUs is compiled in one way."""
+
+
+def disable_cpueval_optimization() -> None:
+    """Nothing: evaluation on CPUs is compiled in one way."""
+
+
+def enable_forward_values_sharing() -> None:
+    """Nothing: XLA decides which values share memory."""
+
+
+def disable_forward_values_sharing() -> None:
+    """Nothing: XLA decides which values share memory."""
+
+
+def enable_gradient_accumulation_optimization() -> None:
+    """Nothing: XLA decides how gradients are summed up."""
+
+
+def disable_gradient_accumulation_optimization() -> None:
+    """Nothing: XLA decides how gradients are summed up."""
+
+
+def enable_hyper_memory_compress() -> None:
+    """Nothing: XLA decides which values are kept for gradients."""
+
+
+def disable_hyper_memory_compress() -> None:
+    """Nothing: XLA decides which values are kept for gradients."""
+
+
+def use_sparse_gradient_aggregation_in_data_parallel_sgd(enable: bool) -> None:
+    """Nothing: gradients of sparse inputs are exchanged in the form that is smaller."""
+
+
+def set_computation_network_track_gap_nans(enable: bool) -> None:
+    """Nothing: the gaps of short sequences never enter a result."""
+
+
+def set_checked_mode(enable: bool) -> None:
+    """Nothing: shapes are always checked, and a criterion that is not a number always names the node."""
+
+
+def enable_node_timing() -> None:
+    """See `cntk.debugging.set_node_timing`."""
+    set_node_timing(True)
+
+
+def disable_node_timing() -> None:
+    """See `cntk.debugging.set_node_timing`."""
+    set_node_timing(False)
+
+
+__all__ = [
+    "Axis", "Constant", "DefaultParamInitScale", "DeviceDescriptor", "DeviceKind", "DeviceKind_CPU",
+    "DeviceKind_GPU", "Evaluator", "FreeDimension", "Function",
+    "InferredDimension", "Learner", "MinibatchSource", "NDArrayView", "Parameter",
+    "SentinelValueForAutoSelectRandomSeed", "SentinelValueForInferParamInitRank", "Trainer", "Value", "Variable",
+    "always_allow_setting_default_device", "disable_cpueval_optimization", "disable_forward_values_sharing",
+    "disable_gradient_accumulation_optimization", "disable_hyper_memory_compress", "disable_node_timing",
+    "enable_cpueval_optimization", "enable_forward_values_sharing", "enable_gradient_accumulation_optimization",
+    "enable_hyper_memory_compress", "enable_node_timing", "force_deterministic_algorithms", "get_random_seed",
+    "get_trace_level", "is_random_seed_fixed", "reset_random_seed", "set_checked_mode",
+    "set_computation_network_trace_level", "set_computation_network_track_gap_nans", "set_fixed_random_seed",
+    "set_trace_level", "should_force_deterministic_algorithms",
+    "use_sparse_gradient_aggregation_in_data_parallel_sgd",
+]  # fmt: skip
 
 __getattr__ = no_attribute("cntk.cntk_py", __all__)

@@ -8,26 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from readers import Value
-from readers.data_api.array_view import NDArrayView as ArrayView
+from readers.data_api.array_view import NDArrayView
+from trainers.session.user_functions import user_function
 
-from .device import DeviceDescriptor, cpu
 from .missing import no_attribute
-
-
-class _Kind(type):
-    """Lets views that values give be instances."""
-
-    def __instancecheck__(cls, instance: object) -> bool:
-        return isinstance(instance, ArrayView)
-
-
-class NDArrayView(ArrayView, metaclass=_Kind):
-    """See `readers.data_api.array_view.NDArrayView`."""
-
-    @property
-    def device(self) -> DeviceDescriptor:
-        """The CPU."""
-        return cpu()
 
 
 def asarray(value: Any, dtype: Any = None) -> NDArray[Any]:
@@ -41,6 +25,6 @@ def asvalue(variable: Any, data_array: Any) -> Value:
     return Value.create(variable, data_array)
 
 
-__all__ = ["NDArrayView", "Value", "asarray", "asvalue"]
+__all__ = ["NDArrayView", "Value", "asarray", "asvalue", "user_function"]
 
 __getattr__ = no_attribute("cntk.core", __all__)

@@ -2,61 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from enum import IntEnum
 from typing import Any
 
-from cntk_config import UserError
+from readers.data_api.device import CPU, Device, DeviceKind
+from readers.errors import ArgumentError
 
 from .missing import no_attribute
 
-
-class DeviceKind(IntEnum):
-    """What `DeviceDescriptor.type` gives."""
-
-    CPU = 0
-    GPU = 1
+_excluded: set[Device] = set()
+"""The devices of `set_excluded_devices`."""
 
 
-@dataclass(frozen=True)
-class DeviceDescriptor:
-    """A device.
-
-    Args:
-        kind: "cpu" or "gpu".
-        number: of a GPU.
-    """
-
-    kind: str
-    number: int = 0
-
-    def type(self) -> DeviceKind:
-        """The kind: 0 for the CPU, 1 for a GPU."""
-        return DeviceKind.GPU if self.kind == "gpu" else DeviceKind.CPU
-
-    def is_locked(self) -> bool:
-        """False: devices are not locked for a process."""
-        return False
-
-    def id(self) -> int:
-        """The number."""
-        return self.number
-
-    def __str__(self) -> str:
-        return "CPU" if self.kind == "cpu" else f"GPU[{self.number}]"
-
-
-def cpu() -> DeviceDescriptor:
+def cpu() -> Device:
     """The CPU."""
-    return DeviceDescriptor("cpu")
+    return CPU
 
 
-def gpu(device_id: int) -> DeviceDescriptor:
+def gpu(device_id: int) -> Device:
     """A GPU."""
-    return DeviceDescriptor("gpu", device_id)
+    return Device("gpu", device_id)
 
 
-def all_devices() -> list[DeviceDescriptor]:
+def all_devices() -> list[Device]:
     """The devices of this machine."""
     from networks.arrays.lazy import jax
 
@@ -67,19 +36,37 @@ def all_devices() -> list[DeviceDescriptor]:
     return [*(gpu(number) for number in range(len(gpus))), cpu()]
 
 
-def try_set_default_device(new_default_device: DeviceDescriptor, acquire_device_lock: bool = False) -> bool:
-    """Compute on a device from now on; whether it is there."""
+def try_set_default_device(new_default_device: Device, acquire_device_lock: bool = False) -> bool:
+    """Compute on a device from now on.
+
+    Args:
+        new_default_device: the device.
+        acquire_device_lock: accepted; no process reserves a device for itself.
+
+    Returns:
+        Whether it is there, and `set_excluded_devices` has not excluded it.
+    """
     del acquire_device_lock
     from networks.arrays.lazy import jax
 
-    if new_default_device not in all_devices():
+    if new_default_device not in all_devices() or new_default_device in _excluded:
         return False
-    found = jax.devices(new_default_device.kind)[new_default_device.number]
-    jax.config.update("jax_default_device", found)
+    jax.config.update("jax_default_device", _of_jax(new_default_device))
     return True
 
 
-def use_default_device() -> DeviceDescriptor:
+def set_default_device(new_default_device: Device) -> None:
+    """Compute on a device from now on.
+
+    Raises:
+        ArgumentError: it is not there, or excluded.
+    """
+    if not try_set_default_device(new_default_device):
+        known = ", ".join(str(one) for one in all_devices() if one not in _excluded)
+        raise ArgumentError(f"the device {new_default_device} cannot be computed on", hint=f"there are: {known}")
+
+
+def use_default_device() -> Device:
     """The device that is computed on."""
     from networks.arrays.lazy import jax
 
@@ -87,9 +74,90 @@ def use_default_device() -> DeviceDescriptor:
     return cpu() if found.platform == "cpu" else gpu(found.id)
 
 
-def set_excluded_devices(excluded: Any) -> None:
-    """Not there: CUDA_VISIBLE_DEVICES does that."""
-    raise UserError("NotSupported", "set_excluded_devices does not exist", hint="set CUDA_VISIBLE_DEVICES")
+def set_excluded_devices(excluded_devices: Iterable[Device]) -> None:
+    """Compute on none of these devices; if the one of now is among them, on the first other one of `all_devices`.
+
+    Args:
+        excluded_devices: the devices; an empty list excludes none.
+
+    Raises:
+        ArgumentError: no device is left.
+    """
+    wanted = set(excluded_devices)
+    left = [one for one in all_devices() if one not in wanted]
+    if not left:
+        raise ArgumentError("set_excluded_devices excludes all devices", hint="leave cpu()")
+    _excluded.clear()
+    _excluded.update(wanted)
+    if use_default_device() in wanted:
+        try_set_default_device(left[0])
+
+
+@dataclass(frozen=True)
+class GPUProperties:
+    """What is known of a GPU.
+
+    Attributes:
+        device_id: its number.
+        version_major: of its compute capability.
+        version_minor: of the same.
+        cores: its multiprocessors.
+        name: of the model.
+        total_memory: that programs can use, in bytes; JAX reserves a part of the whole memory.
+    """
+
+    device_id: int
+    version_major: int
+    version_minor: int
+    cores: int
+    name: str
+    total_memory: int
+
+
+def get_gpu_properties(device: Device) -> GPUProperties:
+    """What is known of a GPU.
+
+    Raises:
+        ArgumentError: it is not a GPU of this machine.
+    """
+    if device.type() != DeviceKind.GPU or device not in all_devices():
+        known = ", ".join(map(str, all_devices()))
+        raise ArgumentError(f"get_gpu_properties: {device} is not a GPU of this machine", hint=f"it has: {known}")
+    found = _of_jax(device)
+    major, _, minor = str(getattr(found, "compute_capability", "0.0")).partition(".")
+    statistics: dict[str, Any] | None = found.memory_stats()
+    memory = (statistics or {}).get("bytes_limit", 0)
+    cores = int(getattr(found, "core_count", 0))
+    return GPUProperties(device.number, int(major), int(minor or 0), cores, found.device_kind, int(memory))
+
+
+def _of_jax(device: Device) -> Any:
+    from networks.arrays.lazy import jax
+
+    return jax.devices(device.kind)[device.number]
+
+
+class _Kind(type):
+    """Lets devices that functions give be instances, and calls give such devices."""
+
+    def __call__(cls, kind: str, number: int = 0) -> Any:
+        """A device, see `Device`."""
+        return Device(kind, number)
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, Device)
+
+
+class DeviceDescriptor(Device, metaclass=_Kind):
+    """See `readers.data_api.device.Device`; the functions of this module are its methods as well."""
+
+    cpu_device = staticmethod(cpu)
+    gpu_device = staticmethod(gpu)
+    all_devices = staticmethod(all_devices)
+    use_default_device = staticmethod(use_default_device)
+    try_set_default_device = staticmethod(try_set_default_device)
+    set_excluded_devices = staticmethod(set_excluded_devices)
+    get_gpu_properties = staticmethod(get_gpu_properties)
 
 
 __all__ = [
@@ -97,10 +165,11 @@ __all__ = [
     "DeviceKind",
     "all_devices",
     "cpu",
+    "get_gpu_properties",
     "gpu",
     "set_excluded_devices",
     "try_set_default_device",
     "use_default_device",
 ]
 
-__getattr__ = no_attribute("cntk.device", __all__)
+__getattr__ = no_attribute("cntk.device", [*__all__, "set_default_device"])

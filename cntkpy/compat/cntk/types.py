@@ -78,18 +78,26 @@ SparseTensor = _Indexed(lambda shape: Type(_shape(shape), True))
 Sequence = _Indexed(_sequence)
 """`Sequence[Tensor[10]]`."""
 
-SequenceOver = _Indexed(_over)
-"""`SequenceOver[axis][Tensor[10]]`: sequences with a time axis of their own."""
+
+class SequenceOverMeta(type):
+    """Lets `SequenceOver` take an axis in brackets."""
+
+    def __getitem__(cls, axis: Any) -> _Indexed:
+        return _over(axis)
 
 
-def Signature(*types: Any, **named: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+class SequenceOver(metaclass=SequenceOverMeta):
+    """`SequenceOver[axis][Tensor[10]]`: sequences with a time axis of their own."""
+
+
+def Signature(*args: Any, **kwargs: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """A decorator below `Function`: the types of the parameters."""
 
     def decorate(f: Callable[..., Any]) -> Callable[..., Any]:
-        f.__annotations__ = {**dict(zip(inspect.signature(f).parameters, types, strict=False)), **named}
+        f.__annotations__ = {**dict(zip(inspect.signature(f).parameters, args, strict=False)), **kwargs}
         return f
 
     return decorate
 
 
-__all__ = ["Sequence", "SequenceOver", "Signature", "SparseTensor", "Tensor", "Type"]
+__all__ = ["Sequence", "SequenceOver", "SequenceOverMeta", "Signature", "SparseTensor", "Tensor", "Type"]

@@ -155,6 +155,7 @@ _PLAIN = [
     "ToSequenceLike",
     "SampleNumber",
     "AdditiveAttention",
+    "AttentionWeights",
     "ReconcileDynamicAxis",
     "SequenceWithSoftmax",
     "NCEBasedCrossEntropyWithSoftmax",

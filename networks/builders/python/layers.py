@@ -22,7 +22,7 @@ from networks.builders.brainscript.language.values import Function as Procedure
 from networks.builders.brainscript.language.values import Record
 from networks.builders.brainscript.node_values import NodeValue
 from networks.builders.python.functions import calls
-from networks.builders.python.functions.blocks import BLOCKS, Block
+from networks.builders.python.functions.blocks import Block, mark_block
 from networks.builders.python.functions.cells import Counter, cell_of
 from networks.builders.python.functions.checks import (
     as_array,
@@ -97,7 +97,7 @@ class Layer:
         """
         if self._open is None:
             names = self._missing((), {})
-            made = self(*(placeholder(name=one) for one in names)) if len(names) > 1 else self(placeholder())
+            made = self(*(placeholder(name=one) for one in names)) if names else self(placeholder())
             if type(made) is not Function:  # pyright: ignore[reportUnnecessaryComparison]
                 raise UserError("NoFunction", "the layer gives several functions", hint="call it with its inputs")
             self._open = made
@@ -131,7 +131,7 @@ class Layer:
         """Let what a layer makes count as one operation, whose name is that of the layer's constructor."""
         operands = tuple(root for one in given for root in one.roots)
         if self.kind and len(made.roots) == 1 and made.root not in operands:
-            BLOCKS[made.root] = Block(self.kind, operands, operands)
+            mark_block(made.root, Block(self.kind, operands, operands))
 
     def _missing(self, given: Sequence[Any], named: Mapping[str, Any]) -> list[str]:
         """The names of the arguments that are not given, of a function that takes a fixed number of them."""
@@ -168,6 +168,19 @@ class Layer:
     def _first(self) -> Function | None:
         """What it made first of inputs whose shapes are known."""
         return next((one for one in self._made if all(map(_has_shape, one.placeholders))), None)
+
+    @property
+    def signature(self) -> tuple[Function, ...]:
+        """The inputs that a call takes, by the names that they have there, in their order."""
+        return self.of_placeholder().signature
+
+    def update_signature(self, *types: Any, **named: Any) -> None:
+        """See `Function.update_signature`; what the layer was applied to before counts no more for its values."""
+        made = self.of_placeholder()
+        made.update_signature(*types, **named)
+        at = self._made.index(made)
+        for several in (self._made, self._given):
+            several.insert(0, several.pop(at))
 
     def __getattr__(self, name: str) -> Any:
         """What the function has that it made first: parameters (`layer.W`), functions by name, `eval` and so on.
@@ -400,7 +413,8 @@ def Embedding(shape: Shape | None = None, init: Any = DEFAULT, weights: Any = No
         name: names the result.
     """
     if weights is not None:
-        table = weights if isinstance(weights, Function) else as_node(np.asarray(weights))
+        table = as_node(weights)
+        table.root.name = table.root.name or "E"
         return Layer(lambda x: operators.times(x, table), name)
     if shape is None and isinstance(init, np.ndarray | list):
         shape = np.shape(init)[-1]
@@ -470,7 +484,7 @@ def Convolution(
             steps.append(lambda x: operators.plus(x, shift))
     if reduction_rank == 0:
         steps.insert(steps.index(layer), lambda x: reshaping.expand_dims(x, 0))
-    if num_filters in (None, ()):  # one filter, and no axis for it
+    if _has_no_axis(num_filters):  # one filter, and no axis for it
         steps.append(lambda x: reshaping.squeeze(x, 0))
     made = Sequential(steps) if len(steps) > 1 else layer
     return _activated(made, chosen("Convolution", "activation", activation, None), name)
@@ -575,7 +589,7 @@ def ConvolutionTranspose(
             made.append(_Library("ConvolutionTransposeLayer", *shapes, label="ConvolutionTranspose", **given))
             made[0].options = options
         result = made[0](x)
-        return reshaping.squeeze(result, 0) if num_filters in (None, ()) else result
+        return reshaping.squeeze(result, 0) if _has_no_axis(num_filters) else result
 
     return _activated(Layer(apply), chosen("ConvolutionTranspose", "activation", activation, None), name)
 
@@ -657,13 +671,13 @@ def MaxUnpooling(filter_shape: Shape, strides: Any = 1, pad: Any = DEFAULT, name
 @makes_blocks
 def GlobalMaxPooling(name: str = "") -> Layer:
     """The largest element of each channel."""
-    return Layer(lambda x: MaxPooling(known_shape(x)[1:])(x), name)
+    return Layer(lambda x: MaxPooling(known_shape(x)[1:], pad=False)(x), name)
 
 
 @makes_blocks
 def GlobalAveragePooling(name: str = "") -> Layer:
     """The mean of each channel."""
-    return Layer(lambda x: AveragePooling(known_shape(x)[1:])(x), name)
+    return Layer(lambda x: AveragePooling(known_shape(x)[1:], pad=False)(x), name)
 
 
 @makes_blocks
@@ -701,10 +715,10 @@ def BatchNormalization(
     if rank is not None and not (is_whole(rank) and rank == 1):
         raise UserError("BadValue", f"map_rank is None or 1, not {rank!r}")
     return _Library(
-        "BatchNormalizationLayer",
+        "_BatchNormalizationLayer",
         label="BatchNormalization",
         name=name,
-        spatialRank=rank or 0,
+        spatial=rank is not None,
         initialScale=check_number("init_scale", init_scale),
         normalizationTimeConstant=check_number("normalization_time_constant", constant, 0.0),
         blendTimeConstant=check_number("blend_time_constant", blend_time_constant, 0.0),
@@ -778,7 +792,12 @@ def _filters(given: Any) -> int:
     """How many filters there are, of one number, perhaps in a tuple; 1 where none is given."""
     if isinstance(given, list | tuple) and len(given) == 1:
         given = given[0]
-    return 1 if given is None or given == () else check_whole("num_filters", given, 1)
+    return 1 if _has_no_axis(given) else check_whole("num_filters", given, 1)
+
+
+def _has_no_axis(num_filters: Any) -> bool:
+    """Whether there is one filter, and no axis for it: None or () is given. A number of NumPy is not compared to ()."""
+    return num_filters is None or (isinstance(num_filters, tuple) and not num_filters)
 
 
 def _filter_start(init: Any, count: Any, sizes: tuple[int, ...], reduction_rank: int) -> Any:
@@ -789,7 +808,7 @@ def _filter_start(init: Any, count: Any, sizes: tuple[int, ...], reduction_rank:
         return start
     if reduction_rank == 0:
         start = np.expand_dims(start, start.ndim - rank)
-    return start[None] if count in (None, ()) and start.ndim == rank + 1 else start
+    return start[None] if _has_no_axis(count) and start.ndim == rank + 1 else start
 
 
 def _sizes(given: Any) -> Any:
@@ -888,12 +907,18 @@ class Cell(Layer):
 class _Block(_Library):
     """The library's part of a step, whatever it gives."""
 
-    def values(self, *arguments: Any) -> Any:
-        """What the library's function gives for these arguments."""
+    def values(self, *arguments: Any, activation: Any = operators.tanh) -> Any:
+        """What the library's function gives for these arguments, with another activation in the place of its tanh."""
         self._applied += 1
-        name = self._mark if self._applied == 1 else self._label
+        name = self._mark if self._applied == 1 else calls.marked(self._label)
         found = calls.call(self._function, *arguments, name=name)
         self.prepare(found)
+        if activation is not operators.tanh:
+            made = [one for one in _nodes(found) if one.origin.name.startswith(f"{name}.")]
+            of_tanh = [one for one in made if one.operation.name == "Tanh"]
+            new = {one: to_node(activation(Function(calls.inputs_of(one)[0]))) for one in of_tanh}
+            for one in made:
+                one.inputs = tuple(new.get(source, source) for source in calls.inputs_of(one))
         return found
 
 
@@ -916,14 +941,14 @@ def LSTM(
     Args:
         shape: of the output.
         cell_shape: of the cell, if another: the output is then a projection.
-        activation: must be tanh.
+        activation: of what enters the cell, and of the cell; tanh.
         use_peepholes: gates see the cell.
         init: how the weights start; glorot_uniform.
         init_bias: how the biases of gates and cell start.
         enable_self_stabilization: states are scaled by learned numbers.
         name: names the output.
     """
-    _is_tanh("LSTM", activation)
+    activate = _activation(chosen("LSTM", "activation", activation, operators.tanh)) or identity
     bias = check_number("init_bias", chosen("LSTM", "init_bias", init_bias, 0.0))
     peepholes = check_flag("use_peepholes", chosen("LSTM", "use_peepholes", use_peepholes, False))
     block = _Block(
@@ -937,7 +962,7 @@ def LSTM(
     )
 
     def step(h: Any, c: Any, x: Any) -> Function:
-        found = block.values(to_node(x), calls.record(h=to_node(h), c=to_node(c)))
+        found = block.values(to_node(x), calls.record(h=to_node(h), c=to_node(c)), activation=activate)
         for node in _nodes(found) if bias else ():
             start = node.start
             if node.learning_rate_multiplier > 0 and start is not None and (start.kind, start.value) == BIAS:
@@ -945,12 +970,6 @@ def LSTM(
         return Function((calls.member(found, "h"), calls.member(found, "c")))
 
     return Cell(step, 2, name)
-
-
-def _is_tanh(layer: str, activation: Any) -> None:
-    if chosen(layer, "activation", activation, operators.tanh) is not operators.tanh:
-        hint = f"give it {layer}(..., activation=tanh), or write a step: a function of the states and x"
-        raise UserError("NotSupported", f"{layer} has the activation tanh", hint=hint)
 
 
 def _stabilized(layer: str, given: Any) -> bool:
@@ -976,7 +995,7 @@ def GRU(
     name: str = "",
 ) -> Cell:
     """A step of gated recurrent units: a function of state and input that gives the state."""
-    _is_tanh("GRU", activation)
+    activate = _activation(chosen("GRU", "activation", activation, operators.tanh)) or identity
     stabilizer = _state_stabilizer("GRU", enable_self_stabilization, shape, cell_shape)
     block = _Block(
         "_GRUBlock",
@@ -985,7 +1004,11 @@ def GRU(
         init=weights_start(chosen("GRU", "init", init, None)),
         initBias=check_number("init_bias", chosen("GRU", "init_bias", init_bias, 0.0)),
     )
-    return Cell(lambda h, x: named_function(block.values(to_node(x), to_node(stabilizer(h))), ""), 1, name)
+
+    def step(h: Any, x: Any) -> Function:
+        return named_function(block.values(to_node(x), to_node(stabilizer(h)), activation=activate), "")
+
+    return Cell(step, 1, name)
 
 
 def RNNStep(

@@ -12,7 +12,6 @@ from __future__ import annotations
 import logging
 import struct
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -83,12 +82,15 @@ class CBFDeserializer:
     def __init__(self, path: str, dtype: np.dtype | type = np.float32, names: Mapping[str, str] | None = None):
         self.path, self.dtype = path, np.dtype(dtype)
         try:
-            self._size = Path(path).stat().st_size
+            with open_input(path) as file:
+                self._size = file.seek(0, 2)
             self._read_header(names or {})
         except OSError as error:
             raise DataError(
                 f"The input file ({path}) cannot be read: {error.strerror or error}", path=path, hint="check 'file'"
             ) from None
+        except DataError:
+            raise
         except (struct.error, ValueError, UnicodeDecodeError):
             raise self._damaged("its header is cut short") from None
 
@@ -180,6 +182,8 @@ class CBFDeserializer:
                     record, at = self._record(data, at, stream)
                     records.append(record)
                 found.append(records)
+        except DataError:
+            raise
         except (struct.error, ValueError):
             raise self._damaged(f"chunk {chunk} (at byte {begin}) is cut short") from None
         return found

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from cntk_config.base.diagnostics import printable
-from cntk_config.base.files import open_input
 from readers.common.labels import LabelMap
+from readers.common.packed import open_data
 from readers.common.sequences import starts_of
 from readers.errors import DataError
 from readers.utterances.labels import Labels
@@ -43,7 +43,7 @@ class _Reader:
         ranges, entries = np.empty((1 << 16, 3), np.int64), np.empty((1 << 12, 5), np.int64)
         found = _Ranges(path)
         try:
-            with open_input(path) as file:
+            with open_data(path) as file:
                 held = b""
                 while True:
                     block = file.read(BLOCK_BYTES)

@@ -8,9 +8,9 @@ import re
 
 import numpy as np
 
-from cntk_config.base.files import open_input
 from readers.common import index_cache
 from readers.common.corpus import Corpus
+from readers.common.packed import DataBytes, data_bytes
 from readers.errors import DataError
 
 from .container import MAX_BASE64_BYTES, read_file
@@ -43,9 +43,15 @@ class Base64File:
     ):
         self.path = path
         kept = index_cache.cache_name(path, "base64", labels is None, not corpus.numeric, corpus.hashed)
+        try:
+            self._data = data_bytes(path)
+        except OSError as error:
+            raise _unreadable(path, error) from None
+        self.path = path = self._data.path
+        cache = cache and not self._data.packed and self._data.local
         found = index_cache.load(kept, path) if cache and corpus.numeric else None
         if found is None:
-            arrays, keys = _index(path, labels is not None)
+            arrays, keys = _index(self._data, labels is not None)
             if keys is None and not corpus.numeric:
                 keys = [b"%d" % i for i in range(len(arrays["begins"]))]
             if keys is not None:
@@ -78,7 +84,9 @@ class Base64File:
     def encoded(self, record: int) -> bytes:
         """The bytes of a picture."""
         begin, end = int(self._begins[record]), int(self._ends[record])
-        text = read_file(self.path, begin, end - begin).rstrip(_BEHIND)
+        plain = self._data.local and not self._data.packed
+        text = read_file(self.path, begin, end - begin) if plain else self._data.bytes(begin, end - begin)
+        text = text.rstrip(_BEHIND)
         if len(text) % 4:
             raise PictureError(f"its text has {len(text)} characters, which is not a multiple of 4 as base64 has")
         try:
@@ -87,17 +95,18 @@ class Base64File:
             raise PictureError(f"its text is not base64: {error}") from None
 
     def close(self) -> None:
-        """Nothing is kept open."""
+        """Close the file."""
+        self._data.close()
 
 
-def _index(path: str, labelled: bool) -> tuple[dict[str, np.ndarray], list[bytes] | None]:
+def _index(data: DataBytes, labelled: bool) -> tuple[dict[str, np.ndarray], list[bytes] | None]:
     """Begins, ends (int64[N], bytes) and labels (int64[N]) of the pictures; and the keys, if there are any."""
     keys: list[bytes] = []
     rows: list[tuple[int, int, int]] = []
     keyed: bool | None = None
-    at, told = 0, False
+    at, told, path = 0, False, data.path
     try:
-        with open_input(path) as file:
+        with data.stream() as file:
             while line := file.readline(MAX_BASE64_BYTES):
                 number = len(rows) + 1
                 if number == 1 and line.startswith(b"\xef\xbb\xbf"):
@@ -133,13 +142,15 @@ def _index(path: str, labelled: bool) -> tuple[dict[str, np.ndarray], list[bytes
                 rows.append((at + middle, at + len(line), int(found[1]) if found else 0))
                 at += len(line)
     except OSError as error:
-        raise DataError(
-            f"The file {path} cannot be read: {error.strerror or error}", path=path, hint="check 'file'"
-        ) from None
+        raise _unreadable(path, error) from None
     if not rows:
         raise DataError(f"The file {path} is empty.", path=path, hint=_HINT)
     begins, ends, labels = np.array(rows, np.int64).T.copy()
     return {"begins": begins, "ends": ends, "labels": labels}, keys if keyed else None
+
+
+def _unreadable(path: str, error: OSError) -> DataError:
+    return DataError(f"The file {path} cannot be read: {error.strerror or error}", path=path, hint="check 'file'")
 
 
 def _bad(path: str, line: int, message: str, hint: str) -> DataError:

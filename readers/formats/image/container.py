@@ -38,6 +38,8 @@ def read_file(path: str, begin: int = 0, count: int | None = None) -> bytes:
     """
     try:
         return _read(path, begin, count)
+    except PictureError:
+        raise
     except FileNotFoundError:
         raise PictureError("there is no such file", hint=_where(path)) from None
     except OSError as error:

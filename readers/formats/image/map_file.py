@@ -7,8 +7,9 @@ import os
 
 import numpy as np
 
-from cntk_config.base.files import LIST_LIMIT, read_input
+from cntk_config.base.files import LIST_LIMIT
 from readers.common.corpus import Corpus
+from readers.common.packed import read_data
 from readers.errors import DataError
 
 from .container import Archives, read_file, split
@@ -30,7 +31,7 @@ class MapFile:
     def __init__(self, path: str, labels: int | None, corpus: Corpus, *, primary: bool = True):
         self.path = path
         try:
-            data = read_input(path, LIST_LIMIT)
+            data = read_data(path, LIST_LIMIT)
         except OSError as error:
             raise DataError(
                 f"The map file {path} cannot be read: {error.strerror or error}", path=path, hint="check 'file'"

@@ -18,8 +18,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from cntk_config.base.diagnostics import shorten
-from cntk_config.base.files import LIST_LIMIT, open_input, read_input
+from cntk_config.base.files import LIST_LIMIT, open_input
 from readers.common.file_bytes import FileBytes
+from readers.common.packed import read_data
 from readers.errors import DataError
 
 from .specifier import Place, parse_place, parse_read_specifier
@@ -332,7 +333,7 @@ def read_lines(path: str, what: str) -> list[tuple[int, str]]:
         DataError: it cannot be read.
     """
     try:
-        content = read_input(path, LIST_LIMIT)
+        content = read_data(path, LIST_LIMIT)
     except OSError as error:
         raise DataError(f"{what} {path} cannot be opened: {error.strerror or error}", path=path) from None
     lines = content.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "surrogateescape").split("\n")

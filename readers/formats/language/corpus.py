@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cntk_config.base.files import open_input
+from readers.common.packed import believe, data_bytes
 from readers.common.sequences import starts_of
 from readers.errors import DataError
 
@@ -73,9 +72,10 @@ class Corpus:
     def __init__(self, path: str, words: Vocabulary, labels: Vocabulary):
         self.path, self.words, self.labels = path, words, labels
         try:
-            with open_input(path) as file:
-                self._start = Place(3) if file.read(3) == b"\xef\xbb\xbf" else Place()
-                self.size = os.fstat(file.fileno()).st_size
+            self._data = data_bytes(path)
+            self.path = self._data.path
+            self._start = Place(3) if self._data.bytes(0, 3) == b"\xef\xbb\xbf" else Place()
+            self.size = self._data.size
         except OSError as error:
             raise DataError(f"The corpus {path} cannot be read: {error.strerror or error}", path=path) from None
         self._kept: dict[Place, Block] = {}
@@ -115,7 +115,7 @@ class Corpus:
         """Pieces of text are scanned until the block is full or the text ends."""
         parts: list[Block] = []
         place, size = begin, READ_BYTES
-        with open_input(self.path) as file:
+        with self._data.stream() as file:
             while place.offset < self.size and not self._full(parts):
                 file.seek(place.offset)
                 data = file.read(size)
@@ -129,6 +129,7 @@ class Corpus:
                 part = self._scan(np.frombuffer(bytearray(data), np.uint8), place, final, parts) if data else None
                 if part is None or part.end.offset == place.offset:
                     size *= 2  # a line or a sentence is longer than the piece
+                    believe(self._data, size, place.offset)
                     continue
                 size, place = READ_BYTES, part.end
                 if len(part.bounds) > 1:
@@ -252,7 +253,7 @@ class ColumnCorpus(Corpus):
     def first_line(self, block: Block, sentence: int) -> int:
         """The line on which a sentence of a block begins; every line with two fields or more is a token."""
         before, line = int(block.bounds[sentence]), block.begin.line
-        with open_input(self.path) as file:
+        with self._data.stream() as file:
             file.seek(block.begin.offset)
             for text in file:
                 before -= len(text.split(None, 1)) == 2  # a second field is there, whatever is in it

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cntk_config.base.files import LIST_LIMIT, read_input
+from cntk_config.base.files import LIST_LIMIT
 from cntk_config.declare import Declared
 from readers.common.labels import LabelMap
+from readers.common.packed import read_data
 from readers.errors import DataError
 
 log = logging.getLogger("cntkpy.readers")
@@ -76,7 +77,7 @@ def read_lines(p: Declared, name: str, what: str) -> tuple[str, list[bytes]]:
     value = p.given(name)
     path = str(value or "")
     try:
-        content = read_input(path, LIST_LIMIT)
+        content = read_data(path, LIST_LIMIT)
     except OSError as error:
         raise p.error(name, f"the {what} {path} cannot be read: {error.strerror or error}", kind="CannotRead") from None
     lines = content.removeprefix(b"\xef\xbb\xbf").split(b"\n")

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import logging
-import os
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
 
 import numpy as np
 
-from cntk_config.base.files import open_input
 from readers.common.chunk import Chunk
 from readers.common.corpus import Corpus
-from readers.common.file_bytes import FileBytes
+from readers.common.packed import DataBytes
 from readers.common.sequences import starts_of
 from readers.errors import DataError
 from readers.formats.text import fallback
@@ -21,7 +19,7 @@ from readers.kernels.budget import fits_budget
 from readers.streams import StreamInformation
 
 from .events import UNKNOWN, UNREAD
-from .index import BOM, NUMERIC, build_index
+from .index import BOM, NUMERIC, build_index, open_text
 from .parse import PADDING, Parsed, parse, streams_of
 from .stream_format import StreamFormat
 from .tables import Runs, Text
@@ -47,7 +45,8 @@ class TextFormatDeserializer:
         cache_index: bool = False,
         threads: int = 1,
     ):
-        self.path, self.formats, self.dtype = path, list(formats), np.dtype(dtype)
+        self._file = open_text(path)
+        self.path, self.formats, self.dtype = self._file.path, list(formats), np.dtype(dtype)
         self.max_errors, self.trace_level = max_errors, trace_level
         self.defines_mb_size = any(f.defines_mb_size for f in self.formats)
         self.streams = [StreamInformation(f.name, (f.dim,), f.sparse, self.dtype) for f in self.formats]
@@ -61,12 +60,12 @@ class TextFormatDeserializer:
             corpus=corpus,
             cache=cache_index,
             threads=threads,
+            data=self._file,
         )
         self.table = self.index.table
         last = self.table.first[1:] - 1
         spans = self.index.offsets[last] + self.index.sizes[last] - self.index.offsets[self.table.first[:-1]]
         self.chunk_bytes = spans // 2 * self.dtype.itemsize
-        self._file = FileBytes(path)
         self._lock = threading.Lock()
         self._own = threading.local()  # the text of each thread
         self._counted: set[int] = set()
@@ -92,6 +91,11 @@ class TextFormatDeserializer:
     def files(self) -> list[str]:
         """The file that is read."""
         return [self.path]
+
+    @property
+    def whole_chunks(self) -> bool:
+        """Whether a single sequence takes as long to load as its whole chunk: it is unpacked."""
+        return self._file.packed
 
     def load_chunk(self, chunk: int) -> Chunk:
         """All sequences of a chunk, read in one go."""
@@ -142,8 +146,9 @@ class TextFormatDeserializer:
             if found is not None:
                 return self._loaded(found, buffer, begins, sequences)
         given = (text, self.formats, self._names, self.dtype, budget, named, cut)
-        parsed = parse(*given, runs=Runs(self._file.fileno(), *runs)) if hasattr(os, "pread") else None
-        if parsed is None or parsed.code == UNREAD:  # on a system without pread, or to tell what is wrong
+        readable = self._file.descriptor >= 0
+        parsed = parse(*given, runs=Runs(self._file.descriptor, *runs)) if readable else None
+        if parsed is None or parsed.code == UNREAD:  # not by kernels, or to tell what is wrong
             self._read_runs(runs, buffer)
             parsed = parse(*given)
         return self._loaded(parsed, buffer, begins, sequences)
@@ -209,7 +214,7 @@ class TextFormatDeserializer:
         from .messages import describe, other_format
 
         with self._lock:
-            places, text, line, cure = Places(self.path), "", 0, None
+            places, text, line, cure = Places(self._file), "", 0, None
             for kind, position, number, stream in parsed.events.tolist():
                 sequence = int(sequences[number])
                 at = int(self.index.offsets[sequence]) + position - int(begins[number])
@@ -253,22 +258,22 @@ def _numbers(sequences: np.ndarray | slice) -> np.ndarray:
 
 
 class Places:
-    """Line and column (both from 1) of bytes of a file, read again only as far as needed."""
+    """Line and column (both from 1) of bytes of a text, read again only as far as needed."""
 
-    def __init__(self, path: str):
-        self._path = path
+    def __init__(self, data: DataBytes):
+        self._data = data
         self._read = 0
         self._lines = 0
         self._last = -1
-        with suppress(OSError), open_input(path) as file:
+        with suppress(OSError), data.stream() as file:
             self._last += len(BOM) * (file.read(len(BOM)) == BOM)  # no editor shows it
 
     def find(self, at: int) -> tuple[int, int]:
         """Line and column of byte `at`."""
         if at < self._read:
-            self.__init__(self._path)
+            self.__init__(self._data)
         try:
-            with open_input(self._path) as file:
+            with self._data.stream() as file:
                 file.seek(self._read)
                 while self._read < at and (block := file.read(min(1 << 20, at - self._read))):
                     count = block.count(b"\n")

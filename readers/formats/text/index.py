@@ -11,9 +11,9 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from cntk_config.base.files import open_input
 from readers.common import index_cache
 from readers.common.corpus import Corpus
+from readers.common.packed import DataBytes, believe, data_bytes
 from readers.common.sequences import SequenceTable
 from readers.errors import DataError
 from readers.formats.text import fallback
@@ -23,7 +23,9 @@ from readers.kernels.budget import BUDGET, fits_budget
 BLOCK_BYTES = 1 << 20
 BYTES_PER_THREAD = 16 << 20  # bytes of a file worth a thread
 BOM = b"\xef\xbb\xbf"
-_COMPRESSED = (b"\x1f\x8b", b"PK\x03\x04", b"BZh", b"\xfd7zXZ")
+UNKNOWN = 2**62
+"""The size of a compressed file that is not little, before it was unpacked."""
+_ARCHIVE = b"PK\x03\x04"
 _SCANNED_PER_WORK, _LINE_WORK, _CHUNK_WORK = 8, 20, 40
 """How many bytes take as long to look through without kernels as a unit of work; the work of a line, of a chunk."""
 _BLANK = b" \t\r\n\v\f\0"
@@ -64,19 +66,38 @@ def build_index(
     cache: bool = False,
     threads: int = 1,
     piece: int = BYTES_PER_THREAD,
+    data: DataBytes | None = None,
 ) -> TextIndex:
     """Read the whole file once. main: alias of the input whose samples define the length of a sequence.
 
-    cache: use an index kept next to the file, or keep this one; threads: read that many pieces of the file at once.
+    cache: use an index kept next to the file, or keep this one; threads: read that many pieces of the file at once;
+    data: the file, if it is open already. A compressed file is unpacked for its index in any case, so none is kept.
     """
+    data = data or open_text(path)
+    path = data.path
+    cache = cache and not data.packed and data.local
     try:
         kept = index_cache.cache_name(path, main, skip_sequence_ids, not corpus.numeric, corpus.hashed)
         found = index_cache.load(kept, path) if cache else None
         if found is None:
-            found = _build(path, skip_sequence_ids, main.encode(), block, corpus, threads, piece)
+            found = _build(data, skip_sequence_ids, main.encode(), block, corpus, threads, piece)
             if cache:
                 index_cache.save(kept, path, *found)
-        return _finish(path, main, chunk_size, corpus, *found)
+        return _finish(data, main, chunk_size, corpus, *found)
+    except OSError as error:
+        raise DataError(
+            f"The input file ({path}) cannot be read: {error.strerror or error}", path=path, hint="check 'file'"
+        ) from None
+
+
+def open_text(path: str) -> DataBytes:
+    """A text file, compressed or not.
+
+    Raises:
+        DataError: it cannot be opened.
+    """
+    try:
+        return data_bytes(path)
     except OSError as error:
         raise DataError(
             f"The input file ({path}) cannot be read: {error.strerror or error}", path=path, hint="check 'file'"
@@ -93,16 +114,19 @@ class _Found:
     offsets: np.ndarray
     lines: int
     newline: bool
+    end: int = 0
+    """Where the piece ends."""
     fault: tuple[int, int] | None = None
     """Error code and byte offset; then `lines` are those before it."""
 
 
 def _build(
-    path: str, skip_ids: bool, main: bytes, block: int, corpus: Corpus, threads: int, piece: int
+    data: DataBytes, skip_ids: bool, main: bytes, block: int, corpus: Corpus, threads: int, piece: int
 ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """The arrays keys, samples, offsets of all sequences; the size of the file, whether it ends in LF, and the lines
     in front of the first one with data."""
-    with open_input(path) as file:
+    path = data.path
+    with data.stream() as file:
         begin, first, skipped = _start(file, path)
         named = not corpus.numeric
         by_line = skip_ids or first == b"|"
@@ -114,20 +138,20 @@ def _build(
                 hint="write a key before the first '|' of each sequence",
             )
         mode = codes.LINES if by_line else codes.NAMES if named else codes.NUMBERS
-        size = file.seek(0, 2)
+        size = _little(data) if data.packed else file.seek(0, 2)
         if (text := _text_in_budget(file, begin, size)) is not None:
             found = fallback.find_sequences(text, begin, mode, main, corpus.hashed)
             if len(text) == size - begin:
                 if found.fault is not None:
-                    raise _bad_key(path, *found.fault, skipped + found.lines + 1, named)
+                    raise _bad_key(data, *found.fault, skipped + found.lines + 1, named)
                 arrays = {"keys": found.keys, "samples": found.samples, "offsets": found.offsets}
                 return arrays, {"size": size, "newline": text.endswith(b"\n"), "skipped": skipped}
-        several = 1 if named else max(1, min(threads, (size - begin) // max(1, piece)))
+        several = 1 if named or data.packed else max(1, min(threads, (size - begin) // max(1, piece)))
         cuts = [begin, *(_next_line(file, begin + (size - begin) * i // several) for i in range(1, several)), size]
     pieces = [(a, b) for a, b in pairwise(cuts) if a < b]
 
     def scan(bounds: tuple[int, int]) -> _Found:
-        return _scan(path, *bounds, mode, main, block, corpus.hashed, continues=bounds[0] > begin)
+        return _scan(data, *bounds, mode, main, block, corpus.hashed, continues=bounds[0] > begin)
 
     together = Lock()
 
@@ -147,15 +171,21 @@ def _build(
     lines = skipped
     for one in found:
         if one.fault is not None:
-            raise _bad_key(path, *one.fault, lines + one.lines + 1, named)
+            raise _bad_key(data, *one.fault, lines + one.lines + 1, named)
         lines += one.lines
     whole = found[0] if len(found) == 1 else _join(found, by_line)
     arrays = {"keys": whole.keys, "samples": whole.samples, "offsets": whole.offsets}
-    return arrays, {"size": size, "newline": found[-1].newline, "skipped": skipped}
+    return arrays, {"size": found[-1].end, "newline": found[-1].newline, "skipped": skipped}
+
+
+def _little(data: DataBytes) -> int:
+    """The size of a compressed file if it is little; `UNKNOWN`, without unpacking it all, if it is not."""
+    size = len(data.bytes(0, BLOCK_BYTES + 1))
+    return size if size <= BLOCK_BYTES else UNKNOWN
 
 
 def _scan(
-    path: str, begin: int, end: int, mode: int, main: bytes, block: int, hashed: bool, *, continues: bool
+    data: DataBytes, begin: int, end: int, mode: int, main: bytes, block: int, hashed: bool, *, continues: bool
 ) -> _Found:
     """Read the lines in the bytes begin..end-1. continues: the first ones may belong to a sequence that began before;
     then sequence 0 is what belongs to it."""
@@ -173,13 +203,13 @@ def _scan(
     buffer = np.empty(block + 64, np.uint8)
     held, at, fault = 0, begin, None
     newline = True
-    with open_input(path, buffering=0) as file:
-        assert isinstance(file, io.FileIO)
+    with data.stream(0) as file:
+        assert isinstance(file, io.RawIOBase)
         file.seek(begin)
         while fault is None:
             if len(buffer) - held < block // 2 + 1:
                 buffer = np.concatenate([buffer[:held], np.empty(len(buffer) + block, np.uint8)])
-            count = file.readinto(buffer.data[held : min(len(buffer) - 8, end - at)])
+            count: int = file.readinto(buffer.data[held : min(len(buffer) - 8, end - at)])  # type: ignore[assignment]
             filled = held + count
             if count == 0:
                 whole = filled
@@ -188,6 +218,7 @@ def _scan(
                 whole = _last_newline(buffer, held, filled) + 1
                 if whole == 0:
                     held = filled
+                    believe(data, held, at)
                     continue
             p = 0
             while True:
@@ -196,7 +227,8 @@ def _scan(
                     break
                 p = int(state[k.POSITION])
                 seen = max(at + p - begin, 1)  # of the file, to guess how many sequences there will be
-                room = max(2 * len(offsets), int(len(offsets) * ((end - begin) / seen) * 1.1))
+                left = (end - begin) / seen if end != UNKNOWN else 0
+                room = max(2 * len(offsets), int(len(offsets) * left * 1.1))
                 keys = keys if mode == codes.LINES else _longer(keys, room)
                 samples, offsets = _longer(samples, room), _longer(offsets, room)
             if code != codes.DONE:
@@ -207,7 +239,7 @@ def _scan(
             buffer[: filled - whole] = buffer[whole:filled].copy()
             held = filled - whole
     n = int(state[k.SEQUENCES])
-    return _Found(keys[:n], samples[:n], offsets[:n], int(state[k.LINE]), newline, fault)
+    return _Found(keys[:n], samples[:n], offsets[:n], int(state[k.LINE]), newline, at, fault)
 
 
 def _join(found: list[_Found], by_line: bool) -> _Found:
@@ -221,7 +253,7 @@ def _join(found: list[_Found], by_line: bool) -> _Found:
     keys, samples, offsets = (
         np.concatenate([getattr(one, name) for one in found]) for name in ("keys", "samples", "offsets")
     )
-    return _Found(keys, samples, offsets, sum(one.lines for one in found), found[-1].newline)
+    return _Found(keys, samples, offsets, sum(one.lines for one in found), found[-1].newline, found[-1].end)
 
 
 def _next_line(file: BinaryIO, at: int) -> int:
@@ -231,7 +263,7 @@ def _next_line(file: BinaryIO, at: int) -> int:
     return file.tell()
 
 
-def _bad_key(path: str, code: int, place: int, line: int, named: bool) -> DataError:
+def _bad_key(data: DataBytes, code: int, place: int, line: int, named: bool) -> DataError:
     from .messages import table_hint
 
     if code == codes.OVERFLOW:
@@ -246,10 +278,11 @@ def _bad_key(path: str, code: int, place: int, line: int, named: bool) -> DataEr
         else "a sequence id is a number below 2^64 at the very start of a line; "
         "skipSequenceIds=true makes every line a sequence"
     )
-    with open_input(path) as file:
+    path = data.path
+    with data.stream() as file:
         first = file.readline(1 << 16)
-    if first.startswith(_COMPRESSED):
-        hint = "the file is compressed: unpack it"
+    if first.startswith(_ARCHIVE):
+        hint = "the file is a ZIP archive: unpack it, or compress it with gzip, zstd, bzip2 or xz"
     elif convert := table_hint(path, first):
         hint = f"the file {convert} of it"
     return DataError(
@@ -278,7 +311,7 @@ def _start(file: BinaryIO, path: str) -> tuple[int, bytes, int]:
 
 
 def _finish(
-    path: str, main: str, chunk_size: int, corpus: Corpus, arrays: dict[str, np.ndarray], more: dict[str, Any]
+    data: DataBytes, main: str, chunk_size: int, corpus: Corpus, arrays: dict[str, np.ndarray], more: dict[str, Any]
 ) -> TextIndex:
     """Form the chunks."""
     keys, samples, offsets = arrays["keys"] if len(arrays["keys"]) else None, arrays["samples"], arrays["offsets"]
@@ -288,14 +321,17 @@ def _finish(
     sizes = np.empty(len(offsets), np.uint32 if more["size"] < 2**32 else np.int64)
     np.subtract(offsets[1:], offsets[:-1], out=sizes[:-1], casting="unsafe")
     sizes[-1] = more["size"] - offsets[-1]
+    if data.packed:
+        believe(data, int(sizes.max()), int(offsets[sizes.argmax()]))
     if main:
         assert keys is not None
         keep = np.flatnonzero(samples > 0)
         keys, samples, offsets, sizes = keys[keep], samples[keep], offsets[keep], sizes[keep]
     if len(offsets) == 0:
+        path = data.path
         raise DataError(f"No line of {path} has a sample of input '{main}', which defines the size.", path=path)
     if keys is not None and not corpus.numeric and not corpus.hashed:
-        keys = corpus.numbers(_names(path, offsets, keys))
+        keys = corpus.numbers(_names(data, offsets, keys))
     maximum = max(1, min(chunk_size, more["size"]))
     lengths = samples[:1].copy() if (samples == samples[0]).all() else samples
     table = SequenceTable(_chunks(offsets, sizes, maximum), lengths, keys, None if corpus.numeric else corpus)
@@ -325,10 +361,10 @@ def _chunks(offsets: np.ndarray, sizes: np.ndarray, maximum: int) -> np.ndarray:
     return first[: k.form_chunks(offsets, sizes, maximum, first) + 1].copy()
 
 
-def _names(path: str, offsets: np.ndarray, lengths: np.ndarray) -> list[str]:
+def _names(data: DataBytes, offsets: np.ndarray, lengths: np.ndarray) -> list[str]:
     """Keys of sequences as text; the kernel gave their lengths in bytes."""
     names: list[str] = []
-    with open_input(path) as file:
+    with data.stream() as file:
         for at, length in zip(offsets.tolist(), lengths.tolist(), strict=True):
             file.seek(at)
             names.append(file.read(length).decode("utf-8", "backslashreplace"))

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from readers.common.chunk import Chunk, StreamData, dense_stream
-from readers.common.file_bytes import FileBytes
 from readers.common.labels import LabelMap
+from readers.common.packed import believe, data_bytes
 from readers.common.sequences import SequenceTable, starts_of
 from readers.errors import DataError
 from readers.formats.uci import fallback
@@ -44,11 +44,16 @@ class UCIText:
         may_add: bool = False,
         chunk_size: int = CHUNK,
     ):
-        self.path, self.columns, self.dtype = path, columns, np.dtype(dtype)
+        self.columns, self.dtype = columns, np.dtype(dtype)
         self.labels, self.classes, self.may_add = labels or LabelMap(), classes, may_add
         self._translation = columns.translation()
-        self._file = FileBytes(path)
-        self.size = self._file.size
+        try:
+            self._file = data_bytes(path)
+        except OSError as error:
+            raise DataError(
+                f"The data file {path} cannot be opened: {error.strerror or error}", path=path, hint="check its name"
+            ) from None
+        self.path, self.size = self._file.path, self._file.size
         self.offsets, self.lines = self._find_records()
         if len(self.offsets) == 0:
             raise DataError(f"The data file {path} is empty.", path=path, hint="there is no line with data in it")
@@ -94,6 +99,8 @@ class UCIText:
             filled = held + count
             last = at + filled == self.size
             whole = filled if last else buffer[:filled].tobytes().rfind(b"\n") + 1
+            if not whole:
+                believe(self._file, filled, at)
             state[k.POSITION] = self._start(buffer[:filled]) if at == 0 else 0
             seen = self._with_blanks(buffer)
             while k.find_records(seen, state[k.POSITION], whole, at, offsets, lines, state) == codes.FULL:
@@ -121,6 +128,11 @@ class UCIText:
     def files(self) -> list[str]:
         """The file that is read."""
         return [self.path]
+
+    @property
+    def whole_chunks(self) -> bool:
+        """Whether a single record takes as long to load as its whole chunk: it is unpacked."""
+        return self._file.packed
 
     def load_chunk(self, chunk: int) -> Chunk:
         """All records of a chunk."""

@@ -47,6 +47,10 @@ train = [
         (["run", "configFile=main.cntk", "command=train:t"], ["command=train:train"]),
         (["help", "learningRatesPerS"], ["learningRatesPerSample"]),
         (["configFile=gone.cntk", "tra"], []),
+        (["sweep", "main.cntk", "train/SGD/maxE"], ["train/SGD/maxEpochs="]),
+        (["sweep", "main.cntk", "train/S"], ["train/SGD/", "train/SimpleNetworkBuilder/"]),
+        (["sweep", "--sampler", "t"], ["tpe"]),
+        (["sweep", "--jobs", "2", "--slurm", "main.cntk", "train/SGD/maxE"], ["train/SGD/maxEpochs="]),
     ],
 )
 def test_words(words: list[str], expected: list[str], cntkpy) -> None:

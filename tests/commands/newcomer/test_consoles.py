@@ -7,6 +7,7 @@ files that the page takes for granted. What trains is marked thorough. What does
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import shutil
@@ -49,20 +50,24 @@ NOT_RUN = {
     "code ": "installs into an editor",
     'eval "$(cntkpy completion bash)"': "for a shell in which one types; test_completion.py runs the script in bash",
     "cntkpy run --workers 4": "four processes; tests/trainers/parallel runs two",
+    "cntkpy run configFile=digits.cntk --track": "needs a server; tests/commands/tracking has a store",
     "mpiexec": "needs MPI",
     "srun": "needs Slurm",
+    "sbatch": "needs Slurm",
     "cntkpy configFile=digits.cntk numCPUThreads=4": "continues in the background",
     "taskset": "needs eight cores",
     "wait": "waits for the two before",
 }
 """How a command begins, and why it is not run."""
-TRAINS = ("cntkpy configFile=",)
+SWEEPS = tuple(f"cntkpy sweep {word}" for word in ("digits", "--criterion", "--jobs", "--join", "--sampler"))
+TRAINS = ("cntkpy configFile=", *SWEEPS)
 """How commands begin that take more than some seconds."""
 STATUS = {
     "cntkpy check sample_configs ": 2,  # plugin/, as the page says
     "cntkpy plot --network": 0 if shutil.which("dot") else 2,  # it says that Graphviz is missing
     "cntkpy diff --origins old.cntk": 1,  # there are differences
     "cntkpy diff --open old.cntk": 1,
+    "cntkpy diff runs/a runs/b": 1,
 }
 """Exit statuses other than 0."""
 
@@ -128,12 +133,27 @@ def log_file(path: Path, start: float) -> None:
     """The log of a training of three epochs."""
     path.parent.mkdir(exist_ok=True)
     path.write_text(
-        "".join(
+        "cntkpy 0.1.0 on host at 2026/01/01 00:00:00\n"
+        + "".join(
             f"Finished Epoch[ {n} of 3]: [Training] CrossEntropyWithSoftmax = {start / n:.8f} * 40; "
             f"err = {0.5 / n:.8f} * 40; totalSamplesSeen = {40 * n}; learningRatePerSample = 0.1; epochTime=0.1s\n"
             for n in (1, 2, 3)
         )
     )
+
+
+def event_files(folder: Path) -> None:
+    """Two runs of two epochs, which differ in their learning rates."""
+    for name, rate in (("a", "0.05"), ("b", "0.2")):
+        settings = [{"name": "train:SGD:learningRatesPerMB", "value": rate, "origins": []}]
+        events = [
+            {"time": "2026-01-01T00:00:00+00:00", "event": "run started", "settings": settings},
+            {"event": "action", "command": "train", "action": "train"},
+            *({"event": "epoch finished", "epoch": n, "nodes": {"err": float(rate) / n}} for n in (1, 2)),
+            {"event": "run finished", "status": 0},
+        ]
+        (folder / name).mkdir(parents=True, exist_ok=True)
+        (folder / name / "log.jsonl").write_text("".join(json.dumps(one) + "\n" for one in events))
 
 
 def speech(here: Path) -> None:
@@ -213,6 +233,8 @@ BEFORE: dict[str, Callable[[Path], object]] = {
         (here / "words.txt").write_text("a\nb\n"),
     ],
     "cntkpy show model.dnn": old_model,
+    "cntkpy runs runs": lambda here: event_files(here / "runs"),
+    "cntkpy runs sweep": lambda here: event_files(here / "sweep"),
 }
 """What has to be there before a command, by its beginning, with or without its page."""
 

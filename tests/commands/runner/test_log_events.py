@@ -37,9 +37,10 @@ def test_events_of_a_run(run, tmp_path: Path) -> None:
     assert run(*words, "logFormat=json").code == 0
     found = events(tmp_path / "run/log.jsonl")
     epoch = ["epoch started", "progress", "progress", "epoch finished", "final results", "validation", "saved"]
-    assert [event["event"] for event in found] == ["action", *epoch, *epoch, "action", "final results"]
-    assert {event["command"] for event in found[:-2]} == {"train"}
-    assert {event["command"] for event in found[-2:]} == {"test"}
+    names = [event["event"] for event in found]
+    training = ["action", "network", *epoch, *epoch]
+    assert names == ["run started", *training, "action", "final results", "confusion", "run finished"]
+    assert [event.get("command") for event in found] == [None, *["train"] * len(training), *["test"] * 4]
     assert all(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\+00:00", event["time"]) for event in found)
 
     by_name = {event["event"]: event for event in found}
@@ -62,9 +63,29 @@ def test_events_of_a_run(run, tmp_path: Path) -> None:
     assert f"[Training] ce = {finished['nodes']['ce']:.8f} * 40" in text
 
 
+def test_the_first_and_the_last_event(run, tmp_path: Path) -> None:
+    assert run("stderr=run/log", "logFormat=json", "train/SGD/maxEpochs=1", "train/SGD/maxEpochs=2").code == 0
+    first, *_, last = events(tmp_path / "run/log.jsonl")
+    settings = {one["name"]: one for one in first["settings"]}
+    assert first["words"][1:3] == ["stderr=run/log", "logFormat=json"]
+    assert settings["train:SGD:maxEpochs"]["value"] == "2"
+    assert [one["kind"] for one in settings["train:SGD:maxEpochs"]["origins"]] == ["set", "overridden", "overridden"]
+    assert first["versions"].keys() >= {"cntkpy", "python", "numpy", "jax"}
+    assert (last["event"], last["status"], last["error"]) == ("run finished", 0, "")
+    network = next(event for event in events(tmp_path / "run/log.jsonl") if event["event"] == "network")
+    nodes = {node["name"]: node for node in network["nodes"]}
+    assert (nodes["W"]["shape"], nodes["W"]["parameters"], nodes["ce"]["inputs"]) == ([3, 2], 6, ["y", "z"])
+    assert (network["parameters"], network["groups"]["criterion"]) == (9, ["ce"])
+
+    assert run("stderr=run/bad", "logFormat=json", "modelPath=run/bad.model", "reader=[file=none]").code != 0
+    last = events(tmp_path / "run/bad.jsonl")[-1]
+    assert (last["event"], last["status"]) == ("run finished", 2)
+    assert "none" in last["error"] and "EXCEPTION" not in last["error"]
+
+
 def test_without_a_log_file(run, tmp_path: Path) -> None:
     assert run("logFormat=json").code == 0
-    assert events(tmp_path / "cntkpy.jsonl")[-1]["event"] == "saved"
+    assert events(tmp_path / "cntkpy.jsonl")[-2]["event"] == "saved"
 
 
 def test_the_log_is_the_same_with_events(run) -> None:
@@ -85,11 +106,13 @@ def test_numbers_that_json_does_not_have(tmp_path: Path) -> None:
     log = logging.getLogger("test_log_events")
     log.addHandler(handler)
     log.warning("a", extra={"event": {"event": "progress", "nodes": {"ce": math.nan, "err": 1.5}, "seconds": math.inf}})
-    log.warning("no event")
+    log.error("no event")
+    log.warning("WARNING: so it is")
     log.removeHandler(handler)
     handler.close()
-    (found,) = events(tmp_path / "e.jsonl")
+    found, warning = events(tmp_path / "e.jsonl")
     assert (found["nodes"], found["seconds"]) == ({"ce": None, "err": 1.5}, None)
+    assert (warning["event"], warning["text"]) == ("warning", "so it is")
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from commands.tools.plot_log import choose_node, plot, read_runs
+from commands.tools.plot_log import choose_node, plot, read_curves
 
 LOG = """\
 09/01/2026 10:00:00: # train command (train action)                                                     #
@@ -38,7 +38,7 @@ def write(folder: Path, name: str, text: str) -> str:
 
 
 def test_a_log(tmp_path: Path) -> None:
-    (run,) = read_runs(Path(write(tmp_path, "log", LOG)))
+    (run,) = read_curves(Path(write(tmp_path, "log", LOG)))
     assert run.name.endswith("log")
     assert run.training == {"ce": {1: 0.8, 2: 0.2}, "errs": {1: 0.4, 2: 0.09}}  # of an epoch trained twice, the last
     assert run.validation == {"ce": {1: 0.75}, "errs": {1: 0.35}}
@@ -48,17 +48,17 @@ def test_a_log(tmp_path: Path) -> None:
 
 def test_several_trainings_in_one_log(tmp_path: Path) -> None:
     path = write(tmp_path, "log", LOG + SECOND)
-    assert [run.name for run in read_runs(Path(path))] == [f"{path}: train", f"{path}: more"]
+    assert [run.name for run in read_curves(Path(path))] == [f"{path}: train", f"{path}: more"]
 
 
 def test_events(tmp_path: Path) -> None:
-    (run,) = read_runs(Path(write(tmp_path, "log.jsonl", EVENTS)))
+    (run,) = read_curves(Path(write(tmp_path, "log.jsonl", EVENTS)))
     assert (run.training, run.validation) == ({"ce": {1: 0.8}}, {"ce": {1: 0.7}})
     assert run.progress("ce") == {1.0: 0.9}
 
 
 def test_the_node(tmp_path: Path) -> None:
-    runs = read_runs(Path(write(tmp_path, "log", LOG)))
+    runs = read_curves(Path(write(tmp_path, "log", LOG)))
     assert (choose_node(runs, None), choose_node(runs, "ERRS")) == ("ce", "errs")
 
 

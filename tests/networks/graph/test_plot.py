@@ -87,6 +87,21 @@ def test_drawing(dot, tmp_path, monkeypatch):
     assert dot.read_text().splitlines()[0] == "-Tpng"
 
 
+def test_drawing_a_text(dot, tmp_path, monkeypatch):
+    plot.draw("digraph {}", tmp_path / "a.png")
+    assert dot.read_text().splitlines() == ["-Tpng"]
+    assert (tmp_path / "a.png").read_text() == "picture\n"
+    (tmp_path / "bin" / "dot").write_text("#!/bin/sh\ncat\n")
+    plot.draw("digraph {x}", tmp_path / "a.svg")
+    assert (tmp_path / "a.svg").read_text() == "digraph {x}"
+    with pytest.raises(UserError, match="'exe' is not a picture format"):
+        plot.draw("digraph {}", tmp_path / "a.exe")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(UserError, match="'dot' is not installed") as caught:
+        plot.draw("digraph {}", tmp_path / "a.svg")
+    assert "ends in .dot" in (caught.value.hint or "")
+
+
 def test_drawing_fails(dot, tmp_path, monkeypatch):
     with pytest.raises(UserError, match="'exe' is not a picture format") as caught:
         plot.render("a.dot", "a.exe")

@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 
 from cntk_config.base.diagnostics import UserError
-from tests.networks.nodes.test_several_axes_by_hand import X, Y, gradients_hold, made, matrix, same
+from tests.networks.nodes.test_several_axes_by_hand import X, Y, gradients_hold, made, matrix, same, values
 
 ATTEND = "attend (w, keys, values, query, tag='') = new ComputationNode [ operation = 'AdditiveAttention' ;"
 ATTEND += " inputs = (w : keys : values : query) ]\n"
+WEIGHTS = "look (w, keys, query, tag='') = new ComputationNode [ operation = 'AttentionWeights' ;"
+WEIGHTS += " inputs = (w : keys : query) ]\n"
 REPEAT = "repeat (x, factor, tag='') = new ComputationNode [ operation = 'RepeatSteps' ; inputs = x ]\n"
 PARAMETERS = """
     w = ParameterTensor {(3), init='gaussian'} ; K = ParameterTensor {(3 : 2), init='gaussian'}
@@ -23,6 +25,13 @@ def attended(weights, keys, values, query):
         chosen = np.exp(scores - scores.max())
         result.append((chosen / chosen.sum()) @ values)
     return np.array(result)
+
+
+def shares(weights, keys, query):
+    """For each step of the query the weights of all steps of the keys."""
+    scores = np.array([[weights @ np.tanh(key + q) for key in keys] for q in query])
+    chosen = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return chosen / chosen.sum(axis=1, keepdims=True)
 
 
 def weights_of(network):
@@ -55,6 +64,22 @@ def test_attention_inside_of_a_recurrence(keys):
         expected.append(np.array(steps[1:]))
     same(network, {"a": expected})
     gradients_hold(network)
+
+
+@pytest.mark.parametrize("keys", ["x", "y"])
+def test_the_weights_of_attention(keys):
+    network = made(WEIGHTS + PARAMETERS + f"p = look (w, K * {keys}, Q * y) ; ce = SquareError (y, y)")
+    w, k, q = weights_of(network)
+    found = values(network, ["p"])["p"]
+    for x, y, one in zip({"x": X, "y": Y}[keys], Y, found, strict=True):
+        expected = shares(w, x @ k.T, y @ q.T)
+        np.testing.assert_allclose(one[:, : len(x)], expected, rtol=1e-9)
+        assert (one[:, len(x) :] == 0).all() and one.shape[1] >= max(map(len, X if keys == "x" else Y))
+
+
+def test_nothing_is_computed_from_the_weights():
+    with pytest.raises(UserError, match=r"Sigmoid 's' of 'p'.*as many elements as a sequence has steps, so nothing"):
+        made(WEIGHTS + PARAMETERS + "p = look (w, K * x, Q * y) ; s = Sigmoid (p)").validate()
 
 
 def test_what_is_attended_to_lies_on_one_axis_outside_of_the_loop():

@@ -242,7 +242,15 @@ OF_THE_RUN = {
     "RandomSample",
     "RandomSampleInclusionFrequency",
 }
-OF_SEQUENCES = {"Where", "PackedIndex", "GatherPacked", "ScatterPacked", "RepeatSteps", "AdditiveAttention"}
+OF_SEQUENCES = {
+    "Where",
+    "PackedIndex",
+    "GatherPacked",
+    "ScatterPacked",
+    "RepeatSteps",
+    "AdditiveAttention",
+    "AttentionWeights",
+}
 OF_AXES = {"SampleNumber", "ToBatch", "ToSequence", "ToSequenceLike", "UnpackBatch", "UnpackSequence"}
 ELSEWHERE = ALIGNMENTS | RANKING | OF_THE_RUN | OF_SEQUENCES | OF_AXES
 """Functions that test_alignments.py, test_ranking.py, test_run.py, test_sequences.py, test_attention.py and, of

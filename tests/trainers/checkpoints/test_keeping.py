@@ -56,6 +56,14 @@ def test_a_rate_that_is_adjusted_may_go_back(models) -> None:
     assert models(adjust, "train=[SGD=[maxEpochs=3]]") == ["m", "m.ckp"]
 
 
+@pytest.mark.parametrize(("epochs", "keep", "said"), [(3, "", 0), (4, "", 1), (4, "train/SGD/keepModels=all", 0)])
+def test_many_models_are_mentioned_once(cntkpy, monkeypatch, epochs: int, keep: str, said: int) -> None:
+    monkeypatch.setattr("trainers.loop.files.MANY_MODELS", 3)
+    words = (*WORDS, f"train/SGD/maxEpochs={epochs}", *filter(None, [keep]))
+    got = cntkpy(*words, files=actions.files(""))
+    assert got.code == 0 and got.err.count("the models of 3 epochs are there and stay; keepModels=best") == said
+
+
 @pytest.mark.parametrize("done", [2, 5])
 @pytest.mark.parametrize(
     ("keep", "there"),

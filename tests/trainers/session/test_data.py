@@ -159,8 +159,8 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> list[list[int]]:
     found: list[list[int]] = []
     make = data.Arguments.minibatch
 
-    def minibatch(self: data.Arguments, given: Any, *, continued: bool = False) -> Any:
-        result = make(self, given, continued=continued)
+    def minibatch(self: data.Arguments, given: Any, **how: Any) -> Any:
+        result = make(self, given, **how)
         found.append(result.layouts[next(one.node.name for one in self.inputs)].sequences[:, 3].tolist())
         raise Found
 

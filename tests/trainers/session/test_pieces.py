@@ -83,7 +83,9 @@ def test_what_cannot_go_on() -> None:
     both = {x: X, y: Y}
     with pytest.raises(ArgumentError, match="3 sequences cannot resume from a minibatch of 0"):
         trainer.train_minibatch((both, [False] * 3))
-    with pytest.raises(ArgumentError, match="in training only"):
+    with pytest.raises(ArgumentError, match="in training and in eval only"):
+        loss.grad((both, [False] * 3))
+    with pytest.raises(ArgumentError, match="3 sequences cannot resume from a minibatch of 0"):
         loss.eval((both, [False] * 3))
     with pytest.raises(ArgumentError, match="2 truth values for 3 sequences"):
         trainer.train_minibatch((both, [True] * 2))

@@ -142,6 +142,30 @@ def test_only_the_parameters_of_the_learner_are_trained() -> None:
     assert changed == [True, False, False, False]
 
 
+@pytest.mark.parametrize("assigned", [False, True])
+def test_two_trainers_of_the_same_parameters_keep_the_states_of_their_rules(assigned: bool) -> None:
+    x = input_variable(1)
+    p, q = parameter((1,), init=3.0), parameter((1,), init=-1.0)
+    z = x * p + q
+    targets, rates, parts = (1.0, 2.0), (0.1, 0.05), ((p, q), (p,))
+    trainers = [
+        Trainer(z, operators.squared_error(z, [target]), learners.momentum_sgd(part, lr=rate, momentum=0.5))
+        for target, rate, part in zip(targets, rates, parts, strict=True)
+    ]
+    values, speeds = {p: 3.0, q: -1.0}, [{p: 0.0, q: 0.0}, {p: 0.0}]
+    for turn in (0, 1, 1, 0, 1, 0, 0, 1):
+        trainers[turn].train_minibatch({x: np.full((1, 1), 2.0, np.float32)})
+        error = 2 * (2.0 * values[p] + values[q] - targets[turn])
+        for one, slope in ((p, 2.0), (q, 1.0)):
+            if one in speeds[turn]:
+                speeds[turn][one] = 0.5 * speeds[turn][one] + rates[turn] * error * slope
+                values[one] -= speeds[turn][one]
+        if assigned and turn == 1:
+            values[p] += 1.0
+            p.value = p.value + 1.0
+    assert (p.value[0], q.value[0]) == pytest.approx((values[p], values[q]), rel=1e-4)
+
+
 def test_what_a_program_has_let_go_of_is_freed() -> None:
     trainer, x, _, z = trained(1)
     weights, kept = z.parameters[0].value, weakref.ref(trainer)

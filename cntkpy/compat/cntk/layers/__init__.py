@@ -5,6 +5,8 @@ from networks.builders.python.functions.defaults import default_options, default
 from .. import initializer
 from ..initializer import *  # noqa: F403
 from ..missing import no_attribute
+from ..variables import Constant as Constant
+from ..variables import Parameter as Parameter
 from . import blocks, higher_order_layers, layers, models, sequence, typing
 from .blocks import *  # noqa: F403
 from .higher_order_layers import *  # noqa: F403

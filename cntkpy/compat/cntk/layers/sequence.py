@@ -1,10 +1,18 @@
 """cntk.layers.sequence: layers along the steps of sequences."""
 
+from typing import Any
+
 from networks.builders.python.decoders import UnfoldFrom
 from networks.builders.python.layers import Delay, Fold, PastValueWindow, Recurrence, RecurrenceFrom
 
+from .. import sequence as operators
 from ..missing import no_attribute
 
 __all__ = ["Delay", "Fold", "PastValueWindow", "Recurrence", "RecurrenceFrom", "UnfoldFrom"]
 
-__getattr__ = no_attribute("cntk.layers.sequence", __all__)
+_missing = no_attribute("cntk.layers.sequence", __all__)
+
+
+def __getattr__(name: str) -> Any:
+    """Operators on sequences, too, for programs that import all names of `cntk` and of `cntk.layers`."""
+    return getattr(operators, name) if name in operators.__all__ else _missing(name)

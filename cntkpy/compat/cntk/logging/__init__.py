@@ -130,7 +130,7 @@ class ProgressWriter(_ByHand):
     def on_epoch(self, totals: Totals, seconds: float, with_metric: bool) -> None:
         """See `ProgressWriter.on_epoch` of `cntkpy.training`."""
         self.on_write_training_summary(
-            totals.samples, totals.minibatches, self.epochs, totals.loss, totals.metric, 1000 * seconds
+            totals.samples, totals.minibatches, self._epochs, totals.loss, totals.metric, 1000 * seconds
         )
 
     def on_test(self, interval: Totals, minibatches: tuple[int, int]) -> None:
@@ -143,7 +143,7 @@ class ProgressWriter(_ByHand):
         """See `ProgressWriter.on_test_end` of `cntkpy.training`."""
         self._tested = Totals()
         seconds = time.perf_counter() - self._began
-        self.on_write_test_summary(totals.samples, totals.minibatches, self.tests, totals.metric, 1000 * seconds)
+        self.on_write_test_summary(totals.samples, totals.minibatches, self._tests, totals.metric, 1000 * seconds)
 
     def on_write_training_update(self, samples: Any, updates: Any, aggregate_loss: Any, aggregate_metric: Any) -> None:
         """The frequency says that it is time; pairs of sums: at the write before, and now."""
@@ -168,9 +168,9 @@ class ProgressWriter(_ByHand):
         """An evaluation is over."""
 
 
-def set_computation_network_trace_level(value: int) -> None:
+def set_computation_network_trace_level(level: int) -> None:
     """Accepted; the compiled network is not traced: see traceNodeNames of configurations."""
-    del value
+    del level
 
 
 def log_number_of_parameters(model: Any, trace_level: int = 0) -> None:

@@ -6,11 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from cntk_config import UserError
 from cntk_config.base.writing import output_file
 from networks.builders.python.functions.function import Function
 from networks.builders.python.functions.recipes import resolve
-from networks.graph.plot import dot_text
+from networks.graph.plot import dot_text, draw
 from trainers.session.checks import check_type
 
 from ..missing import no_attribute
@@ -67,17 +66,19 @@ def get_node_outputs(node: Any, depth: int = 0) -> list[Function]:
 
 
 def plot(root: Any, filename: str | Path | None = None) -> str:
-    """The graph as text, and as a file in the DOT language.
+    """The graph as text, and as a file in the DOT language or a picture.
 
     Args:
         root: the function.
-        filename: a file that ends in .dot; None: none is written.
+        filename: a file that ends in .dot; .svg, .png, .pdf and others are drawn by Graphviz. None: none is written.
+
+    Raises:
+        UserError: another ending, or Graphviz is not installed.
     """
     check_type("what is plotted", root, AnyFunction, "plot(z, 'z.dot')")
     if filename is not None and Path(filename).suffix != ".dot":
-        hint = "write a .dot file; `dot -Tpdf a.dot` of Graphviz makes pictures of it"
-        raise UserError("NotSupported", f"plot writes no {Path(filename).suffix} files", hint=hint)
-    if filename is not None:
+        draw(dot_text(root.network), filename)
+    elif filename is not None:
         with output_file(filename) as file:
             file.write(dot_text(root.network).encode("utf-8"))
     lines = [f"{one!r}({', '.join(map(repr, one.inputs))}) -> {one.shape}" for one in get_node_outputs(root, -1)]

@@ -149,6 +149,9 @@ def parameter(
     return own_parameter(shape, 0.0 if init is None else init, dtype, device, name)
 
 
+TIMES_NO_INFERRED_INPUT_RANK = -1
+"""The `infer_input_rank_to_map` of `times` that infers no axes."""
+
 input = input_variable
 placeholder_variable = placeholder
 
@@ -159,6 +162,7 @@ __all__ = [
     "MAX_UNPOOLING",
     "REFLECT_PAD",
     "SYMMETRIC_PAD",
+    "TIMES_NO_INFERRED_INPUT_RANK",
     "BlockFunction",
     "Function",
     "abs",

@@ -14,7 +14,7 @@ from networks.builders.python.functions.function import load_model
 from networks.builders.python.layers import Layer
 from trainers.session.user_functions import UserFunction, register_deserializer
 
-from ..clone import CloneMethod
+from ..clone import CloneMethod, ModelFormat
 from ..missing import no_attribute
 from ..types import Signature, Type
 
@@ -82,6 +82,6 @@ def _joined(found: Any) -> OwnFunction:
     return OwnFunction(root for one in several for root in one.roots)
 
 
-__all__ = ["BlockFunction", "CloneMethod", "Function", "Signature", "UserFunction", "load_model"]
+__all__ = ["BlockFunction", "CloneMethod", "Function", "ModelFormat", "Signature", "UserFunction", "load_model"]
 
 __getattr__ = no_attribute("cntk.ops.functions", __all__)

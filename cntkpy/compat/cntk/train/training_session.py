@@ -56,8 +56,8 @@ def training_session(
     mb_source: Any,
     mb_size: Any,
     model_inputs_to_streams: Any,
-    max_samples: int | None = None,
     progress_frequency: Any = None,
+    max_samples: int | None = None,
     checkpoint_config: CheckpointConfig | None = None,
     cv_config: CrossValidationConfig | None = None,
     test_config: TestConfig | None = None,
@@ -77,8 +77,13 @@ def training_session(
     )
 
 
-def minibatch_size_schedule(schedule: Any, epoch_size: int | None = None) -> Schedule:
-    """Sizes of minibatches."""
+def minibatch_size_schedule(schedule: Any, epoch_size: int = 1) -> Schedule:
+    """Sizes of minibatches: a number, a list of numbers, or pairs of a number of epochs and a size.
+
+    Args:
+        schedule: the sizes.
+        epoch_size: samples of an epoch; with 1 the first numbers of pairs count samples.
+    """
     return schedules.minibatch_size(schedule, epoch_size)
 
 

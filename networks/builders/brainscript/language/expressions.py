@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
-from cntk_config.base.diagnostics import ConfigError, suggestion
+from cntk_config.base.diagnostics import ConfigError, UserError, suggestion
 from cntk_config.base.source import Text
 from networks.builders.brainscript.language.arithmetic import LEFT, ON_EQUAL_TYPES, PREFIX, RIGHT, at_hand, bad_operands
 from networks.builders.brainscript.language.evaluate import MAX_ELEMENTS, MAX_TEXT, Class, Evaluator, Step, usage
@@ -188,6 +188,8 @@ def _select(evaluator: Evaluator, e: Select, scope: Scope, path: Path | None) ->
     if isinstance(value, Object):
         try:
             found = value.member(e.name)
+        except UserError:
+            raise
         except ValueError as problem:
             raise evaluator.error("UnknownMember", str(problem), e.place, scope) from None
         if found is None:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -13,6 +14,11 @@ from networks.builders.python.functions.checks import is_whole
 
 DEFAULT_AXIS = "defaultDynamicAxis"
 """The name of the sequence axis of inputs that name none."""
+
+BATCH_AXIS = "defaultBatchAxis"
+"""The name of the axis of minibatches."""
+
+_numbers = itertools.count(1)
 
 Kind = Literal["", "batch", "static", "sequence", "all", "all static", "new leading"]
 
@@ -86,7 +92,7 @@ class Axis:
     @staticmethod
     def default_batch_axis() -> Axis:
         """The axis of minibatches."""
-        return Axis("defaultBatchAxis", "batch")
+        return Axis(BATCH_AXIS, "batch")
 
     @staticmethod
     def default_dynamic_axis() -> Axis:
@@ -120,8 +126,8 @@ class Axis:
 
     @staticmethod
     def new_unique_dynamic_axis(name: str) -> Axis:
-        """A sequence axis of its own."""
-        return Axis(name)
+        """A sequence axis of its own: no two calls give the same one, also with the same name."""
+        return Axis(f"{name}{next(_numbers)}")
 
 
 def axis_name(given: Any) -> str:
@@ -131,8 +137,8 @@ def axis_name(given: Any) -> str:
 
 
 def is_batch(given: Any) -> bool:
-    """Whether an argument is the axis of minibatches."""
-    return isinstance(given, Axis) and given.kind == "batch"
+    """Whether an argument is the axis of minibatches, or its name."""
+    return given == BATCH_AXIS or (isinstance(given, Axis) and given.kind == "batch")
 
 
 def is_sequence(given: Any) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import NamedTuple
-from weakref import WeakKeyDictionary
 
 from networks.builders.brainscript.node_values import NodeValue
 
@@ -24,8 +23,20 @@ class Block(NamedTuple):
     arguments: tuple[NodeValue, ...]
 
 
-BLOCKS: WeakKeyDictionary[NodeValue, Block] = WeakKeyDictionary()
-"""The blocks, by the node that is their value."""
+_BLOCK = "_block"
+"""The attribute of a node that is the value of a block. A dictionary with weak keys would keep nodes forever: operands
+know their parameters, these what trains them, and that knows the node."""
+
+
+def block_of(node: NodeValue) -> Block | None:
+    """The block that a node is the value of."""
+    return vars(node).get(_BLOCK)
+
+
+def mark_block(node: NodeValue, block: Block) -> None:
+    """Let a node be the value of a block."""
+    vars(node)[_BLOCK] = block
+
 
 OP_NAMES = {
     "Cosine": "Cos",
@@ -56,10 +67,9 @@ def op_name_of(node: NodeValue) -> str:
 
 def keep_block(copy: NodeValue, of: NodeValue, replaced: Mapping[NodeValue, NodeValue]) -> None:
     """Let a copy of the value of a block be one, too, with other operands in the place of some."""
-    if of in BLOCKS:
-        block = BLOCKS[of]
-        operands = tuple(replaced.get(one, one) for one in block.operands)
-        BLOCKS[copy] = block._replace(operands=operands)
+    block = block_of(of)
+    if block is not None:
+        mark_block(copy, block._replace(operands=tuple(replaced.get(one, one) for one in block.operands)))
 
 
-__all__ = ["BLOCKS", "OP_NAMES", "Block", "keep_block", "op_name_of"]
+__all__ = ["OP_NAMES", "Block", "block_of", "keep_block", "mark_block", "op_name_of"]

@@ -75,16 +75,19 @@ def is_path(given: Any) -> bool:
     return isinstance(given, str | os.PathLike) and bool(str(given))
 
 
-def check_path(what: str, given: Any) -> None:
+def check_path(what: str, given: Any) -> Any:
     """The name of a file."""
     if not is_path(given):
         raise UserError("WrongArguments", f"{what} is a text or a path, not {shorten(repr(given))}")
+    return given
 
 
 def as_array(what: str, given: Any, dtype: Any) -> NDArray[Any]:
     """Numbers as an array."""
     try:
         found = np.asarray(given)
+    except UserError:  # a function without a value
+        raise
     except ValueError:
         found = np.asarray(None)
     if found.dtype.kind not in "fiub":

@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
+import inspect
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any
 
@@ -28,16 +29,76 @@ OPTIONS = (
 SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
 
 
+class default_override_or:  # CNTK's name, which programs call like a function
+    """The default of an argument of a program's own layer: what `default_options` says, else this value.
+
+    Args:
+        value: the value.
+    """
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+def is_default_override(value: Any) -> bool:
+    """Whether an argument was not given: it is a `default_override_or`."""
+    return isinstance(value, default_override_or)
+
+
+def get_default_override(function_or_class: Any, **kwargs: Any) -> Any:
+    """An argument of a program's own layer as given; where it is a `default_override_or`, the default of now.
+
+    Args:
+        function_or_class: the layer: the function or class whose argument it is.
+        kwargs: the argument, one: `get_default_override(MyLayer, activation=activation)`.
+
+    Raises:
+        UserError: there is not one argument.
+    """
+    if len(kwargs) != 1:
+        message = f"get_default_override takes one argument of a layer by its name, not {len(kwargs)}"
+        raise UserError("WrongArguments", message, hint="get_default_override(MyLayer, activation=activation)")
+    ((name, given),) = kwargs.items()
+    return chosen(function_or_class.__name__, name, given, None)
+
+
 @contextmanager
-def default_options(**options: Any) -> Generator[None]:
+def default_options(**kwargs: Any) -> Generator[None]:
     """Other defaults for the layers and leaves made inside of a `with` statement: init, activation, dtype, pad, ..."""
-    for key, value in options.items():
-        name = key.rpartition(".")[2]
+    for name, value in kwargs.items():
         if name not in OPTIONS:
             hint = suggestion(name, OPTIONS) or f"there are: {', '.join(OPTIONS)}"
             raise UserError("UnknownArgument", f"layers have no default '{name}'", hint=hint)
-        if name == "dtype":
-            checked_dtype(value)
+        _check(name, value)
+    yield from _with(kwargs)
+
+
+@contextmanager
+def default_options_for(functions: Any, **kwargs: Any) -> Generator[None]:
+    """Other defaults for some layers: functions of `layers`, or of a program that calls `get_default_override`.
+
+    Raises:
+        UserError: a layer has no argument of that name.
+    """
+    several: list[Any] = list(functions) if isinstance(functions, list | tuple) else [functions]
+    for one in several:
+        own = inspect.signature(one).parameters.items()
+        known = {*OPTIONS, *(name for name, argument in own if is_default_override(argument.default))}
+        for name, value in kwargs.items():
+            if name not in known:
+                message, hint = f"{one.__name__} has no default '{name}'", suggestion(name, sorted(known))
+                raise UserError("UnknownArgument", message, hint=hint or f"there are: {', '.join(sorted(known))}")
+            _check(name, value)
+    yield from _with({f"{one.__name__}.{key}": value for one in several for key, value in kwargs.items()})
+
+
+def _check(name: str, value: Any) -> None:
+    if name == "dtype":
+        checked_dtype(value)
+
+
+def _with(options: dict[str, Any]) -> Generator[None]:
+    """These defaults until the generator ends."""
     _defaults.append({**_defaults[-1], **options})
     try:
         yield
@@ -45,16 +106,10 @@ def default_options(**options: Any) -> Generator[None]:
         _defaults.pop()
 
 
-@contextmanager
-def default_options_for(layers: Any, **options: Any) -> Generator[None]:
-    """Other defaults for some layers: a function of this module, or several."""
-    several: Iterable[Any] = layers if isinstance(layers, list | tuple) else [layers]
-    with default_options(**{f"{one.__name__}.{key}": value for one in several for key, value in options.items()}):
-        yield
-
-
 def chosen(layer: str, name: str, given: Any, own: Any) -> Any:
     """An argument as given, else of `default_options`, else the layer's own."""
+    if isinstance(given, default_override_or):
+        given, own = DEFAULT, given.value
     if given is not DEFAULT:
         return given
     options = _defaults[-1]

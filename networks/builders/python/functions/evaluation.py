@@ -45,6 +45,11 @@ class Backend(Protocol):
         """See `Evaluated.test`."""
         ...
 
+    @property
+    def print_node_timing(self) -> Callable[[Any], None]:
+        """See `Evaluated.print_node_timing`."""
+        ...
+
 
 _installed: list[Backend] = []
 
@@ -83,7 +88,9 @@ class Evaluated:
         """Its only value."""
         raise NotImplementedError
 
-    def eval(self, arguments: Any = None, outputs: Sequence[Any] | None = None, **more: Any) -> Any:
+    def eval(
+        self, arguments: Any = None, outputs: Sequence[Any] | None = None, device: Any = None, as_numpy: bool = True
+    ) -> Any:
         """Its values for some data.
 
         Args:
@@ -91,15 +98,16 @@ class Evaluated:
                 (n, *sample), or for sequences a list of arrays (length, *sample), sparse matrices, or values of a
                 minibatch source.
             outputs: what to compute; by default this function.
-            more: `device` is accepted and changes nothing; with `as_numpy=False` values come as `Value`s.
+            device: accepted; changes nothing.
+            as_numpy: False: values come as `Value`s.
 
         Returns:
             An array (n, *sample), a list of arrays (length, *sample) for sequences; by output a dictionary of them
             where there are several.
         """
-        _refuse(more, "device", "as_numpy")
+        del device
         wanted = self.outputs if outputs is None else functions_of("outputs", outputs)
-        return installed().evaluate(self, arguments, wanted, bool(more.get("as_numpy", True)))
+        return installed().evaluate(self, arguments, wanted, bool(as_numpy))
 
     def forward(
         self,
@@ -151,33 +159,85 @@ class Evaluated:
             raise UserError("WrongArguments", "backward needs the gradient of an output", hint="{f.output: gradient}")
         return installed().backward(state, given, variables, as_numpy)
 
-    def grad(self, at: Any = None, wrt: Any = None, outputs: Any = None, **more: Any) -> Any:
+    def grad(
+        self,
+        at: Any = None,
+        wrt: Any = None,
+        outputs: Any = None,
+        device: Any = None,
+        as_numpy: bool = True,
+        grad_root: Any = None,
+    ) -> Any:
         """The gradient of the sum of this function over some data, in training mode; see `forward`.
 
         Args:
             at: the data by input, see `eval`.
             wrt: a parameter or an input, or several; by default the inputs. (Inputs are dense then.)
             outputs: functions whose values for the data are wanted, too, of the same computation.
-            more: `grad_root`, the function to differentiate, if it is another one; `device` is accepted and changes
-                nothing; with `as_numpy=False` gradients and values come as `Value`s.
+            device: accepted; changes nothing.
+            as_numpy: False: gradients and values come as `Value`s.
+            grad_root: the function to differentiate, if it is another one.
 
         Returns:
             An array in the shape of the parameter, or of the data of the input; of several by function; with
             `outputs` a pair of that and the values by output.
         """
-        _refuse(more, "device", "as_numpy", "grad_root")
-        root = more.get("grad_root")
-        if root is not None:
-            (root,) = functions_of("grad_root", root)
-        return installed().grad(self, at, wrt, outputs, root, bool(more.get("as_numpy", True)))
+        del device
+        if grad_root is not None:
+            (grad_root,) = functions_of("grad_root", grad_root)
+        return installed().grad(self, at, wrt, outputs, grad_root, bool(as_numpy))
 
-    def train(self, minibatch_source: Any, **options: Any) -> Any:
+    def train(
+        self,
+        minibatch_source: Any,
+        minibatch_size: Any = 32,
+        streams: Any = None,
+        model_inputs_to_streams: Any = None,
+        parameter_learners: Any = (),
+        callbacks: Any = (),
+        progress_frequency: Any = None,
+        max_epochs: int | None = None,
+        epoch_size: int | None = None,
+        max_samples: int | None = None,
+    ) -> Any:
         """Train by this function, a loss or `combine([loss, metric])`; see `trainers.session.functions.train`."""
-        return installed().train(self, minibatch_source, **options)
+        return installed().train(
+            self,
+            minibatch_source,
+            minibatch_size,
+            streams,
+            model_inputs_to_streams,
+            parameter_learners,
+            callbacks,
+            progress_frequency,
+            max_epochs,
+            epoch_size,
+            max_samples,
+        )
 
-    def test(self, minibatch_source: Any, **options: Any) -> Any:
+    def test(
+        self,
+        minibatch_source: Any,
+        minibatch_size: Any = 32,
+        streams: Any = None,
+        model_inputs_to_streams: Any = None,
+        callbacks: Any = (),
+    ) -> Any:
         """The value of this function, a metric, on data; see `trainers.session.functions.test`."""
-        return installed().test(self, minibatch_source, **options)
+        return installed().test(
+            self, minibatch_source, minibatch_size, streams, model_inputs_to_streams, callbacks or ()
+        )
+
+    def print_node_timing(self) -> None:
+        """Print how long each node takes for the data of the last `eval`, `forward` or `grad`.
+
+        Each node is compiled and run alone, so that the sum is more than the time of the whole. After `forward` with
+        `keep_for_backward` or `grad` the table has gradients as well.
+
+        Raises:
+            UserError: no data were kept: `cntk.debugging.set_node_timing(True)` comes before.
+        """
+        installed().print_node_timing(self)
 
 
 def functions_of(what: str, given: Any) -> tuple[Any, ...]:
@@ -190,9 +250,3 @@ def functions_of(what: str, given: Any) -> tuple[Any, ...]:
                 "NoFunction", f"{what}: {shorten(repr(one))} is not a function", hint="give functions: [z, loss]"
             )
     return tuple(found)
-
-
-def _refuse(given: Mapping[str, Any], *known: str) -> None:
-    for name in given:
-        if name not in known:
-            raise UserError("UnknownArgument", f"eval has no argument '{name}'")

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from tempfile import TemporaryDirectory
+from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,7 +21,9 @@ from cntk_config.base.diagnostics import UserError, shorten, suggestion
 from networks.builders.brainscript.loading import stored_value
 from networks.builders.brainscript.node_values import NodeValue
 from networks.builders.python.functions import calls, graph
-from networks.builders.python.functions.axes import DEFAULT_AXIS
+from networks.builders.python.functions.attention import NAME as ATTENTION_WEIGHTS
+from networks.builders.python.functions.attention import attention_weights
+from networks.builders.python.functions.axes import DEFAULT_AXIS, Axis, axis_name, is_batch
 from networks.builders.python.functions.blocks import keep_block
 from networks.builders.python.functions.cells import cell_of
 from networks.builders.python.functions.checks import as_array, check_name, check_path, is_whole
@@ -36,12 +39,12 @@ from networks.builders.python.functions.leaves import (
     check_axes,
     data_input,
     filled,
-    placeholder_of,
 )
 from networks.builders.python.functions.nodes import (
     INPUTS,
     DataAxes,
     Input,
+    ValueType,
     age,
     has_value,
     is_loaded_input,
@@ -62,7 +65,7 @@ from networks.builders.python.functions.recipes import (
     settled,
     shape_of,
 )
-from networks.builders.python.functions.structure import Structure, View
+from networks.builders.python.functions.structure import Structure, View, signature_text
 from networks.builders.python.functions.user_code import revive
 from networks.files.model_file import load_model as load_network
 from networks.files.model_file import save_model
@@ -73,7 +76,7 @@ from networks.graph.node import Node
 CloneMethod = str
 """How `Function.clone` treats parameters: "clone" copies them, "share" keeps them, "freeze" copies them untrained."""
 
-BATCH = ("defaultBatchAxis",)
+BATCH = (Axis.default_batch_axis(),)
 """The axes of data without time."""
 
 
@@ -143,6 +146,19 @@ class Variable(Operators, Structure):
         found = root.origin.name.rpartition(".")[2] if is_of_layer(root) else ""
         return root.name or ("b" if found == "B" else found)  # the bias of LSTM
 
+    @name.setter
+    def name(self, function_name: str) -> None:
+        """Name it.
+
+        Raises:
+            UserError: it has a name already, or several outputs.
+        """
+        root = self.root
+        if root.name and root.name != function_name:
+            message = f"{self!r} has a name, which cannot be changed to {shorten(repr(function_name))}"
+            raise UserError("NodeExists", message, hint="alias(f, name) has another one")
+        root.name = check_name(function_name)
+
     @property
     def uid(self) -> str:
         """A name that no other function of this process has."""
@@ -186,6 +202,11 @@ class Variable(Operators, Structure):
         return graph.precision(self.roots)
 
     @property
+    def type(self) -> ValueType:
+        """Shape, precision and axes of its value; `update_signature` and `input_variable(**f.type)` take it."""
+        return ValueType(self.shape, self.dtype, self.is_sparse, self.dynamic_axes)
+
+    @property
     def is_leaf(self) -> bool:
         """Whether it is an input, a parameter or a constant."""
         return self.is_input or self.is_parameter or self.is_constant
@@ -206,7 +227,7 @@ class Variable(Operators, Structure):
         return len(self.roots) == 1 and self._resolved.operation.name == "Placeholder"
 
     @property
-    def dynamic_axes(self) -> tuple[str, ...]:
+    def dynamic_axes(self) -> tuple[Axis, ...]:
         """The axes of its data: the minibatch, and time for sequences; none of what is the same for all samples."""
         given = [INPUTS.get(one.root, Input(False)) for one in self.arguments]
         inputs = [one for one in given if not one.static]
@@ -215,7 +236,7 @@ class Variable(Operators, Structure):
             return ()
         sequences = [one.axis for one in inputs if one.sequence]
         if self.is_input or (is_open(self.root) and not are_free(self.roots)):
-            return (*BATCH, sequences[0] or DEFAULT_AXIS) if sequences else BATCH
+            return (*BATCH, Axis(sequences[0] or DEFAULT_AXIS)) if sequences else BATCH
         if self._is_criterion:
             return Function(per_sample(self.root)).dynamic_axes
         if not self.node.has_layout:
@@ -223,7 +244,7 @@ class Variable(Operators, Structure):
         axis = self.node.axis
         if (not sequences and not is_kept(axis)) or axis == graph.ONE_STEP:
             return BATCH
-        return (*BATCH, DEFAULT_AXIS if axis in (None, DEFAULT) else axis)
+        return (*BATCH, Axis(DEFAULT_AXIS if axis in (None, DEFAULT) else axis))
 
     @property
     def data_axes(self) -> DataAxes | None:
@@ -324,6 +345,27 @@ class Variable(Operators, Structure):
         """`value`."""
         return self.value
 
+    def as_parameter(self) -> Self:
+        """The parameter itself.
+
+        Raises:
+            UserError: it is not one.
+        """
+        return self._as("parameter", self.is_parameter)
+
+    def as_constant(self) -> Self:
+        """The constant itself.
+
+        Raises:
+            UserError: it is not one.
+        """
+        return self._as("constant", self.is_constant)
+
+    def _as(self, kind: str, holds: bool) -> Self:
+        if not holds:
+            raise UserError("NoFunction", f"{self!r} is not a {kind}", hint=f"f.{kind}s are those of a function")
+        return self
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         """`value` for `numpy.asarray(p)`; else NumPy would make an array of one object."""
         del copy  # the value is a copy
@@ -339,7 +381,7 @@ class Variable(Operators, Structure):
         return found
 
     def _apply(self, name: str, *operands: Any) -> Any:
-        return operator(name, *map(as_node, operands))
+        return checked(operator(name, *map(as_node, operands)))
 
 
 class Function(Variable, Evaluated):
@@ -427,7 +469,9 @@ class Function(Variable, Evaluated):
         return given
 
     def update_signature(self, *types: Any, **named: Any) -> None:
-        """Give placeholders shapes, so that those of parameters are known before the function is applied.
+        """Put inputs in the place of placeholders: the function has values, and its parameters shapes.
+
+        The inputs have the precision of what they meet.
 
         Args:
             types: for each placeholder a shape, a type (`Tensor[10]`, `Sequence[Tensor[10]]`), or a function like it.
@@ -437,8 +481,9 @@ class Function(Variable, Evaluated):
         wrong = next((one for one in given if not one.is_placeholder), None)
         if wrong is not None:
             raise UserError("WrongArguments", f"{wrong!r} is not a placeholder: it has a shape already")
-        new = {one: Function(placeholder_of(_shape_of(kind), one.name)) for one, kind in given.items()}
-        self.replace_placeholders(new)
+        self.replace_placeholders({one: Function(_input_like(kind, one.name)) for one, kind in given.items()})
+
+    declare_args = update_signature
 
     def replace_placeholders(self, substitutions: Mapping[Function, Any]) -> Function:
         """Put inputs in the place of the placeholders of this function; an input may be the function itself.
@@ -493,6 +538,8 @@ class Function(Variable, Evaluated):
         if not exact:
             names = graph.names_of(order)
             exact = [one for one in order if names[one] == name or names[one].endswith(f".{name}")]
+        if not exact and name == ATTENTION_WEIGHTS:
+            exact = attention_weights(order)
         return [Function(one) for one in exact]
 
     def __getattr__(self, name: str) -> Any:
@@ -504,16 +551,18 @@ class Function(Variable, Evaluated):
                     if has_value(one) and cell_of(one).value is None and not self.placeholders:
                         _ = self.model  # infers its shape
                     return Function(one)
+            if name == ATTENTION_WEIGHTS and (weights := attention_weights(self._all())):
+                return Function(weights[0])
         raise AttributeError(f"a function has no attribute '{name}', and depends on none of that name")
 
-    def save(self, path: str | Path, format: Any = None) -> None:
+    def save(self, filename: str | Path, format: Any = None) -> None:
         """Write a model file of this function with its parameters; the file is replaced in one step.
 
         Args:
             path: the file.
             format: accepted, there is one format; ONNX is an error.
         """
-        check_path("the name of a model file", path)
+        path = check_path("the name of a model file", filename)
         if "ONNX" in str(format):
             raise UserError("NotSupported", f"{path}: models are not written as ONNX", hint="save(path); p.value")
         if are_free(self.roots):
@@ -522,25 +571,25 @@ class Function(Variable, Evaluated):
             raise UserError("NotSupported", message, hint=hint)
         save_model(path, self.network)
 
-    def restore(self, path: str | Path) -> None:
+    def restore(self, filename: str | Path) -> None:
         """Take the values of parameters from a model file of this function."""
-        known = load_network(path).nodes
+        known = load_network(filename).nodes
         found: dict[Function, NDArray[Any]] = {}
         for value, node in self.model.nodes.items():
             if not node.is_parameter:
                 continue
             array = known[node.name].value if node.name in known else None
             if array is None:
-                raise UserError("NoNode", f"the model {path} has no parameter '{node.name}'")
+                raise UserError("NoNode", f"the model {filename} has no parameter '{node.name}'")
             if node.value is not None and filled(array.shape) != filled(node.value.shape):
                 shapes = f"has the shape {array.shape}, that of this function {node.value.shape}"
-                raise UserError("BadShape", f"'{node.name}' of the model {path} {shapes}")
+                raise UserError("BadShape", f"'{node.name}' of the model {filename} {shapes}")
             found[Function(value)] = np.asarray(array)
         for one, array in found.items():
             one.value = array
 
     @classmethod
-    def load(cls, model: str | Path, device: Any = None, format: Any = None) -> Function:
+    def load(cls, model: str | Path | bytes, device: Any = None, format: Any = None) -> Function:
         """See `load_model`."""
         return load_model(model, device, format)
 
@@ -579,6 +628,11 @@ class Function(Variable, Evaluated):
             result = taken(result, len(shape), axis, numbers)
         return result
 
+    def __str__(self) -> str:
+        """Its inputs and outputs with their types, see `signature_text`; of a leaf what `repr` says."""
+        is_leaf = len(self.roots) == 1 and (self.is_leaf or self.is_placeholder)
+        return repr(self) if is_leaf else signature_text(self)
+
     def __repr__(self) -> str:
         if len(self.roots) != 1:
             return f"Function({', '.join(repr(one) for one in self.outputs)})"
@@ -610,6 +664,44 @@ def operator(name: str, *arguments: Any, label: str = "", **named: Any) -> Funct
     begin = label or name.rpartition(".")[2]
     found = calls.call(name, *(to_operand(one) for one in arguments), name=begin, **named)
     return named_function(found, label)
+
+
+def checked(made: Function) -> Function:
+    """What was made just now; of a small network its shape is inferred, so that errors come where it is made.
+
+    Raises:
+        UserError: shapes or precisions do not fit.
+    """
+    if not calls.is_inside_step() and _is_small(made.root):
+        _ = made.model
+    return made
+
+
+_SMALL = 12
+"""Nodes of a network that costs little to look at."""
+
+
+def _is_small(root: NodeValue) -> bool:
+    """Whether a node depends on few others, and all of these are known."""
+    waiting, seen = [root], {root}
+    while waiting and len(seen) <= _SMALL:
+        one = waiting.pop()
+        if one.operation.later or is_recipe(one):
+            return False
+        operands = calls.inputs_of(one)
+        if not (operands or _is_known_leaf(one)):
+            return False
+        new = [each for each in operands if each not in seen]
+        seen.update(new)
+        waiting.extend(new)
+    return not waiting
+
+
+def _is_known_leaf(one: NodeValue) -> bool:
+    """Whether it is an input, a constant or a parameter of a known shape whose start does not wait for a seed."""
+    waits = one.start is not None and one.start.seed is not None and cell_of(one).value is None
+    known = one.shape is not None and 0 not in one.shape and one.stored is None
+    return known and not waits and one.operation.name != "Placeholder"
 
 
 def taken(x: Function, rank: int, axis: int, numbers: Sequence[int], label: str = "") -> Function:
@@ -717,14 +809,19 @@ def as_function(network: Network) -> Function:
     return Function(dict.fromkeys(values[node] for node in roots))
 
 
-def load_model(model: str | Path, device: Any = None, format: Any = None) -> Function:
+def load_model(model: str | Path | bytes, device: Any = None, format: Any = None) -> Function:
     """The function that a model file holds: one written by `Function.save` or by a run, or a model of CNTK.
 
     Args:
-        model: the file.
+        model: the file, or its bytes.
         device: accepted; changes nothing.
         format: accepted, the file says what it is; ONNX is an error.
     """
+    if isinstance(model, bytes | bytearray):
+        with TemporaryDirectory() as folder:
+            path = Path(folder, "model")
+            path.write_bytes(model)
+            return load_model(path, device, format)
     del device
     check_path("the name of a model file", model)
     if "ONNX" in str(format):
@@ -732,11 +829,17 @@ def load_model(model: str | Path, device: Any = None, format: Any = None) -> Fun
     return as_function(load_network(model))
 
 
-def _shape_of(kind: Any) -> Any:
-    """The shape that a program gives: itself, that of a type, or that of a function."""
+def _input_like(kind: Any, name: str) -> NodeValue:
+    """An input of a shape, of a type, or like a function."""
+    shape, sparse, axes = kind, False, ()
     if isinstance(kind, Function):
-        return kind.shape
-    return kind["shape"] if hasattr(kind, "keys") else kind
+        shape, sparse, axes = kind.shape, kind.is_sparse, kind.dynamic_axes
+    elif hasattr(kind, "keys"):
+        shape, sparse, axes = kind["shape"], kind["is_sparse"], kind["dynamic_axes"]
+    sequences = [axis_name(one) for one in axes if one not in BATCH and not is_batch(one)]
+    found = data_input(shape, None, sparse, name, Input(bool(sequences), sequences[0] if sequences else ""))
+    cell_of(found).dtype = None
+    return found
 
 
 def _replaced(substitutions: Any, own: Sequence[NodeValue]) -> dict[NodeValue, NodeValue]:

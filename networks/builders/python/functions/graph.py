@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from cntk_config.base.diagnostics import UserError
 from networks.builders.brainscript.node_values import NodeValue
 from networks.builders.python.functions.calls import MARK, UNSEEDED, inputs_of
-from networks.builders.python.functions.cells import cell_of
+from networks.builders.python.functions.cells import Cell, cell_of
 from networks.builders.python.functions.defaults import DOUBLE, SINGLE
 from networks.builders.python.functions.nodes import CASTS, INPUTS, ONE_STEP, add, ordered
 from networks.builders.python.functions.per_sample import CRITERIA
@@ -46,18 +47,28 @@ class Model:
 
     def load(self) -> None:
         """Take the values that parameters have now; programs compiled for other `network.changing` are outdated."""
-        for value, node in self.nodes.items():
-            if node.is_parameter:
-                found = cell_of(value).current()
-                if found is None:
-                    continue
-                array = found.astype(self.network.dtype, copy=False)
-                if self.network.is_inlined(node) and not np.array_equal(array, np.asarray(node.value), equal_nan=True):
-                    self.network.changing.add(node.name)
-                node.value = array
-            elif node.kind.running:
-                cell_of(value).release()
-                node.samples = cell_of(value).samples
+        for cell, node, inlined in self._cells:
+            if not node.is_parameter:
+                cell.release()
+                node.samples = cell.samples
+                continue
+            found = cell.current()
+            if found is None:
+                continue
+            array = found.astype(self.network.dtype, copy=False)
+            if inlined and not np.array_equal(array, np.asarray(node.value), equal_nan=True):
+                self.network.changing.add(node.name)
+            node.value = array
+
+    @cached_property
+    def _cells(self) -> list[tuple[Cell, Node, bool]]:
+        """What training or the program changes: its cell, its node, and whether its value is a part of programs."""
+        inlined = self.network.inlined()
+        return [
+            (cell_of(value), node, node in inlined)
+            for value, node in self.nodes.items()
+            if node.is_parameter or node.kind.running
+        ]
 
     def keep(self, copies: bool = False) -> None:
         """Give parameters the values that the network has now."""

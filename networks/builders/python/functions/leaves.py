@@ -105,6 +105,8 @@ GLOROT = Initializer("glorotUniform")
 
 def leaf(shape: Shape | None, init: Any, dtype: Any, label: str) -> NodeValue:
     """A parameter or constant; see `variables.parameter`."""
+    if isinstance(shape, list | tuple):
+        shape = tuple(0 if is_whole(one) and one == UNKNOWN else one for one in shape)
     operation = OPERATIONS["LearnableParameter"]
     if isinstance(init, Initializer):
         if shape is None:

@@ -14,7 +14,7 @@ from cntk_config.base.diagnostics import UserError
 from networks.builders.brainscript.node_values import NodeValue, Shape
 from networks.builders.brainscript.operations import OPERATIONS, Operation
 from networks.builders.python.functions import calls
-from networks.builders.python.functions.blocks import BLOCKS
+from networks.builders.python.functions.blocks import block_of, mark_block
 from networks.builders.python.functions.nodes import INPUTS, add, known_inputs, ordered
 from networks.builders.python.functions.per_sample import CRITERIA
 from networks.graph.network import Network
@@ -152,8 +152,8 @@ def _become(one: NodeValue, made: NodeValue) -> None:
         return
     if made in CRITERIA:
         CRITERIA[one] = CRITERIA[made]
-    if made in BLOCKS and one not in BLOCKS:
-        BLOCKS[one] = BLOCKS[made]
+    if (block := block_of(made)) is not None and block_of(one) is None:
+        mark_block(one, block)
     one.operation, one.options, one.inputs, one.origin = made.operation, made.options, made.inputs, made.origin
     one.name = one.name or made.name
 

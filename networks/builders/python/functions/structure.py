@@ -9,15 +9,21 @@ that gives its value, and as what is inside of its block.
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from enum import Enum
 from typing import Any, Self
 
 from cntk_config.base.diagnostics import UserError, suggestion
 from networks.builders.brainscript.node_values import NodeValue
 from networks.builders.python.functions import calls
-from networks.builders.python.functions.blocks import BLOCKS, Block, op_name_of
+from networks.builders.python.functions.blocks import Block, block_of, op_name_of
 from networks.builders.python.functions.checks import seed_option
+from networks.builders.python.functions.recipes import OpenShape
 from networks.nodes.host import HOST
+
+CUSTOM = "customAttributes"
+"""The option that holds what a program has attached to an operation, as JSON."""
 
 SETTABLE = {"dropoutRate": "rate", "rngSeed": "seed"}
 """The attributes that can be set, and the options of nodes that they are."""
@@ -50,7 +56,7 @@ class Structure:
     @property
     def _block(self) -> Block | None:
         """The block that it is the value of, unless it is seen from inside."""
-        return BLOCKS.get(self.roots[0]) if len(self.roots) == 1 and self.view is not View.INSIDE else None
+        return block_of(self.roots[0]) if len(self.roots) == 1 and self.view is not View.INSIDE else None
 
     @property
     def op_name(self) -> str:
@@ -121,10 +127,10 @@ class Structure:
             UserError: it is not the value of a block.
         """
         _ = self.block_root
-        block = BLOCKS[self.roots[0]]
-        return [
-            (self._of(one), self._of(operand)) for one, operand in zip(block.arguments, block.operands, strict=True)
-        ]
+        block = self._block
+        assert block is not None
+        pairs = zip(block.arguments, block.operands, strict=True)
+        return [(self._of(one), self._of(operand)) for one, operand in pairs]
 
     @property
     def attributes(self) -> dict[str, Any]:
@@ -134,7 +140,29 @@ class Structure:
             options["rngSeed"] = options.pop("seed") - 1  # see `seed_option`
         if "rate" in options:
             options["dropoutRate"] = options.pop("rate")
-        return {key: value for key, value in options.items() if key != HOST}
+        return {key: value for key, value in options.items() if key not in (HOST, CUSTOM)}
+
+    @property
+    def custom_attributes(self) -> dict[str, Any]:
+        """What a program has attached to its operation; model files keep it. Assign a dictionary to change it."""
+        return json.loads(self._resolved.options.get(CUSTOM, "{}"))
+
+    @custom_attributes.setter
+    def custom_attributes(self, values: Mapping[str, Any]) -> None:
+        """Attach numbers, texts, lists and dictionaries of them by name.
+
+        Raises:
+            UserError: it is an input, a parameter or a constant, or a value cannot be kept.
+        """
+        node = self._resolved
+        if not calls.inputs_of(node):
+            message = f"{self!r} is no operation that attributes could be attached to"
+            raise UserError("NoFunction", message, hint="alias(x) is one")
+        try:
+            node.options[CUSTOM] = json.dumps(dict(values))
+        except (TypeError, ValueError) as error:
+            hint = "give numbers, texts, lists and dictionaries of them; array.tolist() makes such"
+            raise UserError("WrongArguments", f"custom attributes are kept as JSON: {error}", hint=hint) from None
 
     def set_attribute(self, name: str, value: Any) -> None:
         """Change the rate or the seed of a dropout, for functions that are compiled from now on.
@@ -151,4 +179,27 @@ class Structure:
         node.options[SETTABLE[name]] = float(value) if name == "dropoutRate" else seed_option(value)
 
 
-__all__ = ["Structure", "View"]
+def signature_text(function: Any, name: str = "") -> str:
+    """A function with the types of its inputs and outputs: `Dense(x: Tensor[3]) -> Tensor[2]`.
+
+    Args:
+        function: the function.
+        name: in front of the inputs; by default its own, or that of its operation.
+    """
+    label = name or function.name or (function.op_name if len(function.roots) == 1 else "Function")
+    given = ", ".join(f"{one.name or one.uid}: {_type_text(one)}" for one in function.signature)
+    return f"{label}({given}) -> {', '.join(map(_type_text, function.outputs))}"
+
+
+def _type_text(one: Any) -> str:
+    """A type as `cntk.layers.typing` writes it; `tensor` where the shape is not known yet."""
+    try:
+        axes = ", ".join(map(str, one.shape))
+        steps = len(one.dynamic_axes) > 1
+    except OpenShape:
+        return "tensor"
+    tensor = f"SparseTensor[{axes}]" if one.is_sparse else f"Tensor[{axes}]"
+    return f"Sequence[{tensor}]" if steps else tensor
+
+
+__all__ = ["Structure", "View", "signature_text"]

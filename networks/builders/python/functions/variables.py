@@ -15,7 +15,7 @@ from networks.builders.python.functions.axes import axis_name, is_batch
 from networks.builders.python.functions.cells import cell_of
 from networks.builders.python.functions.checks import check_name
 from networks.builders.python.functions.defaults import DOUBLE, SINGLE, chosen_dtype
-from networks.builders.python.functions.function import BATCH, Function
+from networks.builders.python.functions.function import Function
 from networks.builders.python.functions.leaves import GLOROT, Shape, data_input, leaf, placeholder_of
 from networks.builders.python.functions.nodes import Input
 
@@ -41,7 +41,7 @@ def input_variable(
         name: names it.
     """
     axes: Sequence[Any] = dynamic_axes if isinstance(dynamic_axes, list | tuple) else [dynamic_axes]
-    named = [axis_name(one) for one in axes if one not in BATCH and not is_batch(one)]
+    named = [axis_name(one) for one in axes if not is_batch(one)]
     kind = Input(len(axes) > 1, named[-1] if len(axes) > 1 and named else "", not axes, needs_gradient)
     return Function(data_input(shape, dtype, is_sparse, name, kind))
 
@@ -75,7 +75,7 @@ def parameter(
     """What training changes.
 
     Args:
-        shape: 0 for axes to be inferred; not needed where `init` is an array.
+        shape: 0 or -1 for axes to be inferred; not needed where `init` is an array.
         init: an initializer, a number or an array; by default the initializer glorot_uniform.
         dtype: numpy.float32 or numpy.float64; by default that of `default_options`, else that of an array, else
             numpy.float32.
@@ -115,7 +115,7 @@ def _dtype_of_array(given: Any) -> np.dtype[Any]:
     return DOUBLE if isinstance(given, np.ndarray) and given.dtype == DOUBLE else SINGLE
 
 
-def placeholder(shape: Shape | None = None, name: str = "", dynamic_axes: Any = None) -> Function:
+def placeholder(shape: Shape | None = None, dynamic_axes: Any = None, name: str = "") -> Function:
     """Stands for an input that is given later, see `Function.replace_placeholders`."""
     del dynamic_axes
     return Function(placeholder_of(shape, name))

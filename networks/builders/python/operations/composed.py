@@ -151,19 +151,19 @@ def element_not(x: Operand, name: str = "") -> Function:
     return equal(x, 0.0, name=name)
 
 
-def element_and(left: Operand, right: Operand, name: str = "") -> Function:
+def element_and(x: Operand, y: Operand, name: str = "") -> Function:
     """1 where both are 1, of operands of 0 and 1."""
-    return element_times(left, right, name=name)
+    return element_times(x, y, name=name)
 
 
-def element_or(left: Operand, right: Operand, name: str = "") -> Function:
+def element_or(x: Operand, y: Operand, name: str = "") -> Function:
     """1 where one of both is 1, of operands of 0 and 1."""
-    return minus(plus(left, right), element_times(left, right), name=name)
+    return minus(plus(x, y), element_times(x, y), name=name)
 
 
-def element_xor(left: Operand, right: Operand, name: str = "") -> Function:
+def element_xor(x: Operand, y: Operand, name: str = "") -> Function:
     """1 where just one of both is 1, of operands of 0 and 1."""
-    return square(minus(left, right), name=name)
+    return square(minus(x, y), name=name)
 
 
 # --------------------------------------------------------------------------------------------- constants

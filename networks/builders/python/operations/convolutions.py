@@ -11,10 +11,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from cntk_config.base.diagnostics import UserError, shorten
 from networks.builders.python.functions.checks import check_flag, check_number, check_whole
 from networks.builders.python.functions.deferring import needs_shapes
-from networks.builders.python.functions.function import Function, as_node, operator
+from networks.builders.python.functions.function import Function, as_node, checked, operator
 from networks.builders.python.functions.leaves import dims
 from networks.builders.python.functions.recipes import OpenShape
 from networks.builders.python.operations.operators import Operand, alias
@@ -48,8 +50,8 @@ def convolution(
 
     Args:
         convolution_map: filters (count, channels / groups, height, width), with as many axes as there are in samples;
-            without an axis of channels where `reduction_rank` is 0, without that of the count for one filter, whose
-            result has no axis of channels.
+            without an axis of channels where `reduction_rank` is 0, without that of the count for one filter. The
+            result has one channel then, without `reduction_rank` none.
         operand: samples (channels, height, width).
         strides: how far filters move.
         sharing: must be True.
@@ -103,7 +105,7 @@ def _of_any_rank(
     if reduction_rank == 0:
         x = expand_dims(x, 0)
     found = _slid(kernels, x, (*head, *spatial), how, "")
-    gone = ([0] if one else []) + ([1] if sequential else [])
+    gone = ([0] if one and reduction_rank == 0 else []) + ([1] if sequential else [])
     return squeeze(found, gone, name) if gone else alias(found, name) if name else found
 
 
@@ -113,7 +115,7 @@ def _slid(kernels: Function, x: Function, shape: Sequence[int], how: Sliding, na
     options = how.options(kernel)
     found = operator("Convolution", kernels, x, list(options["kernelShape"]), label=name, mapDims=count)
     found.root.options.update(options)
-    return found
+    return checked(found)
 
 
 def _rank(x: Function) -> int | None:
@@ -149,7 +151,7 @@ def convolution_transpose(
 
     Args:
         convolution_map: filters (channels of the operand, channels of the result, height, width); where
-            `reduction_rank` is 0, (channels of the result, height, width).
+            `reduction_rank` is 0, or the operand has one channel, also (channels of the result, height, width).
         operand: samples (channels, height, width).
         strides: how far apart neighbours are spread; see `convolution`.
         sharing: must be True.
@@ -168,16 +170,23 @@ def convolution_transpose(
     _check("convolution_transpose", sharing, reduction_rank)
     kernels, x = as_node(convolution_map), as_node(operand)
     how = Sliding("convolution_transpose", strides, auto_padding, dilation)
-    if reduction_rank == 0:
-        return _spread_plain(kernels, x, how, output_shape, name)
+    if reduction_rank == 0 or _rank(x) == len(kernels.shape):
+        return _spread_one(kernels, x, how, reduction_rank, output_shape, name)
     return _spread(kernels, x, kernels.shape, how, output_shape, name)
 
 
 @needs_shapes
-def _spread_plain(kernels: Function, x: Function, how: Sliding, output_shape: Any, name: str) -> Function:
-    """Of samples without an axis of channels."""
-    shape = kernels.shape if len(kernels.shape) == len(x.shape) + 2 else (1, *kernels.shape)
-    return _spread(kernels, expand_dims(x, 0), shape, how, output_shape, name)
+def _spread_one(
+    kernels: Function, x: Function, how: Sliding, reduction_rank: int, output_shape: Any, name: str
+) -> Function:
+    """Of samples without an axis of channels, or by filters without one."""
+    if reduction_rank == 0:
+        x = expand_dims(x, 0)
+    shape = kernels.shape if len(kernels.shape) == len(x.shape) + 1 else (1, *kernels.shape)
+    if x.shape[0] != shape[0]:
+        message = f"convolution_transpose: filters of the shape {kernels.shape} for samples of the shape {x.shape}"
+        raise UserError("BadShape", message, hint="filters have (channels, channels of the result, sizes)")
+    return _spread(kernels, x, shape, how, output_shape, name)
 
 
 def _spread(
@@ -192,12 +201,12 @@ def _spread(
         sizes = per_axis(f"{how.call}: output_shape", output_shape, len(kernel) - 1, 0)
         options["outputShape"] = tuple(reversed(sizes))
     found.root.options.update(options)
-    return found
+    return checked(found)
 
 
 def _windows(given: Any, what: str, flags: bool = False) -> tuple[Any, ...]:
     """One value for all axes of windows or one for each, as BrainScript's nodes take them."""
-    several = list(given) if isinstance(given, list | tuple) else [given]
+    several = list(given) if isinstance(given, list | tuple | np.ndarray) else [given]
     checked = [check_flag(what, one) if flags else check_whole(what, one, 1) for one in several]
     return tuple(reversed(checked))
 
@@ -243,7 +252,7 @@ def pooling(
         autoPadding=list(_windows(auto_padding, "pooling: auto_padding", flags=True)),
     )
     found.root.options.update(options)
-    return found
+    return checked(found)
 
 
 def _check_kind(call: str, given: Any) -> None:

@@ -14,7 +14,7 @@ from networks.builders.python.functions.axes import Axis, static_axis
 from networks.builders.python.functions.checks import check_number, check_whole, seed_option
 from networks.builders.python.functions.defaults import checked_dtype
 from networks.builders.python.functions.deferring import deferred, needs_shapes
-from networks.builders.python.functions.function import Function, as_node, operator, to_operand
+from networks.builders.python.functions.function import Function, as_node, checked, operator, to_operand
 from networks.builders.python.functions.nodes import CASTS
 from networks.builders.python.functions.recipes import OpenShape
 from networks.builders.python.operations.elements import over_axes
@@ -41,44 +41,38 @@ def _split(more: tuple[Operand, ...], name: str) -> tuple[tuple[Operand, ...], s
 def plus(left: Operand, right: Operand, *more: Operand, name: str = "") -> Function:
     """The sum."""
     more, name = _split(more, name)
-    result = operator("Plus", as_node(left), as_node(right), label="" if more else name)
+    result = checked(operator("Plus", as_node(left), as_node(right), label="" if more else name))
     return plus(result, *more, name=name) if more else result
 
 
 def minus(left: Operand, right: Operand, name: str = "") -> Function:
     """The difference."""
-    return operator("Minus", as_node(left), as_node(right), label=name)
+    return checked(operator("Minus", as_node(left), as_node(right), label=name))
 
 
 def element_times(left: Operand, right: Operand, *more: Operand, name: str = "") -> Function:
     """The product, element by element."""
     more, name = _split(more, name)
-    result = operator("ElementTimes", as_node(left), as_node(right), label="" if more else name)
+    result = checked(operator("ElementTimes", as_node(left), as_node(right), label="" if more else name))
     return element_times(result, *more, name=name) if more else result
 
 
 def element_divide(left: Operand, right: Operand, name: str = "") -> Function:
     """The quotient, element by element."""
-    return operator("ElementDivide", as_node(left), as_node(right), label=name)
+    return checked(operator("ElementDivide", as_node(left), as_node(right), label=name))
 
 
 def times(
     left: Operand, right: Operand, output_rank: int = 1, infer_input_rank_to_map: int = -1, name: str = ""
 ) -> Function:
     """The matrix product; the last `output_rank` axes of `right` are those of the result."""
-    return operator(
-        "Times",
-        as_node(right),
-        as_node(left),
-        label=name,
-        outputRank=output_rank,
-        inferInputRankToMap=infer_input_rank_to_map,
-    )
+    sizes = {"outputRank": output_rank, "inferInputRankToMap": infer_input_rank_to_map}
+    return checked(operator("Times", as_node(right), as_node(left), label=name, **sizes))
 
 
 def times_transpose(left: Operand, right: Operand, name: str = "") -> Function:
     """The product with the transposed right matrix."""
-    return operator("TransposeTimes", as_node(right), as_node(left), label=name)
+    return checked(operator("TransposeTimes", as_node(right), as_node(left), label=name))
 
 
 def _unary(library: str, meaning: str) -> Any:
@@ -89,14 +83,22 @@ def _unary(library: str, meaning: str) -> Any:
     return function
 
 
+def _rounding(library: str, meaning: str) -> Any:
+    def function(arg: Operand, name: str = "") -> Function:
+        return operator(library, as_node(arg), label=name)
+
+    function.__doc__ = meaning
+    return function
+
+
 negate = _unary("Negate", "-x")
 reciprocal = _unary("Reciprocal", "1 / x")
 abs = _unary("Abs", "|x|")
 exp = _unary("Exp", "e^x")
 log = _unary("Log", "The natural logarithm.")
-floor = _unary("Floor", "The largest whole number that is not larger.")
-ceil = _unary("Ceil", "The smallest whole number that is not smaller.")
-round = _unary("Round", "The nearest whole number.")
+floor = _rounding("Floor", "The largest whole number that is not larger.")
+ceil = _rounding("Ceil", "The smallest whole number that is not smaller.")
+round = _rounding("Round", "The nearest whole number.")
 sigmoid = _unary("Sigmoid", "1 / (1 + e^-x)")
 tanh = _unary("Tanh", "The hyperbolic tangent.")
 sqrt = _unary("Sqrt", "The square root.")
@@ -169,7 +171,7 @@ def clip(x: Operand, min_value: Operand, max_value: Operand, name: str = "") -> 
     numbers = [one for one in (min_value, max_value) if isinstance(one, int | float)]
     if len(numbers) == 2 and numbers[0] > numbers[1]:
         raise UserError("BadValue", f"clip: the least value, {min_value}, is larger than the greatest, {max_value}")
-    return operator("Clip", as_node(min_value), as_node(max_value), as_node(x), label=name)
+    return checked(operator("Clip", as_node(min_value), as_node(max_value), as_node(x), label=name))
 
 
 def dropout(x: Operand, dropout_rate: float = 0.0, seed: int | None = None, name: str = "") -> Function:
@@ -187,7 +189,7 @@ def dropout(x: Operand, dropout_rate: float = 0.0, seed: int | None = None, name
 
 def _comparison(library: str, sign: str) -> Any:
     def function(left: Operand, right: Operand, name: str = "") -> Function:
-        return operator(library, as_node(left), as_node(right), label=name)
+        return checked(operator(library, as_node(left), as_node(right), label=name))
 
     function.__doc__ = f"1 where left {sign} right, else 0."
     return function
@@ -203,12 +205,12 @@ less_equal = _comparison("LessEqual", "<=")
 
 def element_select(flag: Operand, value_if_true: Operand, value_if_false: Operand, name: str = "") -> Function:
     """One of two values, element by element: the first where the flag is not 0."""
-    return operator("BS.Boolean.If", *map(as_node, (flag, value_if_true, value_if_false)), label=name)
+    return checked(operator("BS.Boolean.If", *map(as_node, (flag, value_if_true, value_if_false)), label=name))
 
 
-def stop_gradient(x: Operand, name: str = "") -> Function:
-    """X itself, through which no gradient flows: what it depends on is not trained by what depends on it."""
-    return operator("_StopGradient", as_node(x), label=name)
+def stop_gradient(input: Operand, name: str = "") -> Function:
+    """The input itself, through which no gradient flows: what it depends on is not trained by what depends on it."""
+    return operator("_StopGradient", as_node(input), label=name)
 
 
 # --------------------------------------------------------------------------------------------- losses and metrics

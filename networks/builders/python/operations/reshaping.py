@@ -15,7 +15,7 @@ from cntk_config.base.diagnostics import UserError, shorten
 from networks.builders.python.functions.axes import Axis, is_batch, is_sequence, static_axis
 from networks.builders.python.functions.checks import check_whole, is_whole
 from networks.builders.python.functions.deferring import needs_shapes
-from networks.builders.python.functions.function import Function, as_node, operator, taken
+from networks.builders.python.functions.function import Function, as_node, checked, operator, taken
 from networks.builders.python.functions.leaves import Shape
 from networks.builders.python.functions.parts import elements
 
@@ -153,9 +153,14 @@ def swapaxes(x: Operand, axis1: Any = 0, axis2: Any = 1, name: str = "") -> Func
 
 
 @needs_shapes
-def transpose(x: Operand, perm: Any = (1, 0), axis2: int | None = None, name: str = "") -> Function:
-    """The axes in another order: `perm` gives the axis of `x` for each axis of the result; or two axes exchanged."""
+def transpose(x: Operand, perm: Any = (1, 0), name: Any = "", axis2: int | None = None) -> Function:
+    """The axes in another order: `perm` gives the axis of `x` for each axis of the result; or two axes exchanged.
+
+    The two axes are `perm` and `axis2`, or, as in older programs, what is in the place of the name.
+    """
     x = as_node(x)
+    if is_whole(name):
+        axis2, name = name, ""
     if is_whole(perm) or isinstance(perm, Axis):
         return swapaxes(x, perm, 1 if axis2 is None else axis2, name)
     rank = len(x.shape)
@@ -266,7 +271,7 @@ def splice(*operands: Operand, axis: Any = -1, name: str = "") -> Function:
     if not rank:
         several, rank = [expand_dims(one, 0) for one in several], 1
     along = place(static_axis("splice", axis, rank), rank)
-    return operator("Splice", [one.root for one in map(_of_samples, several)], label=name, axis=along)
+    return checked(operator("Splice", [one.root for one in map(_of_samples, several)], label=name, axis=along))
 
 
 def _of_samples(x: Function) -> Function:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from cntk_config.base.diagnostics import UserError, shorten
-from networks.builders.python.functions.blocks import BLOCKS, Block
+from networks.builders.python.functions.blocks import Block, mark_block
 from networks.builders.python.functions.checks import check_name
 from networks.builders.python.functions.function import Function, as_node
 from networks.builders.python.functions.leaves import placeholder_of
@@ -44,7 +44,8 @@ def as_block(
         raise UserError("WrongArguments", message, hint="give [(placeholder, operand), ...] for each")
     made = composite.clone("share", pairs) if pairs else composite
     arguments = tuple(one.root for one in pairs)
-    BLOCKS[made.root] = Block(block_op_name, tuple(one.root for one in pairs.values()), arguments)
+    operands = tuple(one.root for one in pairs.values())
+    mark_block(made.root, Block(block_op_name, operands, arguments))
     made.root.name = block_instance_name or made.root.name
     return made
 

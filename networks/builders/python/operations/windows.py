@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from cntk_config.base.diagnostics import UserError
 from networks.builders.python.functions.checks import check_flag, check_whole
 from networks.builders.python.functions.function import Function, operator
@@ -105,7 +107,7 @@ _STILL = {"stride": 1, "autoPadding": False, "dilation": 1}
 
 def per_axis(what: str, given: Any, rank: int, channels: Any) -> list[Any]:
     """One value for the channels and one for each of `rank` axes; they are flags where `channels` is one."""
-    several = list(given) if isinstance(given, list | tuple) else [given]
+    several = list(given) if isinstance(given, list | tuple | np.ndarray) else [given]
     if isinstance(channels, bool):
         several = [check_flag(what, one) for one in several]
     else:

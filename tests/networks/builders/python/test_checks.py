@@ -47,7 +47,7 @@ LAYERS = {
     "GRU has no cell of another shape than its state": lambda: layers.GRU(3, cell_shape=4),
     "For goes over a range, not 3": lambda: layers.For(3, lambda: layers.Dense(3)),
     "layers have no default 'activaton'": lambda: layers.default_options(activaton=None).__enter__(),
-    "layers have no default 'foo'": lambda: layers.default_options_for(layers.Dense, foo=1).__enter__(),
+    "Dense has no default 'foo'": lambda: layers.default_options_for(layers.Dense, foo=1).__enter__(),
     "T is a whole number, not 1.5": lambda: layers.Delay(1.5),
     "a step of a recurrence gives functions, not None": lambda: layers.Recurrence(lambda h, x: None)(steps),
     "gives nothing, not a function": lambda: layers.Sequential([lambda x: None])(x),

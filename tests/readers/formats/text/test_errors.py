@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-import gzip
+import zipfile
 
 import pytest
 
@@ -128,10 +128,14 @@ def test_malformed_data_is_refused_with_its_place(files, inputs, text, line, col
 
 
 def test_a_compressed_file_is_told_so(tmp_path):
-    (tmp_path / "a.ctf").write_bytes(gzip.compress(GOOD.encode()))
+    with zipfile.ZipFile(tmp_path / "a.ctf", "w") as archive:
+        archive.writestr("a", GOOD)
     with pytest.raises(DataError, match="Expected a sequence id") as caught:
         create_reader(f"file={tmp_path}/a.ctf; input=[x=[dim=2;format=dense]]")
-    assert caught.value.diagnostic.hint == "the file is compressed: unpack it"
+    assert (
+        caught.value.diagnostic.hint
+        == "the file is a ZIP archive: unpack it, or compress it with gzip, zstd, bzip2 or xz"
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,0 @@
-"""cntk.eval: tests of a function."""
-
-from trainers.session.tester import Tester as Evaluator
-
-from .missing import no_attribute
-
-__all__ = ["Evaluator"]
-
-__getattr__ = no_attribute("cntk.eval", __all__)

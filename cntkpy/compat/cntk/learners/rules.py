@@ -1,0 +1,342 @@
+"""Learners with CNTK's arguments. Rates and momenta are those of schedules only."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from trainers.session import learners as own
+from trainers.session import schedules
+from trainers.session.learners import Learner
+from trainers.session.schedules import Schedule
+
+from ..missing import no_attribute
+from .schedules import IGNORE
+
+_defaults = {"unit_gain": True, "use_mean_gradient": False}
+
+
+def sgd(
+    parameters: Any,
+    lr: Any,
+    l1_regularization_weight: float = 0.0,
+    l2_regularization_weight: float = 0.0,
+    gaussian_noise_injection_std_dev: float = 0.0,
+    gradient_clipping_threshold_per_sample: float = math.inf,
+    gradient_clipping_with_truncation: bool = True,
+    use_mean_gradient: bool | None = None,
+    minibatch_size: int | None = None,
+    epoch_size: int | None = None,
+) -> Learner:
+    """See `cntkpy.training.learners.sgd`; `_Meaning` says what sizes and `use_mean_gradient` do."""
+    options = _regularisation(
+        l1_regularization_weight,
+        l2_regularization_weight,
+        gaussian_noise_injection_std_dev,
+        gradient_clipping_threshold_per_sample,
+        gradient_clipping_with_truncation,
+    )
+    meaning = _Meaning(use_mean_gradient, minibatch_size, epoch_size)
+    return _learner(partial(own.sgd, parameters, **options), meaning, lr)
+
+
+def momentum_sgd(
+    parameters: Any,
+    lr: Any,
+    momentum: Any,
+    unit_gain: bool | None = None,
+    l1_regularization_weight: float = 0.0,
+    l2_regularization_weight: float = 0.0,
+    gaussian_noise_injection_std_dev: float = 0.0,
+    gradient_clipping_threshold_per_sample: float = math.inf,
+    gradient_clipping_with_truncation: bool = True,
+    use_mean_gradient: bool | None = None,
+    minibatch_size: int | None = None,
+    epoch_size: int | None = None,
+) -> Learner:
+    """See `cntkpy.training.learners.momentum_sgd`; with unit gain, as CNTK has it."""
+    options = _regularisation(
+        l1_regularization_weight,
+        l2_regularization_weight,
+        gaussian_noise_injection_std_dev,
+        gradient_clipping_threshold_per_sample,
+        gradient_clipping_with_truncation,
+    )
+    meaning = _Meaning(use_mean_gradient, minibatch_size, epoch_size)
+    make = partial(own.momentum_sgd, parameters, unit_gain=_gain(unit_gain), **options)
+    return _learner(make, meaning, lr, momentum)
+
+
+def nesterov(
+    parameters: Any,
+    lr: Any,
+    momentum: Any,
+    unit_gain: bool | None = None,
+    l1_regularization_weight: float = 0.0,
+    l2_regularization_weight: float = 0.0,
+    gaussian_noise_injection_std_dev: float = 0.0,
+    gradient_clipping_threshold_per_sample: float = math.inf,
+    gradient_clipping_with_truncation: bool = True,
+    use_mean_gradient: bool | None = None,
+    minibatch_size: int | None = None,
+    epoch_size: int | None = None,
+) -> Learner:
+    """See `cntkpy.training.learners.nesterov`; with unit gain, as CNTK has it."""
+    options = _regularisation(
+        l1_regularization_weight,
+        l2_regularization_weight,
+        gaussian_noise_injection_std_dev,
+        gradient_clipping_threshold_per_sample,
+        gradient_clipping_with_truncation,
+    )
+    meaning = _Meaning(use_mean_gradient, minibatch_size, epoch_size)
+    make = partial(own.nesterov, parameters, unit_gain=_gain(unit_gain), **options)
+    return _learner(make, meaning, lr, momentum)
+
+
+def adagrad(
+    parameters: Any,
+    lr: Any,
+    need_ave_multiplier: bool = True,
+    l1_regularization_weight: float = 0.0,
+    l2_regularization_weight: float = 0.0,
+    gaussian_noise_injection_std_dev: float = 0.0,
+    gradient_clipping_threshold_per_sample: float = math.inf,
+    gradient_clipping_with_truncation: bool = True,
+    use_mean_gradient: bool | None = None,
+    minibatch_size: int | None = None,
+    epoch_size: int | None = None,
+) -> Learner:
+    """See `cntkpy.training.learners.adagrad`."""
+    options = _regularisation(
+        l1_regularization_weight,
+        l2_regularization_weight,
+        gaussian_noise_injection_std_dev,
+        gradient_clipping_threshold_per_sample,
+        gradient_clipping_with_truncation,
+    )
+    meaning = _Meaning(use_mean_gradient, minibatch_size, epoch_size)
+    make = partial(own.adagrad, parameters, need_ave_multiplier=need_ave_multiplier, **options)
+    return _learner(make, meaning, lr)
+
+
+def rmsprop(
+    parameters: Any,
+    lr: Any,
+    gamma: float,
+    inc: float,
+    dec: float,
+    max: float,
+    min: float,
+    need_ave_multiplier: bool = True,
+    l1_regularization_weight: float = 0.0,
+    l2_regularization_weight: float = 0.0,
+    gaussian_noise_injection_std_dev: float = 0.0,
+    gradient_clipping_threshold_per_sample: float = math.inf,
+    gradient_clipping_with_truncation: bool = True,
+    use_mean_gradient: bool | None = None,
+    minibatch_size: int | None = None,
+    epoch_size: int | None = None,
+) -> Learner:
+    """CNTK's RMSProp, with a step factor for each element."""
+    options = _regularisation(
+        l1_regularization_weight,
+        l2_regularization_weight,
+        gaussian_noise_injection_std_dev,
+        gradient_clipping_threshold_per_sample,
+        gradient_clipping_with_truncation,
+    )
+    meaning = _Meaning(use_mean_gradient, minibatch_size, epoch_size)
+    rule = {"gamma": gamma, "inc": inc, "dec": dec, "max": max, "min": min, "need_ave_multiplier": need_ave_multiplier}
+    return _learner(partial(own.rmsprop_with_steps, parameters, **rule, **options), meaning, lr)
+
+
+def fsadagrad(
+    parameters: Any,
+    lr: Any,
+    momentum: Any,
+    unit_gain: bool | None = None,
+    variance_momentum: Any = None,
+    l1_regularization_weight: float = 0.0,
+    l2_regularization_weight: float = 0.0,
+    gaussian_noise_injection_std_dev: float = 0.0,
+    gradient_clipping_threshold_per_sample: float = math.inf,
+    gradient_clipping_with_truncation: bool = True,
+    use_mean_gradient: bool | None = None,
+    minibatch_size: int | None = None,
+    epoch_size: int | None = None,
+) -> Learner:
+    """See `cntkpy.training.learners.fsadagrad`."""
+    options = _regularisation(
+        l1_regularization_weight,
+        l2_regularization_weight,
+        gaussian_noise_injection_std_dev,
+        gradient_clipping_threshold_per_sample,
+        gradient_clipping_with_truncation,
+    )
+    meaning = _Meaning(use_mean_gradient, minibatch_size, epoch_size)
+    constant = VARIANCE_SAMPLES
+    if variance_momentum is not None:
+        schedule = schedules.as_schedule(variance_momentum)
+        if schedule.minibatch_size is None:
+            schedule = Schedule(schedule.steps, minibatch_size or 1, schedule.epoch_size)
+        constant = schedules.time_constant_of(schedule)
+    more = {"variance_time_constant": constant, "unit_gain": _gain(unit_gain)}
+    return _learner(partial(own.fsadagrad, parameters, **more, **options), meaning, lr, momentum)
+
+
+def adam(
+    parameters: Any,
+    lr: Any,
+    momentum: Any,
+    unit_gain: bool | None = None,
+    variance_momentum: Any = None,
+    l1_regularization_weight: float = 0.0,
+    l2_regularization_weight: float = 0.0,
+    gaussian_noise_injection_std_dev: float = 0.0,
+    gradient_clipping_threshold_per_sample: float = math.inf,
+    gradient_clipping_with_truncation: bool = True,
+    use_mean_gradient: bool | None = None,
+    epsilon: float = 1e-8,
+    adamax: bool = False,
+    minibatch_size: int | None = None,
+    epoch_size: int | None = None,
+) -> Learner:
+    """See `cntkpy.training.learners.adam` and `adamax`."""
+    options = _regularisation(
+        l1_regularization_weight,
+        l2_regularization_weight,
+        gaussian_noise_injection_std_dev,
+        gradient_clipping_threshold_per_sample,
+        gradient_clipping_with_truncation,
+    )
+    meaning = _Meaning(use_mean_gradient, minibatch_size, epoch_size)
+    given = schedules.momentum_as_time_constant(VARIANCE_SAMPLES) if variance_momentum is None else variance_momentum
+    more = {"variance_momentum": meaning.applied(given), "epsilon": epsilon, "unit_gain": _gain(unit_gain)}
+    rule = own.adamax if adamax else own.adam
+    return _learner(partial(rule, parameters, **more, **options), meaning, lr, momentum)
+
+
+def adadelta(
+    parameters: Any,
+    lr: Any = 1.0,
+    rho: float = 0.95,
+    epsilon: float = 1e-8,
+    l1_regularization_weight: float = 0.0,
+    l2_regularization_weight: float = 0.0,
+    gaussian_noise_injection_std_dev: float = 0.0,
+    gradient_clipping_threshold_per_sample: float = math.inf,
+    gradient_clipping_with_truncation: bool = True,
+    use_mean_gradient: bool | None = None,
+    minibatch_size: int | None = None,
+    epoch_size: int | None = None,
+) -> Learner:
+    """See `cntkpy.training.learners.adadelta`."""
+    options = _regularisation(
+        l1_regularization_weight,
+        l2_regularization_weight,
+        gaussian_noise_injection_std_dev,
+        gradient_clipping_threshold_per_sample,
+        gradient_clipping_with_truncation,
+    )
+    meaning = _Meaning(use_mean_gradient, minibatch_size, epoch_size)
+    make = partial(own.adadelta, parameters, rho=rho, epsilon=epsilon, **options)
+    return _learner(make, meaning, lr)
+
+
+VARIANCE_SAMPLES = 720000.0
+"""The time constant of the mean square of gradients, where a learner does not say."""
+
+
+@dataclass(frozen=True)
+class _Meaning:
+    """What the numbers of a learner are for, where a schedule does not say itself.
+
+    Attributes:
+        mean: whether rates are for the mean gradient; None: the default.
+        minibatch_size: the samples that they are for; None: they do not say, 0: any number.
+        epoch_size: the samples of an epoch of plain numbers.
+    """
+
+    mean: bool | None
+    minibatch_size: int | None
+    epoch_size: int | None
+
+    @property
+    def is_mean(self) -> bool:
+        """Whether rates are for the mean gradient."""
+        return _defaults["use_mean_gradient"] if self.mean is None else bool(self.mean)
+
+    @property
+    def size(self) -> int | None:
+        """The samples that the numbers are for; None: nothing says."""
+        return IGNORE if self.minibatch_size is None and self.is_mean else self.minibatch_size
+
+    def applied(self, given: Any, epoch: int | None = None) -> Schedule:
+        """A schedule, for minibatches of `size` samples where it does not say."""
+        if not isinstance(given, Schedule):
+            return Schedule(given, self.size, epoch)
+        return given if self.size is None or not given.open else given.for_minibatches_of(self.size)
+
+
+def _learner(make: Callable[..., Learner], meaning: _Meaning, lr: Any, *momentum: Any) -> Learner:
+    """A learner.
+
+    Args:
+        make: takes rate and momentum (of a rule that has it).
+        meaning: what they are for.
+        lr: the rate: a schedule, a number or numbers.
+        momentum: of a rule that has it, as the rate.
+    """
+    rate = meaning.applied(lr, meaning.epoch_size)
+    if meaning.is_mean and rate.minibatch_size == 1:  # the mean gradient takes a rate as it is
+        rate = rate.for_minibatches_of(IGNORE)
+    learner = make(rate, *(meaning.applied(one, meaning.epoch_size) for one in momentum))
+    learner.size = meaning.size or rate.minibatch_size
+    return learner
+
+
+def _regularisation(l1: float, l2: float, noise: Any, threshold: float, truncation: bool) -> dict[str, Any]:
+    """Options of `cntkpy.training.learners`."""
+    return {
+        "l1_regularization_weight": l1,
+        "l2_regularization_weight": l2,
+        "gaussian_noise_injection_std_dev": noise,
+        "gradient_clipping_threshold_per_sample": threshold,
+        "gradient_clipping_with_truncation": truncation,
+    }
+
+
+def default_unit_gain_value() -> bool:
+    """Whether momentum has unit gain where a learner does not say."""
+    return _defaults["unit_gain"]
+
+
+def set_default_unit_gain_value(value: bool) -> None:
+    """Let momentum have unit gain, or not, where a learner does not say."""
+    _defaults["unit_gain"] = bool(value)
+
+
+def default_use_mean_gradient_value() -> bool:
+    """Whether rates are for the mean gradient where a learner does not say."""
+    return _defaults["use_mean_gradient"]
+
+
+def set_default_use_mean_gradient_value(value: bool) -> None:
+    """Let rates be for the mean gradient, or not, where a learner does not say."""
+    _defaults["use_mean_gradient"] = bool(value)
+
+
+def _gain(given: bool | None) -> bool:
+    return _defaults["unit_gain"] if given is None else given
+
+
+__all__ = [
+    "adadelta", "adagrad", "adam", "default_unit_gain_value", "default_use_mean_gradient_value", "fsadagrad",
+    "momentum_sgd", "nesterov", "rmsprop", "set_default_unit_gain_value", "set_default_use_mean_gradient_value", "sgd",
+]  # fmt: skip
+
+__getattr__ = no_attribute("cntk.learners", __all__)

@@ -1,0 +1,1 @@
+"""`cntkpy report`: runs as one HTML file that needs no network."""

@@ -1,0 +1,70 @@
+"""Elements of HTML and SVG. Every text and every attribute is escaped here, and nowhere else."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterable, Iterator
+
+HIDDEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufffe\uffff\ud800-\udfff]"
+)
+"""Characters that HTML does not have, that cannot be seen, or that change the order of others."""
+NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9-]*")
+VOID = frozenset({"input", "img", "meta", "br", "col"})
+
+
+class Markup(str):
+    """A text that is markup already."""
+
+    __slots__ = ()
+
+
+Child = str | int | float | None | Iterable["Child"]
+"""What stands in an element: markup as it is, other texts escaped, numbers as they are written; None is nothing."""
+
+
+def tag(name: str, /, *children: Child, **attributes: str | float | bool | None) -> Markup:
+    """An element.
+
+    Args:
+        name: of the element.
+        children: see `Child`.
+        attributes: a trailing `_` of a name is dropped, another `_` is a hyphen; None and False: there is no such
+            attribute; True: it has no value.
+    """
+    words = [name, *_attributes(attributes)]
+    assert NAME.fullmatch(name)
+    if name in VOID:
+        return Markup(f"<{' '.join(words)}>")
+    return Markup(f"<{' '.join(words)}>{join(children)}</{name}>")
+
+
+def _attributes(attributes: dict[str, str | float | bool | None]) -> Iterator[str]:
+    for key, value in attributes.items():
+        name = key.rstrip("_").replace("_", "-")
+        assert NAME.fullmatch(name)
+        if value is True:
+            yield name
+        elif value is not None and value is not False:
+            yield f'{name}="{text(str(value))}"'
+
+
+def join(children: Iterable[Child]) -> Markup:
+    """Children one after another."""
+    return Markup("".join(_child(one) for one in children))
+
+
+def _child(child: Child) -> str:
+    if child is None:
+        return ""
+    if isinstance(child, Markup):
+        return child
+    if isinstance(child, str | int | float):
+        return text(str(child))
+    return join(child)
+
+
+def text(value: str) -> Markup:
+    """A text, escaped for elements and for attributes in double quotes; what cannot be seen is shown as a box."""
+    return Markup(html.escape(HIDDEN.sub("\ufffd", value), quote=True))

@@ -1,0 +1,1 @@
+"""Runs that are over or still going: read from their event files and logs, listed, compared."""

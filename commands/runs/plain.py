@@ -1,0 +1,79 @@
+"""Values of JSON that somebody else may have written: each is what it should be, or what stands for nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any, cast
+
+MAX_COUNT = 2**53
+"""Greater whole numbers are not exact in JSON."""
+
+
+def is_count(value: object) -> bool:
+    """Whether it is a whole number from 0 on, of a size that counts have."""
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < MAX_COUNT
+
+
+def count(value: object) -> int:
+    """A whole number from 0 on; 0 if it is anything else."""
+    return cast("int", value) if is_count(value) else 0
+
+
+def number(value: object) -> float | None:
+    """A number; None if it is anything else, or a whole number that no float has."""
+    if isinstance(value, float):
+        return value
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) < MAX_COUNT:
+        return float(value)
+    return None
+
+
+def text(value: object) -> str:
+    """A text; empty if it is anything else."""
+    return value if isinstance(value, str) else ""
+
+
+def table(value: object) -> dict[str, Any]:
+    """An object; empty if it is anything else."""
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def rows(value: object) -> list[Any]:
+    """A list; empty if it is anything else."""
+    return cast("list[Any]", value) if isinstance(value, list) else []
+
+
+def tables(value: object) -> Iterator[dict[str, Any]]:
+    """The objects of a list."""
+    return (cast("dict[str, Any]", one) for one in rows(value) if isinstance(one, dict))
+
+
+def texts(value: object) -> list[str]:
+    """The texts of a list."""
+    return [one for one in rows(value) if isinstance(one, str)]
+
+
+def texts_by_name(value: object) -> dict[str, str]:
+    """The texts of an object."""
+    return {name: one for name, one in table(value).items() if isinstance(one, str)}
+
+
+def numbers_by_name(value: object) -> dict[str, float]:
+    """The numbers of an object."""
+    found = {name: number(one) for name, one in table(value).items()}
+    return {name: one for name, one in found.items() if one is not None}
+
+
+def counts(value: object) -> list[int]:
+    """The whole numbers of a list."""
+    return [cast("int", one) for one in rows(value) if is_count(one)]
+
+
+def time(value: object) -> datetime | None:
+    """A time in ISO 8601 with its zone; None if it is anything else."""
+    try:
+        found = datetime.fromisoformat(text(value))
+    except ValueError:
+        return None
+    return found if found.tzinfo is not None else None

@@ -1,0 +1,298 @@
+"""Columns of tables as streams: a row is a sequence, a row group a chunk."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from readers.common.chunk import Chunk, StreamData
+from readers.common.chunk_cache import ChunkCache, bytes_of
+from readers.common.corpus import Corpus
+from readers.common.labels import in_order, load_labels
+from readers.common.sequences import SequenceTable, starts_of
+from readers.contracts import DEFAULT_MEMORY
+from readers.errors import DataError
+from readers.streams import StreamInformation
+
+from .columns import (
+    Laid,
+    Place,
+    TableStream,
+    is_text,
+    joined,
+    lay,
+    lengths_in,
+    mismatch,
+    sample_starts,
+    text_inside,
+    used_names,
+    varies,
+)
+from .files import TableFile, guarded
+from .library import arrow
+
+log = logging.getLogger("cntkpy.readers")
+ENTRY_BYTES, SAMPLE_BYTES = 8, 8
+"""Bytes of a sparse value and its index, and of the place of a sample."""
+_MOST_CHUNKS = 1 << 20
+
+
+class TableDeserializer:
+    """Tables of the same columns, one after the other.
+
+    Where a row can have several samples, where keys are read and where classes have names that no file lists, these
+    columns are read once, row group by row group, when the object is made. Loading is safe from several threads.
+
+    Args:
+        tables: the files.
+        streams: what is read of them.
+        dtype: of the values.
+        key: the column with the keys of the rows; without one they are numbered from 0 through all files.
+        corpus: how keys are understood.
+        threads: whether several threads decode the columns of a row group.
+
+    Raises:
+        DataError: a file has no such column, or one of another type; a row that is looked at is malformed.
+    """
+
+    whole_chunks = True
+
+    def __init__(
+        self,
+        tables: Sequence[TableFile],
+        streams: Sequence[TableStream],
+        dtype: np.dtype | type = np.float32,
+        *,
+        key: str | None = None,
+        corpus: Corpus | None = None,
+        threads: bool = False,
+    ) -> None:
+        self._tables, self._streams, self.dtype = list(tables), list(streams), np.dtype(dtype)
+        self._threads = threads
+        self._columns = list(dict.fromkeys(column for s in streams for column in s.columns))
+        self.defines_mb_size = any(s.defines_mb_size for s in streams)
+        self.streams = [StreamInformation(s.name, (s.dim,), s.sparse, self.dtype) for s in streams]
+        for table in self._tables:
+            check_schema(table, streams, key)
+        self._groups = [
+            (table, group, rows)
+            for table in self._tables
+            for group, rows in enumerate(table.rows(self._columns[0]))
+            if rows
+        ]
+        if not self._groups:
+            raise DataError(f"{self.files[0]} has no rows.", path=self.files[0])
+        named = [s for s in streams if text_inside(self._tables[0].field(s.columns[0]).type)]
+        for stream in named:
+            _number_listed(stream)
+        self._find_names([s for s in named if s.listed is None])
+        self.class_names: dict[str, Callable[[], dict[int, str]]] = {s.name: partial(_by_number, s) for s in named}
+        first = starts_of([rows for _, _, rows in self._groups])
+        lengths, samples = self._lengths()
+        keys = self._keys(key, corpus or Corpus()) if key is not None else None
+        named_keys = corpus if corpus is not None and not corpus.numeric else None
+        if named_keys is not None and keys is None:
+            raise DataError(
+                f"The rows of {self.files[0]} have no keys, but here keys are texts.",
+                path=self.files[0],
+                hint="keyColumn = NAME says which column has them",
+            )
+        self.table = SequenceTable(first, lengths, keys, named_keys)
+        width = sum(ENTRY_BYTES if s.sparse else s.dim * self.dtype.itemsize for s in streams)
+        self.chunk_bytes = samples * (width + SAMPLE_BYTES * len(streams))
+        self._cache = ChunkCache(self.load_chunk, first, _MOST_CHUNKS, DEFAULT_MEMORY)
+
+    @property
+    def files(self) -> list[str]:
+        """The files that are read."""
+        return [table.path for table in self._tables]
+
+    def load_chunk(self, chunk: int) -> Chunk:
+        """All rows of a row group."""
+        table, group, rows = self._groups[chunk]
+        pieces = self._read(chunk, self._columns)
+        streams: dict[str, StreamData] = {}
+        for stream in self._streams:
+            laid = self._lay(table, group, stream, [pieces[column] for column in stream.columns])
+            if len(laid.lengths) != rows:
+                raise changed(table.path, group, len(laid.lengths), rows)
+            starts, bounds = sample_starts(laid, stream), starts_of(laid.lengths)
+            streams[stream.name] = StreamData(stream.dim, laid.values, starts, bounds, laid.counts, laid.indices)
+        found = Chunk(streams)
+        found.nbytes = bytes_of(found)
+        return found
+
+    def load_sequences(self, sequences: np.ndarray) -> Chunk:
+        """These rows, in the given order; the row groups that they are in are decoded whole, and the last ones kept."""
+        return self._cache.sequences(sequences)
+
+    def _read(self, chunk: int, columns: Sequence[str]) -> dict[str, list[Any]]:
+        """The columns of a row group; arrays without rows are left out."""
+        table, group, rows = self._groups[chunk]
+        found = table.read(group, columns, self._threads)
+        for column, arrays in found.items():
+            found[column] = [one for one in arrays if len(one)]
+            if (count := sum(map(len, found[column]))) != rows:
+                raise changed(table.path, group, count, rows)
+        return found
+
+    def _lay(self, table: TableFile, group: int, stream: TableStream, columns: list[list[Any]]) -> Laid:
+        """The samples of a stream; columns: the arrays of each of its columns."""
+        cuts = sorted({0, *(end for arrays in columns for end in np.cumsum([len(one) for one in arrays]).tolist())})
+        if any(len(arrays) != len(cuts) - 1 for arrays in columns):
+            columns = [_cut_at(arrays, cuts) for arrays in columns]
+        laid: list[Laid] = []
+        for number, row in enumerate(cuts[:-1]):
+            places = [Place(table.path, group, row, column) for column in stream.columns]
+            with _placed(places[0]):
+                laid.append(lay([arrays[number] for arrays in columns], stream, places, self.dtype))
+        return joined(laid, stream)
+
+    def _find_names(self, streams: Sequence[TableStream]) -> None:
+        """Number the names of classes that occur; there are at most as many as the dimension."""
+        for s in streams:
+            names = names_of(self._tables, s.columns[0], s.dim)
+            s.classes.update({name: number for number, name in enumerate(names)})
+
+    def _lengths(self) -> tuple[np.ndarray, np.ndarray]:
+        """Nominal lengths of all rows, int32 as in SequenceTable, and the samples of each row group, int64."""
+        defining = [s for s in self._streams if s.defines_mb_size] or self._streams
+        varying = [s for s in defining if len(s.columns) == 1 and self._varies(s)]
+        counts = np.array([rows for _, _, rows in self._groups], np.int64)
+        if not varying:
+            return np.ones(1, np.int32), counts
+        found: list[np.ndarray] = []
+        for chunk, (table, group, rows) in enumerate(self._groups):
+            pieces = self._read(chunk, list(dict.fromkeys(s.columns[0] for s in varying)))
+            longest = np.ones(rows, np.int64)
+            for s in varying:
+                lengths: list[np.ndarray] = []
+                for array, place in _placed_arrays(pieces[s.columns[0]], table, group, s.columns[0]):
+                    with _placed(place):
+                        lengths.append(lengths_in(array, s, place))
+                np.maximum(longest, np.concatenate(lengths), out=longest)
+            counts[chunk] = longest.sum()
+            found.append(longest.astype(np.int32))
+        every = np.concatenate(found)
+        return (every[:1] if (every == every[0]).all() else every), counts
+
+    def _varies(self, stream: TableStream) -> bool:
+        return varies(self._tables[0].field(stream.columns[0]).type, stream)
+
+    def _keys(self, column: str, corpus: Corpus) -> np.ndarray:
+        """The keys of all rows, uint64."""
+        found: list[np.ndarray] = []
+        for chunk, (table, group, _) in enumerate(self._groups):
+            for array, place in _placed_arrays(self._read(chunk, [column])[column], table, group, column):
+                with _placed(place):
+                    found.append(_keys_in(array, place, corpus))
+        return np.concatenate(found)
+
+
+def names_of(tables: Sequence[TableFile], column: str, most: int) -> list[str]:
+    """The names of classes that occur in a column, in the order of their numbers.
+
+    Raises:
+        DataError: there are more than `most`, or a value is missing.
+    """
+    names: set[str] = set()
+    for table in tables:
+        for group in range(table.groups):
+            arrays = [one for one in table.read(group, [column])[column] if len(one)]
+            for array, place in _placed_arrays(arrays, table, group, column):
+                with _placed(place):
+                    names |= used_names(array, place)
+            if len(names) > most:
+                raise DataError(
+                    f"{table.path}: column '{column}' has more than {most} classes, which is dim.",
+                    path=table.path,
+                    hint="write the number of its classes as dim",
+                )
+    return in_order(names)
+
+
+def check_schema(table: TableFile, streams: Sequence[TableStream], key: str | None = None) -> None:
+    """Refuse a table whose columns cannot be these streams.
+
+    Raises:
+        DataError: it names the file and the column, and says what to write.
+    """
+    for stream in streams:
+        for column in stream.columns:
+            kind = table.field(column).type
+            with guarded(f"{table.path}, column '{column}'", table.path):
+                wrong = mismatch(kind, stream)
+            if wrong is not None:
+                what, hint = wrong
+                message = f"{table.path}: column '{column}' cannot be the stream '{stream.name}': {what}."
+                raise DataError(message, path=table.path, hint=hint)
+    if key is not None:
+        kind = table.field(key).type
+        if not (arrow().types.is_integer(kind) or is_text(kind)):
+            message = f"{table.path}: column '{key}' cannot have keys: it is {kind}."
+            raise DataError(message, path=table.path, hint="keys are whole numbers or texts")
+
+
+def changed(path: str, group: int, count: int, expected: int) -> DataError:
+    """The error of a row group with another number of rows than it had."""
+    return DataError(
+        f"{path}, row group {group}: it has {count} rows, but the file said {expected}.",
+        path=path,
+        hint="the file is damaged, or was changed while it was read",
+    )
+
+
+def _placed(place: Place) -> AbstractContextManager[None]:
+    """What pyarrow raises inside becomes an error that names a column."""
+    return guarded(f"{place.path}, row group {place.group}, column '{place.column}'", place.path)
+
+
+def _placed_arrays(arrays: Sequence[Any], table: TableFile, group: int, column: str) -> list[tuple[Any, Place]]:
+    rows = starts_of([len(one) for one in arrays]).tolist()
+    return [(one, Place(table.path, group, row, column)) for one, row in zip(arrays, rows[:-1], strict=True)]
+
+
+def _cut_at(arrays: Sequence[Any], cuts: Sequence[int]) -> list[Any]:
+    """Arrays one after the other, cut at other rows than they are."""
+    whole = arrow().chunked_array(arrays)
+    return [whole.slice(a, b - a).combine_chunks() for a, b in pairwise(cuts)]
+
+
+def _number_listed(stream: TableStream) -> None:
+    """Give the classes of a stream the numbers of the lines of their file."""
+    if stream.listed is None:
+        return
+    names = load_labels(stream.listed).mapping()
+    if len(names) > stream.dim:
+        raise DataError(
+            f"{stream.listed} lists {len(names)} classes, but the dimension of {stream.name} is {stream.dim}.",
+            path=stream.listed,
+            hint=f"write dim = {len(names)}",
+        )
+    stream.classes.update({name: number for number, name in names.items()})
+
+
+def _by_number(stream: TableStream) -> dict[int, str]:
+    return {number: name for name, number in stream.classes.items()}
+
+
+def _keys_in(array: Any, place: Place, corpus: Corpus) -> np.ndarray:
+    if array.null_count:
+        at = int(np.flatnonzero(array.is_null().to_numpy(zero_copy_only=False))[0])
+        raise place.error(at, "the key is missing (null)")
+    if corpus.numeric and arrow().types.is_integer(array.type):
+        numbers = array.to_numpy(zero_copy_only=False)
+        if len(numbers) and int(numbers.min()) < 0:
+            at = int(np.flatnonzero(numbers < 0)[0])
+            raise place.error(at, f"{int(numbers[at])} is not a key", "keys are texts, or numbers from 0 on")
+        return numbers.astype(np.uint64)
+    try:
+        return corpus.numbers(array.cast(arrow().large_string()).to_pylist())
+    except DataError as error:
+        raise place.error(0, f"this row or a later one: {error.message}", error.hint) from None

@@ -1,0 +1,180 @@
+"""Parquet and Arrow files: their schema, their row groups, and the columns of a row group as Arrow arrays."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from typing import Any, ClassVar
+
+from cntk_config.base.diagnostics import shorten, suggestion
+from cntk_config.base.files import is_url, open_input
+from readers.common.remote import RemoteBytes, shown
+from readers.errors import DataError
+
+from .library import arrow, broken, parquet
+
+MOST_ROWS = 2**31 - 1
+"""A row group has at most so many rows."""
+DAMAGED = "the file is damaged: write it again"
+PLAUSIBLE = 8
+"""Rows for each byte of a file; where it claims more, they are counted before memory is taken for them."""
+
+
+@contextmanager
+def guarded(what: str, path: str, hint: str = DAMAGED) -> Generator[None]:
+    """What pyarrow raises inside becomes a `DataError` of a file: `what`, and the reason."""
+    errors = broken()
+    try:
+        yield
+    except DataError:
+        raise
+    except errors as error:
+        raise DataError(f"{what}: {_reason(error)}.", path=path, hint=hint) from None
+
+
+class TableFile:
+    """A table in row groups (Parquet) or record batches (Arrow), which are both called row groups here.
+
+    Args:
+        path: the file, or a URL.
+
+    Raises:
+        DataError: it cannot be read, or is no such file.
+    """
+
+    kind: ClassVar[str] = ""
+    groups: int
+    """How many row groups there are."""
+
+    def __init__(self, path: str) -> None:
+        self.path = shown(path)
+        self._remote = RemoteBytes(path) if is_url(path) else None
+        with self.opened() as file:
+            self.schema: Any = self._schema(file)
+            self.groups = self._groups(file)
+            self.names: list[str] = list(self.schema.names)
+
+    def rows(self, column: str) -> list[int]:
+        """Rows of every row group. column: one of those that are going to be read."""
+        raise NotImplementedError
+
+    def read(self, group: int, columns: Sequence[str], threads: bool = False) -> dict[str, list[Any]]:
+        """The columns of a row group, each as its Arrow arrays one after the other; their buffers are checked."""
+        with self.opened(group) as file:
+            found = self._read(file, group, columns, threads)
+            pieces = {name: list(found.column(name).chunks) for name in columns}
+            for name in columns:
+                for one in pieces[name]:
+                    one.validate(full=True)  # offsets and indices that point outside are found here
+        return pieces
+
+    def field(self, name: str) -> Any:
+        """The field of a column.
+
+        Raises:
+            DataError: the file has no such column, or several of it.
+        """
+        count = self.names.count(name)
+        if count != 1:
+            what = f"has {count} columns" if count else "has no column"
+            hint = suggestion(name, self.names) or f"its columns are {shorten(', '.join(self.names), 200)}"
+            raise DataError(f"{self.path} {what} '{name}'.", path=self.path, hint=hint)
+        return self.schema.field(name)
+
+    @contextmanager
+    def opened(self, group: int | None = None) -> Generator[Any]:
+        """The file, opened for pyarrow; what pyarrow raises becomes an error that names the row group."""
+        where = self.path if group is None else f"{self.path}, row group {group}"
+        hint = "check 'file' and its type" if group is None else DAMAGED
+        what = f"{where} cannot be read as {self.kind}"
+        remote = self._remote
+        with (
+            guarded(what, self.path, hint),
+            remote.stream() if remote else open_input(self.path) as file,
+        ):
+            self.size = remote.size if remote else os.fstat(file.fileno()).st_size
+            yield arrow().PythonFile(file, mode="r")
+
+    def _schema(self, file: Any) -> Any:
+        raise NotImplementedError
+
+    def _groups(self, file: Any) -> int:
+        raise NotImplementedError
+
+    def _read(self, file: Any, group: int, columns: Sequence[str], threads: bool) -> Any:
+        raise NotImplementedError
+
+    def _bad_rows(self, group: int, what: str) -> DataError:
+        return DataError(f"{self.path}, row group {group}: {what}.", path=self.path, hint=DAMAGED)
+
+
+class ParquetTable(TableFile):
+    """A Parquet file."""
+
+    kind = "Parquet"
+
+    def _schema(self, file: Any) -> Any:
+        opened = parquet().ParquetFile(file)
+        self.metadata: Any = opened.metadata
+        return opened.schema_arrow
+
+    def _groups(self, file: Any) -> int:
+        return self.metadata.num_row_groups
+
+    def rows(self, column: str) -> list[int]:
+        """Rows of every row group, as the metadata say; counted where these are not plausible."""
+        # No metadata of columns: pyarrow aborts the process where those are damaged.
+        found = [int(self.metadata.row_group(number).num_rows) for number in range(self.groups)]
+        for number, rows in enumerate(found):
+            if not 0 <= rows <= MOST_ROWS:
+                raise self._bad_rows(number, f"it has {rows} rows, the limit is {MOST_ROWS}")
+        if sum(found) > PLAUSIBLE * self.size:
+            for number, rows in enumerate(found):
+                if (count := self._count(number, column)) != rows:
+                    raise self._bad_rows(number, f"it has {count} rows, but its header says {rows}")
+        return found
+
+    def _count(self, group: int, column: str) -> int:
+        with self.opened(group) as file:
+            batches = (
+                parquet()
+                .ParquetFile(file, metadata=self.metadata)
+                .iter_batches(1 << 16, row_groups=[group], columns=[column], use_threads=False)
+            )
+            return sum(batch.num_rows for batch in batches)
+
+    def _read(self, file: Any, group: int, columns: Sequence[str], threads: bool) -> Any:
+        whole = parquet().ParquetFile(file, metadata=self.metadata)
+        return whole.read_row_group(group, columns=list(columns), use_threads=threads)
+
+
+class ArrowTable(TableFile):
+    """A file in Arrow's IPC file format, which is that of Feather, version 2."""
+
+    kind = "Arrow's file format"
+
+    def _schema(self, file: Any) -> Any:
+        self._reader: Any = arrow().ipc.open_file(file)
+        return self._reader.schema
+
+    def _groups(self, file: Any) -> int:
+        return self._reader.num_record_batches
+
+    def rows(self, column: str) -> list[int]:
+        """Rows of every record batch: their headers are read."""
+        return [sum(map(len, self.read(number, [column])[column])) for number in range(self.groups)]
+
+    def _read(self, file: Any, group: int, columns: Sequence[str], threads: bool) -> Any:
+        ipc = arrow().ipc
+        included = [self.schema.get_field_index(name) for name in columns]
+        options = ipc.IpcReadOptions(included_fields=included, use_threads=threads)
+        batch = ipc.open_file(file, options=options).get_batch(group)
+        if batch.num_rows > MOST_ROWS:
+            raise self._bad_rows(group, f"it has {batch.num_rows} rows, the limit is {MOST_ROWS}")
+        return arrow().Table.from_batches([batch])
+
+
+def _reason(error: BaseException) -> str:
+    text = getattr(error, "strerror", None) or str(error) or type(error).__name__
+    return " ".join(text.split()).rstrip(".")[:300]

@@ -1,0 +1,46 @@
+"""pyarrow, imported when the first table is about to be read or written."""
+
+from __future__ import annotations
+
+import importlib
+from functools import cache
+from typing import Any
+
+from cntk_config.base.diagnostics import UserError
+
+BROKEN = (OSError, EOFError, ValueError, LookupError, TypeError, NotImplementedError, MemoryError, OverflowError)
+"""What pyarrow raises on a damaged file; its own exceptions are derived from these, but for one."""
+
+
+@cache
+def arrow() -> Any:
+    """The module pyarrow.
+
+    Raises:
+        UserError: it is not installed; the hint says how to install it.
+    """
+    return _module("pyarrow")
+
+
+@cache
+def parquet() -> Any:
+    """The module pyarrow.parquet; the same error as `arrow`."""
+    arrow()
+    return _module("pyarrow.parquet")
+
+
+@cache
+def broken() -> tuple[type[BaseException], ...]:
+    """The exceptions of pyarrow on a damaged file."""
+    return (*BROKEN, arrow().ArrowException)
+
+
+def _module(name: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise UserError(
+            "MissingPackage",
+            f"Parquet and Arrow files are read by pyarrow, which is not installed: {error}",
+            hint="pip install 'cntkpy[tables]'",
+        ) from error

@@ -1,0 +1,161 @@
+"""The parameters of tables, and the deserializers that are made from them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cntk_config.declare import (
+    BOOLEAN,
+    PATH,
+    SIZE,
+    TEXT,
+    Declared,
+    Parameter,
+    array,
+    choice,
+    sections_by_name,
+)
+from cntk_config.parameters import ConfigParameters
+from readers.parameters import PATHS, check_precision
+
+if TYPE_CHECKING:
+    from readers.registry import Setting
+
+    from .columns import TableStream
+    from .deserializer import TableDeserializer
+    from .files import TableFile
+
+
+class TableStreamParameters(Declared):
+    """One stream of a table: a column, or several columns of numbers side by side."""
+
+    dim = Parameter(
+        "dim", SIZE, help="Values per dense sample; classes of a sparse one are below it.", maximum=2**31 - 1
+    )
+    format = Parameter(
+        "format",
+        choice("dense", "sparse", ignore_case=True),
+        default="dense",
+        help="sparse: classes (whole numbers, texts, dictionaries) or maps of index and value.",
+    )
+    alias = Parameter("alias", TEXT, default=None, own=True, help="Name of the column; that of the stream if absent.")
+    columns = Parameter(
+        "columns", array(TEXT), default=None, own=True, help="Names of columns of numbers that make one sample."
+    )
+    labels = Parameter(
+        "labelMappingFile",
+        PATH,
+        default=None,
+        own=True,
+        help="Lists the classes of a column of texts, one a line; if absent, those that occur are sorted.",
+    )
+    defines_mb_size = Parameter(
+        "definesMBSize", BOOLEAN, default="false", own=True, help="Samples of this stream are the length of a sequence."
+    )
+
+    def sample_size(self) -> int:
+        """Elements of a sample."""
+        return self.dim
+
+    def check_together(self) -> None:
+        """Errors in what does not go together."""
+        if not self.dim:
+            raise self.error("dim", "0 is not a dimension", "write a number from 1 to 2147483647")
+        if self.columns is None:
+            return
+        if self.alias is not None:
+            raise self.error("columns", "alias and columns both name columns", "write one of them", "Conflict")
+        if self.format == "sparse":
+            raise self.error("columns", "several columns make a dense sample", "write format = dense", "Conflict")
+        if len(self.columns) != self.dim:
+            count = len(self.columns)
+            raise self.error("columns", f"there are {count} columns, but dim is {self.dim}", f"write dim = {count}")
+
+    def stream(self, name: str) -> TableStream:
+        """The stream of this name."""
+        from .columns import TableStream
+
+        self.check_together()
+        one = str(self.alias) if self.alias is not None else name
+        columns = tuple(map(str, self.columns)) if self.columns is not None else (one,)
+        listed = str(self.labels) if self.labels is not None else None
+        return TableStream(name, self.dim, self.format == "sparse", columns, self.defines_mb_size, listed)
+
+
+class TableParameters(Declared):
+    """A table: each row is a sequence, each column a stream."""
+
+    file = Parameter("file", PATHS, help="The data file, or several with the same columns.")
+    input = Parameter(
+        "input",
+        sections_by_name("stream", "readers.formats.tables.parameters:TableStreamParameters"),
+        help="One section for each stream to be read from the table.",
+    )
+    key_column = Parameter(
+        "keyColumn", TEXT, default=None, own=True, help="The column with the keys of sequences; if absent, row numbers."
+    )
+
+    def streams(self) -> list[TableStream]:
+        """The streams, in alphabetical order."""
+        names = sorted((name for name, _ in self.input.inner()), key=str.lower)
+        if not names:
+            raise self.error("input", "no input stream is given", "write input=[name=[dim=...]]")
+        found = [TableStreamParameters(self.input.section(name)).stream(name) for name in names]
+        if sum(one.defines_mb_size for one in found) > 1:
+            raise self.error("input", "only one stream can define the size of the minibatch (definesMBSize)")
+        return found
+
+    def check_together(self) -> None:
+        """Errors in what does not go together."""
+        self.streams()
+
+    def tables(self) -> list[TableFile]:
+        """The files, opened."""
+        raise NotImplementedError
+
+
+class ParquetParameters(TableParameters):
+    """A Parquet file: each row is a sequence, each column a stream."""
+
+    def tables(self) -> list[TableFile]:
+        """The files, opened."""
+        from .files import ParquetTable
+
+        return [ParquetTable(str(path)) for path in self.file]
+
+
+class ArrowParameters(TableParameters):
+    """A file in Arrow's file format (Feather): each row is a sequence, each column a stream."""
+
+    def tables(self) -> list[TableFile]:
+        """The files, opened."""
+        from .files import ArrowTable
+
+        return [ArrowTable(str(path)) for path in self.file]
+
+
+def create_parquet(section: ConfigParameters, setting: Setting) -> TableDeserializer:
+    """ParquetDeserializer."""
+    return _create(ParquetParameters(section), setting)
+
+
+def create_arrow(section: ConfigParameters, setting: Setting) -> TableDeserializer:
+    """ArrowDeserializer."""
+    return _create(ArrowParameters(section), setting)
+
+
+def _create(p: TableParameters, setting: Setting) -> TableDeserializer:
+    from readers.streams import DTYPES
+
+    from .deserializer import TableDeserializer
+
+    streams = p.streams()
+    precision = check_precision(p.config, setting.precision)
+    return TableDeserializer(
+        p.tables(),
+        streams,
+        DTYPES[precision],
+        key=str(p.key_column) if p.key_column is not None else None,
+        corpus=setting.corpus,
+        threads=setting.threads > 1,
+    )

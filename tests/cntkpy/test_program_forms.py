@@ -1,0 +1,271 @@
+"""How programs for CNTK 2 call things: by position, by name, with other forms of the same argument."""
+
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
+# pyright: reportUnknownMemberType=false
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cntkpy.compat.cntk as C
+from cntk_config.base.diagnostics import UserError
+
+F = np.float32
+Tensor, Sequence = C.layers.typing.Tensor, C.layers.typing.Sequence
+
+
+# --------------------------------------------------------------------------------------------- signatures
+
+
+def test_a_layer_whose_signature_is_given_has_values() -> None:
+    """The documentation's examples of layers of pictures call them with lists of pictures."""
+    picture = np.array([[[3, 5, 2, 6], [4, 2, 8, 3], [1, 6, 4, 7], [7, 3, 5, 9]]])
+    layer = C.layers.AveragePooling((2, 2), strides=2)
+    layer.update_signature((1, 4, 4))
+    for data in (picture, picture[None], [[picture]]):
+        assert layer(data).tolist() == [[[[3.5, 4.75], [4.25, 6.25]]]]
+    whole = C.layers.GlobalMaxPooling()
+    whole.update_signature((1, 4, 4))
+    assert whole(picture).tolist() == [[[[9]]]]
+    assert [one.shape for one in whole.arguments] == [(1, 4, 4)]
+
+
+def test_a_normalised_layer_has_the_mean_and_the_deviation_of_its_parameters() -> None:
+    layer = C.layers.LayerNormalization(initial_scale=2, initial_bias=1)
+    layer.update_signature(4)
+    np.testing.assert_allclose(layer([np.array([4, 0, 0, 4])]), [[3, -1, -1, 3]], atol=1e-3)
+
+
+def test_a_signature_of_sequences() -> None:
+    model = C.layers.Sequential([C.layers.Recurrence(C.plus), C.sequence.last])
+    model.update_signature(Sequence[Tensor[2]])
+    assert len(model.arguments[0].dynamic_axes) == 2
+    assert model([np.array([[1, 2], [3, 4]], F), np.array([[5, 6]], F)]).tolist() == [[4, 6], [5, 6]]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_inputs_of_a_signature_have_the_precision_of_what_they_meet(dtype: Any) -> None:
+    layer = C.layers.Dense(2, init=C.normal(1))
+    layer.update_signature(3)
+    x = C.input_variable(3, dtype=dtype)
+    assert layer(x).eval({x: np.ones((1, 3))}).dtype == dtype
+
+
+def test_the_parameters_of_a_python_function_are_its_signature() -> None:
+    @C.Function
+    def scaled(value, factor):
+        return value * factor
+
+    @C.Function
+    def squared(value):
+        return value * value
+
+    x = C.input_variable(2)
+    assert squared(x).eval([[2, 3]]).tolist() == [[4, 9]]
+    assert [one.name for one in scaled.signature] == ["value", "factor"]
+    assert [one.name for one in squared.signature] == ["value"]
+
+
+def test_a_signature_may_come_after_an_application() -> None:
+    model = C.layers.For(range(2), lambda i: C.layers.Dense([3, 2][i]))
+    assert model(C.input_variable(4)).shape == (2,)
+    model.update_signature(4)
+    assert model.shape == (2,) and model([[1, 2, 3, 4]]).shape == (1, 2)
+
+
+# --------------------------------------------------------------------------------------------- layers
+
+
+def test_given_vectors_of_words() -> None:
+    table = [[0.5, 0.25], [0.75, 1], [0, 2]]
+    layer = C.layers.Embedding(weights=table)
+    assert layer.E.value.tolist() == table and layer.E.is_constant
+    x = C.input_variable(3, is_sparse=True)
+    assert layer(x)(C.Value.one_hot([[1], [0], [2]], 3)).tolist() == [table[1], table[0], table[2]]
+
+
+def test_both_directions_have_the_shape_of_both() -> None:
+    layers = C.layers
+    both = layers.Sequential(
+        [
+            (layers.Recurrence(layers.LSTM(3)), layers.Recurrence(layers.LSTM(2), go_backwards=True)),
+            C.splice,
+        ]
+    )
+    both.update_signature(Sequence[Tensor[4]])
+    assert both.shape == (5,)
+    assert [one.name for one in both.dynamic_axes] == ["defaultBatchAxis", "defaultDynamicAxis"]
+
+
+def test_running_sums_and_sums_of_steps() -> None:
+    steps = np.array([[3, 2], [13, 42], [-100, 100]])
+    sums = C.layers.Recurrence(C.plus, initial_state=C.Constant(0, (2,)))
+    sums.update_signature(Sequence[Tensor[2]])
+    (found,) = sums(steps)
+    assert found.tolist() == steps.cumsum(0).tolist()
+    for step, expected in ((C.plus, steps.sum(0)), (C.element_max, steps.max(0))):
+        whole = C.layers.Fold(step)
+        whole.update_signature(Sequence[Tensor[2]])
+        assert whole(steps).tolist() == [expected.tolist()]
+
+
+def test_three_neighbouring_steps() -> None:
+    x = C.sequence.input_variable((3, 2))
+    steps = np.arange(24, dtype=F).reshape(4, 3, 2)
+    three = C.layers.Sequential([tuple(C.layers.Delay(at) for at in (-1, 0, 1)), C.splice])
+    none = np.zeros((1, 3, 2))
+    (found,) = three(x)(steps[None])
+    later, earlier = np.concatenate([steps[1:], none]), np.concatenate([none, steps[:-1]])
+    assert found.tolist() == np.concatenate([later, steps, earlier], -1).tolist()
+
+
+def test_a_model_of_bytes(tmp_path: Path) -> None:
+    x = C.input_variable(2, name="x")
+    z = C.layers.Dense(3, init=C.normal(1))(x)
+    z.save(str(tmp_path / "model"))
+    content = (tmp_path / "model").read_bytes()
+    for again in (C.load_model(content), C.Function.load(bytearray(content), device=C.cpu())):
+        assert again([[1, 2]]).tolist() == z([[1, 2]]).tolist()
+
+
+# --------------------------------------------------------------------------------------------- learners
+
+
+def test_options_of_learners_by_position() -> None:
+    w = C.parameter((2,), init=1)
+    x = C.input_variable(2)
+
+    def moved(learner: Any) -> list[float]:
+        w.value = 1
+        C.Trainer(None, C.reduce_sum(w * x), learner).train_minibatch({x: [[3, 4]]})
+        return w.value.tolist()
+
+    rate, momentum = C.learning_parameter_schedule(0.1), C.momentum_schedule(0)
+    assert moved(C.sgd([w], rate, 0.0, 1.0)) == pytest.approx([0.6, 0.5])  # the second one is of L2
+    assert moved(C.sgd([w], rate, l2_regularization_weight=1.0)) == pytest.approx([0.6, 0.5])
+    assert moved(C.momentum_sgd([w], rate, momentum, False, 0.0, 1.0)) == pytest.approx([0.6, 0.5])
+    assert moved(C.sgd([w], rate, 0.0, 0.0, 0.0, 2.0, True)) == pytest.approx([0.8, 0.8])  # clipped
+    adam = moved(C.adam([w], rate, momentum, True, C.momentum_schedule(0.9), 0.0, 0.0, 0.0, np.inf, True, None, 1e-3))
+    assert adam == moved(
+        C.adam([w], rate, momentum, unit_gain=True, variance_momentum=C.momentum_schedule(0.9), epsilon=1e-3)
+    )
+
+
+def test_a_learner_takes_gradients_that_are_values() -> None:
+    w = C.parameter((2,), init=1)
+    x = C.input_variable(2)
+    z = w * x
+    learner = C.sgd([w], C.learning_parameter_schedule_per_sample(0.5))
+    gradient = z.grad({x: [[1, 2]]}, wrt=[w], as_numpy=False)
+    assert isinstance(gradient, C.Value)
+    learner.update({w: gradient}, 1)
+    assert w.value.tolist() == [0.5, 0]
+
+
+# --------------------------------------------------------------------------------------------- names and order
+
+
+def test_names_of_arguments() -> None:
+    x = C.input_variable((2, 3))
+    data = {x: np.arange(6).reshape(1, 2, 3) / 4}
+    assert C.floor(arg=x).eval(data).tolist() == np.floor(data[x]).tolist()
+    assert C.ceil(arg=x, name="up").name == "up"
+    assert C.element_or(x=x, y=0).eval(data).tolist() == data[x].tolist()
+    assert C.stop_gradient(input=x).eval(data).tolist() == data[x].tolist()
+    turned = C.transpose(x, (1, 0), "turned")
+    assert turned.name == "turned" and turned.shape == (3, 2)
+    assert C.transpose(x, 0, 1).shape == C.transpose(x, 0, axis2=1).shape == (3, 2)
+
+
+def test_the_second_argument_of_a_placeholder_are_its_axes() -> None:
+    x = C.sequence.input_variable(2)
+    before = C.placeholder((2,), x.dynamic_axes, "before")
+    assert before.name == "before" and before.shape == (2,)
+
+
+def test_the_fifth_argument_of_a_session_is_how_often_it_reports() -> None:
+    x, y = C.input_variable(2), C.input_variable(1)
+    z = C.layers.Dense(1)(x)
+    source = C.io.MinibatchSourceFromData({"x": np.ones((8, 2), F), "y": np.ones((8, 1), F)}, max_samples=8)
+    streams = {x: source.streams.x, y: source.streams.y}
+    trainer = C.Trainer(z, C.squared_error(z, y), C.sgd(z.parameters, 0.1))
+    C.training_session(trainer, source, 4, streams, 2, 4).train()
+    assert trainer.total_number_of_samples_seen == 4
+
+
+# --------------------------------------------------------------------------------------------- errors
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: C.times(x, np.ones((3, 2), F)).eval({x: [[1, 2]]}),
+        lambda x: C.reshape(x, (5,)),
+        lambda x: C.slice(x, 3, 0, 1),
+        lambda x: C.dropout(x, 2.0),
+        lambda x: x.eval({x: [[1, 2, 3]]}),
+        lambda x: C.layers.Dense(2, activation=3)(x),
+    ],
+)
+def test_programs_catch_errors_as_value_errors(call: Callable[[Any], Any]) -> None:
+    with pytest.raises(ValueError) as caught:
+        call(C.input_variable(2))
+    assert isinstance(caught.value, UserError)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x, y: x + y,
+        lambda x, y: C.plus(x, [1, 2, 3]),
+        lambda x, y: C.greater(x, y),
+        lambda x, y: C.element_divide(x, y),
+        lambda x, y: C.times(x, np.ones((3, 2), F)),
+        lambda x, y: C.times(x, C.parameter((3, 2), init=1)),
+        lambda x, y: C.times_transpose(x, np.ones((2, 3), F)),
+        lambda x, y: C.clip(x, y, 1),
+        lambda x, y: C.element_select(x, y, x),
+        lambda x, y: C.splice(C.reshape(x, (1, 2)), C.input_variable((1, 3)), axis=0),
+        lambda x, y: C.splice(C.input_variable((1, 2)), C.input_variable((1, 3)), axis=0),
+        lambda x, y: C.pooling(C.input_variable((1, 2, 2)), C.MAX_POOLING, (3, 3)),
+        lambda x, y: C.convolution(C.parameter((2, 3, 3, 3), init=1), C.input_variable((2, 8, 8))),
+        lambda x, y: C.cross_entropy_with_softmax(x, y),
+    ],
+)
+def test_shapes_of_leaves_that_do_not_fit_are_errors_where_they_meet(call: Callable[[Any, Any], Any]) -> None:
+    with pytest.raises(ValueError):
+        call(C.input_variable(2), C.input_variable(3))
+
+
+def test_parameters_keep_their_seeds_where_shapes_are_looked_at() -> None:
+    """A random parameter has the seed of its place in the network, not that of the first operator that takes it."""
+
+    def started(more: Callable[[Any], Any]) -> Any:
+        C.cntk_py.set_fixed_random_seed(3)
+        x, w, v = C.input_variable(2), C.parameter((2, 3), init=C.glorot_uniform()), C.parameter(3, init=C.normal(1))
+        more(C.times(x, w))
+        _ = C.plus(C.times(C.times(x, w), np.eye(3, dtype=F)), v).parameters
+        return w.value.tolist(), v.value.tolist()
+
+    assert started(lambda made: None) == started(lambda made: C.plus(made, 1))
+
+
+# --------------------------------------------------------------------------------------------- numbers of NumPy
+
+
+def test_numbers_and_arrays_of_numpy_are_arguments() -> None:
+    x, picture = C.input_variable(np.int64(3)), C.input_variable((1, 5, 5))
+    assert C.reshape(x, (np.int64(1), np.int32(3))).shape == (1, 3)
+    assert x[np.int64(1) : np.int64(3)].shape == C.slice(x, np.int64(0), np.int64(1), np.int64(3)).shape == (2,)
+    assert C.layers.Dense(np.int32(4))(x).shape == (4,)
+    assert C.layers.Convolution((np.int64(3), 3), np.int64(2))(picture).shape == (2, 3, 3)
+    pooled = C.pooling(
+        picture, C.MAX_POOLING, np.array([2, 2]), strides=np.array([2, 2]), auto_padding=np.array([True])
+    )
+    assert pooled.shape == (1, 3, 3)
+    assert C.convolution(np.ones((2, 1, 3, 3), F), picture, strides=np.array([2, 2])).shape == (2, 3, 3)
+    assert C.Value.one_hot([np.int64(1), np.int64(2)], np.int64(3)).shape == (2, 3)
+    assert C.sgd(C.layers.Dense(2)(x).parameters, np.float64(0.5)).learning_rate() == 0.5

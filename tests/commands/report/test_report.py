@@ -1,0 +1,281 @@
+"""`cntkpy report`: what is in the page, that nothing of a run becomes markup, that it needs no network, its size.
+
+Chromium looks at it too, where it is installed.
+"""
+
+import base64
+import hashlib
+import json
+import math
+import re
+import shutil
+import subprocess
+from html import unescape
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from commands.report.markup import Markup, tag, text
+from commands.report.page import page
+from commands.report.png import data_url
+from commands.runs.events import run_of
+from commands.runs.record import Run
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+
+MARK = "document.documentElement.setAttribute('pwned','1')"
+HOSTILE = f'"><img src=x onerror="{MARK}"></script><script>{MARK}</script><svg/onload="{MARK}">\u202e&amp;\x1b[2J'
+
+
+def events(rate: float, name: str = "ce", epochs: int = 5, note: str = "plain") -> list[dict]:
+    """The events of a training and of a test."""
+    settings = [
+        {"name": "command", "value": "train:test", "origins": [{"kind": "set", "at": "m.cntk:1:2"}]},
+        {
+            "name": "train:rate",
+            "value": f"{rate} {note}",
+            "origins": [
+                {"kind": "set", "at": note},
+                {"kind": "overridden", "text": note, "at": note},
+                {"kind": "variable", "name": note, "at": note},
+            ],
+        },
+    ]
+    nodes = [
+        {"name": "x", "operation": "InputValue", "inputs": [], "shape": [2], "minibatch": True},
+        {"name": "W", "operation": "LearnableParameter", "inputs": [], "shape": [3, 2], "parameters": 6},
+        {"name": note, "operation": note, "inputs": ["W", "x"], "shape": [3], "minibatch": True},
+        {"name": "past", "operation": "PastValue", "inputs": [note], "shape": [3], "minibatch": True, "delay": True},
+        {"name": name, "operation": "Sum", "inputs": [note, "past"], "shape": [1]},
+    ]
+    network = {"nodes": nodes, "groups": {"criterion": [name], "feature": ["x"]}, "parameters": 6, "trainable": 6}
+    found = [
+        {
+            "event": "run started",
+            "time": "2026-01-01T00:00:00+00:00",
+            "words": [note],
+            "versions": {"cntkpy": "1", note: note},
+            "place": {"host": note},
+            "settings": settings,
+        },
+        {"event": "action", "command": "train", "action": "train"},
+        {"event": "network", "device": note, "precision": note, **network},
+        {"event": "warning", "text": note},
+        {"event": "warning", "text": note},
+    ]
+    for epoch in range(1, epochs + 1):
+        value = rate / epoch
+        common = {"epoch": epoch, "epochs": epochs, "command": "train"}
+        found += [
+            {"event": "progress", **common, "nodes": {name: value * 1.1}, "minibatches": [k - 9, k]}
+            for k in range(10, 101, 10)
+        ]
+        found.append({"event": "epoch finished", **common, "nodes": {name: value}, "samples": 100, "seconds": 0.5})
+        found.append({"event": "validation", **common, "nodes": {name: value * 1.2}})
+    picture = {"width": 2, "height": 1, "channels": 3, "pixels": base64.b64encode(b"abcdef").decode()}
+    worst = [{"sequence": 4, "step": 0, "loss": 2.5, "label": 0, "takenFor": 1, "picture": picture}]
+    return [
+        *found,
+        {"event": "action", "command": "test", "action": "test"},
+        {"event": "final results", "nodes": {name: 0.125}, "samples": 9, "command": "test"},
+        {"event": "confusion", "output": note, "counts": [[5, 2], [0, 3]], "worst": worst, "command": note},
+        {"event": "run finished", "status": 1, "error": note},
+    ]
+
+
+def run_named(name: str, *args, **kwargs) -> Run:
+    run = run_of(Path(name), events(*args, **kwargs))
+    run.name = name
+    return run
+
+
+class Seen(HTMLParser):
+    """The elements and attributes of a page; what is between the tags of an element."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: list[str] = []
+        self.scripts: list[str] = []
+        self._open: list[str] = []
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in ("meta", "input", "img"):
+            self._open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self._open and self._open[-1] in ("script", "style"):
+            self.scripts.append(data)
+        else:
+            self.texts.append(data)
+
+
+def test_what_is_in_it() -> None:
+    seen = Seen(page([run_named("first", 0.5), run_named("second", 0.25)]))
+    text = " ".join(" ".join(seen.texts).split())
+    for part in ("Summary", "Curves", "Epochs", "Confusion", "Network", "Configuration", "Where it ran"):
+        assert part in text
+    assert "first, epoch 2: 0.25" in text and "second, validation, epoch 1: 0.3" in text  # the titles of dots
+    assert "W [3 x 2]: 6" in text  # a parameter in the box of the node that takes it
+    assert "8 of 10 samples right (80.00%)" in text and "0 for 1 (2)" in text
+    assert "( 2 times)" in text or "(2 times)" in text
+    curves = [attributes for tag, attributes in seen.tags if tag == "svg" and "curves" in (attributes["class"] or "")]
+    assert {attributes["class"] for attributes in curves} == {"curves scale-linear", "curves scale-log"}
+    lines = [
+        attributes["class"] for tag, attributes in seen.tags if tag == "g" and "line" in (attributes["class"] or "")
+    ]
+    assert "line validation color1 run1" in lines and "line progress color0 run0" in lines
+
+
+@pytest.mark.parametrize("name", ["ce", f"{HOSTILE}ce"])
+def test_nothing_of_a_run_becomes_markup(name: str) -> None:
+    calm = Seen(page([run_named("a", 0.5), run_named("b", 0.25)]))
+    seen = Seen(page([run_named(HOSTILE, 0.5, name, note=HOSTILE), run_named("b", 0.25, name, note=HOSTILE)]))
+    assert [tag for tag, _ in seen.tags] == [tag for tag, _ in calm.tags]
+    assert seen.scripts == calm.scripts
+    assert not [key for _, attributes in seen.tags for key in attributes if key.startswith("on") or key == "style"]
+    assert not any("\x1b" in one or "\u202e" in one for one in seen.texts)
+    assert any("<script>" in one for one in seen.texts)  # shown as it is
+
+
+def test_it_needs_no_network_and_only_its_own_script_runs() -> None:
+    html = page([run_named("a", 0.5)])
+    seen = Seen(html)
+    for tag_, attributes in seen.tags:
+        source = attributes.pop("src", None)
+        assert source is None or (tag_ == "img" and source.startswith("data:image/png;base64,"))
+        assert not {"srcset", "action", "xlink:href"} & set(attributes)
+        assert (attributes.get("href") or "#").startswith("#"), tag_
+    assert "url(" not in re.sub(r"url\(#\w+\)", "", html) and "@import" not in html
+    policy = next(a["content"] for _, a in seen.tags if a.get("http-equiv") == "Content-Security-Policy")
+    assert policy.startswith("default-src 'none'")
+    for one in seen.scripts:
+        assert base64.b64encode(hashlib.sha256(one.encode()).digest()).decode() in policy
+
+
+def test_size() -> None:
+    """Three trainings of 1000 epochs."""
+    runs = [run_named(f"run{number}", 0.5 * number, epochs=1000) for number in (1, 2, 3)]
+    assert len(page(runs).encode()) < 2_000_000
+
+
+def test_runs_that_say_little() -> None:
+    """A log without epochs, values that are not finite or not positive: there is a page."""
+    assert "Summary" in page([run_of(Path("x"), [])])
+    bad = [
+        {"event": "epoch finished", "epoch": e, "nodes": {"ce": v}} for e, v in ((1, -1.0), (2, math.inf), (3, -2.0))
+    ]
+    html = page([run_of(Path("x"), bad)])
+    assert "there is no logarithmic axis" in html
+    only = [{"event": "epoch finished", "epoch": 1, "nodes": {"ce": math.nan}}]
+    assert "<figure" not in page([run_of(Path("x"), only)])
+
+
+def test_the_command(cntkpy, tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(one) + "\n" for one in events(0.5)))
+    got = cntkpy("report", "a.jsonl", "-o", "deep/r.html")
+    assert (got.code, got.out) == (0, "deep/r.html\n")
+    assert (tmp_path / "deep/r.html").read_text().startswith("<!DOCTYPE html>\n<html")
+    assert "cannot read none" in cntkpy("report", "none").err
+    assert "cannot be written" in cntkpy("report", "a.jsonl", "-o", "a.jsonl/r.html").err
+
+
+def test_markup() -> None:
+    assert tag("td", '<&"', Markup("<b>"), None, [1, 2.5], class_='a"b', data_x="<", hidden=True, open=False) == (
+        '<td class="a&quot;b" data-x="&lt;" hidden>&lt;&amp;&quot;<b>12.5</td>'
+    )
+    assert text("a\u200bb\ud800") == "a\ufffdb\ufffd"
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_pictures_of_samples(channels: int) -> None:
+    """What the PNG says is what OpenCV reads of it."""
+    cv2 = pytest.importorskip("cv2")
+    pixels = np.random.default_rng(0).integers(0, 256, (5, 7, channels), np.uint8)
+    content = base64.b64decode(data_url(7, 5, channels, pixels.tobytes()).partition(",")[2])
+    read = cv2.imdecode(np.frombuffer(content, np.uint8), cv2.IMREAD_UNCHANGED)
+    assert np.array_equal(read[..., ::-1] if channels == 3 else read[..., None], pixels)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"width": 3}, {"channels": 2}, {"pixels": "?"}, {"height": 0}, {"width": -2}, {"pixels": 7}, {"width": 2e9}],
+)
+def test_pictures_that_do_not_fit_are_left_out(wrong: dict) -> None:
+    found = events(0.5)
+    found[-2]["worst"][0]["picture"] |= wrong
+    (example,) = run_of(Path("x"), found).confusions[0].worst
+    assert example.picture is None and example.loss == 2.5
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
+@pytest.mark.parametrize("note", ["plain", HOSTILE])
+def test_in_chromium(tmp_path: Path, note: str) -> None:
+    """The script runs, nothing of the run does, and the console stays empty."""
+    path = tmp_path / "r.html"
+    path.write_text(page([run_named(note, 0.5, note=note), run_named("b", 0.25)]), encoding="utf-8")
+    options = ["--headless=new", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}"]
+    command = [str(CHROMIUM), *options, "--enable-logging=stderr", "--dump-dom", path.as_uri()]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    assert re.search(r'<html lang="en" class="scripted">', done.stdout)
+    assert done.stdout.count('class="zoom"') == 2  # the charts of the criterion and of the throughput
+    assert ":CONSOLE" not in done.stderr, done.stderr
+
+
+ACTS = """
+const figure = document.querySelector("figure.chart"), svg = figure.querySelector("svg.scale-linear");
+const box = () => svg.querySelector(".plot").getAttribute("viewBox").split(" ").map(Number);
+const labels = () => [...svg.querySelectorAll(".grid text")].map((one) => one.textContent);
+const said = [["start", box(), labels()]];
+const press = (text) => [...figure.querySelectorAll("button")].find((one) => one.textContent === text).click();
+press("+"); said.push(["in", box(), labels()]);
+press("Reset"); said.push(["reset", box(), labels()]);
+const frame = svg.getBoundingClientRect(), scale = frame.width / 640;
+const send = (type, x, y, target) => target.dispatchEvent(new PointerEvent(type, { bubbles: true, button: 0,
+  clientX: frame.left + x * scale, clientY: frame.top + y * scale }));
+send("pointerdown", 346, 158, svg); send("pointermove", 626, 306, svg); send("pointerup", 626, 306, window);
+said.push(["drag", box(), labels()]);
+svg.dispatchEvent(new MouseEvent("dblclick", { bubbles: true })); said.push(["double", box(), labels()]);
+const shown = () => getComputedStyle(figure.querySelector("svg.scale-log")).display;
+said.push(["log before", shown()]); document.getElementById("log").click(); said.push(["log after", shown()]);
+said.push(["beyond", document.documentElement.scrollWidth - document.documentElement.clientWidth]);
+const first = () => getComputedStyle(figure.querySelector("svg.scale-log .run0")).display;
+said.push(["run before", first()]); document.getElementById("run0").click(); said.push(["run after", first()]);
+document.documentElement.dataset.said = JSON.stringify(said);
+"""
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
+def test_zoom_in_chromium(tmp_path: Path) -> None:
+    """On a narrow screen: buttons, a rectangle that is dragged, a double click, the logarithmic axis, a run left out.
+
+    The page's policy allows no second script, so it is taken out here.
+    """
+    html = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", page([run_named("a", 0.5)]))
+    path = tmp_path / "r.html"
+    path.write_text(html.replace("</body>", f"<script>{ACTS}</script></body>"), encoding="utf-8")
+    options = ["--headless=new", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}"]
+    command = [str(CHROMIUM), *options, "--window-size=500,800", "--dump-dom", path.as_uri()]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    found = re.search(r'data-said="([^"]*)"', done.stdout)
+    assert found is not None, done.stderr
+    said = {name: rest for name, *rest in json.loads(unescape(found[1]))}
+    whole, ticks = said["start"]
+    assert whole == [0, 0, 10000, 10000] and ticks[-2:] == ["5", "epoch"] and "0.1" in ticks
+    zoomed, fewer = said["in"]
+    assert zoomed[2:] == pytest.approx([6666.67, 6666.67], rel=1e-4) and zoomed[0] > 0
+    assert fewer != ticks
+    assert said["reset"] == said["double"] == [whole, ticks]
+    dragged, labels = said["drag"]  # the lower right quarter: the second half of the epochs
+    assert dragged == pytest.approx([5000, 5000, 5000, 5000], rel=1e-3)
+    assert labels[-2:] == ["5", "epoch"] and "1" not in labels
+    assert (said["log before"], said["log after"]) == (["none"], ["block"])
+    assert said["beyond"] == [0]  # a narrow screen need not be scrolled sideways
+    assert (said["run before"], said["run after"]) == (["inline"], ["none"])

@@ -1,0 +1,203 @@
+"""`cntkpy runs`: what is read of event files and logs, the table, its forms, conditions and order."""
+
+import csv
+import fcntl
+import io
+import json
+from pathlib import Path
+
+import pytest
+import small_classification as actions
+
+from commands.runs.events import json_events, run_of
+from commands.runs.find import find_runs, is_run, read_run
+from commands.runs.table import Table, differing_values, select, table_of
+
+VALIDATED = (
+    "cvReader=[readerType=CNTKTextFormatReader;file=data.ctf;input=[x=[dim=2;format=dense];y=[dim=3;format=dense]]]"
+)
+MORE = "test = [ action = test ]\n"
+
+
+def start(cntkpy, rate: str, *more: str):
+    words = [
+        f"RunDir=trials/{rate}",
+        "modelPath=$RunDir$/m",
+        "stderr=$RunDir$/log",
+        f"train=[SGD=[maxEpochs=2];{VALIDATED}]",
+    ]
+    words += [f"train/SGD/learningRatesPerSample={rate}", "command=train:test"]
+    return cntkpy("configFile=m.cntk", *words, *more, files=actions.files(MORE))
+
+
+@pytest.fixture
+def trials(cntkpy, tmp_path: Path):
+    """Three runs: two with event files, one with a log only, which has the error of a missing file."""
+    assert start(cntkpy, "0.05", "logFormat=json").code == 0
+    assert start(cntkpy, "0.5", "logFormat=json").code == 0
+    assert start(cntkpy, "0.1", "reader=[file=none]").code == 2
+    return lambda *words: cntkpy("runs", "trials", *words)
+
+
+def test_the_table(trials, tmp_path: Path) -> None:
+    got = trials("--format", "json")
+    assert got.code == 0, got.err
+    rows = {row["run"]: row for row in json.loads(got.out)}
+    assert list(rows) == ["0.05", "0.1", "0.5"]
+    assert list(rows["0.05"])[:4] == ["run", "state", "epochs", "train:SGD:learningRatesPerSample"]
+    assert [rows[run]["state"] for run in rows] == ["completed", "failed", "completed"]
+    assert rows["0.05"]["train:SGD:learningRatesPerSample"] == "0.05"
+    assert rows["0.5"]["epochs"] == "2/2"
+    expected = actions.criterion(actions.model(tmp_path / "trials/0.5/m"))
+    assert rows["0.5"]["ce last"] == pytest.approx(expected)
+    assert rows["0.5"]["ce test"] == pytest.approx(expected)
+    assert rows["0.5"]["seconds"] > 0
+
+
+def test_forms(trials) -> None:
+    table = list(csv.reader(io.StringIO(trials("--format", "csv").out)))
+    assert len({len(row) for row in table}) == 1
+    assert [row[0] for row in table] == ["run", "0.05", "0.1", "0.5"]
+    lines = trials("--format", "markdown").out.splitlines()
+    assert lines[0].startswith("| run | state | epochs | train:SGD:learningRatesPerSample |")
+    assert lines[1].startswith("|---|---|---|---|---:|")
+    shown = trials().out.splitlines()
+    assert shown[0].split()[:3] == ["run", "state", "epochs"]
+    assert shown[2].split()[:2] == ["0.1", "failed"]
+
+
+def test_order_and_conditions(trials) -> None:
+    def names(*words: str) -> list[str]:
+        return [row["run"] for row in json.loads(trials("--format", "json", *words).out)]
+
+    assert names("--sort", "-learningRatesPerSample") == ["0.5", "0.05", "0.1"]  # 0.1 has no configuration
+    assert names("--sort", "learningRatesPerSample", "--filter", "state=completed") == ["0.05", "0.5"]
+    assert names("--filter", "learningRatesPerSample>0.1") == ["0.5"]
+    assert names("--filter", "state!=completed") == ["0.1"]
+    assert names("--filter", "state~FAIL", "--filter", "run=0.5") == []
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["none"], "cannot read none: No such file"),
+        (["empty"], "empty has no runs"),
+        (["data.ctf"], "data.ctf is no run"),
+        (["trials", "--sort", "errr best"], "no column 'errr best'"),
+        (["trials", "--sort", "errr best"], "'err best'"),
+        (["trials", "--filter", "x"], "'x' is no condition"),
+    ],
+)
+def test_errors(words: list[str], expected: str, cntkpy, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    assert start(cntkpy, "0.05", "logFormat=json").code == 0
+    got = cntkpy("runs", *words)
+    assert got.code != 0
+    assert expected in got.err
+
+
+def test_a_model_names_the_run_that_saved_it(trials, tmp_path: Path) -> None:
+    (run,) = find_runs([str(tmp_path / "trials/0.5/m")])
+    assert run.path.name == "log.jsonl" and run.curves[0].last("ce") is not None
+    assert is_run(str(tmp_path / "trials/0.5/m")) and not is_run(str(tmp_path / "m.cntk"))
+
+
+def test_folders_that_are_hidden_and_files_of_other_workers_are_left_out(cntkpy, tmp_path: Path) -> None:
+    assert start(cntkpy, "0.05", "logFormat=json").code == 0
+    events = (tmp_path / "trials/0.05/log.jsonl").read_text()
+    for name in (".venv/a.jsonl", "trials/0.05/log.rank1.jsonl", "trials/0.05/log.rank1", "trials/trials.jsonl"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(events if name != "trials/trials.jsonl" else '{"trial": 1}\n')
+    assert [run.path.name for run in find_runs([str(tmp_path)])] == ["log.jsonl"]
+
+
+def test_a_log_says_what_the_events_say(cntkpy, tmp_path: Path) -> None:
+    assert start(cntkpy, "0.05", "logFormat=json").code == 0
+    events, log = read_run(tmp_path / "trials/0.05/log.jsonl"), read_run(tmp_path / "trials/0.05/log")
+    assert (log.state, log.words[0], log.versions["cntkpy"]) == (
+        "completed",
+        "configFile=m.cntk",
+        events.versions["cntkpy"],
+    )
+    for one, other in zip(log.curves, events.curves, strict=True):
+        assert one.epochs == other.epochs == [1, 2]
+        assert (one.wanted, one.command) == (other.wanted, other.command) == (2, "train")
+        assert one.validation["ce"] == pytest.approx(other.validation["ce"])
+        assert one.rates == pytest.approx(other.rates)
+        assert one.seconds == pytest.approx(other.seconds, rel=1e-3)
+    (one,), (other,) = log.results, events.results
+    assert one.nodes == pytest.approx(other.nodes) and (one.command, one.samples) == ("test", 40)
+
+
+def test_events_without_a_first_and_a_last_one(cntkpy, tmp_path: Path) -> None:
+    """Event files of earlier versions: the log beside them says how the run ended."""
+    assert start(cntkpy, "0.05", "logFormat=json").code == 0
+    path = tmp_path / "trials/0.05/log.jsonl"
+    lines = [line for line in path.read_text().splitlines(True) if '"event": "run ' not in line]
+    path.write_text("".join(lines))
+    run = read_run(path)
+    assert (run.state, run.words[0], run.curves[0].epochs) == ("completed", "configFile=m.cntk", [1, 2])
+    path.with_suffix("").unlink()
+    assert read_run(path).state == "killed"
+
+
+def test_states(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"time": "2026-01-01T00:00:00+00:00", "event": "run started", "words": ["x"]}\n')
+    assert read_run(path).state == "killed"
+    with path.open("a") as file:
+        fcntl.flock(file, fcntl.LOCK_SH)
+        assert read_run(path).state == "running"
+    for status, state in ((0, "completed"), (1, "failed"), (130, "interrupted"), (143, "interrupted")):
+        path.write_text(json.dumps({"event": "run finished", "status": status, "error": "why"}))
+        assert (read_run(path).state, read_run(path).error) == (state, "why" if status else "")
+
+
+def test_a_trial_of_a_sweep_has_its_configuration_beside_it(cntkpy, tmp_path: Path) -> None:
+    assert start(cntkpy, "0.05").code == 0
+    (tmp_path / "trials/0.05/config.resolved.cntk").write_text("train = [ SGD = [ learningRatesPerSample = 0.05 ] ]\n")
+    (run,) = find_runs([str(tmp_path / "trials")])
+    assert run.values == {"train:sgd:learningratespersample": "0.05"}
+
+
+def run_with(path: str, **values: str):
+    settings = [{"name": name, "value": value, "origins": []} for name, value in values.items()]
+    return run_of(Path(path), [{"event": "run started", "settings": settings}])
+
+
+def test_values_that_differ() -> None:
+    runs = [
+        run_with("t/1/log.jsonl", rate="0.1", used="0.1", same="1", RunDir="t/1", modelPath="t/1/m", traceLevel="1"),
+        run_with("t/2/log.jsonl", Rate="0.2", used="0.2", same="1", RunDir="t/2", modelPath="t/2/m", traceLevel="0"),
+    ]
+    assert differing_values(runs) == {"rate": "Rate"}  # `used` differs in the same way
+    assert differing_values(runs[:1]) == {}
+
+
+def test_hostile_events() -> None:
+    """Whatever the values of events are, the run is read and shown."""
+    names = ["run started", "run finished", "action", "network", "progress", "epoch finished", "validation", "saved"]
+    names += ["final results", "confusion", "warning"]
+    values = [None, True, -1, 1e400, "x", [], {}, [[]], {"a": {}}, [1, "2"], 2**70]
+    fields = ["epoch", "epochs", "nodes", "minibatches", "seconds", "counts", "worst", "settings", "time", "status"]
+    lines = [json.dumps({"event": name, field: value}) for name in names for field in fields for value in values]
+    run = run_of(Path("x"), json_events([*lines, "[1]", "{", "[" * 100_000]))
+    table = table_of([run])
+    assert {len(row) for row in table.rows} == {len(table.columns)}
+
+
+def test_texts_cannot_move_the_cursor(cntkpy, tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text(
+        '{"time": "2026-01-01T00:00:00+00:00", "event": "action", "command": "t\\u001b[2J[red]|<b>"}\n'
+        '{"event": "epoch finished", "epoch": 1, "nodes": {"c\\u001b[0m\\n|": 0.5}}\n'
+    )
+    for form in ("table", "markdown", "csv", "json"):
+        got = cntkpy("runs", ".", "--format", form)
+        assert got.code == 0
+        assert "\x1b" not in got.out or form == "csv"
+    assert "\\|" in cntkpy("runs", ".", "--format", "markdown").out.splitlines()[0]
+
+
+def test_empty_cells_come_last() -> None:
+    table = Table(["a"], [[None], [2.0], [""], [1.0]])
+    assert [row[0] for row in select(table, [], "-a").rows] == [2.0, 1.0, None, ""]
