@@ -12,7 +12,6 @@ from typing import Any
 from networks.builders.brainscript.node_values import NodeValue, Shape
 from networks.builders.python.functions.free import Sizes, free_nodes, probe_sizes
 from networks.builders.python.functions.function import Function
-from networks.builders.python.functions.per_sample import per_sample
 from readers.errors import ArgumentError
 from readers.minibatch import Minibatch
 from trainers.session.data import Arguments
@@ -43,7 +42,7 @@ class SizedObjectives:
     def __init__(
         self, criteria: Sequence[Function], group: str, outputs: Sequence[Any] = (), learners: Sequence[Learner] = ()
     ) -> None:
-        roots = [per_sample(one.root) for one in criteria]
+        roots = [one.root for one in criteria]
         self._free = FreeSizes(roots, longest_of)
         known = set(self._free.nodes)
         outputs = [one for one in outputs if known.issuperset(free_nodes([one]))]  # of others sizes are not known
