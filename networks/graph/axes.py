@@ -154,8 +154,10 @@ def fallible(node: Node) -> bool:
         return not (index.kind.time.keeps_steps and index.input(0).axis == source.axis)
     if node.operation == "GatherPacked":
         return not node.input(1).has_layout
-    if node.operation == "ForwardBackward":
+    if node.operation in ("ForwardBackward", "ToBatch", "ToSequenceLike", "UnpackBatch", "UnpackSequence"):
         return True
+    if node.operation == "ToSequence":
+        return len(node.inputs) > 1
     pair = _compared(node) if node.kind.time.across else None
     return pair is not None and any(is_kept(one.axis) for one in pair)
 
@@ -246,6 +248,8 @@ def _of_input(node: Node, order: list[Node], exact: bool) -> str:
 def _inferred(node: Node, conditions: _Conditions) -> str | None:
     """The axis that follows from those of the operands, as far as they are known."""
     kind = node.kind
+    if node.operation == "ToBatch":
+        return ONE if node.options["oneStep"] else DEFAULT
     if kind.time.keeps_steps:
         return None if node.input(0).axis is None else conditions.made_axis(node)
     if kind.time.delay:
@@ -328,8 +332,12 @@ class _Conditions:
         self._axes: dict[tuple[int, str | None], str] = {}
 
     def made_axis(self, node: Node) -> str:
-        """The axis of the steps that a `Where` keeps, or that `RepeatSteps` makes."""
+        """The axis of the steps that a `Where` keeps, or that `RepeatSteps` and `ToSequence` make."""
         source = node.input(0)
+        if node.operation == "ToSequence":
+            return node.name + _KEPT
+        if node.operation == "UnpackSequence":
+            return ONE
         if node.operation == "RepeatSteps":
             key = self._of(("repeated", node.options["factor"])), source.axis
             return self._axes.setdefault(key, node.name + _KEPT)

@@ -19,6 +19,7 @@ from readers.minibatch import Layout, Minibatch
 from readers.streams import StreamInformation
 
 from .batches import NUMBERS, Batch, InputAxes, batch_of, check_sample, items_of, of_array, rows_of, sequences_of
+from .free_axes import sized
 
 PADDING, WITHIN, FIRST = 0, 1, 2
 """Elements of a mask: no sample, a sample, the first sample of a sequence."""
@@ -277,7 +278,7 @@ class Value:
             ArgumentError: the data do not fit the input.
         """
         del device
-        axes = axes_of(var)
+        axes = sized(axes_of(var), data)
         if isinstance(data, Value):
             batch = data.read(axes)
         else:

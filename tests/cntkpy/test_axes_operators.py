@@ -30,9 +30,22 @@ def test_eye_like_of_a_constant_and_of_an_input():
     np.testing.assert_array_equal(found, [np.eye(2, 3)] * 2)
 
 
-def test_eye_like_of_a_vector_is_an_error():
-    with pytest.raises(UserError, match="samples of two axes"):
-        C.eye_like(C.input_variable(3))
+@pytest.mark.parametrize("count", [1, 3, 5])
+def test_eye_like_of_vectors_of_a_minibatch(count):
+    x = C.input_variable(3)
+    found = C.eye_like(x, sparse_output=False)
+    np.testing.assert_array_equal(found.eval({x: np.full((count, 3), 7.0)}), np.eye(count, 3))
+    steps = C.sequence.input_variable(2)
+    both = C.combine([found, C.sequence.last(steps)])
+    given = {x: np.zeros((count, 3)), steps: [np.ones((1 + at, 2)) for at in range(count)]}
+    np.testing.assert_array_equal(both.eval(given)[found], np.eye(count, 3))
+    np.testing.assert_array_equal((C.reduce_sum(found * x)).grad({x: np.ones((count, 3))}), np.eye(count, 3))
+
+
+def test_eye_like_of_other_axes_is_an_error():
+    for x in (C.sequence.input_variable(3), C.input_variable((2, 3, 4)), C.constant([1.0, 2.0])):
+        with pytest.raises(UserError, match="two axes are expected"):
+            C.eye_like(x)
 
 
 def test_associative_multi_arg_folds_from_the_left():
@@ -85,6 +98,27 @@ def test_assign_in_training():
     for _ in range(3):
         trainer.train_minibatch({x: np.ones((4, 2), np.float32)})
     np.testing.assert_array_equal(count.value, [3])
+
+
+def test_assign_in_a_test():
+    x, count, latest = C.input_variable(2), C.constant([0.0]), C.parameter((2,), init=7)
+    weight = C.parameter((2, 1), init=1)
+    mean = C.reduce_mean(x, axis=C.Axis.default_batch_axis())
+    metric = C.reduce_sum(C.times(x, weight)) + C.assign(count, count + 1) + C.reduce_sum(C.assign(latest, mean)) * 0
+    trainer = C.Trainer(None, (C.reduce_sum(metric), None), [C.sgd([weight], C.learning_parameter_schedule(0.0))])
+    data = np.array([[1, 2], [3, 4]], np.float32)
+    for number in range(3):
+        assert trainer.test_minibatch({x: data}) == pytest.approx(5 + number + 1)
+    np.testing.assert_array_equal(count.value, [3])
+    np.testing.assert_array_equal(latest.value, [2, 3])
+    trainer.train_minibatch({x: data})
+    assert trainer.previous_minibatch_loss_average == pytest.approx(5 + 4)
+    assert trainer.test_minibatch({x: data + 1}) == pytest.approx(7 + 5)
+    np.testing.assert_array_equal(count.value, [5])
+    np.testing.assert_array_equal(latest.value, [3, 4])
+    np.testing.assert_array_equal(weight.value, [[1], [1]])
+    assert C.eval.Evaluator(C.reduce_sum(metric)).test_minibatch({x: data}) == pytest.approx(5 + 6)
+    np.testing.assert_array_equal(count.value, [6])
 
 
 def test_assign_to_what_is_no_parameter_or_of_each_sample_is_an_error():

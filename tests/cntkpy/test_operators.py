@@ -392,6 +392,10 @@ NOT_HERE = {
     **dict.fromkeys(
         ("assign", "associative_multi_arg", "eye_like", "straight_through_impl"), "they have tests: test_axes_operators"
     ),
+    **dict.fromkeys(
+        ("to_batch", "to_sequence", "to_sequence_like", "unpack_batch"), "they have tests: test_dynamic_axes"
+    ),
+    "unpack": "it has tests: test_free_sizes",
     **dict.fromkeys(("as_block", "as_composite"), "they have tests: test_blocks"),
     **dict.fromkeys(("output_variable", "user_function"), "they have tests: test_user_functions"),
     "roipooling": "it has tests: test_convolutions",

@@ -15,7 +15,6 @@ TABLE = Path(__file__).with_name("signatures.txt").read_text(encoding="utf-8")
 
 NOT_HERE = {
     "lattice_sequence_with_softmax", "custom_proxy_op", "register_native_user_function", "native_user_function",
-    "unpack_batch", "to_batch", "to_sequence", "to_sequence_like", "unpack",
 }  # fmt: skip
 """Names that do not exist here; each says what there is instead."""
 

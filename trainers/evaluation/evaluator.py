@@ -1,6 +1,6 @@
 """The compiled part of evaluation: many minibatches per call, one compilation per padded shape."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -66,11 +66,26 @@ class Evaluator:
         # Arrays of JAX, as those that a stack leaves: those of NumPy would need a program of their own.
         self._state: dict[str, Any] = jax.device_put(network_state(self.network), may_alias=True)
 
-    def load_again(self) -> None:
-        """The same, but random numbers continue, and sequences that resume have the activations before them."""
+    def load_again(self, drawn: Mapping[str, Array] | None = None) -> None:
+        """The same, but random numbers continue, and sequences that resume have the activations before them.
+
+        Args:
+            drawn: how often random nodes have drawn numbers, where another evaluator counts; None: as here.
+        """
         kept = {name: value for name, value in self._state.items() if name.endswith((DRAWN, CARRIED))}
+        kept.update(drawn or {})
         self.load()
         self._state |= kept
+
+    @property
+    def drawn(self) -> dict[str, Array]:
+        """How often random nodes have drawn numbers."""
+        return {name: value for name, value in self._state.items() if name.endswith(DRAWN)}
+
+    @property
+    def state(self) -> Mapping[str, Array]:
+        """What the network itself has changed, by name; see `networks.compile.evaluate.network_state`."""
+        return self._state
 
     @property
     def compilations(self) -> int:

@@ -27,6 +27,7 @@ from readers.data_api.value import axes_of
 from readers.errors import ArgumentError
 from readers.minibatch import Layout, Minibatch
 from trainers.session.pieces import Pieces, check_beginnings, same_beginnings, split
+from trainers.step.axes import made_samples
 from trainers.step.batching import input_nodes
 
 
@@ -88,6 +89,8 @@ def inputs_of(model: Model, roots: Iterable[Node]) -> list[NetworkInput]:
 def _input_of(function: Function, node: Node, steps: bool) -> NetworkInput:
     """An input of a network; of a file it has sequences where the network looks along their steps."""
     axes = replace(axes_of(function), name=f"input '{function.name or node.name}'")
+    if 0 in axes.shape:  # free axes, whose sizes the node has
+        axes = replace(axes, shape=tuple(reversed(node.shape or ())))
     if axes.dynamic is None:
         axes = replace(axes, shape=tuple(reversed(node.shape or ())))
         if node.axis == ONE_STEP:
@@ -97,12 +100,15 @@ def _input_of(function: Function, node: Node, steps: bool) -> NetworkInput:
     return NetworkInput(function, node, axes)
 
 
-def counted(criterion: Node, inputs: list[NetworkInput]) -> Callable[[Minibatch], int]:
+def counted(criterion: Node, inputs: list[NetworkInput], below: Iterable[Node]) -> Callable[[Minibatch], int]:
     """How many samples of a minibatch a criterion is the sum of: those of its own time axis.
 
     The steps that a network keeps are known only when it is computed: all count.
     """
     axis = summed_axis(criterion)
+    made = made_samples(below)
+    if axis in made:
+        return made[axis]
     nodes = [one.node for one in inputs]
     of_axis = next((node.name for node in nodes if node.axis == axis), None)
     if of_axis is None and axis == ONE_STEP:
@@ -120,18 +126,19 @@ class Arguments:
         inputs: its inputs.
         dtype: its element type.
         whole: whether the network looks at whole sequences, which cannot come in pieces.
+        made: the samples of a minibatch that the network makes itself, of values that all its samples share; 0: none.
     """
 
-    def __init__(self, inputs: list[NetworkInput], dtype: Any, whole: bool = False) -> None:
-        self.whole = whole
+    def __init__(self, inputs: list[NetworkInput], dtype: Any, whole: bool = False, made: int = 0) -> None:
+        self.whole, self._made = whole, made
         self.inputs, self._dtype = inputs, np.dtype(dtype)
         self._of = {one.function: one for one in inputs}
         self.pieces = Pieces()
         static = [one for one in inputs if one.axes.dynamic == 0]
-        self.repeated = [one.function for one in static] if len(static) < len(inputs) else []
+        self.repeated = [one.function for one in static] if len(static) < len(inputs) or made else []
         """Inputs without dynamic axes whose value is in every sequence of a minibatch."""
         self._may_have_steps = any(one.may_have_steps for one in inputs)
-        self.is_static = bool(inputs) and len(static) == len(inputs)
+        self.is_static = bool(inputs) and len(static) == len(inputs) and not made
         """Whether no input has dynamic axes."""
 
     def by_input(self, given: Any) -> dict[NetworkInput, Any]:
@@ -229,7 +236,8 @@ class Arguments:
         if not self.repeated:
             return
         names = [one.node.name for one in self.inputs if one.function in self.repeated]
-        count = next(layout.num_sequences for name, layout in layouts.items() if name not in names)
+        counts = (layout.num_sequences for name, layout in layouts.items() if name not in names)
+        count = next(counts, self._made)
         for name in names:
             data = streams[name]
             streams[name] = np.repeat(data, count, axis=1) if is_dense(data) else data[np.zeros(count, int)]

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from networks.builders.brainscript.node_values import NodeValue
 from networks.builders.python.functions import graph
 from networks.builders.python.functions.calls import as_list
 from networks.builders.python.functions.cells import cell_of
+from networks.builders.python.functions.free import Known, Sizes, sized_model
 from networks.builders.python.functions.function import Function
 from networks.builders.python.operations.reductions import reduce_sum
 from networks.compile.evaluate import Settings
@@ -30,43 +32,64 @@ class Objective:
         group: The group of nodes that the first of them belongs to: "criterion" or "evaluation".
         outputs: What else the network computes.
         learners: They train the parameters; none: nothing is trained.
+        sizes: Of the free nodes below; see `trainers.session.sized`.
 
     Attributes:
+        roots: The nodes of the criteria, as programs have made them.
+        sizes: Of the free nodes.
         model: The network, and the values that it is made of.
         nodes: The nodes of the criteria; each has one element.
         arguments: Makes minibatches of what programs give.
         cells: The values that training may change.
+        assigned: By the names of their nodes, the parameters that `assign` gives values.
 
     Raises:
         ArgumentError: The criteria depend on no input, or on no parameter of the learners.
     """
 
     def __init__(
-        self, criteria: Sequence[Function], group: str, outputs: Sequence[Any] = (), learners: Sequence[Learner] = ()
+        self,
+        criteria: Sequence[Function],
+        group: str,
+        outputs: Sequence[Any] = (),
+        learners: Sequence[Learner] = (),
+        sizes: Sizes | None = None,
     ) -> None:
         roots = [with_samples(one) for one in criteria]
-        self.model, self.nodes = _network_of(roots, group, outputs)
+        self.model, self.nodes, self._sized = _network_of(roots, group, outputs, sizes)
         if not all(map(has_one_element, self.nodes)):
             pairs = zip(roots, self.nodes, strict=True)
             roots = [one if has_one_element(node) else reduce_sum(one) for one, node in pairs]
-            self.model, self.nodes = _network_of(roots, group, outputs)
+            self.model, self.nodes, self._sized = _network_of(roots, group, outputs, sizes)
+        self.roots, self.sizes = [one.root for one in roots], sizes or {}
         self._learners = learners
         self._learner_of = self._choose_parameters() if learners else {}
+        self.assigned = self._assigned()
         whole = bool(learners) and any(node.kind.time.own_slots for node in self.model.nodes.values())
         self.arguments = Arguments(inputs_of(self.model, self.nodes), self.model.network.dtype, whole)
         if learners and not self.arguments.inputs:
             hint = "compute it from an input_variable; a minibatch has a value of the loss for each of its samples"
             raise ArgumentError("the criterion depends on no input, so there are no samples to train on", hint)
-        self._counted = counted(self.nodes[0], self.arguments.inputs)
+        self._counted = counted(self.nodes[0], self.arguments.inputs, self.model.nodes.values())
         self.cells = [cell_of(value) for value, node in self.model.nodes.items() if _changes(node)]
 
     def samples_of(self, minibatch: Minibatch) -> int:
         """The samples of a minibatch that the first criterion counts."""
         return self._counted(minibatch)
 
-    def values_of(self, node: Node) -> list[Any]:
-        """What a node of the network was made of."""
-        return [value for value, one in self.model.nodes.items() if one is node]
+    def _assigned(self) -> dict[str, NodeValue]:
+        """The parameters of `assign`, which no gradient changes."""
+        nodes = [node.input(0) for node in self.model.nodes.values() if node.kind.name == "Assign"]
+        found = {node.name: value for value, node in self.model.nodes.items() if node in nodes}
+        for node in nodes:
+            node.learning_rate_multiplier = 0.0
+        return found
+
+    def names(self) -> dict[NodeValue, str]:
+        """How the network calls the nodes of the program."""
+        copies = self._sized.copies.items()
+        sized = {value: self.model.nodes[copy].name for value, copy in copies if copy in self.model.nodes}
+        return {value: node.name for value, node in self.model.nodes.items()} | sized
 
     def compiled_step(self, strategy: Strategy) -> CompiledStep:
         """The step that trains the parameters of the learners."""
@@ -150,12 +173,14 @@ def _changes(node: Node) -> bool:
     return node.is_parameter or bool(node.kind.running)
 
 
-def _network_of(criteria: Sequence[Function], group: str, outputs: Sequence[Any]) -> tuple[graph.Model, list[Node]]:
-    """The network of criteria and of what else a model gives; the nodes of the criteria."""
+def _network_of(
+    criteria: Sequence[Function], group: str, outputs: Sequence[Any], sizes: Sizes | None
+) -> tuple[graph.Model, list[Node], Known]:
+    """The network of criteria and of what else a model gives; the nodes of the criteria; what is in whose place."""
     roots = [one.root for one in criteria]
     groups = {group: roots[:1], "evaluation": roots if group == "evaluation" else roots[1:], "output": outputs}
-    made = graph.make([*roots, *(one for one in outputs if one not in roots)], groups)
-    return made, [made.nodes[root] for root in roots]
+    made, known = sized_model([*roots, *(one for one in outputs if one not in roots)], groups, sizes)
+    return made, [made.nodes[known.of(root)] for root in roots], known
 
 
 def loss_and_metric(model: Function | None, given: Any) -> tuple[Function, Function | None]:

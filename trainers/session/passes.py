@@ -17,7 +17,6 @@ from networks.arrays.sparse import is_sparse
 from networks.builders.python.functions.function import Function
 from networks.builders.python.functions.per_sample import per_sample
 from networks.compile.evaluate import network_parameters, network_state
-from networks.graph.node import Node
 from networks.nodes.host import raise_failure
 from readers import Value
 from readers.errors import ArgumentError
@@ -52,8 +51,8 @@ class TrainingPass:
     def of(cls, values: Values, kept: Sequence[Function], arguments: Any) -> TrainingPass:
         """Compute functions for some data, and let batch normalisation have the running statistics."""
         batch, stack = values.batch({} if arguments is None else arguments)
-        values.passes += 1
-        key = jax.random.key(values.passes)
+        values.draws.passes += 1
+        key = jax.random.key(values.draws.passes)
         parameters, state = network_parameters(values.network), network_state(values.network)
         found, after = values.in_training(parameters, state, batch, key)
         jax.block_until_ready(found)
@@ -87,7 +86,7 @@ class TrainingPass:
             node = self.values.output_nodes[self.values.outputs.index(function)]
             cells = self.values.cells(node, gradient, self.found, self.stack)
             given[node.name] = cells + given.get(node.name, 0)
-        nodes = {one: self.values.nodes[one.root] for one in wanted}
+        nodes = {one: node for one in wanted if (node := self.values.node_of(one.root)) is not None}
         own = {node.name: self.parameters[node.name] for one, node in nodes.items() if one.is_parameter}
         data = {node.name: self.batch.inputs[node.name] for one, node in nodes.items() if one.is_input}
         for name, array in data.items():
@@ -119,7 +118,7 @@ def forward(
     if not kept:
         found = evaluate(outputs[0], arguments, outputs, as_numpy)
         return None, found if len(outputs) > 1 else {outputs[0]: found}
-    values = values_of([*outputs, *(one for one in kept if one not in outputs)])
+    values = values_of([*outputs, *(one for one in kept if one not in outputs)], arguments)
     state = TrainingPass.of(values, kept, arguments)
     return state, {one: _given(state, one, state.value(one), as_numpy) for one in outputs}
 
@@ -144,7 +143,7 @@ def gradients(function: Function, at: Any, wrt: Any, outputs: Any, root: Functio
     if not several:
         raise ArgumentError("the function has no inputs", "say what to differentiate by: wrt=[parameter, ...]")
     more = [outputs] if isinstance(outputs, Function) else list(outputs or ())
-    values = values_of([*dict.fromkeys([root, *more])])
+    values = values_of([*dict.fromkeys([root, *more])], at)
     wanted = _variables(values, several, repr(root))
     state = TrainingPass.of(values, [root], at)
     found = state.gradients({root: state.ones(root)}, wanted)
@@ -162,7 +161,7 @@ def _variables(values: Values, given: Iterable[Function], what: str) -> list[Fun
     wanted = [given] if isinstance(given, Function) else list(given)
     for one in wanted:
         check_type("what to differentiate by", one, Function, "wrt=[z.W], or wrt=z.parameters")
-        node: Node | None = values.nodes.get(one.root)
+        node = values.node_of(one.root)
         if node is None or not (one.is_input or one.is_parameter):
             raise ArgumentError(f"{what} does not depend on {one!r}", "its parameters and inputs have gradients")
     return wanted
@@ -174,4 +173,5 @@ def _given(state: TrainingPass, function: Function, found: Any, as_numpy: bool) 
         return found
     values = state.values
     is_one = function in values.arguments.repeated  # its gradient is summed over the minibatch
-    return Value.of_result(found, not is_one and values.has_batch(values.nodes[per_sample(function.root)]))
+    node = values.node_of(per_sample(function.root))
+    return Value.of_result(found, not is_one and node is not None and values.has_batch(node))

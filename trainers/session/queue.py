@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +42,22 @@ class _Unread:
     stack: Stack
     samples: NDArray[np.int64]
     first: int
+
+
+class HeldStep(NamedTuple):
+    """A compiled step that is put aside, with its batchers.
+
+    **Fields:**
+
+    - `step`: the step.
+    - `stacked`, `single`: its batchers; None: not made yet.
+    - `changing`: how many constants were known to change when it was compiled.
+    """
+
+    step: CompiledStep
+    stacked: Batcher | None
+    single: Batcher | None
+    changing: int
 
 
 class StepQueue:
@@ -93,6 +109,21 @@ class StepQueue:
             self._stacked = self._single = None
             self.step.buckets, self.step.callbacks = before.buckets, before.callbacks
         self.step.load(updates)
+
+    def exchange(self, other: HeldStep | None) -> HeldStep | None:
+        """Let another compiled step take the place of this one; everything was collected.
+
+        Args:
+            other: one that was there before, with its batchers; None: it is made when it is first needed.
+
+        Returns:
+            This one; None: it was not made yet.
+        """
+        held = None
+        if self._step is not None:
+            held = HeldStep(self._step, self._stacked, self._single, self._changing)
+        self._step, self._stacked, self._single, self._changing = other or (None, None, None, 0)
+        return held
 
     def reload(self, network: ValidatedNetwork) -> None:
         """Take the values of a network's nodes; nothing is on its way."""

@@ -12,6 +12,7 @@ from typing import Any
 from cntk_config.base.files import is_file
 from cntk_config.base.narrowing import is_several
 from networks.builders.python.functions.function import Function
+from networks.builders.python.functions.leaves import FREE
 from readers import FULL_DATA_SWEEP, MinibatchSource, MinibatchSourceFromData, StreamInformation
 from readers.common.user_code import calling
 from readers.data_api.base import MinibatchSourceBase
@@ -215,8 +216,9 @@ class Feed:
         check_type("model_inputs_to_streams", inputs, Mapping, hint)
         self._trainer = trainer if shared and isinstance(trainer, Trainer) else None
         self._name = type(source).__name__
-        self._arguments = trainer.arguments
+        self._minibatch = trainer.minibatch
         self._streams: dict[str, str] = {}
+        self._functions: dict[str, Function] = {}
         own = {stream.name for stream in source.stream_infos()}
         for one in trainer.arguments.inputs:
             stream = inputs.get(one.function)
@@ -225,9 +227,10 @@ class Feed:
             check_type(f"the stream of the {one}", stream, StreamInformation, hint)
             if stream.name not in own:
                 raise ArgumentError(f"{self._name} has no stream '{stream.name}'", f"it has {', '.join(own)}")
-            if isinstance(source, MinibatchSource):
+            if isinstance(source, MinibatchSource) and FREE not in one.function.shape:
                 check_sample(stream.sample_shape, replace(one.axes, name=f"{one} (stream '{stream.name}')"))
             self._streams[one.node.name] = stream.name
+            self._functions[one.node.name] = one.function
 
     def next(self, size: int) -> Minibatch | None:
         """The next minibatch of about `size` samples of all workers; None at the end."""
@@ -251,8 +254,8 @@ class Feed:
         """The minibatch of what a source of the program's own gave."""
         by_name = {stream.name: data for stream, data in given.items()}
         try:
-            return self._arguments.minibatch(
-                {name: by_name[stream] for name, stream in self._streams.items()}, continued=True
+            return self._minibatch(
+                {self._functions[name]: by_name[stream] for name, stream in self._streams.items()}, continued=True
             )
         except ArgumentError as error:
             raise ArgumentError(f"{call}: {error.message}", error.hint) from None

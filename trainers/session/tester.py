@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from networks.builders.python.functions.calls import as_list
+from networks.builders.python.functions.cells import cell_of
 from networks.builders.python.functions.function import Function
 from networks.nodes.host import raise_failure
 from readers.minibatch import Minibatch
@@ -17,47 +20,60 @@ from trainers.session.checks import check_type
 from trainers.session.data import Arguments
 from trainers.session.objective import Objective
 from trainers.session.progress import ProgressWriter
+from trainers.session.sized import SizedObjectives
 from trainers.session.timing import LastMinibatch
+
+
+@dataclass
+class _Loaded:
+    """The evaluator of an objective.
+
+    Attributes:
+        evaluator: The evaluator.
+        changing: How many constants were known to change when it was compiled.
+        values: The values of parameters that it has.
+    """
+
+    evaluator: Evaluator
+    changing: int
+    values: list[Any]
 
 
 class MetricTests:
     """Evaluates the criteria of a network on single minibatches, and reports them.
 
     Args:
-        objective: The network.
         writers: Report the totals.
     """
 
-    def __init__(self, objective: Objective, writers: Sequence[ProgressWriter]) -> None:
-        self._objective, self._writers = objective, writers
+    def __init__(self, writers: Sequence[ProgressWriter]) -> None:
+        self._writers = writers
         self._totals = Totals()
-        self._evaluator: Evaluator | None = None
-        self._changing = 0
-        """How many constants were known to change when it was compiled."""
-        self._values: list[Any] = []
-        """The values of parameters that the evaluator has."""
+        self._known: WeakKeyDictionary[Objective, _Loaded] = WeakKeyDictionary()
         self._last = LastMinibatch()
 
-    def run(self, minibatch: Minibatch) -> Totals:
+    def run(self, objective: Objective, minibatch: Minibatch) -> Totals:
         """Loss and metric of a minibatch, with the parameters of now; of one criterion the metric is the loss."""
-        evaluator = self._loaded()
+        evaluator = self._loaded(objective)
         self._last.keep(minibatch)
         batcher = evaluator.batcher(max(1, minibatch.num_samples), 1, chosen=0)
-        last = len(self._objective.nodes) - 1
-        totals, samples = Totals(), self._objective.samples_of(minibatch)
+        last = len(objective.nodes) - 1
+        totals, samples = Totals(), objective.samples_of(minibatch)
         for stack in batcher.stacks(iter([minibatch]), lambda number: False):
             row = np.asarray(evaluator.run(stack), np.float64)[0]
             raise_failure()
+            for name, target in objective.assigned.items():
+                cell_of(target).set_value(np.asarray(evaluator.state[name]))
             totals = totals.plus(Totals.of_loss(float(row[0]), float(row[last]), samples, 1))
         self._totals = self._totals.plus(totals)
         for writer in self._writers:
             writer.after_test_minibatch(self._totals)
         return totals
 
-    def print_times(self, what: str) -> None:
+    def print_times(self, what: str, objective: Objective) -> None:
         """Print how long each node takes for the last minibatch."""
-        self._objective.model.load()
-        self._last.print_times(what, self._objective.model.network, self._objective.nodes, False)
+        objective.model.load()
+        self._last.print_times(what, objective.model.network, objective.nodes, False)
 
     def summarize(self) -> None:
         """Let the progress writers sum up what was tested since the last time."""
@@ -65,20 +81,19 @@ class MetricTests:
             writer.after_test(self._totals)
         self._totals = Totals()
 
-    def _loaded(self) -> Evaluator:
-        values = [cell.current() for cell in self._objective.cells]
-        before = self._evaluator
-        if before is not None and all(a is b for a, b in zip(values, self._values, strict=True)):
-            return before
-        self._values = values
-        model = self._objective.model
+    def _loaded(self, objective: Objective) -> Evaluator:
+        values = [cell.current() for cell in objective.cells]
+        known = self._known.get(objective)
+        if known is not None and all(a is b for a, b in zip(values, known.values, strict=True)):
+            return known.evaluator
+        model = objective.model
         model.load()
-        if before is None or self._changing != len(model.network.changing):
-            self._changing = len(model.network.changing)
-            before = Evaluator(model.network, self._objective.nodes)
-        evaluator = self._evaluator = before
-        evaluator.load()
-        return evaluator
+        changing = len(model.network.changing)
+        if known is None or known.changing != changing:
+            known = self._known[objective] = _Loaded(Evaluator(model.network, objective.nodes), changing, values)
+        known.values = values
+        known.evaluator.load()
+        return known.evaluator
 
 
 class Tester:
@@ -95,13 +110,17 @@ class Tester:
         check_type("a metric", eval_function, Function, "classification_error(z, y)")
         self.evaluation_function = eval_function.outputs[0]
         self.progress_writers: list[ProgressWriter] = [one for one in as_list(progress_writers) if one is not None]
-        self._objective = Objective([self.evaluation_function], "evaluation")
-        self._tests = MetricTests(self._objective, self.progress_writers)
+        self._objectives = SizedObjectives([self.evaluation_function], "evaluation")
+        self._tests = MetricTests(self.progress_writers)
 
     @property
     def arguments(self) -> Arguments:
         """Makes minibatches of what programs give."""
-        return self._objective.arguments
+        return self._objectives.arguments
+
+    def minibatch(self, arguments: Any, *, continued: bool = False) -> Minibatch:
+        """The minibatch of some data, see `Arguments.minibatch`."""
+        return self._objectives.minibatch(arguments, continued)
 
     def test_minibatch(self, arguments: Any, device: Any = None) -> float:
         """The metric per sample for some data.
@@ -111,11 +130,12 @@ class Tester:
             device: accepted; changes nothing.
         """
         del device
-        return self.test(self.arguments.minibatch(arguments)).average_metric
+        return self.test(self.minibatch(arguments)).average_metric
 
     def test(self, minibatch: Minibatch) -> Totals:
         """The metric of a minibatch, also as its loss."""
-        return self._tests.run(minibatch)
+        self._objectives.fit(minibatch)
+        return self._tests.run(self._objectives.now, minibatch)
 
     def summarize_test_progress(self) -> None:
         """Let the progress writers sum up what was tested since the last time."""
@@ -123,4 +143,4 @@ class Tester:
 
     def print_node_timing(self) -> None:
         """Print how long each node takes for the data of the last test; see `Function.print_node_timing`."""
-        self._tests.print_times("Evaluator")
+        self._tests.print_times("Evaluator", self._objectives.now)

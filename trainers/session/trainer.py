@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from cntk_config.base.diagnostics import UserError
 from networks.builders.brainscript.node_values import NodeValue
@@ -22,7 +23,8 @@ from trainers.session.checks import check_filename, check_flag, check_json, chec
 from trainers.session.data import Arguments
 from trainers.session.objective import CurrentSettings, Objective, learners_of, loss_and_metric
 from trainers.session.progress import ProgressWriter
-from trainers.session.queue import StepQueue
+from trainers.session.queue import HeldStep, StepQueue
+from trainers.session.sized import SizedObjectives, renamed
 from trainers.session.tester import MetricTests
 from trainers.session.timing import LastMinibatch
 from trainers.session.user_learners import PythonLearner, update_all
@@ -95,14 +97,23 @@ class Trainer:
         if self.evaluation_function is not None:
             criteria.append(self.evaluation_function)
         outputs = function.roots if function is not None else ()
-        self._objective = Objective(criteria, "criterion", outputs, self.learners)
+        self._objectives = SizedObjectives(criteria, "criterion", outputs, self.learners)
+        if self._objectives.is_free and self.workers.size > 1:
+            message = (
+                "several workers train one network; this one has a size for each minibatch (FreeDimension, unpack)"
+            )
+            raise ArgumentError(message, "train on one worker, or give inputs one size")
+        self._objective = self._objectives.now
+        """The one that is trained; the last data that were tested may be of another."""
         self._settings = CurrentSettings(self.learners)
         self._user_learners = self._objective.user_learners()
         self.queue = StepQueue(lambda: self._objective.compiled_step(self.workers.alone))
-        self._tests = MetricTests(self._objective, self.progress_writers)
+        self._steps: WeakKeyDictionary[Objective, HeldStep] = WeakKeyDictionary()
+        """The compiled steps of other sizes."""
+        self._tests = MetricTests(self.progress_writers)
         self._counts = _Counts()
         self._last_minibatch = LastMinibatch()
-        self._shown: dict[tuple[NodeValue, ...], Values] = {}
+        self._shown: WeakKeyDictionary[Objective, dict[tuple[NodeValue, ...], Values]] = WeakKeyDictionary()
         """What computes the outputs that `train_minibatch` is asked for."""
         self.seed = 0
 
@@ -174,7 +185,11 @@ class Trainer:
     @property
     def arguments(self) -> Arguments:
         """Makes minibatches of what programs give."""
-        return self._objective.arguments
+        return self._objectives.arguments
+
+    def minibatch(self, arguments: Any, *, continued: bool = False) -> Minibatch:
+        """The minibatch of some data, see `Arguments.minibatch`."""
+        return self._objectives.minibatch(arguments, continued)
 
     # ------------------------------------------------------------------------------------------------- training
 
@@ -199,7 +214,7 @@ class Trainer:
             Whether there were data; with `outputs` a pair of that and the values by output.
         """
         del device
-        minibatch = self.arguments.minibatch(arguments, continued=True) if not _is_empty(arguments) else None
+        minibatch = self.minibatch(arguments, continued=True) if not _is_empty(arguments) else None
         if is_sweep_end is not None:
             check_flag("train_minibatch", "is_sweep_end", is_sweep_end)
         if minibatch is not None and is_sweep_end is not None:
@@ -211,17 +226,19 @@ class Trainer:
 
     def _train_and_show(self, minibatch: Minibatch | None, wanted: list[Function]) -> tuple[bool, dict[Function, Any]]:
         """Train on a minibatch alone; whether there were data, and the values of functions in that step."""
+        self._use(minibatch)
         self.queue.flush()
         objective, roots = self._objective, tuple(one.root for one in wanted)
-        if roots not in self._shown:
-            first = [value for node in objective.nodes for value in objective.values_of(node)]
-            self._shown[roots] = Values(wanted, first)
+        known = self._shown.setdefault(objective, {})
+        if roots not in known:
+            known[roots] = Values(wanted, objective.roots, objective.sizes)
+        values = known[roots]
         shown: dict[Function, Any] = {}
-        names = {value: node.name for value, node in objective.model.nodes.items()}
+        names = objective.names()
 
         def show(step: StepContext) -> None:
             try:
-                shown.update(zip(wanted, self._shown[roots].in_training_step(step, names), strict=True))
+                shown.update(zip(wanted, values.in_training_step(step, names), strict=True))
             except KeyError as error:
                 message = f"the criterion does not depend on the input {error}, so a minibatch has no data for it"
                 raise ArgumentError(message, "evaluate the output by itself: f.eval(data)") from None
@@ -244,6 +261,7 @@ class Trainer:
         Returns:
             Whether any worker had data.
         """
+        self._use(minibatch)
         self._hold()
         self._last_minibatch.keep(minibatch)
         if self.workers.size > 1:
@@ -312,6 +330,37 @@ class Trainer:
         for cell in cells:
             cell.holder = self
 
+    def _use(self, minibatch: Minibatch | None) -> None:
+        """Let the network of the sizes of a minibatch be the one that is trained."""
+        if minibatch is not None and self._objectives.is_free:
+            self._objectives.fit(minibatch)
+            self._train_on(self._objectives.now)
+
+    def _train_on(self, objective: Objective) -> None:
+        """Train another network of the same parameters: it goes on with all that training has changed so far."""
+        before = self._objective
+        if objective is before:
+            return
+        arrays: dict[str, Any] = {}
+        if self.queue.started:
+            self._hold()
+            self.queue.collect()
+            arrays = renamed(self.queue.step.snapshot(), before.names(), objective.names())
+            self.release()
+        held = self.queue.exchange(self._steps.pop(objective, None))
+        if held is not None:
+            self._steps[before] = held
+        self._objective, self._user_learners = objective, objective.user_learners()
+        if not arrays:
+            return
+        objective.model.load()
+        self.queue.load({}, objective.model.network)
+        own = self.queue.step.snapshot()
+        own |= {path: array for path, array in arrays.items() if path in own and own[path].shape == array.shape}
+        self.queue.step.restore(own)
+        for cell in objective.cells:
+            cell.holder = self
+
     def release(self) -> None:
         """Show the parameters as they are now."""
         self.queue.flush()
@@ -341,12 +390,13 @@ class Trainer:
             device: accepted; changes nothing.
         """
         del device
-        return self.test(self.arguments.minibatch(arguments)).average_metric
+        return self.test(self.minibatch(arguments)).average_metric
 
     def test(self, minibatch: Minibatch) -> Totals:
         """Loss and metric of a minibatch; without a metric the loss is both."""
         self.queue.collect()
-        return self._tests.run(minibatch)
+        self._objectives.fit(minibatch)
+        return self._tests.run(self._objectives.now, minibatch)
 
     def summarize_test_progress(self) -> None:
         """Let the progress writers sum up what was tested since the last time."""
@@ -370,7 +420,8 @@ class Trainer:
             **asdict(self._counts),
             "seed": self.seed,
             **self.queue.state(),
-            "pieces": self.arguments.pieces.state,
+            "pieces": self._objective.arguments.pieces.state,
+            "sizes": [list(one) for one in self._objective.sizes.values()],
             "shapes": self.queue.step.buckets.to_json(),
             "learners": [[one.samples_seen, one.sweeps, *one.rate_since] for one in self.learners],
             "writers": [writer.saved_state() for writer in self.progress_writers],
@@ -403,9 +454,11 @@ class Trainer:
             arrays, values = load_arrays(path, FORMAT, _FIELDS)
         except FileNotFoundError:
             raise UserError("NoModel", f"there is no checkpoint {path}", hint="save_checkpoint writes it") from None
-        self._hold()
         if int(values["workers"]) != self.workers.size:
             raise not_a_checkpoint(path, f"it is that of {values['workers']} workers")
+        self._objectives.restore(values.get("sizes", []))
+        self._train_on(self._objectives.now)
+        self._hold()
         network = self._objective.model.network
         stored = {name.partition("\n")[2] for name in arrays if name.startswith("state\n")}
         network.changing.update(one.name for one in network.inlined() if one.name in stored)
@@ -418,7 +471,7 @@ class Trainer:
         self.queue.restore(values)
         step.restore(arrays)
         step.buckets = Buckets.from_json(values["shapes"])
-        self.arguments.pieces.state = values.get("pieces")
+        self._objective.arguments.pieces.state = values.get("pieces")
         for learner, (samples, sweeps, *since) in zip(self.learners, values["learners"], strict=True):
             learner.samples_seen, learner.sweeps = samples, sweeps
             learner.rate_since = (since[0], since[1]) if since else (0, 0)

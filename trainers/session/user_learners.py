@@ -124,7 +124,7 @@ class UniversalLearner(UserLearner):
         """See `UserLearner.update`."""
         for one, gradient in zip(self.parameters, self._gradients, strict=True):
             gradient.value = gradient_values[one]
-        values_of(self._update.outputs)(None)
+        values_of(self._update.outputs, None)(None)
         return True
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +17,11 @@ from networks.arrays.lazy import jax
 from networks.builders.brainscript.node_values import NodeValue
 from networks.builders.python.functions import calls, graph
 from networks.builders.python.functions.cells import cell_of
+from networks.builders.python.functions.free import Sizes, sized_model
 from networks.builders.python.functions.function import Function
 from networks.builders.python.functions.per_sample import per_sample
-from networks.compile.evaluate import compile_network, network_parameters, network_state
+from networks.compile.evaluate import LENGTHS, compile_network, network_parameters, network_state
+from networks.graph.axes import is_kept
 from networks.graph.network import ValidatedNetwork
 from networks.graph.node import Node
 from networks.nodes.host import raise_failure
@@ -28,9 +31,28 @@ from readers.data_api.batches import InputAxes, batch_of
 from readers.errors import ArgumentError
 from trainers.evaluation.evaluator import Evaluator
 from trainers.session.data import Arguments, inputs_of
+from trainers.session.free import FreeSizes
 from trainers.session.timing import LastMinibatch
 from trainers.step.batching import Batcher, Stack
 from trainers.step.step import StepContext, minibatch_of
+
+T = TypeVar("T")
+
+
+@dataclass
+class Draws:
+    """How many random numbers functions have drawn; those of several sizes count together.
+
+    Attributes:
+        counts: how often their random nodes have drawn, by the names of the network's state: of networks without
+            inputs, and of those of several sizes.
+        passes: how often they were computed in training mode; each time with other random numbers.
+        last: of those of several sizes, what has computed them for the last data.
+    """
+
+    counts: dict[str, Any] = field(default_factory=dict[str, Any])
+    passes: int = 0
+    last: Values | None = None
 
 
 class Values:
@@ -40,20 +62,30 @@ class Values:
         outputs: the functions.
         first: nodes that come before those of the functions in the order of computation, and so in that of random
             numbers.
+        sizes: of the free nodes below the functions.
     """
 
-    def __init__(self, outputs: Sequence[Function], first: Sequence[NodeValue] = ()) -> None:
+    def __init__(
+        self, outputs: Sequence[Function], first: Sequence[NodeValue] = (), sizes: Sizes | None = None
+    ) -> None:
         self.outputs = list(outputs)
         roots = [per_sample(one.root) for one in self.outputs]
-        self._criteria = {root for root, one in zip(roots, self.outputs, strict=True) if root is not one.root}
-        self._graph = graph.make(list(dict.fromkeys([*first, *roots])), {"output": roots})
-        self._first = [self._graph.nodes[root].name for root in first]
-        self._nodes = [self._graph.nodes[root] for root in roots]
-        self._scalars = {self._graph.nodes[root] for root in self._criteria}
-        self.arguments = Arguments(inputs_of(self._graph, self._nodes), self._graph.network.dtype)
+        criteria = [root is not one.root for root, one in zip(roots, self.outputs, strict=True)]
+        every = list(dict.fromkeys([*first, *roots]))
+        self._graph, self._sized = sized_model(every, {"output": roots}, sizes)
+        self._first = [self._node(root).name for root in first]
+        self._nodes = [self._node(root) for root in roots]
+        self._scalars = {node for node, is_one in zip(self._nodes, criteria, strict=True) if is_one}
+        self._made = made_samples(self._graph.network, self._nodes)
+        """The samples of minibatches that the network makes itself; 0: none."""
+        self.arguments = Arguments(inputs_of(self._graph, self._nodes), self._graph.network.dtype, made=self._made)
         static = {one.function for one in self.arguments.inputs if one.axes.dynamic == 0}
         pairs = zip(self.outputs, self._nodes, strict=True)
-        self._single = {node for one, node in pairs if static and static.issuperset(one.arguments)}
+        self._single = {
+            node
+            for one, node in pairs
+            if static and static.issuperset(one.arguments) and not _makes_batch(self._graph.network, node)
+        }
         """Functions of inputs without dynamic axes only: they have one value for the whole minibatch."""
         self._assignments = [
             (calls.inputs_of(value)[0], node) for value, node in self._graph.nodes.items() if node.kind.name == "Assign"
@@ -64,22 +96,23 @@ class Values:
         self._batcher: Batcher | None = None
         self._changing = 0
         """How many constants were known to change when programs were compiled."""
-        self._drawn: dict[str, Any] = {}
-        """Of a network without inputs, how often its random nodes have drawn numbers."""
+        self.draws = Draws()
         self.last = LastMinibatch()
         """The data of the last computation, see `print_times`."""
-        self.passes = 0
-        """How often the functions were computed in training mode; each time with other random numbers."""
 
     @property
     def network(self) -> ValidatedNetwork:
         """The network of the functions."""
         return self._graph.network
 
-    @property
-    def nodes(self) -> dict[NodeValue, Node]:
-        """The node of each value of the network."""
-        return self._graph.nodes
+    def _node(self, value: NodeValue) -> Node:
+        found = self.node_of(value)
+        assert found is not None
+        return found
+
+    def node_of(self, value: NodeValue) -> Node | None:
+        """The node of a value of a program; None: the functions do not depend on it."""
+        return self._graph.nodes.get(value) or self._graph.nodes.get(self._sized.of(value))
 
     def __call__(self, given: Any) -> list[Any]:
         """The values of the functions, in their order."""
@@ -89,6 +122,8 @@ class Values:
         stack = self.stack(given, resumes=True)
         assert self._evaluator is not None
         found = self._evaluator.run(stack)
+        if self._sized.copies:
+            self.draws.counts = self._evaluator.drawn
         first = {name: np.asarray(value)[0] for name, value in found.items()}
         raise_failure()
         self._assign(first)
@@ -104,8 +139,10 @@ class Values:
         self._load()
         if self._evaluator is None:
             self._evaluator = Evaluator(self._graph.network, self._computed, summed=False)
+            if self._sized.copies:
+                self._evaluator.load_again(self.draws.counts)
         else:
-            self._evaluator.load_again()
+            self._evaluator.load_again(self.draws.counts if self._sized.copies else None)
         minibatch = self.arguments.minibatch(given, resumes=resumes)
         self.last.keep(minibatch)
         size = max(1, minibatch.num_samples)
@@ -130,17 +167,28 @@ class Values:
         """Data as one minibatch of the compiled network, and as the stack of it; None: there are no inputs."""
         if not self.arguments.inputs:
             self._load()
-            return Batch({}), None
+            return self._batch, None
         stack = self.stack(given)
         return minibatch_of(stack.batch, 0), stack
 
+    @property
+    def _batch(self) -> Batch:
+        """The minibatch of a network without inputs."""
+        if not self._made:
+            return Batch({})
+        zeros = np.zeros((1, self._made), np.int32)
+        return Batch({}, zeros == 0, zeros, zeros)
+
     def _constants(self) -> list[Any]:
         network = self._graph.network
-        found, state = self._of_constants(network_parameters(network), network_state(network) | self._drawn, Batch({}))
-        self._drawn = {name: value for name, value in state.items() if name.endswith(DRAWN)}
+        found, state = self._of_constants(
+            network_parameters(network), network_state(network) | self.draws.counts, self._batch
+        )
+        self.draws.counts = {name: value for name, value in state.items() if name.endswith(DRAWN)}
         raise_failure()
         self._assign(found)
-        return [self._scalar(node, np.asarray(found[node.name])) for node in self._nodes]
+        values = {name: np.asarray(one) for name, one in found.items()}
+        return [self.samples(node, values, None) for node in self._nodes]
 
     @cached_property
     def _of_constants(self) -> Callable[..., Any]:
@@ -180,7 +228,7 @@ class Values:
         Raises:
             KeyError: one of the functions depends on an input that the network does not have.
         """
-        own = {names[value]: node.name for value, node in self._graph.nodes.items() if value in names}
+        own = {name: node.name for value, name in names.items() if (node := self.node_of(value)) is not None}
         inlined = {node.name for node in self.network.inlined()}
         self.network.changing.update(own[name] for name in step.state if own.get(name) in inlined)
         self._drop_outdated()
@@ -197,7 +245,7 @@ class Values:
     def print_times(self, what: str) -> None:
         """Print how long each node takes; with gradients, if the functions were computed in training mode."""
         self._load()
-        self.last.print_times(what, self.network, self._nodes, self.passes > 0)
+        self.last.print_times(what, self.network, self._nodes, self.draws.passes > 0)
 
     def keep_statistics(self, state: Mapping[str, Any], found: Mapping[str, Any]) -> None:
         """Let batch normalisation have its running statistics, and parameters what is assigned to them.
@@ -245,7 +293,7 @@ class Values:
 
     def has_batch(self, node: Node) -> bool:
         """Whether a node has values for each sequence of a minibatch, not one for the whole."""
-        several = bool(self.arguments.inputs) and not self.arguments.is_static
+        several = bool(self.arguments.inputs or self._made) and not self.arguments.is_static
         return several and node.has_layout and node not in self._single
 
     def samples(self, node: Node, found: Mapping[str, Any], stack: Stack | None) -> Any:
@@ -257,16 +305,36 @@ class Values:
             stack: the data; None: there are none.
         """
         array = self._scalar(node, found[node.name])
+        if stack is None and node.has_layout and self._made:
+            if not is_kept(node.axis):
+                return array[0]
+            lengths = found[f"{node.axis}{LENGTHS}"].tolist()
+            return [array[:length, slot] for slot, length in enumerate(lengths)]
         if not node.has_layout or stack is None:
             return array
         layout = stack.layout(0, node, found)
         lengths, slots = layout.sequences[:, 3], layout.sequences[:, 1]
-        several = any(one.sequence for one in self.arguments.inputs)
+        several = any(one.sequence for one in self.arguments.inputs) or is_kept(node.axis)
         if self.arguments.is_static or node in self._single:
             return array[0, 0]
         if node.axis == graph.ONE_STEP or (layout.T == 1 and not several):
             return array[0, slots]
         return [array[:length, slot] for length, slot in zip(lengths.tolist(), slots.tolist(), strict=True)]
+
+
+def made_samples(network: ValidatedNetwork, nodes: Sequence[Node]) -> int:
+    """The samples of the minibatches that a network makes of values without a minibatch axis; 0: it makes none."""
+    found = {(one.input(0).shape or (0,))[-1] for one in network.below(list(nodes)) if one.operation == "ToBatch"}
+    if len(found) > 1:
+        sizes = " and ".join(map(str, sorted(found)))
+        raise ArgumentError(
+            f"to_batch makes minibatches of {sizes} samples of one function", "give all as many samples"
+        )
+    return next(iter(found), 0)
+
+
+def _makes_batch(network: ValidatedNetwork, node: Node) -> bool:
+    return any(one.operation == "ToBatch" for one in network.below([node]))
 
 
 def _renamed(given: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
@@ -281,25 +349,61 @@ def _renamed(given: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, An
 
 _known: dict[tuple[Any, ...], Values] = {}
 
+_free: dict[tuple[Any, ...], tuple[FreeSizes, Draws]] = {}
+"""By functions that have sizes which only data say, what reads these."""
+
 MAX_COMPILED = 32
 """So many compiled functions are kept."""
 
 
-def values_of(outputs: Sequence[Function]) -> Values:
-    """What computes some functions; it is kept for the next time."""
+def values_of(outputs: Sequence[Function], given: Any) -> Values:
+    """What computes some functions for some data; it is kept for the next time.
+
+    Args:
+        outputs: the functions.
+        given: the data; their sizes count where some are known with the data only.
+    """
     key = tuple(one.roots for one in outputs)
     values = _known.get(key)
+    if values is not None:
+        return values
+    found = _free.get(key)
+    if found is None:
+        found = FreeSizes([per_sample(one.root) for one in outputs], longest_of), Draws()
+        if not found[0].nodes:
+            return _kept(_known, key, Values(outputs))
+        _kept(_free, key, found)
+    free, draws = found
+    sizes = free(given)
+    values = _known.get((key, *sizes.values()))
     if values is None:
-        if len(_known) >= MAX_COMPILED:
-            _known.pop(next(iter(_known)))
-        values = _known[key] = Values(outputs)
+        values = _kept(_known, (key, *sizes.values()), Values(outputs, sizes=sizes))
+        values.draws = draws
+    if draws.last is not values:
+        values.arguments.pieces.forget()  # no sequence resumes in a network of another size
+    draws.last = values
     return values
+
+
+def _kept(known: dict[tuple[Any, ...], T], key: tuple[Any, ...], value: T) -> T:
+    """A value that is kept under a key; the oldest one goes where there are too many."""
+    if len(known) >= MAX_COMPILED:
+        known.pop(next(iter(known)))
+    known[key] = value
+    return value
+
+
+def longest_of(function: Function, given: Any) -> int:
+    """The steps of the longest of the sequences that a function has for some data."""
+    found = evaluate(function, given, [function])
+    return max(map(len, found))
 
 
 def evaluate(function: Function, arguments: Any, outputs: Sequence[Function], as_numpy: bool = True) -> Any:
     """The values of outputs for some data; see `Function.eval`."""
-    values = values_of(outputs)
-    found = values(arguments if arguments is not None else {})
+    arguments = {} if arguments is None else arguments
+    values = values_of(outputs, arguments)
+    found = values(arguments)
     if not as_numpy:
         found = [
             Value.of_result(one, values.has_batch(node)) for one, node in zip(found, values.output_nodes, strict=True)
@@ -309,4 +413,5 @@ def evaluate(function: Function, arguments: Any, outputs: Sequence[Function], as
 
 def print_node_timing(function: Function) -> None:
     """See `Function.print_node_timing`."""
-    values_of(function.outputs).print_times(repr(function))
+    _, draws = _free.get(tuple(one.roots for one in function.outputs), (None, Draws()))
+    (draws.last or values_of(function.outputs, {})).print_times(repr(function))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -40,6 +42,7 @@ class Axes:
         features: names of the inputs whose columns count, with gaps, in momentum and regularisation.
         equal: nodes with two operands on different axes whose sequences must have the same lengths.
         counted: for each node that is reported, the axis whose samples it is the sum of.
+        made: for each axis that is made of an axis of samples, how many samples of it a minibatch has.
         whole: a node that selects steps of whole sequences, or compares them; None: there is none.
     """
 
@@ -49,6 +52,7 @@ class Axes:
     equal: tuple[tuple[Node, Node, Node], ...]
     counted: tuple[str, ...] = ()
     whole: Node | None = None
+    made: Mapping[str, Callable[[Minibatch], int]] = field(default_factory=dict[str, Callable[[Minibatch], int]])
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -86,7 +90,36 @@ def network_axes(network: ValidatedNetwork, roots: Sequence[Node]) -> Axes | Non
     others = tuple(axis for axis in axes_of(inputs) if axis != main)
     counted = tuple(summed_axis(root) or main for root in roots)
     whole = next((node for node in below if node.kind.time.own_slots), None)
-    return Axes(main, others, frozenset(features), tuple(equal_lengths(below)), counted, whole)
+    return Axes(main, others, frozenset(features), tuple(equal_lengths(below)), counted, whole, made_samples(below))
+
+
+def made_samples(nodes: Iterable[Node]) -> dict[str, Callable[[Minibatch], int]]:
+    """How many samples a minibatch has on each axis that is made of an axis of samples.
+
+    Axes whose lengths are computed are left out: these are known only when the network is computed.
+    """
+    found: dict[str, Callable[[Minibatch], int]] = {}
+    for node in nodes:
+        if node.operation != "ToSequence" or node.axis is None:
+            continue
+        lengths = node.input(1) if len(node.inputs) > 1 else None
+        while lengths is not None and lengths.operation in ("Pass", "NewReshape"):
+            lengths = lengths.input(0)
+        if lengths is None:
+            found[node.axis] = partial(_all_steps, (node.input(0).shape or (0,))[-1])
+        elif lengths.kind.layout == "always" and not lengths.kind.sparse:
+            found[node.axis] = partial(_given_steps, lengths.name)
+    return found
+
+
+def _all_steps(steps: int, minibatch: Minibatch) -> int:
+    return steps * next(iter(minibatch.layouts.values())).num_sequences
+
+
+def _given_steps(lengths: str, minibatch: Minibatch) -> int:
+    name = next(one for one in minibatch.streams if one.lower() == lengths.lower())
+    total = float(np.sum(minibatch.streams[name]))
+    return int(total) if math.isfinite(total) else 0
 
 
 @dataclass(eq=False)
@@ -189,6 +222,7 @@ def place(axes: Axes, nodes: Sequence[Node], minibatch: Minibatch, stream: Calla
     columns = max(cells[node.axis or DEFAULT] for node in nodes if node.name in axes.features)
     samples = {axis: int(own.sum()) for axis, own in lengths.items()}
     samples.setdefault(ONE, len(lengths[axes.main]))
+    samples |= {axis: count(minibatch) for axis, count in axes.made.items() if axis in axes.counted}
     counts = tuple(samples.get(axis, samples[axes.main]) for axis in axes.counted)
     return Placed(lengths, rows, cells, columns, counts)
 

@@ -36,6 +36,19 @@ def sequence_problem(node: Node, keys: Sequence[Any] = ()) -> UserError:
     if node.options.get("single"):
         message = "keeps no step of a sequence, or several"
         hint = f"the condition '{node.input(0).name}' must be other than 0 in one step of every sequence"
+    elif node.operation == "ToSequence":
+        message = "has the length of a sequence that its data do not have"
+        hint = f"'{node.input(1).name}' gives whole numbers from 1 to {(node.input(0).shape or (0,))[-1]}"
+    elif node.operation == "ToSequenceLike":
+        message = "lies along a sequence that has more steps than its data"
+        hint = f"'{node.input(1).name}' may have {(node.input(0).shape or (0,))[-1]} steps at most"
+    elif node.operation == "UnpackSequence":
+        message = f"unpacks {node.options['steps']} steps, and a sequence has more"
+        hint = "give it as many steps as the longest sequence has"
+    elif node.operation in ("ToBatch", "UnpackBatch"):
+        found = (node.input(0).shape or (0,))[-1] if node.operation == "ToBatch" else node.options["count"]
+        message = f"is for minibatches of {found} samples, and there is one of another size"
+        hint = "all data of a minibatch have as many samples"
     elif node.kind.time.keeps_steps:
         message = "keeps no step of a sequence"
         hint = (

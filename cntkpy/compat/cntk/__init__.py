@@ -62,11 +62,12 @@ __version__ = "2.7"
 input = ops.input_variable
 
 InferredDimension = cntk_py.InferredDimension
+FreeDimension = cntk_py.FreeDimension
 
 
 __all__ = [
-    "Axis", "BlockFunction", "CloneMethod", "Communicator", "Function", "InferredDimension", "ModelFormat",
-    "Signature", "axis", "block_momentum_distributed_learner", "cntk_py", "contrib", "core",
+    "Axis", "BlockFunction", "CloneMethod", "Communicator", "FreeDimension", "Function", "InferredDimension",
+    "ModelFormat", "Signature", "axis", "block_momentum_distributed_learner", "cntk_py", "contrib", "core",
     "data_parallel_distributed_learner", "debugging", "default_options", "default_options_for", "default_override_or",
     "device", "distributed", "eval", "get_default_override", "get_global_option", "initializer", "input", "io",
     "is_default_override", "layers", "learners", "load_model", "logging", "losses", "metrics", "misc", "ops",

@@ -26,7 +26,10 @@ from .variables import Constant, Parameter, Variable
 DeviceKind_CPU, DeviceKind_GPU = DeviceKind.CPU, DeviceKind.GPU
 
 InferredDimension = -1
-"""An axis of a parameter whose size follows from its use."""
+"""An axis of a parameter whose size follows from its use; 0 is the same."""
+
+FreeDimension = -3
+"""An axis of an input whose size each minibatch says."""
 
 DefaultParamInitScale = 1.0
 """The scale of initializers that name none."""
@@ -143,7 +146,7 @@ def disable_node_timing() -> None:
 
 __all__ = [
     "Axis", "Constant", "DefaultParamInitScale", "DeviceDescriptor", "DeviceKind", "DeviceKind_CPU",
-    "DeviceKind_GPU", "Evaluator", "Function",
+    "DeviceKind_GPU", "Evaluator", "FreeDimension", "Function",
     "InferredDimension", "Learner", "MinibatchSource", "NDArrayView", "Parameter",
     "SentinelValueForAutoSelectRandomSeed", "SentinelValueForInferParamInitRank", "Trainer", "Value", "Variable",
     "always_allow_setting_default_device", "constant_initializer", "disable_cpueval_optimization",

@@ -1,6 +1,7 @@
 """cntk.sequence: operators on sequences."""
 
 from networks.builders.python.functions.variables import sequence_input as input_variable
+from networks.builders.python.operations.dynamic import unpack
 from networks.builders.python.operations.operators import (
     broadcast_as,
     first,
@@ -20,7 +21,7 @@ input = input_variable
 
 __all__ = [
     "broadcast_as", "delay", "first", "future_value", "gather", "input", "input_variable", "is_first", "is_last",
-    "last", "past_value", "reduce_max", "reduce_sum", "scatter", "slice", "softmax", "where",
+    "last", "past_value", "reduce_max", "reduce_sum", "scatter", "slice", "softmax", "unpack", "where",
 ]  # fmt: skip
 
 __getattr__ = no_attribute("cntk.sequence", __all__)

@@ -151,6 +151,9 @@ _PLAIN = [
     "PackedIndex",
     "ScatterPacked",
     "Where",
+    "ToSequence",
+    "ToSequenceLike",
+    "SampleNumber",
     "AdditiveAttention",
     "AttentionWeights",
     "ReconcileDynamicAxis",
@@ -175,6 +178,16 @@ _ALL = (
             _a("seed", "seed", INTEGER, 0.0),
         ),
     ),
+    Operation(
+        "UnpackSequence",
+        attributes=(
+            _a("steps", "steps", INTEGER, 0.0),
+            _a("padding", "padding", REAL, 0.0),
+            _a("mask", "mask", BOOLEAN, False),
+        ),
+    ),
+    Operation("UnpackBatch", attributes=(_a("count", "count", INTEGER, 0.0),)),
+    Operation("ToBatch", attributes=(_a("oneStep", "oneStep", BOOLEAN, False),)),
     Operation("RepeatSteps", attributes=(_a("factor", "factor", REAL, 2.0),)),
     Operation(
         "Times",

@@ -42,6 +42,7 @@ from networks.builders.python.functions.function import (
     as_node,
     composed,
     is_data,
+    known_shape,
     named_function,
     to_node,
     to_operand,
@@ -387,7 +388,7 @@ def Dense(
     if not dims(shape):  # one sum, as a number
         one = Dense(1, None, init, input_rank, map_rank, bias, init_bias)
         given = chosen("Dense", "activation", activation, None)
-        return _activated(Sequential([one, lambda x: operators.reshape(x, x.shape[:-1])]), given, name)
+        return _activated(Sequential([one, lambda x: operators.reshape(x, known_shape(x)[:-1])]), given, name)
     layer = _Library(
         "LinearLayer",
         list(dims(shape)),
@@ -584,7 +585,7 @@ def ConvolutionTranspose(
     def apply(x: Any) -> Function:
         x = reshaping.expand_dims(x, 0) if reduction_rank == 0 else x
         if not made:  # the weights have the channels of the input
-            shapes = _filters(num_filters), list(dims(filter_shape)), x.shape[0]
+            shapes = _filters(num_filters), list(dims(filter_shape)), known_shape(x)[0]
             made.append(_Library("ConvolutionTransposeLayer", *shapes, label="ConvolutionTranspose", **given))
             made[0].options = options
         result = made[0](x)
@@ -670,13 +671,13 @@ def MaxUnpooling(filter_shape: Shape, strides: Any = 1, pad: Any = DEFAULT, name
 @makes_blocks
 def GlobalMaxPooling(name: str = "") -> Layer:
     """The largest element of each channel."""
-    return Layer(lambda x: MaxPooling(x.shape[1:], pad=False)(x), name)
+    return Layer(lambda x: MaxPooling(known_shape(x)[1:], pad=False)(x), name)
 
 
 @makes_blocks
 def GlobalAveragePooling(name: str = "") -> Layer:
     """The mean of each channel."""
-    return Layer(lambda x: AveragePooling(x.shape[1:], pad=False)(x), name)
+    return Layer(lambda x: AveragePooling(known_shape(x)[1:], pad=False)(x), name)
 
 
 @makes_blocks

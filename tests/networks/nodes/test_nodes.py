@@ -230,6 +230,7 @@ NOT_DIFFERENTIABLE = {
     "NDCG1Eval",
     "PerDimMVDeNorm",
     "PerDimMVNorm",
+    "SampleNumber",
 }
 ALIGNMENTS = {"LabelsToGraph", "ForwardBackward", "EditDistanceError"}
 RANKING = {"LambdaRank", "NDCG1Eval"}
@@ -250,8 +251,10 @@ OF_SEQUENCES = {
     "AdditiveAttention",
     "AttentionWeights",
 }
-ELSEWHERE = ALIGNMENTS | RANKING | OF_THE_RUN | OF_SEQUENCES
-"""Functions that test_alignments.py, test_ranking.py, test_run.py, test_sequences.py and test_attention.py test."""
+OF_AXES = {"SampleNumber", "ToBatch", "ToSequence", "ToSequenceLike", "UnpackBatch", "UnpackSequence"}
+ELSEWHERE = ALIGNMENTS | RANKING | OF_THE_RUN | OF_SEQUENCES | OF_AXES
+"""Functions that test_alignments.py, test_ranking.py, test_run.py, test_sequences.py, test_attention.py and, of
+tests/cntkpy, test_axes_operators.py, test_dynamic_axes.py and test_free_sizes.py test."""
 
 
 def test_every_function_has_a_case():

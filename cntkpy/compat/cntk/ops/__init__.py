@@ -48,6 +48,7 @@ from networks.builders.python.operations.convolutions import (
     roipooling,
     unpooling,
 )
+from networks.builders.python.operations.dynamic import to_batch, to_sequence, to_sequence_like, unpack_batch
 from networks.builders.python.operations.elements import argmax, argmin, one_hot, top_k
 from networks.builders.python.operations.elements import take as gather
 from networks.builders.python.operations.images import (
@@ -286,8 +287,12 @@ __all__ = [
     "tanh",
     "times",
     "times_transpose",
+    "to_batch",
+    "to_sequence",
+    "to_sequence_like",
     "top_k",
     "transpose",
+    "unpack_batch",
     "unpooling",
     "user_function",
     "zeros_like",

@@ -30,8 +30,10 @@ from networks.builders.python.functions.checks import as_array, check_name, chec
 from networks.builders.python.functions.copies import copied_roots
 from networks.builders.python.functions.defaults import SINGLE
 from networks.builders.python.functions.evaluation import Evaluated, functions_of
+from networks.builders.python.functions.free import are_free, free_shape, probed
 from networks.builders.python.functions.graph import Model
 from networks.builders.python.functions.leaves import (
+    FREE,
     UNKNOWN,
     adopting_constant,
     check_axes,
@@ -53,12 +55,21 @@ from networks.builders.python.functions.nodes import (
 from networks.builders.python.functions.overloads import Operators
 from networks.builders.python.functions.parts import check_index, indexed, runs
 from networks.builders.python.functions.per_sample import keep_criterion, per_sample
-from networks.builders.python.functions.recipes import OpenShape, is_open, is_recipe, recipe, resolve, settled, shape_of
+from networks.builders.python.functions.recipes import (
+    OpenShape,
+    is_free,
+    is_open,
+    is_recipe,
+    recipe,
+    resolve,
+    settled,
+    shape_of,
+)
 from networks.builders.python.functions.structure import Structure, View, signature_text
 from networks.builders.python.functions.user_code import revive
 from networks.files.model_file import as_reread, save_model
 from networks.files.model_file import load_model as load_network
-from networks.graph.axes import DEFAULT
+from networks.graph.axes import DEFAULT, is_kept
 from networks.graph.network import Network, ValidatedNetwork
 from networks.graph.node import Node
 
@@ -111,7 +122,8 @@ class Variable(Operators, Structure):
     def model(self) -> Model:
         """Its network and the values of its nodes."""
         if self._model is None:
-            self._model = graph.make(self.roots, {"output": self.roots})
+            free = are_free(self.roots)
+            self._model = probed(self.roots) if free else graph.make(self.roots, {"output": self.roots})
         return self._model
 
     @property
@@ -161,10 +173,21 @@ class Variable(Operators, Structure):
             return tuple(value.shape)
         if self.is_parameter and root.shape and 0 in root.shape:
             return tuple(one or UNKNOWN for one in reversed(root.shape))
+        if root.shape is not None and root in INPUTS:
+            return tuple(one or FREE for one in reversed(root.shape))
         if root.shape is not None and 0 not in root.shape and (self.is_leaf or self.is_placeholder):
             return tuple(reversed(root.shape))
+        if is_free(root):
+            more = () if root.options.get("mask") else Function(calls.inputs_of(root)[0]).shape
+            return (FREE, *more)
         if not settled(root):
-            return tuple(reversed(shape_of(root)))
+            try:
+                return tuple(reversed(shape_of(root)))
+            except OpenShape:
+                found = None if calls.is_inside_step() else free_shape(per_sample(root))
+                if found is None:
+                    raise
+                return tuple(reversed(found))
         if self._is_criterion:
             return Function(per_sample(root)).shape
         return tuple(reversed(self.node.shape or ()))
@@ -208,17 +231,18 @@ class Variable(Operators, Structure):
         """The axes of its data: the minibatch, and time for sequences; none of what is the same for all samples."""
         given = [INPUTS.get(one.root, Input(False)) for one in self.arguments]
         inputs = [one for one in given if not one.static]
-        if not inputs:
+        makes_batch = not inputs and any(one.operation.name == "ToBatch" for one in self._all())
+        if not inputs and not makes_batch:
             return ()
         sequences = [one.axis for one in inputs if one.sequence]
-        if self.is_input or is_open(self.root):
+        if self.is_input or (is_open(self.root) and not are_free(self.roots)):
             return (*BATCH, Axis(sequences[0] or DEFAULT_AXIS)) if sequences else BATCH
         if self._is_criterion:
             return Function(per_sample(self.root)).dynamic_axes
         if not self.node.has_layout:
             return ()
         axis = self.node.axis
-        if not sequences or axis == graph.ONE_STEP:
+        if (not sequences and not is_kept(axis)) or axis == graph.ONE_STEP:
             return BATCH
         return (*BATCH, Axis(DEFAULT_AXIS if axis in (None, DEFAULT) else axis))
 
@@ -543,6 +567,10 @@ class Function(Variable, Evaluated):
             UserError: an operation has no equivalent in ONNX; the file cannot be written.
         """
         path = check_path("the name of a model file", filename)
+        if are_free(self.roots):
+            message = f"{path}: a model file has one size of each axis, some of this function are known with data only"
+            hint = "clone('share', {x: input_variable(shape)}) gives an input sizes; a checkpoint keeps the parameters"
+            raise UserError("NotSupported", message, hint=hint)
         if "ONNX" in str(format):
             from networks.onnx.export import Settings
             from networks.onnx.save import save_onnx
@@ -603,6 +631,8 @@ class Function(Variable, Evaluated):
             shape = self.shape
         except OpenShape:
             return Function(recipe(lambda nodes: Function(nodes[0])[key].root, [self.root], "Slice"))
+        if FREE in shape:
+            return Function(recipe(lambda nodes: Function(nodes[0])[key].root, [self.root], "Slice"))
         result = self
         for axis, numbers in indexed(keys, shape):
             result = taken(result, len(shape), axis, numbers)
@@ -618,6 +648,18 @@ class Function(Variable, Evaluated):
             return f"Function({', '.join(repr(one) for one in self.outputs)})"
         what = "Input" if self.is_input else "Parameter" if self.is_parameter else self.op_name
         return f"{what}('{self.name}')" if self.name else what
+
+
+def known_shape(x: Function) -> tuple[int, ...]:
+    """The shape of a function.
+
+    Raises:
+        OpenShape: it is not known, or one of its axes has a size that only data say.
+    """
+    shape = x.shape
+    if FREE in shape:
+        raise OpenShape(is_free=True)
+    return shape
 
 
 def operator(name: str, *arguments: Any, label: str = "", **named: Any) -> Function:

@@ -106,7 +106,7 @@ def make(roots: Sequence[NodeValue], groups: dict[str, Sequence[NodeValue]] | No
     inputs = [INPUTS[one] for one in order if one in INPUTS]
     dtype = precision(roots)
     network = Network("double" if dtype == DOUBLE else "float")
-    sequences = any(one.sequence for one in inputs) or any(map(looks_along_time, order))
+    sequences = any(one.sequence for one in inputs) or any(map(looks_along_time, order)) or makes_steps(order)
     made = {one: add(network, one, names[one], sequences) for one in order}
     for one, node in made.items():
         node.inputs = [made[source] for source in inputs_of(one)]
@@ -251,10 +251,18 @@ def _check_steps(made: dict[NodeValue, Node], sequences: bool) -> None:
 DELAYS = ("PastValue", "FutureValue")
 """What looks at other steps of a sequence."""
 
+FROM_SAMPLES = ("ToSequence", "ToSequenceLike")
+"""What makes the steps of a sequence of an axis of samples."""
+
 
 def looks_along_time(value: NodeValue) -> bool:
     """Whether a node of a model that was loaded needs sequences, so that the model's inputs have them."""
-    return value.stored is not None and value.stored.operation in (*DELAYS, "Where", "OptimizedRNNStack")
+    return value.stored is not None and value.stored.operation in (*DELAYS, "Where", "OptimizedRNNStack", *FROM_SAMPLES)
+
+
+def makes_steps(order: Iterable[NodeValue]) -> bool:
+    """Whether some nodes are sequences that are made of samples, so that inputs have one sample for each sequence."""
+    return any(one.operation.name in FROM_SAMPLES for one in order)
 
 
 def _is_stored_input(value: NodeValue) -> bool:

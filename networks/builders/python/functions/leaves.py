@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,8 @@ Shape = int | Sequence[int]
 UNKNOWN = -1
 """Stands in the shape of a parameter for what follows from its use."""
 
+FREE = -3
+"""Stands in the shape of an input for what each minibatch says."""
 
 INFERRED_RANK = 2147483647
 """CNTK's number for a rank of an initializer that is not given."""
@@ -146,7 +148,7 @@ def adopting_constant(given: Any) -> NodeValue:
 def data_input(shape: Shape, dtype: Any, sparse: bool, name: str, kind: Input) -> NodeValue:
     """An input; see `variables.input_variable`."""
     check_name(name)
-    size = dims(shape)
+    size = _input_dims(shape, sparse)
     operation = OPERATIONS["SparseInputValue" if check_flag("is_sparse", sparse) else "InputValue"]
     node = NodeValue(operation, calls.origin(name or "Input"), {"dynamicAxis": ""}, shape=size, name=name)
     cell_of(node).dtype = chosen_dtype("input_variable", dtype) or SINGLE
@@ -156,7 +158,7 @@ def data_input(shape: Shape, dtype: Any, sparse: bool, name: str, kind: Input) -
 
 def placeholder_of(shape: Shape | None, name: str) -> NodeValue:
     """A placeholder; see `variables.placeholder`."""
-    size = (0,) if shape is None else dims(shape)
+    size = (0,) if shape is None else dims(shape, _is_free)
     node = NodeValue(Operation("Placeholder", shape="input"), calls.origin(name or "Placeholder"), shape=size)
     node.name = name
     return node
@@ -174,13 +176,35 @@ def check_axes(what: str, given: tuple[int, ...], node: NodeValue) -> None:
         raise UserError("BadShape", f"{what} of shape {given} for a parameter of shape {shape}")
 
 
-def dims(shape: Shape) -> tuple[int, ...]:
-    """A node's shape of numpy's."""
+def dims(shape: Shape, is_free: Callable[[Any], bool] = lambda one: False) -> tuple[int, ...]:
+    """A node's shape of numpy's; 0 stands for what is to be inferred.
+
+    Args:
+        shape: numpy's.
+        is_free: whether an element stands for a size that is 0 as well.
+    """
     sizes: tuple[Any, ...] = tuple(shape) if isinstance(shape, list | tuple | np.ndarray) else (shape,)
     for one in sizes:
-        if not is_whole(one) or one < 0:
+        if not is_free(one) and (not is_whole(one) or one < UNKNOWN):
             raise UserError("BadShape", f"{shape!r} is not a shape: numbers from 1 on are expected (0: to be inferred)")
-    return tuple(int(one) for one in reversed(sizes))
+    return tuple(max(0, int(one)) for one in reversed(sizes))
+
+
+def _is_free(one: Any) -> bool:
+    """Whether an element of a shape stands for what each minibatch says."""
+    return is_whole(one) and one == FREE
+
+
+def _input_dims(shape: Shape, sparse: bool) -> tuple[int, ...]:
+    """A node's shape of that of an input; 0 stands for what each minibatch says."""
+    found = dims(shape, _is_free)
+    free = sum(map(_is_free, shape)) if isinstance(shape, list | tuple | np.ndarray) else _is_free(shape)
+    if found.count(0) > free:
+        message = f"{shape!r} is not the shape of an input: numbers from 1 on are expected"
+        raise UserError("BadShape", message, hint="FreeDimension (-3) is an axis whose size each minibatch says")
+    if sparse and free:
+        raise UserError("NotSupported", "an input of sparse data has no free dimension", hint="give its size")
+    return found
 
 
 def filled(shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -117,6 +117,8 @@ def add(network: Network, value: NodeValue, name: str, sequences: bool) -> Node:
     found = INPUTS.get(value)
     if found is not None:
         value.options["dynamicAxis"] = found.axis if found.sequence else ONE_STEP if sequences else ""
+    if value.operation.name == "ToBatch":
+        value.options["oneStep"] = sequences
     if value.operation.name in ("Placeholder", "Recipe"):
         raise UserError("NoNode", "a placeholder is left in the function; give it an input first")
     node = add_node(network, value, name, None)

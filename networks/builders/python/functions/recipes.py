@@ -15,13 +15,16 @@ from networks.builders.brainscript.node_values import NodeValue, Shape
 from networks.builders.brainscript.operations import OPERATIONS, Operation
 from networks.builders.python.functions import calls
 from networks.builders.python.functions.blocks import block_of, mark_block
-from networks.builders.python.functions.nodes import add, known_inputs, ordered
+from networks.builders.python.functions.nodes import INPUTS, add, known_inputs, ordered
 from networks.builders.python.functions.per_sample import CRITERIA
 from networks.graph.network import Network
 from networks.graph.node import NodeKind
 from networks.graph.validate import infer_known
 
 Build = Callable[[tuple[NodeValue, ...]], NodeValue]
+
+UNPACKED = {"UnpackBatch": "count", "UnpackSequence": "steps"}
+"""The operations whose results have an axis of a size that only data say, and the options that hold that size."""
 
 _RECIPE = Operation("Recipe")
 _UNKNOWN = NodeKind("Unknown", layout="always")
@@ -31,11 +34,18 @@ _known: list[Mapping[NodeValue, Shape]] = []
 
 
 class OpenShape(UserError):
-    """The shape of a function is not known before its placeholders are replaced."""
+    """The shape of a function is not known before its placeholders are replaced, or before there are data.
 
-    def __init__(self) -> None:
+    Args:
+        is_free: whether there are no placeholders, but sizes that data say.
+    """
+
+    def __init__(self, is_free: bool = False) -> None:
         message = "the shape is not known: a placeholder is left in the function"
         hint = "give it an input first (f(x), replace_placeholders), or the placeholder a shape: placeholder((3,))"
+        if is_free:
+            message = "the shape is not known: it depends on an axis whose size only data say (FreeDimension, unpack)"
+            hint = "operators take it as it is; f.eval(data).shape is the shape for some data"
         super().__init__("NoNode", message, hint=hint)
 
 
@@ -61,6 +71,11 @@ def is_open(root: NodeValue) -> bool:
     return any(_is_unknown(one) or one.operation.name == "Placeholder" for one in ordered([root]))
 
 
+def has_placeholders(roots: Iterable[NodeValue]) -> bool:
+    """Whether something that a program has yet to say is below some nodes."""
+    return any(one.operation.name == "Placeholder" for one in ordered(roots))
+
+
 def settled(root: NodeValue) -> bool:
     """Whether all is known that a node depends on, once its recipes have become nodes where that is possible."""
     if not is_open(root):
@@ -82,7 +97,7 @@ def shape_of(root: NodeValue) -> Shape:
             return known[root]
     found = _known_shapes([root], strict=True).get(root)
     if found is None:
-        raise OpenShape
+        raise OpenShape(any(map(is_free, ordered([root]))) and not has_placeholders([root]))
     return found
 
 
@@ -156,11 +171,20 @@ def _is_in_loop(made: NodeValue, below: Iterable[NodeValue]) -> bool:
     return False
 
 
+def is_free(node: NodeValue) -> bool:
+    """Whether its shape is known only with data: an input with free dimensions, the unpacked steps of sequences."""
+    if node in INPUTS:
+        return node.shape is not None and 0 in node.shape
+    if node.stored is not None or node.operation.name not in UNPACKED:
+        return False
+    return not node.options.get(UNPACKED[node.operation.name])
+
+
 def _is_unknown(node: NodeValue) -> bool:
     """Whether nothing is known of a node: a placeholder without shape, a recipe, a state whose step is being made."""
     if node.operation.name == "Placeholder":
         return node.shape is None or 0 in node.shape
-    return is_recipe(node) or (node.operation.later and not known_inputs(node))
+    return is_free(node) or is_recipe(node) or (node.operation.later and not known_inputs(node))
 
 
 def _known_shapes(roots: Iterable[NodeValue], strict: bool) -> dict[NodeValue, Shape]:

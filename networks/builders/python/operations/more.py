@@ -18,6 +18,7 @@ from networks.builders.python.operations.composed import ones_like
 from networks.builders.python.operations.operators import (
     clip,
     element_select,
+    equal,
     greater,
     minus,
     negate,
@@ -45,7 +46,7 @@ def straight_through_impl(x: Operand, name: str = "") -> Function:
 def assign(ref: Function, input: Operand, name: str = "") -> Function:
     """A value, which becomes that of a parameter or constant after all functions of the minibatch are computed.
 
-    It does with `eval`, `forward` and in each minibatch of a training whose criteria depend on it, not in a test.
+    It does with `eval`, `forward`, and in each minibatch of a training or a test whose criteria depend on it.
 
     Args:
         ref: the parameter or constant; no learner trains it.
@@ -67,23 +68,28 @@ def assign(ref: Function, input: Operand, name: str = "") -> Function:
 
 @needs_shapes
 def eye_like(x: Operand, sparse_output: bool = True, name: str = "") -> Function:
-    """Matrices with 1 on the diagonal and 0 elsewhere, of the shape and the dynamic axes of x, whatever its values are.
+    """A matrix with 1 on the diagonal and 0 elsewhere, of the axes of x, whatever its values are.
 
     Args:
-        x: the operand; its samples have two axes.
+        x: the operand. It has two axes: those of its samples; or that of the minibatch, and one of its samples. Of
+            samples of two axes there is a matrix for each.
         sparse_output: accepted; values are computed as dense ones.
         name: names the result.
 
     Raises:
-        UserError: samples of x are no matrices.
+        UserError: x has other axes.
     """
     del sparse_output
     x = as_node(x)
     shape = x.shape
-    if len(shape) != 2:
-        message = f"eye_like: samples of two axes are expected, not of the shape {shape}"
-        raise UserError("BadShape", message, hint="reshape(x, (rows, columns))")
-    return plus(zeros_like(x), as_node(np.eye(*shape, dtype=np.float32)), name=name)
+    if len(shape) == 2:
+        return plus(zeros_like(x), as_node(np.eye(*shape, dtype=np.float32)), name=name)
+    if len(shape) == 1 and len(x.dynamic_axes) == 1:
+        return equal(operator("_SampleNumber", x), as_node(np.arange(shape[0], dtype=np.float32)), name=name)
+    message = (
+        f"eye_like: two axes are expected, x has those of the shape {shape} and {len(x.dynamic_axes)} dynamic ones"
+    )
+    raise UserError("BadShape", message, hint="reshape(x, (rows, columns))")
 
 
 def associative_multi_arg(f: Callable[..., Function]) -> Callable[..., Function]:

@@ -3,6 +3,7 @@
 from networks.builders.python.operations.alignments import *  # noqa: F403
 from networks.builders.python.operations.composed import *  # noqa: F403
 from networks.builders.python.operations.convolutions import *  # noqa: F403
+from networks.builders.python.operations.dynamic import *  # noqa: F403
 from networks.builders.python.operations.elements import *  # noqa: F403
 from networks.builders.python.operations.losses import *  # noqa: F403
 from networks.builders.python.operations.operators import *  # noqa: F403

@@ -1,0 +1,1 @@
+"""Axes of samples that become those of sequences and minibatches, and back."""
