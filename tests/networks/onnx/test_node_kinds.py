@@ -110,7 +110,7 @@ def test_few_kinds_are_refused():
     of_data = {"MatrixL1Reg", "MatrixL2Reg", "Diagonal", "Mean", "InvStdDev"}
     """They are exported where they depend on parameters alone, or are computed."""
     refused = [kind.name for kind in documented if kind.name in set(REFUSED) - of_data]
-    assert len(refused) <= 0.1 * len(documented), refused
+    assert len(refused) <= 0.15 * len(documented), refused
 
 
 @pytest.mark.parametrize("case", [one for one in CASES if one not in EXPORTED], ids=lambda case: case[0])
