@@ -244,6 +244,38 @@ def plot_command(logs: tuple[str, ...], out: str | None, node: str | None, netwo
     return plot(list(logs), out, node)
 
 
+@cntkpy.command("export", help=help_texts.EXPORT, short_help="Write a model as ONNX, or its parameters as arrays.")
+@click.argument("model")
+@click.argument("out")
+@click.option("-o", "--output", "outputs", multiple=True, metavar="NODE", help="Node to export; may be repeated.")
+@click.option("--softmax", multiple=True, metavar="NODE", help="Node whose softmax is exported, too.")
+@click.option("--opset", type=int, default=17, show_default=True, help="Version of the ONNX operators.")
+@click.option("--double", is_flag=True, help="Write numbers of 8 bytes.")
+@click.option("--indices", multiple=True, metavar="NODE", help="Input that is given as integers, not one-hot vectors.")
+@click.option("--lengths", is_flag=True, help="Add inputs with the numbers of steps of sequences.")
+@click.option("--batch-first", is_flag=True, help="Put the batch before time in inputs and outputs.")
+@click.option("--check/--no-check", default=None, help="Compare with onnxruntime.  [default: where it is installed]")
+def export_command(
+    model: str,
+    out: str,
+    outputs: tuple[str, ...],
+    softmax: tuple[str, ...],
+    opset: int,
+    double: bool,
+    indices: tuple[str, ...],
+    lengths: bool,
+    batch_first: bool,
+    check: bool | None,
+) -> int:
+    """Write a model for other programs."""
+    from commands.tools.export import Asked, export_file
+    from networks.onnx.export import Settings
+
+    return export_file(
+        Asked(model, out, Settings(outputs, softmax, opset, double, batch_first, indices, lengths), check)
+    )
+
+
 cntkpy.add_command(preview_command)
 cntkpy.add_command(convert_command)
 cntkpy.add_command(sweep_command)

@@ -2,7 +2,7 @@
 
 USAGE = """\
 Usage: cntkpy configFile=FILE[+FILE...] [NAME=VALUE...] [configFile=FILE...]
-       cntkpy run|show|check|explain|diff|format|help|list|plot|sweep|runs|report ...
+       cntkpy run|show|check|explain|diff|format|help|list|plot|sweep|runs|report|export ...
        cntkpy --help | --version
 """
 
@@ -172,6 +172,24 @@ FILES are files or folders. Exit status: 0 done; 1 something would change
 Examples:
   cntkpy format digits.cntk
   cntkpy format --check configs/
+"""
+
+EXPORT = """\
+Write a model for other programs: OUT.onnx is an ONNX model, OUT.npz and
+OUT.safetensors are its parameters.
+
+\b
+MODEL is a model file of cntkpy or of CNTK. An ONNX model has the nodes of the
+group `output`, or those that --output names; --softmax adds posteriors of a
+node that feeds CrossEntropyWithSoftmax. It needs the package onnx; onnxruntime
+computes it on random data, and values that differ are an error:
+pip install 'cntkpy[onnx]'.
+
+\b
+Examples:
+  cntkpy export models/digits.dnn digits.onnx
+  cntkpy export models/digits.dnn digits.onnx --output h1 --softmax z
+  cntkpy export models/digits.dnn digits.npz
 """
 
 HELP = """\

@@ -18,9 +18,9 @@ GRAPH = b'"cntkpy"'
 
 def is_model(word: str) -> bool:
     """Whether a word of the command line names a model file rather than a configuration."""
-    from networks.files.cntk_binary.recognise import is_cntk
+    from networks.files.cntk_binary.recognise import is_cntk, is_onnx
 
-    if is_cntk(word):
+    if is_cntk(word) or is_onnx(word):
         return True
     try:
         with open_input(word) as file:

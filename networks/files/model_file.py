@@ -18,7 +18,7 @@ from cntk_config.base.diagnostics import UserError
 from cntk_config.base.files import open_input
 from cntk_config.base.retry import cure
 from cntk_config.base.writing import shown, why_not_written
-from networks.files.cntk_binary.recognise import is_cntk
+from networks.files.cntk_binary.recognise import is_cntk, is_onnx
 from networks.files.tensor_file import METADATA, Damaged, TensorFile, write_tensors
 from networks.graph.initialize import dtype_of
 from networks.graph.network import GROUPS, Network, Node, ValidatedNetwork
@@ -73,7 +73,7 @@ def load_model(path: str | Path, precision: str | None = None, largest: int | No
     """Read a network.
 
     Args:
-        path: a file written by `save_model`, or a model of CNTK in any of its formats.
+        path: a file written by `save_model`, a model of CNTK in any of its formats, or an ONNX model.
         precision: "float" or "double" to convert to; None: as stored.
         largest: parameters of more elements get no value, so that a look at the network is quick; None: all do.
 
@@ -85,6 +85,10 @@ def load_model(path: str | Path, precision: str | None = None, largest: int | No
         from networks.files.cntk_binary.load import load_cntk  # only such a model needs it
 
         return load_cntk(path, precision)
+    if is_onnx(path):
+        from networks.onnx.reading.load import load_onnx
+
+        return load_onnx(path, precision)
     try:
         file = TensorFile(path)
     except FileNotFoundError:

@@ -18,6 +18,7 @@ __all__ = [
     "DEFAULT",
     "EVERYWHERE",
     "ONE",
+    "Window",
     "axes_of",
     "equal_lengths",
     "fallible",
@@ -25,6 +26,7 @@ __all__ = [
     "infer_axes",
     "is_kept",
     "kept_steps",
+    "kept_window",
     "main_axis",
     "operating",
     "own_axis",
@@ -421,7 +423,7 @@ def zeros(node: Node) -> bool:
 
 def kept_steps(condition: Node) -> int | None:
     """How many steps of a sequence a condition keeps at most; None: any number of them."""
-    window = _window(condition)
+    window = kept_window(condition)
     if window is not None and window.stop is not None:
         return max(0, window.stop - window.start)
     if condition.operation == "ElementTimes":
@@ -430,7 +432,7 @@ def kept_steps(condition: Node) -> int | None:
     return None
 
 
-class _Window(NamedTuple):
+class Window(NamedTuple):
     """Steps that a condition keeps: from `start` up to `stop` (None: all that follow), counted in one direction.
 
     Attributes:
@@ -444,18 +446,18 @@ class _Window(NamedTuple):
     stop: int | None
 
 
-def _window(condition: Node) -> _Window | None:
+def kept_window(condition: Node) -> Window | None:
     """The steps that a slice along a sequence keeps, `x[begin:end]`; None: the condition is none of a slice."""
     edge = _edge(condition)
     if edge is not None:
-        return _Window(edge[0], 0, edge[1])
+        return Window(edge[0], 0, edge[1])
     if condition.operation == "Minus" and _fixed(condition.input(0)) == 1:
         edge = _edge(condition.input(1))
-        return None if edge is None else _Window(edge[0], edge[1], None)
+        return None if edge is None else Window(edge[0], edge[1], None)
     if condition.operation == "ElementTimes" and len(condition.inputs) == 2:
-        one, other = (_window(source) for source in condition.connected)
+        one, other = (kept_window(source) for source in condition.connected)
         if one is None or other is None or one.direction != other.direction:
             return None
         stops = [window.stop for window in (one, other) if window.stop is not None]
-        return _Window(one.direction, max(one.start, other.start), min(stops, default=None))
+        return Window(one.direction, max(one.start, other.start), min(stops, default=None))
     return None

@@ -26,8 +26,8 @@ REDUCTIONS = ("Sum", "LogSum", "Mean", "Min", "Max", "Prod")
 # --------------------------------------------------------------------------------------------------------------- slices
 
 
-def _slice_range(node: Node, size: int) -> tuple[int, int]:
-    """The elements of an axis of `size` that are taken: first, one past the last."""
+def slice_range(node: Node, size: int) -> tuple[int, int]:
+    """The elements of an axis of `size` that a Slice node takes: first, one past the last."""
     first, last = int(node.options["beginIndex"]), int(node.options["endIndex"])
     begin = first + size if first < 0 else first
     end = last + size if last <= 0 else last
@@ -47,7 +47,7 @@ def _slice_shape(node: Node) -> Shape | None:
     if not 1 <= axis <= len(x):
         raise ShapeProblem(f"axis {axis} does not exist; the operand has the axes 1 to {len(x)}")
     try:
-        begin, end = _slice_range(node, x[axis - 1])
+        begin, end = slice_range(node, x[axis - 1])
     except ShapeProblem as problem:
         count = int(node.options["endIndex"]) - int(node.options["beginIndex"])
         problem.provisional = (*x[: axis - 1], count, *x[axis:]) if count > 0 else None
@@ -59,7 +59,7 @@ def _slice(call: Any, x: Array) -> Array:
     axis = int(call.options["axis"])
     if not call.node.input(0).shape:
         return x[..., None]
-    begin, end = _slice_range(call.node, x.shape[-axis])
+    begin, end = slice_range(call.node, x.shape[-axis])
     return jax.lax.slice_in_dim(x, begin, end, axis=x.ndim - axis)
 
 

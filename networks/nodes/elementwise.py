@@ -24,7 +24,7 @@ _Ternary = Callable[[Call, Array, Array, Array], Array]
 #: CNTK's Log: below this the result is the constant, single precision even in double runs
 LOG_SMALLEST = 1e-37
 LOG_CLIPPED = -85.09999847412109375
-_LOGPLUS_LARGEST = 9.2103404
+LOGPLUS_LARGEST = 9.2103404
 
 
 def _log(x: Array) -> Array:
@@ -89,7 +89,7 @@ _clipped = custom_gradient(_clip, _clip_forward, _clip_backward)
 def _logplus(x: Array, y: Array) -> Array:
     high, low = jnp.maximum(x, y), jnp.minimum(x, y)
     difference = jnp.where(x == y, 0, low - high)  # also where both are infinite
-    return jnp.where(difference < -_LOGPLUS_LARGEST, high, high + jnp.log1p(jnp.exp(difference)))
+    return jnp.where(difference < -LOGPLUS_LARGEST, high, high + jnp.log1p(jnp.exp(difference)))
 
 
 def _logplus_forward(x: Array, y: Array) -> Any:

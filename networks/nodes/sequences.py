@@ -140,7 +140,10 @@ def _gather_packed(call: Call, index: Array, source: Array) -> Array:
 
 def _scattered_shape(node: Node) -> Shape | None:
     """The shape of the source; a source without minibatch data is the same at every step of the index."""
-    rules.carrying_data(node.input(0), node.input(1))
+    index = node.input(1)
+    rules.carrying_data(node.input(0), index)
+    if index.shape is not None and 0 not in index.shape and shapes.size(index.shape) != 1:
+        raise ShapeProblem("an index must be one number for each step")
     return node.input(2).shape
 
 

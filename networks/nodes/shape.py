@@ -20,7 +20,8 @@ SOURCE = "docs/specification/networks.md#b6-shape-manipulation"
 Array = Any
 
 
-def _slice_range(node: Node, rows: int) -> tuple[int, int]:
+def row_range(node: Node, rows: int) -> tuple[int, int]:
+    """The rows, of so many, that a RowSlice node takes: first, one past the last."""
     start, count = int(node.options["start"]), int(node.options["count"])
     begin, end = start, start + count
     if begin < 0:
@@ -37,12 +38,12 @@ def _row_slice_shape(node: Node) -> Shape | None:
     x = node.input(0).shape
     if x is None or 0 in x:
         return None
-    begin, end = _slice_range(node, x[0])
+    begin, end = row_range(node, x[0])
     return (end - begin, *x[1:])
 
 
 def _row_slice(call: Any, x: Array) -> Array:
-    begin, end = _slice_range(call.node, x.shape[-1])
+    begin, end = row_range(call.node, x.shape[-1])
     return x[..., begin:end]
 
 

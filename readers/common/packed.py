@@ -79,9 +79,9 @@ class PackedBytes:
         """Bytes of the plain text; the whole file is unpacked if it was not before."""
         with self._lock:
             at = self._places[-1].plain
-            while (piece := self._piece(at)) is not None:
-                at = piece[0] + len(piece[1])
-            assert self._size is not None
+            while self._size is None:
+                piece = self._piece(at)
+                at = at if piece is None else piece[0] + len(piece[1])
             return self._size
 
     def read(self, into: np.ndarray, at: int) -> None:

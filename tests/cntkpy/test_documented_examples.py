@@ -282,7 +282,7 @@ def test_combine_computes_several() -> None:
 
 def test_the_weights_of_a_recurrent_stack_have_one_axis_that_is_inferred() -> None:
     """Two layers of 8 LSTM units: 8 * 4 * (4 + 8) + 8 * 4 * (8 + 8) weights, 2 * 2 * 4 * 8 biases."""
-    w = C.parameter((C.InferredDimension, 4), init=0.1)
+    w = C.parameter((C.InferredDimension, 4), C.cntk_py.constant_initializer(0.1))
     x = C.sequence.input_variable(4)
     made = C.optimized_rnnstack(x, w, 8, 2)
     long, short = np.arange(20, dtype=F).reshape(5, 4), np.arange(12, dtype=F).reshape(3, 4)

@@ -76,6 +76,21 @@ def test_a_signature_may_come_after_an_application() -> None:
     assert model.shape == (2,) and model([[1, 2, 3, 4]]).shape == (1, 2)
 
 
+def test_parameters_of_any_shape() -> None:
+    """The documentation's `@Signature` with types of unknown shape."""
+    typing = C.layers.typing
+
+    @C.Function
+    @typing.Signature(typing.Sequence[typing.tensor], typing.tensor)
+    def weighted(steps, weight):
+        return C.sequence.reduce_sum(steps) * weight
+
+    x, w = C.sequence.input_variable(2), C.input_variable(2)
+    found = weighted(x, w).eval({x: [np.array([[1, 2], [3, 4]], F)], w: [[1, 10]]})
+    assert found.tolist() == [[4, 60]]
+    assert [one.name for one in weighted.signature] == ["steps", "weight"]
+
+
 # --------------------------------------------------------------------------------------------- layers
 
 
@@ -163,6 +178,15 @@ def test_a_learner_takes_gradients_that_are_values() -> None:
     assert isinstance(gradient, C.Value)
     learner.update({w: gradient}, 1)
     assert w.value.tolist() == [0.5, 0]
+
+
+def test_the_name_of_a_combination_of_one() -> None:
+    x = C.input_variable(2)
+    made = C.combine([C.plus(x, 1, name="sum")], name="whole")
+    assert (made.name, made.eval([[1, 2]]).tolist()) == ("whole", [[2, 3]])
+    assert (made * 2).find_by_name("whole") == made
+    assert made.find_by_name("sum") is not None
+    assert C.combine([made]) == made
 
 
 # --------------------------------------------------------------------------------------------- names and order

@@ -259,8 +259,12 @@ def test_a_model_says_its_format(tmp_path) -> None:
     _, _, z, _, _ = classifier()
     z.save(str(tmp_path / "m"), format=C.ModelFormat.CNTKv2)
     assert C.load_model(str(tmp_path / "m"), format=C.ModelFormat.CNTKv2).shape == (3,)
-    with pytest.raises(UserError, match="not read from ONNX"):
-        C.Function.load(str(tmp_path / "m"), format=C.ModelFormat.ONNX)
+    z.save(str(tmp_path / "m.onnx"), format=C.ModelFormat.ONNX)
+    again = C.Function.load(str(tmp_path / "m.onnx"), format=C.ModelFormat.ONNX)
+    (mine,), (other,) = z.arguments, again.arguments
+    assert [len(axis.dynamic_axes) for axis in (mine, other)] == [1, 1]
+    data = np.random.default_rng(0).normal(size=(4, *mine.shape)).astype(np.float32)
+    np.testing.assert_allclose(again.eval({other: data}).reshape(4, 3), z.eval({mine: data}), rtol=1e-5)
 
 
 def test_a_metric_in_the_place_of_a_learner_is_told() -> None:

@@ -2,9 +2,10 @@
 
 from pathlib import Path
 
-from tools.docs import brainscript, functions, messages, reference, tables
+from tools.docs import brainscript, functions, messages, onnx, reference, tables
 
 MESSAGES = "docs/errors.md"
+ONNX = "docs/onnx.md"
 
 
 def pages(root: Path) -> dict[str, str]:
@@ -16,6 +17,7 @@ def pages(root: Path) -> dict[str, str]:
         text = path.read_text(encoding="utf-8")
         if tables.MARKED.search(text):
             made[f"docs/{path.name}"] = tables.with_tables(text)
+    made[ONNX] = onnx.with_lists((root / ONNX).read_text(encoding="utf-8"))
     made[MESSAGES] = messages.with_outputs((root / MESSAGES).read_text(encoding="utf-8"))
     return made
 

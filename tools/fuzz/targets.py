@@ -197,6 +197,7 @@ TARGETS = (
     Target("image", "p.png", _files("tools/fuzz/seeds/image.*"), (["preview", "main.cntk", "reader"],),
            {"main.cntk": "reader = [ readerType=ImageReader ; file=map.txt ; features=[width=4;height=4;channels=3;cropType=center;cropRatio=1;interpolations=linear] ; labels=[labelDim=2] ]\n", "map.txt": "p.png\t1\n"}),
     Target("model", "m.dnn", _files("tools/fuzz/seeds/model.*"), (["show", "m.dnn"],)),
+    Target("onnx", "m.onnx", _files("tools/fuzz/seeds/onnx.*"), (["show", "m.onnx"],)),
     Target("checkpoint", "m.ckp", _made(calls.checkpoint_seed), (), call=calls.checkpoint),
     Target("partial-epoch", "m.partial", _made(calls.partial_epoch_seed), (), call=calls.partial_epoch),
     Target("text-index", "a.cache", _made(calls.text_index_seed), (), call=calls.text_index),

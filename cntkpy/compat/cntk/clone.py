@@ -12,7 +12,7 @@ class CloneMethod(Enum):
 
 
 class ModelFormat(Enum):
-    """What `Function.save` writes; ONNX is an error there."""
+    """What `Function.save` writes."""
 
     CNTKv2 = "CNTKv2"
     ONNX = "ONNX"

@@ -41,6 +41,11 @@ SentinelValueForAutoSelectRandomSeed: int | None = None
 """A seed that is not given."""
 
 
+def constant_initializer(value: float = 0.0) -> float:
+    """How a parameter starts that has this value everywhere: `init` takes the number itself."""
+    return float(value)
+
+
 def set_fixed_random_seed(value: int) -> None:
     """Let the next random parameter have this seed, the one after it the next number."""
     set_seed(value)
@@ -144,7 +149,8 @@ __all__ = [
     "DeviceKind_GPU", "Evaluator", "FreeDimension", "Function",
     "InferredDimension", "Learner", "MinibatchSource", "NDArrayView", "Parameter",
     "SentinelValueForAutoSelectRandomSeed", "SentinelValueForInferParamInitRank", "Trainer", "Value", "Variable",
-    "always_allow_setting_default_device", "disable_cpueval_optimization", "disable_forward_values_sharing",
+    "always_allow_setting_default_device", "constant_initializer", "disable_cpueval_optimization",
+    "disable_forward_values_sharing",
     "disable_gradient_accumulation_optimization", "disable_hyper_memory_compress", "disable_node_timing",
     "enable_cpueval_optimization", "enable_forward_values_sharing", "enable_gradient_accumulation_optimization",
     "enable_hyper_memory_compress", "enable_node_timing", "force_deterministic_algorithms", "get_random_seed",

@@ -11,7 +11,7 @@ from typing import Any
 INSTEAD = {
     "native_user_function": "user_function, a function in Python",
     "ctc": "forward_backward(labels_to_graph(labels), features, blankTokenId)",
-    "onnx": "z.save(path), a safetensors file",
+    "onnx": "z.save(path, format=C.ModelFormat.ONNX)",
     "SequentialMaxPooling": "past_value and future_value of the input, and element_max",
     "TraceLevel": "cntk.logging.TraceLevel",
     "internal": "the public names of this package",
@@ -44,7 +44,6 @@ INSTEAD = {
     "utils": "numpy",
     "set_default_device": "device.set_default_device, or try_set_default_device",
     "cntk_to_tensorflow": "numpy arrays: p.value",
-    "tensor": "Function",
     "hash": "hash of Python",
     "BiRecurrence": "(Recurrence(LSTM(n)), Recurrence(LSTM(n), go_backwards=True)) and splice in a Sequential",
     "blocks": "cntk.layers",

@@ -59,7 +59,17 @@ def _shape(given: Any) -> tuple[int, ...]:
     return tuple(given) if is_several(given) else (given,)
 
 
-def _sequence(of: Any, axis: str = "") -> Type:
+class OpenType:
+    """The type of an input of any shape and axes: a function with such a parameter is made when it is applied."""
+
+
+tensor = OpenType()
+"""`tensor`, `Sequence[tensor]`: anything, a sequence of anything."""
+
+
+def _sequence(of: Any, axis: str = "") -> Type | OpenType:
+    if isinstance(of, OpenType):
+        return of
     if not isinstance(of, Type):
         raise UserError("WrongArguments", f"Sequence takes a type, not {of!r}", hint="Sequence[Tensor[10]]")
     return replace(of, axis=axis)
@@ -100,4 +110,4 @@ def Signature(*args: Any, **kwargs: Any) -> Callable[[Callable[..., Any]], Calla
     return decorate
 
 
-__all__ = ["Sequence", "SequenceOver", "SequenceOverMeta", "Signature", "SparseTensor", "Tensor", "Type"]
+__all__ = ["Sequence", "SequenceOver", "SequenceOverMeta", "Signature", "SparseTensor", "Tensor", "Type", "tensor"]

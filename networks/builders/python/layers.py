@@ -179,8 +179,8 @@ class Layer:
         made = self.of_placeholder()
         made.update_signature(*types, **named)
         at = self._made.index(made)
-        for several in (self._made, self._given):
-            several.insert(0, several.pop(at))
+        self._made.insert(0, self._made.pop(at))
+        self._given.insert(0, self._given.pop(at))
 
     def __getattr__(self, name: str) -> Any:
         """What the function has that it made first: parameters (`layer.W`), functions by name, `eval` and so on.

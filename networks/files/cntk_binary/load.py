@@ -12,7 +12,7 @@ import numpy as np
 from cntk_config.base.diagnostics import UserError
 from cntk_config.base.files import read_input
 from networks.files.cntk_binary.build import build
-from networks.files.cntk_binary.recognise import HEAD, OTHER, V1, V2, recognise
+from networks.files.cntk_binary.recognise import HEAD, V1, V2, recognise
 from networks.files.cntk_binary.records import BadFile, NotSupported, Records
 from networks.files.cntk_binary.v1 import parse_v1
 from networks.files.cntk_binary.v2 import parse_v2
@@ -77,7 +77,7 @@ def parse(content: bytes) -> Records:
     kind = recognise(content[:HEAD])
     if kind is None:
         raise BadFile("it does not begin as a model of CNTK", 0)
-    if kind.form == OTHER:
+    if kind.form not in _PARSERS:
         raise NotSupported(kind.what, kind.hint)
     return _PARSERS[kind.form](content)
 

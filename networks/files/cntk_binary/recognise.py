@@ -12,7 +12,7 @@ from cntk_config.base.files import open_input
 
 HEAD = 64
 """So many bytes tell what a file is."""
-V1, V2, OTHER = "v1", "v2", "other"
+V1, V2, ONNX, OTHER = "v1", "v2", "onnx", "other"
 
 _CHECKPOINT = ("it is a checkpoint, not a model", "the model lies next to it, under the same name without .ckp")
 _ONNX_VERSIONS = range(3, 64)
@@ -23,7 +23,7 @@ class Kind(NamedTuple):
     """What a file is.
 
     Attributes:
-        form: the format of a model, or `OTHER`.
+        form: the format of a model, `ONNX` for one of another program, or `OTHER`.
         what: what another file is.
         hint: what to do instead.
     """
@@ -50,14 +50,27 @@ def recognise(head: bytes) -> Kind | None:
         if head.startswith(start):
             return kind
     if head[:1] == b"\x08" and len(head) > 2 and head[1] in _ONNX_VERSIONS and head[2] in _ONNX_KEYS:
-        return Kind(OTHER, "it is an ONNX model", "train it again from its configuration")
+        return Kind(ONNX, "it is an ONNX model")
     return None
 
 
 def is_cntk(path: str | Path) -> bool:
     """Whether a file is a model of CNTK, or one of the files that people take for it."""
+    kind = _kind_of(path)
+    return kind is not None and kind.form != ONNX
+
+
+def is_onnx(path: str | Path) -> bool:
+    """Whether a file is an ONNX model: it begins as one, or its name ends in `.onnx` and it is no other model."""
+    kind = _kind_of(path)
+    if kind is not None or Path(path).suffix.lower() != ".onnx":
+        return kind is not None and kind.form == ONNX
+    return Path(path).is_file()
+
+
+def _kind_of(path: str | Path) -> Kind | None:
     try:
         with open_input(path) as file:
-            return recognise(file.read(HEAD)) is not None
+            return recognise(file.read(HEAD))
     except (OSError, ValueError):
-        return False
+        return None

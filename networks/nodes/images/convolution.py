@@ -49,14 +49,15 @@ CHANNEL_PADDING = Option(
 )
 
 
-def _is_two_d(options: dict[str, Any]) -> bool:
+def is_two_d(options: dict[str, Any]) -> bool:
+    """Whether these are the options of the 2-D form."""
     return "kernelWidth" in options
 
 
 def _prepare(options: dict[str, Any]) -> None:
     if not options["imageLayout"]:
-        options["imageLayout"] = "HWC" if _is_two_d(options) else "CHW"
-    if not _is_two_d(options) and not is_chw(options["imageLayout"]):
+        options["imageLayout"] = "HWC" if is_two_d(options) else "CHW"
+    if not is_two_d(options) and not is_chw(options["imageLayout"]):
         raise ShapeProblem("this form of Convolution needs imageLayout=CHW")
     for key in ("kernelShape", "stride", "sharing", "autoPadding", "lowerPad", "upperPad", "outputShape", "dilation"):
         if key in options:
@@ -67,7 +68,7 @@ def _prepare(options: dict[str, Any]) -> None:
 # ---- the 2-D form
 
 
-def _geometry_2d(node: Node, x: Shape) -> tuple[Geometry, int]:
+def geometry_2d(node: Node, x: Shape) -> tuple[Geometry, int]:
     """Windows over (width, height), and the number of input channels."""
     options = node.options
     chw = is_chw(options["imageLayout"])
@@ -86,7 +87,7 @@ def _shape_2d(node: Node) -> Shape | None:
         return None
     if len(x.shape) != 3:
         raise ShapeProblem("the input of a 2-D convolution must be an image of three axes")
-    geometry, channels = _geometry_2d(node, x.shape)
+    geometry, channels = geometry_2d(node, x.shape)
     maps = int(node.options["maps"])
     if maps < 1:
         raise ShapeProblem("the number of maps must be at least 1")
@@ -100,7 +101,7 @@ def _shape_2d(node: Node) -> Shape | None:
 
 def _forward_2d(call: Any, weights: Array, x: Any) -> Any:
     node = call.node
-    geometry, channels = _geometry_2d(node, node.input(1).shape)
+    geometry, channels = geometry_2d(node, node.input(1).shape)
     (kw, kh), (width, height) = geometry.kernel, geometry.inputs
     maps = int(node.options["maps"])
     if is_chw(node.options["imageLayout"]):
@@ -122,7 +123,7 @@ def missed_channels(node: Node) -> int:
 
     The only window then starts before the first channel. 0 for other nodes and other layouts.
     """
-    if node.operation != "Convolution" or not _is_two_d(node.options):
+    if node.operation != "Convolution" or not is_two_d(node.options):
         return 0
     options, x = node.options, node.input(1).shape
     if not is_chw(options["imageLayout"]) or not options["zeroPadding"]:
@@ -135,8 +136,16 @@ def missed_channels(node: Node) -> int:
 # ---- the N-D form
 
 
-class _Plan:
-    """Everything the N-D form derives from its options and the input's shape."""
+class Plan:
+    """Everything the N-D form derives from its options and the input's shape.
+
+    Attributes:
+        transpose: whether the windows slide over the result.
+        geometry: the windows.
+        shape: of the result.
+        maps, kernels: how many there are; more kernels than maps where they differ from position to position.
+        sharing: per axis, whether all positions have the same kernel; `local`: not on every axis.
+    """
 
     def __init__(self, node: Node, x: Shape) -> None:
         options, rank = node.options, len(x)
@@ -183,7 +192,7 @@ class _Plan:
             raise ShapeProblem(f"the {self.maps} maps are not {self.groups} groups of equal size")
         if self.transpose or self.local:
             raise ShapeProblem("groups need transpose=false and sharing=true")
-        if not _spans_channels(self.geometry.reversed()):
+        if not spans_channels(self.geometry.reversed()):
             own = self.geometry.inputs[-1] // self.groups
             raise ShapeProblem(f"a kernel with {self.groups} groups has all {own} channels of a group, without padding")
 
@@ -202,7 +211,7 @@ def _shape_nd(node: Node) -> Shape | None:
     weights, x = node.input(0), node.input(1)
     if weights.shape is None or x.shape is None or 0 in x.shape:
         return None
-    plan = _Plan(node, x.shape)
+    plan = Plan(node, x.shape)
     size = shapes.size(plan.kernel)
     if 0 in weights.shape:
         matrix = len(weights.shape) == 2
@@ -217,10 +226,10 @@ def _shape_nd(node: Node) -> Shape | None:
 
 def _forward_nd(call: Any, weights: Array, x: Any) -> Any:
     node = call.node
-    plan = _Plan(node, node.input(1).shape)
+    plan = Plan(node, node.input(1).shape)
     geometry = plan.geometry.reversed()  # channel first
     kernel = weights.reshape(plan.kernels, *reversed(plan.kernel))
-    if not plan.transpose and not plan.local and _spans_channels(geometry):
+    if not plan.transpose and not plan.local and spans_channels(geometry):
         images = images_of(x, geometry.inputs)
         return value_of(convolve(images, kernel, geometry.without_first(), plan.groups), x, node.has_layout)
     x = plain(x)
@@ -239,7 +248,7 @@ def _forward_nd(call: Any, weights: Array, x: Any) -> Any:
     return out.reshape(*lead, *reversed(node.shape))
 
 
-def _spans_channels(geometry: Geometry) -> bool:
+def spans_channels(geometry: Geometry) -> bool:
     """Whether a window has all elements of the first axis."""
     return geometry.outputs[0] == 1 and geometry.padding[0] == (0, 0) and len(geometry.inputs) > 1
 
@@ -249,17 +258,17 @@ def _maps_last(out: Array) -> Array:
     return out.reshape(out.shape[0], out.shape[1] * out.shape[2], *out.shape[3:])
 
 
-def _slide(x: Array, kernel: Array, geometry: Geometry, plan: _Plan) -> Array:
+def _slide(x: Array, kernel: Array, geometry: Geometry, plan: Plan) -> Array:
     """Windows of x (N, C, ...) with kernels (M, kC, ...): (N, M, C', ...)."""
     if plan.local:
         return _slide_local(x, kernel, geometry, plan)
-    if _spans_channels(geometry):
+    if spans_channels(geometry):
         out = convolve(jnp.moveaxis(x, 1, -1), kernel, geometry.without_first())
         return jnp.moveaxis(out, -1, 1)[:, :, None]
     return jnp.moveaxis(convolve(x[..., None], kernel[:, None], geometry), -1, 1)
 
 
-def _slide_local(x: Array, kernel: Array, geometry: Geometry, plan: _Plan) -> Array:
+def _slide_local(x: Array, kernel: Array, geometry: Geometry, plan: Plan) -> Array:
     """Kernels that differ from position to position: kernel index = position (x fastest), then map."""
     rank = len(geometry.inputs)
     spatial = _SPATIAL[:rank]
@@ -283,11 +292,11 @@ def _slide_local(x: Array, kernel: Array, geometry: Geometry, plan: _Plan) -> Ar
 def _shape(node: Node) -> Shape | None:
     """Per axis the number of windows, and the number of maps in place of the channels."""
     rules.constants(node.input(0))
-    return _shape_2d(node) if _is_two_d(node.options) else _shape_nd(node)
+    return _shape_2d(node) if is_two_d(node.options) else _shape_nd(node)
 
 
 def _forward(call: Any, weights: Array, x: Any) -> Any:
-    return (_forward_2d if _is_two_d(call.node.options) else _forward_nd)(call, weights, x)
+    return (_forward_2d if is_two_d(call.node.options) else _forward_nd)(call, weights, x)
 
 
 def geometry_of(node: Node) -> tuple[Node, Geometry, bool] | None:
@@ -296,9 +305,9 @@ def geometry_of(node: Node) -> tuple[Node, Geometry, bool] | None:
         return None
     image = node.input(1)
     assert image.shape is not None
-    if _is_two_d(node.options):
-        return image, _geometry_2d(node, image.shape)[0], False
-    plan = _Plan(node, image.shape)
+    if is_two_d(node.options):
+        return image, geometry_2d(node, image.shape)[0], False
+    plan = Plan(node, image.shape)
     return image, plan.geometry, plan.transpose
 
 

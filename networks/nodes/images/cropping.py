@@ -44,7 +44,7 @@ class Under(NamedTuple):
 def _steps(node: Node) -> list[tuple[Node, Under]]:
     """The images among the operands, and where the positions of the result lie in them."""
     if node.operation == "Crop":
-        offsets = _offsets(node)
+        offsets = crop_offsets(node)
         return [(node.input(0), Under(shift=(offsets[0], offsets[1])))]
     windows = convolution_geometry(node) or pooling_geometry(node)
     if windows is not None:
@@ -72,8 +72,8 @@ def _below(node: Node) -> dict[Node, Under]:
     return found
 
 
-def _offsets(node: Node) -> tuple[int, int]:
-    """Where the window begins."""
+def crop_offsets(node: Node) -> tuple[int, int]:
+    """Where the window of a Crop node begins: the column and the row."""
     given = node.options["offsetX"], node.options["offsetY"]
     if given[0] is not None and given[1] is not None:
         return int(given[0]), int(given[1])
@@ -108,14 +108,14 @@ def _shape(node: Node) -> Shape | None:
     rules.carrying_data(node.input(0))
     if len(x) < 2 or len(y) < 2:
         raise ShapeProblem("both operands of Crop must be images")
-    for axis, (key, offset) in enumerate(zip(("offsetX", "offsetY"), _offsets(node), strict=True)):
+    for axis, (key, offset) in enumerate(zip(("offsetX", "offsetY"), crop_offsets(node), strict=True)):
         if offset < 0 or offset + y[axis] > x[axis]:
             raise ShapeProblem(f"{key} = {offset}: the window lies outside the first operand")
     return (*y[:2], *x[2:])
 
 
 def _crop(call: Any, x: Array, y: Array, *equal: Array) -> Array:
-    left, top = _offsets(call.node)
+    left, top = crop_offsets(call.node)
     width, height = call.node.shape[:2]
     return x[..., top : top + height, left : left + width]
 

@@ -30,7 +30,8 @@ train = [
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (["exp"], ["explain"]),
+        (["exp"], ["explain", "export"]),
+        (["expl"], ["explain"]),
         (["check", "--sel"], ["--select"]),
         (["check", "ma"], ["main.cntk"]),
         (["configFile=ma"], ["configFile=main.cntk"]),
@@ -59,7 +60,7 @@ def test_words(words: list[str], expected: list[str], cntkpy) -> None:
 
 
 IN_SHELLS = [
-    ("cntkpy exp", "explain"),
+    ("cntkpy expl", "explain"),
     pytest.param("cntkpy check ma", "main.cntk", marks=pytest.mark.thorough),
     pytest.param("cntkpy explain main.cntk train/SGD/maxE", "train/SGD/maxEpochs", marks=pytest.mark.thorough),
     pytest.param("cntkpy configFile=ma", "configFile=main.cntk", marks=pytest.mark.thorough),

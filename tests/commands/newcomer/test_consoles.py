@@ -199,6 +199,27 @@ def configurations(here: Path) -> None:
     shutil.copy(ROOT / "sample_configs/images.cntk", here / "train.cntk")
 
 
+def trained(here: Path) -> None:
+    """A model with the nodes that pages name."""
+    from networks.builders.ndl.front_end import parse_ndl
+    from networks.files.model_file import save_model
+
+    text = (
+        "x = Input(4, tag=feature)\nh1 = Tanh(Times(Parameter(3, 4), x))\nz = Times(Parameter(2, 3), h1, tag=output)\n"
+    )
+    save_model(here / "models/digits.dnn", parse_ndl(text, precision="float", diagnostics=[]).validate())
+
+
+def onnx_model(here: Path) -> None:
+    """A model of another program."""
+    from networks.files.model_file import load_model
+    from networks.onnx.export import Settings
+    from networks.onnx.save import save_onnx
+
+    trained(here)
+    save_onnx(here / "resnet.onnx", load_model(here / "models/digits.dnn"), Settings())
+
+
 def typing_error(here: Path) -> None:
     lines = (here / "digits.cntk").read_text().splitlines(keepends=True)
     assert lines[26].strip() == "action = train"
@@ -235,6 +256,8 @@ BEFORE: dict[str, Callable[[Path], object]] = {
     "cntkpy show model.dnn": old_model,
     "cntkpy runs runs": lambda here: event_files(here / "runs"),
     "cntkpy runs sweep": lambda here: event_files(here / "sweep"),
+    "cntkpy export models/digits.dnn": trained,
+    "cntkpy show resnet.onnx": onnx_model,
 }
 """What has to be there before a command, by its beginning, with or without its page."""
 

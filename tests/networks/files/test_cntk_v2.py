@@ -432,7 +432,6 @@ def test_deep_nesting_is_an_error():
         ("BCKP".encode("utf-16-le") + bytes(20), "it is a checkpoint, not a model"),
         (struct.pack("<I", 0x636E746B) + bytes(20), "it is larger than 2 GB"),
         (b"version https://git-lfs.github.com/spec/v1\noid sha256:12", "it is a pointer of Git LFS"),
-        (b"\x08\x03\x12\x04CNTK", "it is an ONNX model"),
     ],
 )
 def test_files_that_are_taken_for_models(content, message, tmp_path):

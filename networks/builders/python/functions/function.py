@@ -67,8 +67,8 @@ from networks.builders.python.functions.recipes import (
 )
 from networks.builders.python.functions.structure import Structure, View, signature_text
 from networks.builders.python.functions.user_code import revive
+from networks.files.model_file import as_reread, save_model
 from networks.files.model_file import load_model as load_network
-from networks.files.model_file import save_model
 from networks.graph.axes import DEFAULT, is_kept
 from networks.graph.network import Network, ValidatedNetwork
 from networks.graph.node import Node
@@ -560,15 +560,25 @@ class Function(Variable, Evaluated):
 
         Args:
             path: the file.
-            format: accepted, there is one format; ONNX is an error.
+            format: of a name with `ONNX`: an ONNX model, with sequences by time first, `(steps, batch, ...)`; it needs
+                the package onnx. Anything else: a model file of this package.
+
+        Raises:
+            UserError: an operation has no equivalent in ONNX; the file cannot be written.
         """
         path = check_path("the name of a model file", filename)
-        if "ONNX" in str(format):
-            raise UserError("NotSupported", f"{path}: models are not written as ONNX", hint="save(path); p.value")
         if are_free(self.roots):
             message = f"{path}: a model file has one size of each axis, some of this function are known with data only"
             hint = "clone('share', {x: input_variable(shape)}) gives an input sizes; a checkpoint keeps the parameters"
             raise UserError("NotSupported", message, hint=hint)
+        if "ONNX" in str(format):
+            from networks.onnx.export import Settings
+            from networks.onnx.save import save_onnx
+
+            network = as_reread(self.network)
+            outputs = tuple(node.name for node in network.groups["output"])
+            save_onnx(path, network, Settings(outputs, double=network.precision == "double"))
+            return
         save_model(path, self.network)
 
     def restore(self, filename: str | Path) -> None:
@@ -589,7 +599,7 @@ class Function(Variable, Evaluated):
             one.value = array
 
     @classmethod
-    def load(cls, model: str | Path | bytes, device: Any = None, format: Any = None) -> Function:
+    def load(cls, model: str | Path | bytes | bytearray, device: Any = None, format: Any = None) -> Function:
         """See `load_model`."""
         return load_model(model, device, format)
 
@@ -774,13 +784,19 @@ def composed(value: Any, further: Any) -> Any:
 
 
 def combine(*operands: Any, name: str = "") -> Function:
-    """One function of the outputs of several; a name is accepted, of several outputs each has its own."""
+    """One function of the outputs of several.
+
+    A name is that of the only output, which keeps its own; of several outputs each has its own.
+    """
     check_name(name)
     given = operands[0] if len(operands) == 1 and isinstance(operands[0], list | tuple) else operands
     functions = functions_of("the operands of combine", list(given))
     if not functions:
         raise UserError("WrongArguments", "combine needs a function", hint="combine([loss, metric])")
-    return Function(root for one in functions for root in one.roots)
+    made = Function(root for one in functions for root in one.roots)
+    if not name or len(made.roots) > 1 or per_sample(made.root) is not made.root:
+        return made
+    return operator("Pass", made, label=name)
 
 
 def as_function(network: Network) -> Function:
@@ -809,23 +825,21 @@ def as_function(network: Network) -> Function:
     return Function(dict.fromkeys(values[node] for node in roots))
 
 
-def load_model(model: str | Path | bytes, device: Any = None, format: Any = None) -> Function:
-    """The function that a model file holds: one written by `Function.save` or by a run, or a model of CNTK.
+def load_model(model: str | Path | bytes | bytearray, device: Any = None, format: Any = None) -> Function:
+    """The function that a model file holds: one written by `Function.save` or by a run, a model of CNTK, or of ONNX.
 
     Args:
         model: the file, or its bytes.
         device: accepted; changes nothing.
-        format: accepted, the file says what it is; ONNX is an error.
+        format: accepted, the file says what it is.
     """
+    del device, format
     if isinstance(model, bytes | bytearray):
         with TemporaryDirectory() as folder:
             path = Path(folder, "model")
             path.write_bytes(model)
-            return load_model(path, device, format)
-    del device
+            return load_model(path)
     check_path("the name of a model file", model)
-    if "ONNX" in str(format):
-        raise UserError("NotSupported", f"{model}: models are not read from ONNX", hint="load_model of a model of CNTK")
     return as_function(load_network(model))
 
 

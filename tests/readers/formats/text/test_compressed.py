@@ -188,6 +188,8 @@ def test_any_place_can_be_read(kind: str, monkeypatch: pytest.MonkeyPatch) -> No
     data: Any = data_bytes("packed")
     assert isinstance(data, PackedBytes) and data.packed
     assert data.size == len(text)
+    unpacker = data._unpacker
+    assert data.size == len(text) and data._unpacker is unpacker  # found once
     assert data.bytes(len(text) - 5, 100) == text[-5:]
     draw = random.Random(1)
     for _ in range(60):

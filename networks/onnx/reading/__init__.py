@@ -1,0 +1,1 @@
+"""ONNX models become networks: each operator becomes nodes, initialisers become parameters."""

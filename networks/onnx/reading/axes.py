@@ -1,0 +1,441 @@
+"""Operators of axes: other shapes, orders, slices, joined values, reductions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from networks.graph.node import Node
+from networks.onnx.reading import delays
+from networks.onnx.reading.building import Use
+from networks.onnx.reading.elementwise import Rule, aligned
+from networks.onnx.reading.values import Array, Axes, Data, Longer, Unusable, Value
+
+
+def flatten(use: Use) -> list[Value]:
+    """All axes of a sample joined."""
+    x, axis = use.data(), use.integer("axis", 1)
+    axis = axis + len(x.axes) if axis < 0 else axis
+    if axis != len(x.words) or x.axes[:axis] != x.words:
+        raise Unusable(f"axis = {axis} would join axes of the minibatch")
+    return [use.build.data(x.node, (*x.words, math.prod(x.dims)))]
+
+
+def reshape(use: Use) -> list[Value]:
+    """The same elements in another shape, in which the axes of the minibatch come first as before."""
+    x, wanted = use.data(), use.integers("shape", 1) or []
+    lead = len(x.words)
+    if x.axes[:lead] != x.words:
+        raise Unusable(f"the axes of the minibatch are not the first ones of {list(x.axes)}")
+    if not use.get("allowzero", 0):
+        wanted = [_kept(use, x, index) if one == 0 else one for index, one in enumerate(wanted)]
+    front, rest = list(wanted[:lead]), list(wanted[lead:])
+    for index, (one, word) in enumerate(zip(front, x.words, strict=False)):
+        if one == -1 and -1 not in (front + rest)[index + 1 :]:
+            if math.prod(rest) != math.prod(x.dims):
+                raise Unusable(f"the shape {wanted} would mix the samples of a minibatch")
+        elif use.build.word_of(one) != word and one != use.build.fixed.get(word):
+            raise Unusable(f"the shape {wanted} does not keep the axis '{word}' of the minibatch")
+    if len(front) < lead:
+        raise Unusable(f"the shape {wanted} would join the axes of the minibatch")
+    known = math.prod(one for one in rest if one != -1)
+    if -1 in rest:
+        rest[rest.index(-1)] = math.prod(x.dims) // max(known, 1)
+    if math.prod(rest) != math.prod(x.dims) or any(one < 1 for one in rest):
+        raise Unusable(f"a sample of {list(x.dims)} cannot have the shape {rest}")
+    return [use.build.data(x.node, (*x.words, *rest))]
+
+
+def _kept(use: Use, x: Data, index: int) -> int:
+    if index >= len(x.axes):
+        raise Unusable(f"there is no axis {index} to keep")
+    axis = x.axes[index]
+    return axis if isinstance(axis, int) else use.build.number_of(axis)
+
+
+def squeeze(use: Use) -> list[Value]:
+    """Axes of one element taken out."""
+    x, axes = use.data(), use.integers("axes", 1)
+    if axes is None:
+        axes = [index for index, one in enumerate(x.axes) if one == 1]
+    gone = {axis % len(x.axes) for axis in axes}
+    if any(x.axes[index] != 1 for index in gone):
+        raise Unusable(f"the axes {axes} of {list(x.axes)} do not have one element each")
+    return [use.build.data(x.node, tuple(one for index, one in enumerate(x.axes) if index not in gone))]
+
+
+def unsqueeze(use: Use) -> list[Value]:
+    """Axes of one element put in."""
+    x, axes = use.data(), use.integers("axes", 1) or []
+    rank = len(x.axes) + len(axes)
+    places = {axis % rank for axis in axes}
+    rest = iter(x.axes)
+    return [use.build.data(x.node, tuple(1 if index in places else next(rest) for index in range(rank)))]
+
+
+def transpose(use: Use) -> list[Value]:
+    """Axes in another order. Those of the minibatch may be anywhere."""
+    x = use.data()
+    perm = use.get("perm") or list(range(len(x.axes)))[::-1]
+    return [permuted(use, x, perm)]
+
+
+def permuted(use: Use, x: Data, perm: Sequence[int]) -> Data:
+    """A value with its axes in another order."""
+    if sorted(perm) != list(range(len(x.axes))):
+        raise Unusable(f"perm = {list(perm)} is no order of {len(x.axes)} axes")
+    places = [index for index, one in enumerate(x.axes) if isinstance(one, int)]
+    order = [places.index(index) for index in perm if index in places]
+    node, rank = x.node, len(order)
+    now = list(range(rank))
+    for target in range(rank):
+        source = now.index(order[target])
+        if source != target:
+            node = use.build.node("TransposeDimensions", node, axis1=rank - source, axis2=rank - target)
+            now[source], now[target] = now[target], now[source]
+    return Data(node, tuple(x.axes[index] for index in perm))
+
+
+def _stacked(use: Use, parts: list[Node], axis: int) -> Node:
+    """Nodes joined along an axis of the sample, counted from 1."""
+    build = use.build
+    if axis == 1:
+        return build.node("RowStack", *parts)
+    turned = [build.node("TransposeDimensions", one, axis1=1, axis2=axis) for one in parts]
+    return build.node("TransposeDimensions", build.node("RowStack", *turned), axis1=1, axis2=axis)
+
+
+def concat(use: Use) -> list[Value]:
+    """Values joined along an axis of the sample."""
+    values = [one for index in range(len(use.inputs)) if not isinstance(one := use.value(index), Longer)]
+    like = next(one for one in values if isinstance(one, Data))
+    axis = use.integer("axis", 1)
+    place = axis % len(like.axes)
+    if isinstance(like.axes[place], str):
+        return [delays.lengthened(use, values, place)]
+    number = like.sample_axis(axis)
+    nodes: list[Node] = []
+    total = 0
+    for one in values:
+        own: Axes = one.axes if isinstance(one, Data) else one.value.shape
+        if len(own) != len(like.axes) or not isinstance(own[place], int):
+            raise Unusable("its operands have different axes")
+        if isinstance(one, Data) and one.words != like.words:
+            raise Unusable("its operands have different axes of the minibatch")
+        size = own[place]
+        total += size if isinstance(size, int) else 0
+        nodes.append(one.node if isinstance(one, Data) else _constant_part(use, one, like))
+    axes = (*like.axes[:place], total, *like.axes[place + 1 :])
+    return [use.build.data(_stacked(use, nodes, number), axes)]
+
+
+def _constant_part(use: Use, array: Array, like: Data) -> Node:
+    """A constant, the same for all samples."""
+    dims = [size for size, axis in zip(array.value.shape, like.axes, strict=True) if isinstance(axis, int)]
+    if math.prod(dims) != array.value.size:
+        raise Unusable("a constant among its operands differs from sample to sample")
+    return use.build.parameter(array, dims)
+
+
+def part(use: Use, x: Data, axis: int, begin: int, end: int) -> Data:
+    """Some elements of an axis of the sample."""
+    number, place = x.sample_axis(axis), axis % len(x.axes)
+    size = x.axes[place]
+    assert isinstance(size, int)
+    begin, end, _ = slice(begin, end).indices(size)
+    if begin >= end:
+        raise Unusable(f"no elements of axis {axis} are left")
+    if (begin, end) == (0, size):
+        return x
+    node = use.build.node("Slice", x.node, beginIndex=begin, endIndex=end, axis=number)
+    return Data(node, (*x.axes[:place], end - begin, *x.axes[place + 1 :]))
+
+
+def cut(use: Use) -> list[Value]:
+    """Slice."""
+    x = use.value(0)
+    starts, ends = use.integers("starts", 1) or [], use.integers("ends", 2) or []
+    axes = use.integers("axes", 3) or list(range(len(starts)))
+    if any(not isinstance(x, Array) and not -_rank(x) <= axis < _rank(x) for axis in axes):
+        raise Unusable(f"there are no axes {axes}")
+    steps = use.integers("steps", 4) or [1] * len(starts)
+    if any(step != 1 for step in steps):
+        raise Unusable("only steps of 1 are supported")
+    for begin, end, axis in zip(starts, ends, axes, strict=True):
+        if isinstance(x, Longer):
+            x = delays.delayed(use, x, axis, begin, end)
+        elif isinstance(x, Data) and isinstance(x.axes[axis], str):
+            x = delays.one_step(use, x, axis % len(x.axes), begin, end)
+        elif isinstance(x, Data):
+            x = part(use, x, axis, begin, end)
+    return [x]
+
+
+def _rank(x: Data | Longer) -> int:
+    return len((x.data if isinstance(x, Longer) else x).axes)
+
+
+def split(use: Use) -> list[Value]:
+    """Parts of an axis of the sample."""
+    x, axis = use.data(), use.integer("axis", 0)
+    x.sample_axis(axis)
+    total = x.axes[axis % len(x.axes)]
+    assert isinstance(total, int)
+    count = len(use.operator.outputs)
+    sizes = use.integers("split", 1) or [-(-total // count)] * count
+    found: list[Value] = []
+    begin = 0
+    for size in sizes:
+        found.append(part(use, x, axis, begin, min(begin + size, total)))
+        begin += size
+    return found
+
+
+def gather(use: Use) -> list[Value]:
+    """Some elements of an axis of the sample, by their numbers."""
+    if isinstance(use.value(0), Array):
+        return [_rows(use)]
+    x, index, axis = use.data(), use.array(1), use.integer("axis", 0)
+    place = axis % len(x.axes)
+    size = x.axes[place]
+    if isinstance(size, str):
+        if index.value.ndim or int(index.value) not in (0, -1):
+            raise Unusable(f"of the axis '{size}' only the first or last step can be taken")
+        found = delays.one_step(use, x, place, int(index.value), int(index.value) + 1 or None)
+        return [use.build.data(found.node, (*x.axes[:place], *x.axes[place + 1 :]))]
+    numbers = [int(one) % size for one in index.value.reshape(-1)]
+    if index.value.ndim > 1 or len(numbers) > MOST_PICKED:
+        raise Unusable(f"its second operand must be a number or a list of at most {MOST_PICKED}")
+    parts = [part(use, x, axis, one, one + 1) for one in numbers]
+    if index.value.ndim == 0:
+        return [use.build.data(parts[0].node, (*x.axes[:place], *x.axes[place + 1 :]))]
+    node = parts[0].node if len(parts) == 1 else _stacked(use, [one.node for one in parts], x.sample_axis(axis))
+    return [use.build.data(node, (*x.axes[:place], len(parts), *x.axes[place + 1 :]))]
+
+
+def _rows(use: Use) -> Data:
+    """The rows of a table whose numbers an input has, which is a one-hot vector here."""
+    table, x = use.array(0), use.data(1)
+    if table.value.ndim != 2 or use.integer("axis", 0) or x.dims != (len(table.value),) or x.node.inputs:
+        raise Unusable("numbers of rows must be an input, and the table a matrix")
+    node = use.build.node("Times", use.build.parameter(table), x.node)
+    return use.build.data(node, (*x.words, table.value.shape[1]))
+
+
+MOST_PICKED = 64
+"""Elements that Gather picks one by one."""
+
+
+def pad(use: Use) -> list[Value]:
+    """A constant around a sample."""
+    use.refuse("mode", "constant")
+    x, pads, value = use.data(), use.integers("pads", 1) or [], use.real("value", 2, 0.0)
+    if use.has(3):
+        raise Unusable("only all axes together can be padded")
+    for axis in range(len(x.axes)):
+        before, after = pads[axis], pads[axis + len(x.axes)]
+        if before or after:
+            x = padded(use, x, axis, before, after, value or 0.0)
+    return [x]
+
+
+def padded(use: Use, x: Data, axis: int, before: int, after: int, value: float) -> Data:
+    """A value with more elements on an axis of the sample, or fewer where a number is negative."""
+    number, size = x.sample_axis(axis), x.axes[axis]
+    assert isinstance(size, int)
+    if before < 0 or after < 0:
+        x = part(use, x, axis, max(-before, 0), size - max(-after, 0))
+    sizes = [index for index, one in enumerate(x.axes) if isinstance(one, int)]
+    nodes: list[Node] = []
+    for count in (before, 0, after):
+        if count > 0:
+            dims = tuple(count if index == axis else int(x.axes[index]) for index in sizes)
+            nodes.append(use.build.parameter(Array(np.full(dims, value, use.build.network.dtype)), dims))
+        elif not count and len(nodes) == (before > 0):
+            nodes.append(x.node)
+    node = nodes[0] if len(nodes) == 1 else _stacked(use, nodes, number)
+    total = size + before + after
+    return Data(node, (*x.axes[:axis], total, *x.axes[axis + 1 :]))
+
+
+# ---- reductions
+
+
+def _axes_of(use: Use, x: Data) -> list[int]:
+    """The axes that are reduced, all of the sample."""
+    given = use.integers("axes", 1)
+    if not given and use.get("noop_with_empty_axes", 0):
+        return []
+    axes = sorted({axis % len(x.axes) for axis in given}) if given else list(range(len(x.axes)))
+    for axis in axes:
+        x.sample_axis(axis)
+    return axes
+
+
+def reduced(use: Use, x: Data, axes: Sequence[int], how: str) -> Data:
+    """A reduction, whose axes stay with one element."""
+    node = x.node
+    for axis in axes:
+        if x.axes[axis] != 1 or how == "LogSum":
+            node = use.build.node("ReduceElements", node, axis=x.sample_axis(axis), reductionOp=how)
+    return Data(node, tuple(1 if index in axes else one for index, one in enumerate(x.axes)))
+
+
+def _kept_or_gone(use: Use, found: Data, axes: Sequence[int]) -> list[Value]:
+    if use.get("keepdims", 1):
+        return [found]
+    return [use.build.data(found.node, tuple(one for index, one in enumerate(found.axes) if index not in axes))]
+
+
+def reduction(how: str, before: str = "", after: str = "") -> Rule:
+    """A reduction; the kinds of nodes before and after it, if there are any."""
+
+    def rule(use: Use) -> list[Value]:
+        x = use.data()
+        axes = _axes_of(use, x)
+        if before == "square":
+            x = Data(use.build.node("ElementTimes", x.node, x.node), x.axes)
+        elif before:
+            x = Data(use.build.node(before, x.node), x.axes)
+        found = reduced(use, x, axes, how)
+        if after:
+            found = Data(use.build.node(after, found.node), found.axes)
+        return _kept_or_gone(use, found, axes)
+
+    return rule
+
+
+def arg_max(use: Use) -> list[Value]:
+    """The number of the first largest element."""
+    use.refuse("select_last_index", 0)
+    x, axis = use.data(), use.integer("axis", 0)
+    node = use.build.node("TopK", x.node, k=1, axis=x.sample_axis(axis), numbers=True)
+    place = axis % len(x.axes)
+    found = Data(node, (*x.axes[:place], 1, *x.axes[place + 1 :]))
+    return _kept_or_gone(use, found, [place])
+
+
+def normalised(logarithm: bool) -> Rule:
+    """Softmax or its logarithm."""
+
+    def rule(use: Use) -> list[Value]:
+        x, build = use.data(), use.build
+        axis = use.integer("axis", -1 if use.opset >= 13 else 1) % len(x.axes)
+        last = axis if use.opset >= 13 else len(x.axes) - 1  # before version 13, of all axes from this one on
+        axes = list(range(axis, last + 1))
+        sizes = [x.axes[index] for index in axes]
+        if any(isinstance(one, str) for one in sizes):
+            raise Unusable("it would mix the samples of a minibatch")
+        if math.prod(int(one) for one in sizes) == math.prod(x.dims):
+            return use.same(build.node("LogSoftmax" if logarithm else "Softmax", x.node))
+        total = reduced(use, x, axes, "LogSum")
+        found = build.node("Minus", x.node, total.node)
+        return use.same(found if logarithm else build.node("Exp", found))
+
+    return rule
+
+
+def top(use: Use) -> list[Value]:
+    """The largest elements along an axis, and their numbers."""
+    use.refuse("largest", 1)
+    x, axis = use.data(), use.integer("axis", -1)
+    count = int(use.get("k", 0)) if use.opset < 10 else (use.integers("k", 1) or [0])[0]
+    place, number = axis % len(x.axes), x.sample_axis(axis)
+    axes = (*x.axes[:place], count, *x.axes[place + 1 :])
+    outputs = use.operator.outputs
+    return [
+        Data(use.build.node("TopK", x.node, k=count, axis=number, numbers=bool(index)), axes)
+        for index in range(len(outputs))
+    ]
+
+
+def tile(use: Use) -> list[Value]:
+    """A value several times along axes of the sample."""
+    x = use.data()
+    for axis, count in enumerate(use.integers("repeats", 1) or []):
+        if count == 1:
+            continue
+        if not 1 <= count <= MOST_PICKED:
+            raise Unusable(f"{count} times is not supported; at most {MOST_PICKED}")
+        size = x.axes[axis]
+        node = _stacked(use, [x.node] * count, x.sample_axis(axis))
+        x = Data(node, (*x.axes[:axis], int(size) * count, *x.axes[axis + 1 :]))
+    return [x]
+
+
+def layer_normalised(use: Use) -> list[Value]:
+    """Each sample less its mean, divided by its deviation, over the last axes; then scaled and shifted."""
+    x, build = use.data(), use.build
+    axes = list(range(use.integer("axis", -1) % len(x.axes), len(x.axes)))
+    if len(use.operator.outputs) > 1:
+        raise Unusable("the mean and the deviation as outputs are not supported")
+    less = build.node("Minus", x.node, reduced(use, x, axes, "Mean").node)
+    squares = Data(build.node("ElementTimes", less, less), x.axes)
+    variance = build.node("Plus", reduced(use, squares, axes, "Mean").node, build.number(use.get("epsilon", 1e-5)))
+    found: Data = Data(build.node("ElementTimes", less, build.node("Reciprocal", build.node("Sqrt", variance))), x.axes)
+    for index, kind in ((1, "ElementTimes"), (2, "Plus")):
+        if use.has(index):
+            nodes, _ = aligned(use, [found, use.array(index)])
+            found = Data(build.node(kind, *nodes), x.axes)
+    return [found]
+
+
+def hard_max(use: Use) -> list[Value]:
+    """1 at the first largest element of a vector."""
+    x = use.data()
+    if x.dims != x.axes[-1:]:
+        raise Unusable("only that of one vector per sample is supported")
+    return use.same(use.build.node("Hardmax", x.node))
+
+
+def repeated(use: Use) -> list[Value]:
+    """Expand to sizes that a value has already, or along axes of one element."""
+    x, build = use.data(), use.build
+    wanted = [build.word_of(int(one)) or int(one) for one in use.array(1).value.tolist()]
+    if len(wanted) > len(x.axes):
+        raise Unusable("it adds axes")
+    axes = list(x.axes)
+    for index, one in enumerate(wanted, len(axes) - len(wanted)):
+        if axes[index] == 1 and isinstance(one, int):
+            axes[index] = one
+        elif one not in (1, axes[index]) and one != build.fixed.get(str(axes[index])):
+            raise Unusable(f"{axes[index]} elements cannot become {one}")
+    dims = [one for one in axes if isinstance(one, int)]
+    if tuple(axes) == x.axes:
+        return [x]
+    zeros = build.parameter(Array(np.zeros(dims, build.network.dtype)), dims)
+    return [build.data(build.node("Plus", x.node, zeros), tuple(axes))]
+
+
+RULES: dict[str, Rule] = {
+    "Flatten": flatten,
+    "Reshape": reshape,
+    "Squeeze": squeeze,
+    "Unsqueeze": unsqueeze,
+    "Transpose": transpose,
+    "Concat": concat,
+    "Slice": cut,
+    "Split": split,
+    "Gather": gather,
+    "Pad": pad,
+    "Expand": repeated,
+    "ReduceSum": reduction("Sum"),
+    "ReduceMean": reduction("Mean"),
+    "ReduceMax": reduction("Max"),
+    "ReduceMin": reduction("Min"),
+    "ReduceProd": reduction("Prod"),
+    "ReduceLogSumExp": reduction("LogSum"),
+    "ReduceL1": reduction("Sum", before="Abs"),
+    "ReduceL2": reduction("Sum", before="square", after="Sqrt"),
+    "ReduceSumSquare": reduction("Sum", before="square"),
+    "ReduceLogSum": reduction("Sum", after="Log"),
+    "ArgMax": arg_max,
+    "Softmax": normalised(False),
+    "LogSoftmax": normalised(True),
+    "Hardmax": hard_max,
+    "LayerNormalization": layer_normalised,
+    "TopK": top,
+    "Tile": tile,
+}

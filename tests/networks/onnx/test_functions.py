@@ -1,0 +1,84 @@
+"""Functions of Python saved as ONNX models: onnxruntime computes what `eval` does."""
+
+import numpy as np
+import pytest
+
+import cntkpy.compat.cntk as C
+from cntk_config.base.diagnostics import UserError
+
+onnx = pytest.importorskip("onnx")
+onnxruntime = pytest.importorskip("onnxruntime")
+
+L = C.layers
+STEPS, BATCH = 5, 3
+
+
+def image_classifier():
+    convolution = L.Convolution2D((3, 3), 6, activation=C.relu, pad=True)
+    layers = [convolution, L.MaxPooling((2, 2), strides=2), L.BatchNormalization(map_rank=1), L.Dense(3)]
+    return L.Sequential(layers)(C.input_variable((3, 8, 8)))
+
+
+def tagger():
+    return L.Sequential([L.Recurrence(L.LSTM(5)), L.Recurrence(L.GRU(4)), L.Dense(3)])(C.sequence.input_variable(4))
+
+
+def classifier_of_sequences():
+    return L.Sequential([L.Recurrence(L.LSTM(5)), C.sequence.last, L.Dense(3)])(C.sequence.input_variable(4))
+
+
+def both_ways():
+    x = C.sequence.input_variable(4)
+    return C.splice(L.Recurrence(L.LSTM(5))(x), L.Recurrence(L.LSTM(5), go_backwards=True)(x))
+
+
+def stabilised():
+    cell = L.LSTM(5, enable_self_stabilization=True, use_peepholes=True)
+    return L.Recurrence(cell)(C.sequence.input_variable(4))
+
+
+def broadcast():
+    x = C.sequence.input_variable(4)
+    return C.sequence.broadcast_as(C.sequence.reduce_max(x), x) + x
+
+
+def sliced():
+    return C.sequence.slice(C.sequence.input_variable(4), 1, -1) * 2
+
+
+MADE = [
+    *(lambda: L.Sequential([L.Dense(5, C.relu), L.Dense(3)])(C.input_variable(4)), image_classifier),
+    *(tagger, classifier_of_sequences, both_ways, stabilised, broadcast, sliced),
+    lambda: L.ConvolutionTranspose((3, 3), 6, strides=2, pad=True)(C.input_variable((3, 8, 8))),
+    lambda: L.LayerNormalization()(C.input_variable(4)),
+    lambda: C.elu(C.input_variable(4)) + C.selu(C.input_variable(4)),
+]
+
+
+def _is_sequence(variable):
+    return len(variable.dynamic_axes) > 1
+
+
+@pytest.mark.parametrize("make", MADE, ids=lambda make: make.__name__.strip("<>"))
+def test_values(make, tmp_path):
+    function, path = make(), tmp_path / "f.onnx"
+    function.save(path, format=C.ModelFormat.ONNX)
+    onnx.checker.check_model(str(path), full_check=True)
+    random, arguments, feeds = np.random.default_rng(0), {}, {}
+    session = onnxruntime.InferenceSession(path)
+    names = [one.name for one in session.get_inputs()]
+    for argument, name in zip(function.arguments, names, strict=True):
+        dims = (BATCH, STEPS) if _is_sequence(argument) else (BATCH,)
+        data = random.normal(size=(*dims, *argument.shape)).astype(np.float32)
+        arguments[argument] = list(data) if _is_sequence(argument) else data
+        feeds[name] = data.swapaxes(0, 1) if _is_sequence(argument) else data
+    found, expected = session.run(None, feeds)[0], np.array(function.eval(arguments))
+    expected = expected.swapaxes(0, 1) if _is_sequence(function.output) else expected.reshape(found.shape)
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+
+
+def test_a_criterion_is_an_error(tmp_path):
+    x = C.input_variable(3)
+    with pytest.raises(UserError, match="it is a criterion of training"):
+        C.cross_entropy_with_softmax(x * 2, C.input_variable(3)).save(tmp_path / "f.onnx", format=C.ModelFormat.ONNX)
+    assert not (tmp_path / "f.onnx").exists()
