@@ -242,11 +242,11 @@ def test_a_model_file_of_free_sizes_is_refused(tmp_path: Path) -> None:
 class Summed:
     """z = sum over the steps of tanh(x w), of sequences that are unpacked, or of arrays that are padded to `steps`."""
 
-    def __init__(self, steps: int | None = None, rate: float = 0.05) -> None:
-        self.y = C.input_variable(3)
-        self.x = C.sequence.input_variable(2) if steps is None else C.input_variable((steps, 2))
+    def __init__(self, steps: int | None = None, rate: float = 0.05, dtype: Any = np.float32) -> None:
+        self.y = C.input_variable(3, dtype)
+        self.x = C.sequence.input_variable(2, dtype) if steps is None else C.input_variable((steps, 2), dtype)
         self.steps = steps
-        self.w = C.parameter(init=np.full((2, 3), 0.1, np.float32))
+        self.w = C.parameter(init=np.full((2, 3), 0.1, dtype))
         rows = C.sequence.unpack(self.x, 0, True) if steps is None else self.x
         self.z = C.reduce_sum(C.tanh(C.times(rows, self.w)), axis=0, keepdims=False)
         self.loss = C.reduce_sum(C.square(self.z - self.y))
@@ -256,7 +256,7 @@ class Summed:
         """A minibatch."""
         if self.steps is None:
             return {self.x: sequences, self.y: targets}
-        rows = np.zeros((len(sequences), self.steps, 2), np.float32)
+        rows = np.zeros((len(sequences), self.steps, 2))
         found = padded(sequences, 0)[0]
         rows[:, : found.shape[1]] = found
         return {self.x: rows, self.y: targets}
@@ -273,26 +273,29 @@ def minibatches(count: int, longest: int = 4) -> list[Any]:
     return found
 
 
-def test_training_goes_on_from_size_to_size() -> None:
+@PRECISIONS
+def test_training_goes_on_from_size_to_size(dtype: Any) -> None:
     """The rule's state too: the same as one network of arrays that are padded."""
-    free, fixed = Summed(), Summed(4)
+    free, fixed = Summed(dtype=dtype), Summed(4, dtype=dtype)
+    assert free.w.value.dtype == dtype
+    close = 1e-5 if dtype == np.float32 else 1e-10
     sizes = set()
     for sequences, targets in minibatches(9):
         sizes.add(max(map(len, sequences)))
         for one in (free, fixed):
             one.trainer.train_minibatch(one.data(sequences, targets))
         assert free.trainer.previous_minibatch_loss_average == pytest.approx(
-            fixed.trainer.previous_minibatch_loss_average, rel=1e-5
+            fixed.trainer.previous_minibatch_loss_average, rel=close
         )
     assert len(sizes) > 2
-    np.testing.assert_allclose(free.w.value, fixed.w.value, rtol=1e-5)
+    np.testing.assert_allclose(free.w.value, fixed.w.value, rtol=close)
     assert not np.allclose(free.w.value, 0.1)
     assert free.trainer.total_number_of_samples_seen == 36
     given = free.data(SEQUENCES, np.ones((3, 3)))
     assert free.trainer.test_minibatch(given) == pytest.approx(
-        fixed.trainer.test_minibatch(fixed.data(SEQUENCES, np.ones((3, 3)))), rel=1e-5
+        fixed.trainer.test_minibatch(fixed.data(SEQUENCES, np.ones((3, 3)))), rel=close
     )
-    np.testing.assert_allclose(free.z.eval(given), fixed.z.eval(fixed.data(SEQUENCES, np.ones((3, 3)))), rtol=1e-5)
+    np.testing.assert_allclose(free.z.eval(given), fixed.z.eval(fixed.data(SEQUENCES, np.ones((3, 3)))), rtol=close)
 
 
 def test_tests_of_other_sizes_between_minibatches_change_nothing() -> None:
