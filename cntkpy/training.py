@@ -5,10 +5,10 @@
 
 from networks.builders.python import layers
 from networks.builders.python.decoders import AttentionModel, UnfoldFrom
-from networks.builders.python.functions.evaluation import install
 from networks.builders.python.functions.function import Function, as_function, combine, load_model
 from networks.builders.python.functions.graph import set_seed
 from networks.builders.python.functions.leaves import Initializer
+from networks.builders.python.functions.mixins.evaluation import install
 from networks.builders.python.functions.variables import (
     constant,
     input_variable,

@@ -22,8 +22,8 @@ from networks.nodes import create
 from networks.onnx import loops
 from networks.onnx.graph import Dims, Emitter, Graph, Names, NotExpressible, Port
 from networks.onnx.prune import prune
-from networks.onnx.table import REFUSED, RULES
 from networks.onnx.use import Operand, Use
+from networks.onnx.writing.table import REFUSED, RULES
 
 OPSET = 17
 """The version of the operators that is written by default."""

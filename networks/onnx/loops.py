@@ -14,8 +14,8 @@ from networks.graph.axes import ONE
 from networks.graph.network import Node
 from networks.onnx.graph import Emitter, NotExpressible, Port
 from networks.onnx.lengths import steps_of_batch
-from networks.onnx.sequences import initial_state
 from networks.onnx.use import Operand, Use
+from networks.onnx.writing.sequences import initial_state
 
 Rule = Callable[[Node, Emitter, list[Operand], int], str]
 BATCH = "batch"

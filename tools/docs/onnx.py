@@ -7,7 +7,7 @@ import re
 
 from networks import nodes
 from networks.onnx.reading import constants, load
-from networks.onnx.table import REFUSED, RULES
+from networks.onnx.writing.table import REFUSED, RULES
 
 MARKED = re.compile(r"(<!-- onnx: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 

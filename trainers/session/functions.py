@@ -196,7 +196,7 @@ def _source(
 
 
 class SessionBackend:
-    """What computes and trains functions, see `networks.builders.python.functions.evaluation.Backend`."""
+    """What computes and trains functions, see `networks.builders.python.functions.mixins.evaluation.Backend`."""
 
     evaluate = staticmethod(evaluate)
     forward = staticmethod(forward)

@@ -19,7 +19,7 @@ from readers.minibatch import Minibatch
 from trainers.rules.update_step import Group
 from trainers.session.data import Arguments, counted, has_one_element, inputs_of, with_samples
 from trainers.session.learners import DistributedLearner, Learner
-from trainers.session.user_learners import PythonLearner, UserLearner
+from trainers.session.user.learners import PythonLearner, UserLearner
 from trainers.step.step import CompiledStep, EpochSettings
 from trainers.step.strategy import Strategy
 

@@ -27,7 +27,7 @@ from trainers.session.queue import HeldStep, StepQueue
 from trainers.session.sized import SizedObjectives, renamed
 from trainers.session.tester import MetricTests
 from trainers.session.timing import LastMinibatch
-from trainers.session.user_learners import PythonLearner, update_all
+from trainers.session.user.learners import PythonLearner, update_all
 from trainers.session.values import Values
 from trainers.session.workers import Workers
 from trainers.step.buckets import Buckets

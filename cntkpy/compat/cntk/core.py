@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from readers import Value
 from readers.data_api.array_view import NDArrayView
-from trainers.session.user_functions import user_function
+from trainers.session.user.functions import user_function
 
 from .missing import no_attribute
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from networks.arrays.lazy import jax, jnp
-from networks.nodes.classes import _sizes, words_in_classes
+from networks.nodes.criteria.classes import _sizes, words_in_classes
 
 
 @pytest.mark.parametrize(

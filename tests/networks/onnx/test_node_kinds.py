@@ -11,7 +11,7 @@ from networks.onnx import ours
 from networks.onnx.check import as_fed, random_data, run
 from networks.onnx.export import Settings, export
 from networks.onnx.model import to_model
-from networks.onnx.table import REFUSED, RULES
+from networks.onnx.writing.table import REFUSED, RULES
 
 from ..nodes.node_cases import CASES
 
@@ -110,10 +110,10 @@ def test_few_kinds_are_refused():
     of_data = {"MatrixL1Reg", "MatrixL2Reg", "Diagonal", "Mean", "InvStdDev"}
     """They are exported where they depend on parameters alone, or are computed."""
     of_axes = {"ToSequence", "ToSequenceLike", "UnpackSequence", "UnpackBatch", "ToBatch", "SampleNumber"}
-    """They change which axes are those of samples, of sequences and of the minibatch; no language but Python has them."""
+    """They change which axes are those of samples, sequences and minibatches; only Python programs have them."""
     documented = [kind for kind in documented if kind.name not in of_axes]
     refused = [kind.name for kind in documented if kind.name in set(REFUSED) - of_data]
-    assert len(refused) <= 0.15 * len(documented), refused
+    assert len(refused) <= 0.1 * len(documented), refused
 
 
 @pytest.mark.parametrize("case", [one for one in CASES if one not in EXPORTED], ids=lambda case: case[0])

@@ -13,7 +13,7 @@ from networks.onnx.check import random_data, run
 from networks.onnx.export import Settings, export
 from networks.onnx.files import as_bytes, write
 from networks.onnx.model import to_model
-from networks.onnx.table import RULES
+from networks.onnx.writing.table import RULES
 
 from ..nodes.node_cases import CASES
 from .test_node_kinds import network_of

@@ -10,7 +10,7 @@ from networks.onnx.check import check
 from networks.onnx.export import Settings, export
 from networks.onnx.files import as_bytes
 from networks.onnx.model import to_model
-from networks.onnx.table import RULES
+from networks.onnx.writing.table import RULES
 
 onnx = pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")

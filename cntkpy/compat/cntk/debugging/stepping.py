@@ -14,7 +14,7 @@ from networks.builders.brainscript.node_values import NodeValue
 from networks.builders.python.functions import calls
 from networks.builders.python.functions.function import Function
 from networks.builders.python.functions.recipes import resolve
-from trainers.session.user_functions import UserFunction, output_variable, user_function
+from trainers.session.user.functions import UserFunction, output_variable, user_function
 
 from ..misc.converter import converted
 from ..missing import no_attribute

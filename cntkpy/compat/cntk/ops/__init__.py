@@ -135,7 +135,7 @@ from networks.builders.python.operations.reshaping import (
     transpose,
 )
 from networks.builders.python.operations.structured import as_block, as_composite
-from trainers.session.user_functions import output_variable, user_function
+from trainers.session.user.functions import output_variable, user_function
 
 from ..missing import no_attribute
 from . import functions, sequence

@@ -12,7 +12,7 @@ from cntk_config.base.narrowing import is_several
 from networks.builders.python.functions.function import Function as OwnFunction
 from networks.builders.python.functions.function import load_model
 from networks.builders.python.layers import Layer
-from trainers.session.user_functions import UserFunction, register_deserializer
+from trainers.session.user.functions import UserFunction, register_deserializer
 
 from ..clone import CloneMethod, ModelFormat
 from ..missing import no_attribute

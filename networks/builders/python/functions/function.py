@@ -29,7 +29,6 @@ from networks.builders.python.functions.cells import cell_of
 from networks.builders.python.functions.checks import as_array, check_name, check_path, is_whole
 from networks.builders.python.functions.copies import copied_roots
 from networks.builders.python.functions.defaults import SINGLE
-from networks.builders.python.functions.evaluation import Evaluated, functions_of
 from networks.builders.python.functions.free import are_free, free_shape, probed
 from networks.builders.python.functions.graph import Model
 from networks.builders.python.functions.leaves import (
@@ -40,6 +39,9 @@ from networks.builders.python.functions.leaves import (
     data_input,
     filled,
 )
+from networks.builders.python.functions.mixins.evaluation import Evaluated, functions_of
+from networks.builders.python.functions.mixins.overloads import Operators
+from networks.builders.python.functions.mixins.structure import Structure, View, signature_text
 from networks.builders.python.functions.nodes import (
     INPUTS,
     DataAxes,
@@ -52,7 +54,6 @@ from networks.builders.python.functions.nodes import (
     is_trained,
     ordered,
 )
-from networks.builders.python.functions.overloads import Operators
 from networks.builders.python.functions.parts import check_index, indexed, runs
 from networks.builders.python.functions.per_sample import keep_criterion, per_sample
 from networks.builders.python.functions.recipes import (
@@ -65,7 +66,6 @@ from networks.builders.python.functions.recipes import (
     settled,
     shape_of,
 )
-from networks.builders.python.functions.structure import Structure, View, signature_text
 from networks.builders.python.functions.user_code import revive
 from networks.files.model_file import as_reread, save_model
 from networks.files.model_file import load_model as load_network

@@ -6,9 +6,9 @@ from networks.graph import shapes
 from networks.nodes.axes import slice_range
 from networks.nodes.images.cropping import crop_offsets
 from networks.nodes.shape import row_range
-from networks.onnx.elementwise import Rule, same
 from networks.onnx.graph import NotExpressible
 from networks.onnx.use import Use
+from networks.onnx.writing.elementwise import Rule, same
 
 REDUCTIONS = {
     "Sum": "Sum",

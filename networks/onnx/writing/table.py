@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from networks.onnx import elementwise, images, linear, normalisation, recurrent_stack, sequences, shaping
-from networks.onnx.elementwise import Rule
+from networks.onnx.writing import elementwise, images, linear, normalisation, recurrent_stack, sequences, shaping
+from networks.onnx.writing.elementwise import Rule
 
 RULES: dict[str, Rule] = {
     **elementwise.RULES,
@@ -50,11 +50,5 @@ REFUSED = {
     "RandomSample": "it draws random numbers",
     "RandomSampleInclusionFrequency": "it belongs to the drawing of random numbers",
     "Diagonal": "its matrix depends on the data",
-    "ToSequence": "the lengths of its sequences depend on the data",
-    "ToSequenceLike": "the lengths of its sequences depend on the data",
-    "UnpackSequence": "its axis has the length of the longest sequence of a minibatch",
-    "UnpackBatch": "it makes one sample of the samples of a minibatch",
-    "ToBatch": "it makes samples of a minibatch of an axis",
-    "SampleNumber": "it numbers the samples of a minibatch",
 }
 """By operation: why a node of it that depends on data has no equivalent."""

@@ -17,9 +17,9 @@ from networks.nodes.images.convolution import Plan, geometry_2d, is_two_d, misse
 from networks.nodes.images.geometry import Geometry
 from networks.nodes.images.pooling import geometry_of as pooling_geometry
 from networks.nodes.inputs import is_chw
-from networks.onnx.elementwise import Rule
 from networks.onnx.graph import Dims, NotExpressible
 from networks.onnx.use import Use
+from networks.onnx.writing.elementwise import Rule
 
 MOST_AXES = 3
 """Windows slide along at most so many axes in onnxruntime."""

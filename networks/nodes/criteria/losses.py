@@ -10,7 +10,7 @@ from networks.arrays.sparse import is_sparse
 from networks.graph import shapes
 from networks.graph.shapes import Shape, ShapeProblem
 from networks.nodes import rules
-from networks.nodes.classes import words_in_classes
+from networks.nodes.criteria.classes import words_in_classes
 from networks.nodes.declare import NodeKind, Signature, TimeRule, inputs
 from networks.nodes.elementwise import clipped_log
 

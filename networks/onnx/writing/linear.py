@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from networks.graph import shapes
-from networks.onnx.elementwise import Rule
 from networks.onnx.use import Operand, Use
+from networks.onnx.writing.elementwise import Rule
 
 LEAST_LENGTH = 1e-30
 """Of vectors whose cosine is computed."""

@@ -9,10 +9,10 @@ import numpy as np
 from networks.graph import shapes
 from networks.graph.axes import kept_steps, kept_window
 from networks.graph.node import Node
-from networks.onnx.elementwise import Rule
 from networks.onnx.graph import INT64_MAX, Emitter, NotExpressible
 from networks.onnx.lengths import kept, within
 from networks.onnx.use import Operand, Use
+from networks.onnx.writing.elementwise import Rule
 
 ROUNDING = 1e-9
 """As in RepeatSteps: a factor is taken for a whole number if it is one up to this."""

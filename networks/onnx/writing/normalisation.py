@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from networks.graph import shapes
-from networks.onnx.elementwise import Rule
-from networks.onnx.images import joined, parted
 from networks.onnx.use import Use
+from networks.onnx.writing.elementwise import Rule
+from networks.onnx.writing.images import joined, parted
 
 SMALLEST_SCALE = 1e-30
 """An inverse deviation nearer to 0 is taken for this one."""

@@ -8,10 +8,10 @@ import numpy as np
 
 from networks.graph import shapes
 from networks.nodes.recurrent_stack import Layer, layers_of
-from networks.onnx.elementwise import Rule
 from networks.onnx.graph import NotExpressible
-from networks.onnx.recurrent_scan import Weights, layer
 from networks.onnx.use import Use
+from networks.onnx.writing.elementwise import Rule
+from networks.onnx.writing.recurrent_scan import Weights, layer
 
 
 class Unit(NamedTuple):

@@ -1,0 +1,1 @@
+"""What functions are composed of: operators, values and gradients, the structure."""

@@ -1,1 +1,0 @@
-"""Criteria that compare sequences as a whole, whose steps have no fixed partners."""

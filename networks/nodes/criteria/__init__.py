@@ -1,0 +1,1 @@
+"""Criteria: losses, errors, rankings, alignments."""

@@ -1,0 +1,1 @@
+"""The rules by which nodes become operators of ONNX."""

@@ -1,0 +1,1 @@
+"""Functions and learners that are Python code of the program."""
