@@ -50,5 +50,11 @@ REFUSED = {
     "RandomSample": "it draws random numbers",
     "RandomSampleInclusionFrequency": "it belongs to the drawing of random numbers",
     "Diagonal": "its matrix depends on the data",
+    "ToSequence": "the lengths of its sequences depend on the data",
+    "ToSequenceLike": "the lengths of its sequences depend on the data",
+    "UnpackSequence": "its axis has the length of the longest sequence of a minibatch",
+    "UnpackBatch": "it makes one sample of the samples of a minibatch",
+    "ToBatch": "it makes samples of a minibatch of an axis",
+    "SampleNumber": "it numbers the samples of a minibatch",
 }
 """By operation: why a node of it that depends on data has no equivalent."""

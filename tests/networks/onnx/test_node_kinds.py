@@ -113,7 +113,7 @@ def test_few_kinds_are_refused():
     """They change which axes are those of samples, sequences and minibatches; programs in Python use them."""
     documented = [kind for kind in documented if kind.name not in of_axes]
     refused = [kind.name for kind in documented if kind.name in set(REFUSED) - of_data]
-    assert len(refused) <= 0.1 * len(documented), refused
+    assert len(refused) <= 0.15 * len(documented), refused
 
 
 @pytest.mark.parametrize("case", [one for one in CASES if one not in EXPORTED], ids=lambda case: case[0])
