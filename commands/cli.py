@@ -102,7 +102,7 @@ def show_command(
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["text", "json", "github", "sarif"]),
+    type=click.Choice(["text", "json", "github", "sarif", "gitlab", "junit"]),
     default="text",
     show_default=True,
     help="Output format of the findings.",
