@@ -2,7 +2,9 @@
 
 USAGE = """\
 Usage: cntkpy configFile=FILE[+FILE...] [NAME=VALUE...] [configFile=FILE...]
-       cntkpy run|show|check|explain|diff|format|help|list|plot|sweep|runs|report ...
+       cntkpy run FILE [NAME=VALUE...]
+       cntkpy check|completion|convert|diff|explain|format|help|list|lsp|plot ...
+       cntkpy preview|report|runs|show|sweep ...
        cntkpy --help | --version
 """
 
@@ -52,10 +54,10 @@ Graphviz, or the ending .dot for its text.
 """
 
 RUN = """\
-Run a configuration; the same as the classic form without `run`.
+Run a configuration: a FILE with overrides, or the words of the classic form.
 
 \b
-WORDS, read from left to right:
+WORDS of the classic form are read from left to right:
   configFile=A+B        read the files A and B
   NAME=VALUE            set a parameter; a later one wins
   SECTION=[NAME=VALUE]  set a parameter of a section; the rest of it stays
@@ -63,12 +65,12 @@ WORDS, read from left to right:
 
 \b
 Examples:
-  cntkpy run configFile=digits.cntk
-  cntkpy run configFile=digits.cntk command=train:test traceLevel=1
+  cntkpy run digits.cntk
+  cntkpy run globals.cntk+digits.cntk command=train:test traceLevel=1
   cntkpy run configFile=digits.cntk 'train=[SGD=[maxEpochs=3]]'
-  cntkpy run --again configFile=digits.cntk train/SGD/learningRatesPerMB=0.1
+  cntkpy run --again digits.cntk train/SGD/learningRatesPerMB=0.1
   cntkpy run --workers 2 program.py
-  cntkpy run configFile=digits.cntk --track tensorboard:log/tensorboard
+  cntkpy run digits.cntk --track tensorboard:log/tensorboard
 """
 
 SHOW = """\

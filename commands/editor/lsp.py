@@ -12,6 +12,7 @@ from cntk_config.base.diagnostics import Span, UserError
 from cntk_config.declare import Parameter
 from commands import __version__
 from commands.checks.findings import Finding
+from commands.console import print_error
 from commands.editor.fixes import Fix, fixes
 from commands.editor.language import Analysis
 from commands.editor.occurrences import occurrences, renamed
@@ -24,7 +25,7 @@ def serve() -> int:
     try:
         server = make_server()
     except UserError as error:
-        print(error.diagnostic.render(), file=sys.stderr)
+        print_error(error)
         return error.exit_code
     server.start_io()
     if sys.stdout.closed:  # by the server; whoever called us flushes it

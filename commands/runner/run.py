@@ -34,6 +34,7 @@ from commands.context.run_context import Precision, RunContext, Seeds
 from commands.runner import cores
 from commands.runner import log as run_log
 from commands.runner.blame import REPORT, placed, user_frames
+from commands.runner.last_result import LastResult
 from commands.runner.started import say_finished, say_started
 from commands.runner.workers import Workers
 from commands.tracking.trackers import trackers
@@ -71,12 +72,17 @@ def _guarded(words: list[str], stop: StopRequest | None) -> int:
     """Run with a log, and with the other workers if there are any; return the exit status."""
     with run_log.Log() as opened:
         workers = Workers()
+        result = LastResult()
+        if sys.stderr.isatty():
+            opened.add(result)
         status = _attempt(words, opened, stop, workers)
         last_word, log_file = opened.handler.last_error, opened.path
         say_finished(status, last_word)
         workers.part(status, last_word)
     if status and log_file and last_word and opened.handler.failure is None:  # the console has not seen it
         print(f"{last_word}\nThe log is in {log_file}", file=sys.stderr)
+    if not status and log_file and sys.stderr.isatty() and not workers.rank:
+        print(result.line(log_file), file=sys.stderr)
     if opened.handler.failure is not None:
         print(f"\nEXCEPTION occurred: {opened.handler.failure}", file=sys.stderr)
         return opened.handler.failure.exit_code

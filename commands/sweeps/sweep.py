@@ -12,6 +12,7 @@ from cntk_config import ConfigError, ConfigParameters, UserError, load
 from cntk_config.base.files import exists
 from cntk_config.base.writing import shown
 from commands.checks.look import look_before_run
+from commands.console import print_error
 from commands.sweeps.choices import Space, read_words
 from commands.sweeps.console import console
 from commands.sweeps.criterion import Criterion, check_node, choose_criterion
@@ -60,7 +61,7 @@ def sweep(words: list[str], options: Options) -> int:
             return 0
         return _run(plan, folder, base, study, options.jobs)
     except UserError as error:
-        print(error.diagnostic.render(), file=sys.stderr)
+        print_error(error)
         return error.exit_code
     except OSError as error:
         if error.filename is None:  # the output
@@ -161,7 +162,7 @@ def check_values(space: Space, folder: Path) -> None:
                     seen.add(str(error))
                     errors.append(error.with_note(f"in the trials with {said}"))
     for error in errors[1:]:
-        print(error.diagnostic.render(), file=sys.stderr)
+        print_error(error)
     if errors:
         raise errors[0]
 

@@ -7,17 +7,21 @@ from collections.abc import Sequence
 from typing import Any
 
 from commands.checks.findings import SEVERITIES, Finding
+from commands.console import coloured
 
 FORMATS = ("text", "json", "github", "sarif", "gitlab", "junit")
 
 
-def write(found: Sequence[tuple[Sequence[str], Sequence[Finding]]], form: str, quiet: bool) -> str:
+def write(
+    found: Sequence[tuple[Sequence[str], Sequence[Finding]]], form: str, quiet: bool, colours: bool = False
+) -> str:
     """The findings in one of the `FORMATS`.
 
     Args:
         found: the words of each configuration, and its findings.
         form: one of `FORMATS`.
         quiet: no summary.
+        colours: the severities of `text` are coloured.
     """
     findings = [one for _, several in found for one in several]
     if form == "json":
@@ -26,6 +30,8 @@ def write(found: Sequence[tuple[Sequence[str], Sequence[Finding]]], form: str, q
         return _report(found, form)
     line = _annotation if form == "github" else Finding.one_line
     text = "".join(line(one) + "\n" for one in findings)
+    if form == "text" and colours:
+        text = coloured(text)
     return text if quiet else text + summary(findings, len(found)) + "\n"
 
 
