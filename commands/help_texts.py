@@ -39,8 +39,7 @@ Draw how a criterion falls over the epochs, from the logs of trainings.
 \b
 LOGS are log files of runs (stderr=FILE), or the .jsonl files of
 logFormat=json. Several are drawn over one another: training in full lines,
-validation dashed, progress inside epochs thin. Needs matplotlib:
-pip install 'cntkpy[plot]'.
+validation dashed, progress inside epochs thin. Needs the extra `plot`.
 
 \b
 Examples:

@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import unquote, urlparse
 
 from cntk_config.base.diagnostics import Span, UserError
+from cntk_config.base.extras import how_to_install
 from cntk_config.declare import Parameter
 from commands import __version__
 from commands.checks.findings import Finding
@@ -40,7 +41,7 @@ def make_server() -> Any:
         from pygls.lsp.server import LanguageServer  # pyright: ignore[reportMissingImports]
     except ImportError as error:
         message = f"the language server needs pygls: {error}"
-        raise UserError("MissingPackage", message, hint="pip install 'cntkpy[lsp]'") from error
+        raise UserError("MissingPackage", message, hint=how_to_install("lsp")) from error
 
     server = LanguageServer("cntkpy", __version__)
     documents = Documents(types, server)

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from cntk_config import ConfigError, ConfigParameters, UserError, load
 from cntk_config.base.diagnostics import Diagnostic, Span
+from cntk_config.base.extras import how_to_install
 from cntk_config.base.stopping import Stopped
 from cntk_config.base.writing import empty, open_text_in_place, shown
 from commands.catalogue.dispatch import find_action, run_action
@@ -109,7 +110,7 @@ def _attempt(words: list[str], opened: run_log.Log, stop: StopRequest | None, wo
         if error.name not in EXTRAS:
             return _internal_error(error)
         needed = f"this needs {error.name}, which is not installed"
-        _report(f"{needed}\n  help: pip install 'cntkpy[{EXTRAS[error.name]}]'")
+        _report(f"{needed}\n  help: {how_to_install(EXTRAS[error.name])}")
         return EXIT_FAILURE
     except MemoryError:
         _report("out of memory")

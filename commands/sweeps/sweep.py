@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cntk_config import ConfigError, ConfigParameters, UserError, load
+from cntk_config.base.extras import how_to_install
 from cntk_config.base.files import exists
 from cntk_config.base.writing import shown
 from commands.checks.look import look_before_run
@@ -226,7 +227,7 @@ def _optuna(what: str):
         if (error.name or "").split(".")[0] != "optuna":
             raise
         message = f"{what} needs optuna, which is not installed"
-        raise UserError("MissingPackage", message, hint="pip install 'cntkpy[sweep]'") from None
+        raise UserError("MissingPackage", message, hint=how_to_install("sweep")) from None
     return optuna_study
 
 

@@ -91,7 +91,7 @@ Examples:
 @click.option(
     "--picture",
     metavar="FILE",
-    help="Draw the first samples: .png, .svg or .pdf; needs cntkpy[plot]. Of images: a contact sheet, .png.",
+    help="Draw the first samples: .png, .svg or .pdf; needs the extra plot. Of images: a contact sheet, .png.",
 )
 @FORM
 @MODULES

@@ -1,10 +1,10 @@
 """`cntkpy plot LOG...`: curves of criteria over the epochs, from the logs of trainings."""
 
-import sys
 from pathlib import Path
 from typing import Any
 
 from cntk_config.base.diagnostics import ConfigError, UserError, suggestion
+from cntk_config.base.extras import how_to_install
 from cntk_config.base.writing import output_file
 from commands.console import print_error
 from commands.runs.find import EVENTS, read_run
@@ -101,8 +101,8 @@ def plot(logs: list[str], out: str | None = None, node: str | None = None) -> in
     except ModuleNotFoundError as error:
         if (error.name or "").split(".")[0] != "matplotlib":
             raise
-        print("error: plot needs matplotlib, which is not installed", file=sys.stderr)
-        print("  help: pip install 'cntkpy[plot]'", file=sys.stderr)
-        return 1
+        message = "plot needs matplotlib, which is not installed"
+        print_error(missing := UserError("MissingPackage", message, hint=how_to_install("plot")))
+        return missing.exit_code
     print(target)
     return 0

@@ -206,7 +206,7 @@ def test_include_cycles_and_long_chains_end(tmp_path, monkeypatch):
     (tmp_path / "300.cntk").write_text("x=1\n")
     assert len(load(["configFile=0.cntk"])) == 301
     (tmp_path / "300.cntk").write_text("include=0.cntk\nx=1\n")
-    with pytest.raises(ConfigError, match="includes itself: 0.cntk includes ./1.cntk includes ... includes") as caught:
+    with pytest.raises(ConfigError, match=r"includes itself: 0.cntk includes ./1.cntk includes ... includes") as caught:
         load(["configFile=0.cntk"])
     assert caught.value.kind == "CircularInclude"
 
