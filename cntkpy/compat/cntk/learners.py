@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import Enum
 from functools import partial
-from typing import Any
+from typing import Any, Unpack
 
 from cntk_config import UserError
 from trainers.session import learners as own
 from trainers.session import schedules
-from trainers.session.learners import Learner
+from trainers.session.learners import Learner, LearnerOptions, Parameters, Rate
 from trainers.session.schedules import Schedule
 from trainers.session.user_learners import UserLearner as PlainUserLearner
 from trainers.session.user_learners import universal
@@ -71,37 +71,54 @@ def _unit(unit: Any) -> UnitType:
     return unit
 
 
-def sgd(parameters: Any, lr: Any, **options: Any) -> Learner:
+class CntkOptions(LearnerOptions, total=False):
+    """What every learner of CNTK takes besides."""
+
+    minibatch_size: int | None
+    """The samples that rates and momenta are for, where their schedules do not say; 0: a minibatch of any size."""
+    epoch_size: int | None
+    """Samples of an epoch of such schedules."""
+    use_mean_gradient: bool | None
+    """Whether the gradient is the mean over the minibatch."""
+
+
+def sgd(parameters: Parameters, lr: Rate, **options: Unpack[CntkOptions]) -> Learner:
     """See `cntkpy.training.learners.sgd`."""
     return _learner(partial(own.sgd, parameters), lr, options)
 
 
-def momentum_sgd(parameters: Any, lr: Any, momentum: Any, unit_gain: bool | None = None, **options: Any) -> Learner:
+def momentum_sgd(
+    parameters: Parameters, lr: Rate, momentum: Rate, unit_gain: bool | None = None, **options: Unpack[CntkOptions]
+) -> Learner:
     """See `cntkpy.training.learners.momentum_sgd`; with unit gain, as CNTK has it."""
     make = partial(own.momentum_sgd, parameters, unit_gain=_gain(unit_gain))
     return _learner(make, lr, options, momentum)
 
 
-def nesterov(parameters: Any, lr: Any, momentum: Any, unit_gain: bool | None = None, **options: Any) -> Learner:
+def nesterov(
+    parameters: Parameters, lr: Rate, momentum: Rate, unit_gain: bool | None = None, **options: Unpack[CntkOptions]
+) -> Learner:
     """See `cntkpy.training.learners.nesterov`; with unit gain, as CNTK has it."""
     return _learner(partial(own.nesterov, parameters, unit_gain=_gain(unit_gain)), lr, options, momentum)
 
 
-def adagrad(parameters: Any, lr: Any, need_ave_multiplier: bool = True, **options: Any) -> Learner:
+def adagrad(
+    parameters: Parameters, lr: Rate, need_ave_multiplier: bool = True, **options: Unpack[CntkOptions]
+) -> Learner:
     """See `cntkpy.training.learners.adagrad`."""
     return _learner(partial(own.adagrad, parameters, need_ave_multiplier=need_ave_multiplier), lr, options)
 
 
 def rmsprop(
-    parameters: Any,
-    lr: Any,
+    parameters: Parameters,
+    lr: Rate,
     gamma: float,
     inc: float,
     dec: float,
     max: float,
     min: float,
     need_ave_multiplier: bool = True,
-    **options: Any,
+    **options: Unpack[CntkOptions],
 ) -> Learner:
     """CNTK's RMSProp, with a step factor for each element."""
     rule = {"gamma": gamma, "inc": inc, "dec": dec, "max": max, "min": min, "need_ave_multiplier": need_ave_multiplier}
@@ -109,12 +126,12 @@ def rmsprop(
 
 
 def fsadagrad(
-    parameters: Any,
-    lr: Any,
-    momentum: Any,
+    parameters: Parameters,
+    lr: Rate,
+    momentum: Rate,
     unit_gain: bool | None = None,
-    variance_momentum: Any = None,
-    **options: Any,
+    variance_momentum: Rate | None = None,
+    **options: Unpack[CntkOptions],
 ) -> Learner:
     """See `cntkpy.training.learners.fsadagrad`."""
     constant = 720000.0
@@ -128,14 +145,14 @@ def fsadagrad(
 
 
 def adam(
-    parameters: Any,
-    lr: Any,
-    momentum: Any,
+    parameters: Parameters,
+    lr: Rate,
+    momentum: Rate,
     unit_gain: bool | None = None,
-    variance_momentum: Any = None,
+    variance_momentum: Rate | None = None,
     epsilon: float = 1e-8,
     adamax: bool = False,
-    **options: Any,
+    **options: Unpack[CntkOptions],
 ) -> Learner:
     """See `cntkpy.training.learners.adam` and `adamax`."""
     variance = schedules.momentum_as_time_constant(720000) if variance_momentum is None else variance_momentum
@@ -144,20 +161,23 @@ def adam(
     return _learner(partial(own.adamax if adamax else own.adam, parameters, **more), lr, options, momentum)
 
 
-def adadelta(parameters: Any, lr: Any = 1.0, rho: float = 0.95, epsilon: float = 1e-8, **options: Any) -> Learner:
+def adadelta(
+    parameters: Parameters, lr: Rate = 1.0, rho: float = 0.95, epsilon: float = 1e-8, **options: Unpack[CntkOptions]
+) -> Learner:
     """See `cntkpy.training.learners.adadelta`."""
     return _learner(partial(own.adadelta, parameters, rho=rho, epsilon=epsilon), lr, options)
 
 
-def _learner(make: Callable[..., Learner], lr: Any, options: dict[str, Any], *momentum: Any) -> Learner:
+def _learner(make: Callable[..., Learner], lr: Rate, given: CntkOptions, *momentum: Rate) -> Learner:
     """A learner whose rate and momentum are for minibatches of `minibatch_size` samples, where they do not say.
 
     Args:
         make: takes rate, momentum (of a rule that has it) and the other options.
         lr: the rate: a schedule, a number or numbers.
-        options: CNTK's options, `minibatch_size`, `epoch_size` and `use_mean_gradient` among them.
+        given: CNTK's options.
         momentum: of a rule that has it, as the rate.
     """
+    options: dict[str, Any] = {**given}
     size, epoch = _size_of(options), options.pop("epoch_size", None)
     mean = _is_mean(options)
     for name in ("minibatch_size", "use_mean_gradient"):
@@ -170,12 +190,12 @@ def _learner(make: Callable[..., Learner], lr: Any, options: dict[str, Any], *mo
     return learner
 
 
-def _is_mean(options: dict[str, Any]) -> bool:
+def _is_mean(options: Mapping[str, Any]) -> bool:
     given = options.get("use_mean_gradient")
     return _defaults["use_mean_gradient"] if given is None else bool(given)
 
 
-def _size_of(options: dict[str, Any]) -> int | None:
+def _size_of(options: Mapping[str, Any]) -> int | None:
     """The samples that the numbers of a learner are for; None: it does not say."""
     size = options.get("minibatch_size")
     return IGNORE if size is None and _is_mean(options) else size
