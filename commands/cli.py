@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import click
 
-from commands import __version__, help_texts
+from commands import help_texts
 from commands.report.commands import report_command
 from commands.runs.commands import runs_command
 from commands.sweeps.command import sweep_command
@@ -22,10 +22,22 @@ CONTEXT = {"help_option_names": ["-h", "--help"]}
 CLASSIC = {"ignore_unknown_options": True}
 
 
+def _version(context: click.Context, _: click.Parameter, asked: bool) -> None:
+    """Print the version and end, if `--version` is given; `--verbose` is read before it."""
+    if asked and not context.resilient_parsing:
+        from commands.tools.version import describe
+
+        click.echo(describe(bool(context.params.get("verbose"))), nl=False)
+        context.exit()
+
+
 @click.group(help=help_texts.OVERVIEW, context_settings=CONTEXT, no_args_is_help=True)
-@click.version_option(__version__, "-V", "--version", prog_name="cntkpy", message="%(prog)s %(version)s")
-def cntkpy() -> None:
+@click.option("-V", "--version", is_flag=True, help="Show the version and exit.", expose_value=False, callback=_version)
+@click.option("--verbose", is_flag=True, is_eager=True, help="With --version: what a bug report needs.")
+def cntkpy(verbose: bool) -> None:
     """The group of subcommands."""
+    if verbose:
+        raise click.UsageError("--verbose goes with --version only.")
 
 
 @cntkpy.command("run", help=help_texts.RUN, context_settings=CLASSIC, short_help="Run a configuration.")
@@ -309,7 +321,7 @@ def execute(words: list[str]) -> int:
     if first not in cntkpy.commands:
         if any(map(is_config_word, words)):
             return run_classic(words)
-        if first not in ("-h", "--help", "-V", "--version"):
+        if first not in ("-h", "--help", "-V", "--version", "--verbose"):
             return refuse(words)
     return _guarded_usage(lambda: cntkpy.main(words, prog_name="cntkpy", standalone_mode=False) or 0)
 

@@ -5,7 +5,7 @@ Usage: cntkpy configFile=FILE[+FILE...] [NAME=VALUE...] [configFile=FILE...]
        cntkpy run FILE [NAME=VALUE...]
        cntkpy check|completion|convert|diff|explain|format|help|list|lsp|plot ...
        cntkpy preview|report|runs|show|sweep ...
-       cntkpy --help | --version
+       cntkpy --help | --version [--verbose]
 """
 
 OVERVIEW = """\

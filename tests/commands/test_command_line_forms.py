@@ -209,3 +209,20 @@ def test_a_log_and_its_events_are_one_run() -> None:
     from commands.tools.plot_log import _without_twins
 
     assert _without_twins(["a", "a.jsonl", "b", "c.jsonl"]) == ["a.jsonl", "b", "c.jsonl"]
+
+
+@pytest.mark.parametrize("words", [["--version", "--verbose"], ["--verbose", "--version"], ["-V", "--verbose"]])
+def test_what_a_report_needs(words: list[str], cntkpy, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XLA_FLAGS", "--xla_x")
+    got = cntkpy(*words)
+    assert got.code == 0 and got.err == ""
+    first, *lines = got.out.splitlines()
+    assert f"{first}\n" == cntkpy("--version").out
+    facts = {line.split()[0]: line.split(maxsplit=1)[1] for line in lines}
+    assert {"python", "system", "machine", "numpy", "jax", "matplotlib"} <= set(facts)
+    assert facts["XLA_FLAGS"] == "--xla_x"
+    assert str(Path.home()) not in got.out
+
+
+def test_verbose_alone(cntkpy) -> None:
+    assert "--verbose goes with --version only." in cntkpy("--verbose", "list").err
