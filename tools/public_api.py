@@ -42,7 +42,7 @@ def described(name: str, value: Any) -> Iterator[str]:
     """The lines of one public name."""
     if inspect.ismodule(value):
         yield f"{name}: module"
-        for inner in _names(value):
+        for inner in names_of(value):
             yield from (f"  {line}" for line in described(inner, getattr(value, inner)))
     elif inspect.isclass(value):
         yield f"class {name}" + ("" if issubclass(value, enum.Enum) else _signature(value))
@@ -53,7 +53,7 @@ def described(name: str, value: Any) -> Iterator[str]:
         yield f"{name}: {type(value).__name__}"
 
 
-def _names(module: Any) -> list[str]:
+def names_of(module: Any) -> list[str]:
     """The public names of a module: its `__all__`, else what it defines or imports under its own name."""
     if hasattr(module, "__all__"):
         return sorted(module.__all__)
@@ -65,10 +65,7 @@ def _members(kind: type) -> Iterator[str]:
     if issubclass(kind, enum.Enum):
         yield from (one.name for one in kind)
         return
-    for name in sorted(dir(kind)):
-        if name.startswith("_") or hasattr(object, name) or _is_of_python(kind, name):
-            continue
-        value = inspect.getattr_static(kind, name)
+    for name, value in members_of(kind):
         if isinstance(value, property):
             yield f"{name}: property"
         elif isinstance(value, staticmethod | classmethod):
@@ -77,6 +74,13 @@ def _members(kind: type) -> Iterator[str]:
             yield f"{name}{_signature(value)}"
         else:
             yield name
+
+
+def members_of(kind: type) -> Iterator[tuple[str, Any]]:
+    """The public members of a class by name, without those of Python's own classes; methods as they are defined."""
+    for name in sorted(dir(kind)):
+        if not name.startswith("_") and not hasattr(object, name) and not _is_of_python(kind, name):
+            yield name, inspect.getattr_static(kind, name)
 
 
 def _is_of_python(kind: type, name: str) -> bool:
