@@ -72,8 +72,9 @@ class Loader:
         base = source.path.parent if isinstance(source, Source) and source.path else None
         for folder in [Path(), base] if base else [Path()]:
             if os.path.realpath(folder / name.replace("\0", "")) in self.read and exists(folder / name):
-                _refuse_circle(folder / name, name, span)
-                message = f"'{name}' has been read before; it is not read again"
+                circle = _circle(folder / name, name, span)
+                what = f"includes itself: {circle}" if circle else "has been read before"
+                message = f"'{name}' {what}; it is not read again"
                 self.warnings.append(Diagnostic("RepeatedInclude", message, span, severity="warning"))
                 return []
             if exists(folder / name):
@@ -82,11 +83,11 @@ class Loader:
 
 
 MOST_NAMED = 6
-"""Files of a circle of includes that an error names."""
+"""Files of a circle of includes that a warning names."""
 
 
-def _refuse_circle(path: Path, name: str, span: Span) -> None:
-    """Raise an error if a file is included from within itself.
+def _circle(path: Path, name: str, span: Span) -> str:
+    """`a includes b includes a`, if a file is included from within itself, else an empty text.
 
     Args:
         path: the file.
@@ -100,10 +101,9 @@ def _refuse_circle(path: Path, name: str, span: Span) -> None:
             names = [*reversed(between), name]
             if len(names) > MOST_NAMED:
                 names[2:-2] = ["..."]
-            way = " includes ".join(names)
-            hint = "remove this include: what the file defines is known to the files that it includes"
-            raise ConfigError("CircularInclude", f"the file '{name}' includes itself: {way}", span, hint)
+            return " includes ".join(names)
         place = place.source.included_at
+    return ""
 
 
 def read_file(path: str | os.PathLike[str]) -> Text:
