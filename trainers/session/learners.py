@@ -21,7 +21,6 @@ from trainers.rules.updates import Rule
 from trainers.session.checks import check_flag, check_range, is_number
 from trainers.session.schedules import Schedule, Values, as_schedule
 
-
 Parameters = Function | Iterable[Function]
 """What a learner trains: `z.parameters`, or some of them."""
 Rate = Values | Schedule
