@@ -72,12 +72,38 @@ class Loader:
         base = source.path.parent if isinstance(source, Source) and source.path else None
         for folder in [Path(), base] if base else [Path()]:
             if os.path.realpath(folder / name.replace("\0", "")) in self.read and exists(folder / name):
-                message = f"'{name}' has been read before; it is not read again"
+                circle = _circle(folder / name, name, span)
+                what = f"includes itself: {circle}" if circle else "has been read before"
+                message = f"'{name}' {what}; it is not read again"
                 self.warnings.append(Diagnostic("RepeatedInclude", message, span, severity="warning"))
                 return []
             if exists(folder / name):
                 break
         return self.file(name, span, base=base)
+
+
+MOST_NAMED = 6
+"""Files of a circle of includes that a warning names."""
+
+
+def _circle(path: Path, name: str, span: Span) -> str:
+    """`a includes b includes a`, if a file is included from within itself, else an empty text.
+
+    Args:
+        path: the file.
+        name: as the include names it.
+        span: where it is named.
+    """
+    file, place, between = os.path.realpath(path), span, list[str]()
+    while place is not None and isinstance(place.source, Source):
+        between.append(place.source.name)
+        if place.source.path is not None and os.path.realpath(place.source.path) == file:
+            names = [*reversed(between), name]
+            if len(names) > MOST_NAMED:
+                names[2:-2] = ["..."]
+            return " includes ".join(names)
+        place = place.source.included_at
+    return ""
 
 
 def read_file(path: str | os.PathLike[str]) -> Text:

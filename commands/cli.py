@@ -7,12 +7,12 @@ from collections.abc import Callable
 
 import click
 
-from commands import __version__, help_texts
+from commands import help_texts
 from commands.report.commands import report_command
 from commands.runs.commands import runs_command
 from commands.sweeps.command import sweep_command
-from commands.tools.data_commands import convert_command, preview_command
-from commands.words import AGAIN, TRACK, is_config_word
+from commands.tools.data_commands import FORM, convert_command, preview_command
+from commands.words import AGAIN, TRACK, as_classic, is_config_word
 
 EXIT_FAILURE, EXIT_USAGE, EXIT_INTERRUPTED, EXIT_PIPE = 1, 2, 130, 141
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
@@ -22,10 +22,22 @@ CONTEXT = {"help_option_names": ["-h", "--help"]}
 CLASSIC = {"ignore_unknown_options": True}
 
 
+def _version(context: click.Context, _: click.Parameter, asked: bool) -> None:
+    """Print the version and end, if `--version` is given; `--verbose` is read before it."""
+    if asked and not context.resilient_parsing:
+        from commands.tools.version import describe
+
+        click.echo(describe(bool(context.params.get("verbose"))), nl=False)
+        context.exit()
+
+
 @click.group(help=help_texts.OVERVIEW, context_settings=CONTEXT, no_args_is_help=True)
-@click.version_option(__version__, "-V", "--version", prog_name="cntkpy", message="%(prog)s %(version)s")
-def cntkpy() -> None:
+@click.option("-V", "--version", is_flag=True, help="Show the version and exit.", expose_value=False, callback=_version)
+@click.option("--verbose", is_flag=True, is_eager=True, help="With --version: what a bug report needs.")
+def cntkpy(verbose: bool) -> None:
     """The group of subcommands."""
+    if verbose:
+        raise click.UsageError("--verbose goes with --version only.")
 
 
 @cntkpy.command("run", help=help_texts.RUN, context_settings=CLASSIC, short_help="Run a configuration.")
@@ -48,6 +60,7 @@ def run_command(words: tuple[str, ...], workers: int, strict: bool, again: bool,
 
             meant = nearest(word, ["--workers", "--strict", AGAIN, TRACK])
             raise click.NoSuchOption(word, possibilities=[meant] if meant else None)
+    words = tuple(as_classic(list(words)))
     words += ("strict=true",) * strict + (AGAIN,) * again + tuple(f"{TRACK}={one}" for one in track)
     if workers == 1 or not any(map(is_config_word, words)):
         return run_classic(list(words))
@@ -102,7 +115,7 @@ def show_command(
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["text", "json", "github", "sarif"]),
+    type=click.Choice(["text", "json", "github", "sarif", "gitlab", "junit"]),
     default="text",
     show_default=True,
     help="Output format of the findings.",
@@ -145,28 +158,30 @@ def check_command(
 
 @cntkpy.command("explain", help=help_texts.EXPLAIN, short_help="Explain one value of a configuration.")
 @click.argument("words", nargs=-1, required=True)
-def explain_command(words: tuple[str, ...]) -> int:
+@FORM
+def explain_command(words: tuple[str, ...], form: str) -> int:
     """Explain one value."""
     from commands.tools.explain import explain
 
-    return explain(list(words))
+    return explain(list(words), form)
 
 
 @cntkpy.command("diff", help=help_texts.DIFF, short_help="Compare two configurations by meaning, or two runs.")
 @click.argument("words", nargs=-1, required=True)
 @click.option("--origins", is_flag=True, help="Print the location of every value.")
 @click.option("--open", "open_", is_flag=True, help="Accept undefined variables.")
-def diff_command(words: tuple[str, ...], origins: bool, open_: bool) -> int:
+@FORM
+def diff_command(words: tuple[str, ...], origins: bool, open_: bool, form: str) -> int:
     """Compare two configurations, or two runs."""
     from commands.runs.find import is_run
 
     if len(words) == 2 and all(map(is_run, words)):
         from commands.runs.compare import compare
 
-        return compare(words, origins)
+        return compare(words, origins, form)
     from commands.tools.diff import diff
 
-    return diff(list(words), origins, open_)
+    return diff(list(words), origins, open_, form)
 
 
 @cntkpy.command("format", help=help_texts.FORMAT, short_help="Format configuration files.")
@@ -191,11 +206,12 @@ def help_command(name: str | None) -> int:
 
 @cntkpy.command("list", short_help="List actions, readers, functions, ..., and where they come from.")
 @click.argument("group", required=False, type=click.Choice(list(help_texts.GROUPS)))
-def list_command(group: str | None) -> int:
+@FORM
+def list_command(group: str | None, form: str) -> int:
     """List what there is, all of it or one GROUP, and where it comes from."""
     from commands.tools.list_names import list_names
 
-    return list_names(group)
+    return list_names(group, form)
 
 
 @cntkpy.command("completion", context_settings=CLASSIC, short_help="Print the script that completes words in a shell.")
@@ -333,14 +349,19 @@ def execute(words: list[str]) -> int:
         return refuse(words)
     first = words[0]
     if first == "run" and not any(word == "-h" or word.startswith("--") for word in words[1:]):
-        return run_classic(words[1:])
+        return _guarded_usage(lambda: run_classic(as_classic(words[1:])))
     if first not in cntkpy.commands:
         if any(map(is_config_word, words)):
             return run_classic(words)
-        if first not in ("-h", "--help", "-V", "--version"):
+        if first not in ("-h", "--help", "-V", "--version", "--verbose"):
             return refuse(words)
+    return _guarded_usage(lambda: cntkpy.main(words, prog_name="cntkpy", standalone_mode=False) or 0)
+
+
+def _guarded_usage(command: Callable[[], int]) -> int:
+    """The status of a command; a wrong command line is printed."""
     try:
-        return cntkpy.main(words, prog_name="cntkpy", standalone_mode=False) or 0
+        return command()
     except click.exceptions.NoArgsIsHelpError as error:
         error.show()
         return EXIT_USAGE
@@ -356,10 +377,11 @@ def _failure(error: Exception) -> int:
     import traceback
 
     from cntk_config.base.diagnostics import UserError
+    from commands.console import print_error
     from commands.runner.blame import REPORT
 
     if isinstance(error, UserError):
-        print(error.diagnostic.render(), file=sys.stderr)
+        print_error(error)
         return error.exit_code
     traceback.print_exception(error)
     print(f"internal error: {type(error).__name__}: {error}\n{REPORT}", file=sys.stderr)

@@ -2,8 +2,10 @@
 
 USAGE = """\
 Usage: cntkpy configFile=FILE[+FILE...] [NAME=VALUE...] [configFile=FILE...]
-       cntkpy run|show|check|explain|diff|format|help|list|plot|sweep|runs|report|export ...
-       cntkpy --help | --version
+       cntkpy run FILE [NAME=VALUE...]
+       cntkpy check|completion|convert|diff|explain|export|format|help|list|lsp|plot ...
+       cntkpy preview|report|runs|show|sweep ...
+       cntkpy --help | --version [--verbose]
 """
 
 OVERVIEW = """\
@@ -37,8 +39,7 @@ Draw how a criterion falls over the epochs, from the logs of trainings.
 \b
 LOGS are log files of runs (stderr=FILE), or the .jsonl files of
 logFormat=json. Several are drawn over one another: training in full lines,
-validation dashed, progress inside epochs thin. Needs matplotlib:
-pip install 'cntkpy[plot]'.
+validation dashed, progress inside epochs thin. Needs the extra `plot`.
 
 \b
 Examples:
@@ -52,10 +53,10 @@ Graphviz, or the ending .dot for its text.
 """
 
 RUN = """\
-Run a configuration; the same as the classic form without `run`.
+Run a configuration: a FILE with overrides, or the words of the classic form.
 
 \b
-WORDS, read from left to right:
+WORDS of the classic form are read from left to right:
   configFile=A+B        read the files A and B
   NAME=VALUE            set a parameter; a later one wins
   SECTION=[NAME=VALUE]  set a parameter of a section; the rest of it stays
@@ -63,12 +64,12 @@ WORDS, read from left to right:
 
 \b
 Examples:
-  cntkpy run configFile=digits.cntk
-  cntkpy run configFile=digits.cntk command=train:test traceLevel=1
+  cntkpy run digits.cntk
+  cntkpy run globals.cntk+digits.cntk command=train:test traceLevel=1
   cntkpy run configFile=digits.cntk 'train=[SGD=[maxEpochs=3]]'
-  cntkpy run --again configFile=digits.cntk train/SGD/learningRatesPerMB=0.1
+  cntkpy run --again digits.cntk train/SGD/learningRatesPerMB=0.1
   cntkpy run --workers 2 program.py
-  cntkpy run configFile=digits.cntk --track tensorboard:log/tensorboard
+  cntkpy run digits.cntk --track tensorboard:log/tensorboard
 """
 
 SHOW = """\

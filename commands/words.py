@@ -51,6 +51,30 @@ def sort_words(words: list[str], files: int | None = None) -> Words:
     return Words([[*directories, f"configFile={name}", *others] for name in chosen], plain[len(chosen) :])
 
 
+def as_classic(words: list[str]) -> list[str]:
+    """The words of `run` in the classic form: the first plain word is the configuration, as for `check` and `show`.
+
+    Words with `configFile=` stay as they are; so does a program in Python. A further plain word that is no file sets a
+    parameter to true.
+
+    Raises:
+        click.UsageError: there is a second file.
+    """
+    from cntk_config.base.files import is_file
+
+    plain = [word for word in words if "=" not in word and not word.startswith("-")]
+    if not plain or any(map(is_config_word, words)) or plain[0].endswith(".py"):
+        return words
+    for word in plain[1:]:
+        if is_file(word) or word.endswith((".cntk", ".cfg", ".config")):
+            joined = "+".join([plain[0], word])
+            raise click.UsageError(f"A run has one configuration; files that are read in turn are joined: {joined}")
+    options = [word for word in words if word.startswith("-")]
+    given = [word for word in words if not word.startswith("-")]
+    (line,) = sort_words(given, files=1).configurations
+    return [*options, *line, *plain[1:]]
+
+
 @contextmanager
 def same_directory() -> Generator[None]:
     """Come back to the current directory at the end, whatever `currentDirectory=` did."""

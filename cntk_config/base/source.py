@@ -253,6 +253,10 @@ def tidy_line(line: str) -> tuple[int, str] | None:
 
 def decode(data: bytes, name: str, *, path: Path | None = None, included_at: Span | None = None) -> Source:
     """A source from the bytes of a file, which must be UTF-8; a zero is a sign of UTF-16, or of no text at all."""
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        message = "the file is text in UTF-16, of which nothing is read"
+        hint = f"save it as UTF-8, for instance: iconv -f UTF-16 -t UTF-8 {name} > utf8-{Path(name).name}"
+        raise ConfigError("MalformedLine", message, Span(Source(name, "", path=path), 1, 1), hint)
     bad, what = data.find(0), "is not a text"
     try:
         text = data.decode("utf-8")

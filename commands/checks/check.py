@@ -19,6 +19,7 @@ from commands.checks import output as check_output
 from commands.checks.findings import Finding, selects
 from commands.checks.look import look
 from commands.checks.scripts import is_ndl, is_script, ndl_findings, script_findings
+from commands.console import has_colours
 from commands.context import processes
 from commands.words import OPEN, is_config_word, same_directory, sort_words
 
@@ -67,7 +68,7 @@ def check(
     configurations = sort_words(words).configurations
     options = {"select": select, "ignore": ignore, "strict": strict, "data": data, "modules": modules, "open_": open_}
     found = list(zip(configurations, _all_findings(configurations, options), strict=True))
-    sys.stdout.write(check_output.write(found, form, quiet))
+    sys.stdout.write(check_output.write(found, form, quiet, has_colours(sys.stdout)))
     severities = {one.severity for _, several in found for one in several}
     return EXIT_ERRORS if "error" in severities else EXIT_WARNINGS if "warning" in severities else 0
 

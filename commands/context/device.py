@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cntk_config import ConfigError, ConfigValue, UserError
+from cntk_config.base.extras import how_to_install
 from cntk_config.declare import Type
 from networks.arrays.lazy import jax, number_of, prepare
 
@@ -96,7 +97,7 @@ class Device:
 
     def _missing(self, what: str, gpus: list[Any], cpus: list[Any]) -> UserError:
         have = ", ".join(f"{name_of(gpu)} ({gpu.device_kind})" for gpu in gpus)
-        install = "" if have else "; for NVIDIA GPUs install JAX's CUDA plugin: pip install 'cntkpy[cuda]'"
+        install = "" if have else f"; for NVIDIA GPUs {how_to_install('cuda')}"
         none = f"no GPU, only the CPU ({len(cpus)} devices)" if len(cpus) > 1 else "no GPU, only the CPU"
         return self._error(
             f"{what} on this machine; JAX sees {have or none}", "use deviceId=auto or deviceId=cpu" + install

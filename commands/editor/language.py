@@ -18,7 +18,7 @@ from commands.checks.findings import Finding
 from commands.checks.scripts import is_script, ndl_findings, script_findings
 from commands.editor import brainscript, ndl
 from commands.editor.values import value_at, values
-from commands.tools.explain import explanation
+from commands.tools.explain import as_text, explanation
 from networks.builders.brainscript.outline import Mention
 from networks.builders.brainscript.reference import Documented
 
@@ -89,7 +89,7 @@ class Analysis:
         for words in ([variable] if variable else [], path or []):
             if words:
                 try:
-                    return "\n".join(explanation(self.root, ":".join(words)))
+                    return as_text(list(explanation(self.root, ":".join(words)))).removesuffix("\n")
                 except ConfigError:
                     continue
         return self._function_at(line, column)

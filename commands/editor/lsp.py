@@ -9,9 +9,11 @@ from typing import Any
 from urllib.parse import unquote, urlparse
 
 from cntk_config.base.diagnostics import Span, UserError
+from cntk_config.base.extras import how_to_install
 from cntk_config.declare import Parameter
 from commands import __version__
 from commands.checks.findings import Finding
+from commands.console import print_error
 from commands.editor.fixes import Fix, fixes
 from commands.editor.language import Analysis
 from commands.editor.occurrences import occurrences, renamed
@@ -24,7 +26,7 @@ def serve() -> int:
     try:
         server = make_server()
     except UserError as error:
-        print(error.diagnostic.render(), file=sys.stderr)
+        print_error(error)
         return error.exit_code
     server.start_io()
     if sys.stdout.closed:  # by the server; whoever called us flushes it
@@ -39,7 +41,7 @@ def make_server() -> Any:
         from pygls.lsp.server import LanguageServer  # pyright: ignore[reportMissingImports]
     except ImportError as error:
         message = f"the language server needs pygls: {error}"
-        raise UserError("MissingPackage", message, hint="pip install 'cntkpy[lsp]'") from error
+        raise UserError("MissingPackage", message, hint=how_to_install("lsp")) from error
 
     server = LanguageServer("cntkpy", __version__)
     documents = Documents(types, server)

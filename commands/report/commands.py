@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import click
@@ -34,6 +33,7 @@ def report_command(runs: tuple[str, ...], out: str) -> int:
     """Write a report of runs."""
     from cntk_config.base.diagnostics import UserError
     from cntk_config.base.writing import output_file
+    from commands.console import print_error
     from commands.report.page import page
     from commands.runs.find import find_runs
 
@@ -42,7 +42,7 @@ def report_command(runs: tuple[str, ...], out: str) -> int:
         with output_file(Path(out)) as file:
             file.write(text)
     except UserError as error:
-        print(error.diagnostic.render(), file=sys.stderr)
+        print_error(error)
         return error.exit_code
     print(out)
     return 0

@@ -12,6 +12,7 @@ from typing import Any
 
 from cntk_config import ConfigError
 from cntk_config.base.cache_folders import socket_folder
+from commands.console import print_error
 from commands.context import processes
 from commands.runner.cores import shares, sharing, started_on
 from trainers.parallel.communicator import SOCKET
@@ -41,7 +42,7 @@ def launch(words: list[str], workers: int) -> int:
     try:
         silence = silence_allowed(os.environ)
     except ConfigError as error:
-        print(error.diagnostic.render(), file=sys.stderr)
+        print_error(error)
         return error.exit_code
     folder = socket_folder()
     meeting = folder / secrets.token_hex(8) if folder is not None else None

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from cntk_config import ConfigError, ConfigParameters, UserError, load
 from cntk_config.base.diagnostics import Diagnostic, Span
+from cntk_config.base.extras import how_to_install
 from cntk_config.base.stopping import Stopped
 from cntk_config.base.writing import empty, open_text_in_place, shown
 from commands.catalogue.dispatch import find_action, run_action
@@ -34,6 +35,7 @@ from commands.context.run_context import Precision, RunContext, Seeds
 from commands.runner import cores
 from commands.runner import log as run_log
 from commands.runner.blame import REPORT, placed, user_frames
+from commands.runner.last_result import LastResult
 from commands.runner.started import say_finished, say_started
 from commands.runner.workers import Workers
 from commands.tracking.trackers import trackers
@@ -71,12 +73,17 @@ def _guarded(words: list[str], stop: StopRequest | None) -> int:
     """Run with a log, and with the other workers if there are any; return the exit status."""
     with run_log.Log() as opened:
         workers = Workers()
+        result = LastResult()
+        if sys.stderr.isatty():
+            opened.add(result)
         status = _attempt(words, opened, stop, workers)
         last_word, log_file = opened.handler.last_error, opened.path
         say_finished(status, last_word)
         workers.part(status, last_word)
     if status and log_file and last_word and opened.handler.failure is None:  # the console has not seen it
         print(f"{last_word}\nThe log is in {log_file}", file=sys.stderr)
+    if not status and log_file and sys.stderr.isatty() and not workers.rank:
+        print(result.line(log_file), file=sys.stderr)
     if opened.handler.failure is not None:
         print(f"\nEXCEPTION occurred: {opened.handler.failure}", file=sys.stderr)
         return opened.handler.failure.exit_code
@@ -103,7 +110,7 @@ def _attempt(words: list[str], opened: run_log.Log, stop: StopRequest | None, wo
         if error.name not in EXTRAS:
             return _internal_error(error)
         needed = f"this needs {error.name}, which is not installed"
-        _report(f"{needed}\n  help: pip install 'cntkpy[{EXTRAS[error.name]}]'")
+        _report(f"{needed}\n  help: {how_to_install(EXTRAS[error.name])}")
         return EXIT_FAILURE
     except MemoryError:
         _report("out of memory")

@@ -39,6 +39,7 @@ Examples:
 def runs_command(folders: tuple[str, ...], form: str, order: str | None, conditions: tuple[str, ...]) -> int:
     """List runs."""
     from cntk_config.base.diagnostics import UserError
+    from commands.console import print_error
     from commands.runs import forms
     from commands.runs.find import find_runs
     from commands.runs.table import for_people, left_out, select, table_of
@@ -46,7 +47,7 @@ def runs_command(folders: tuple[str, ...], form: str, order: str | None, conditi
     try:
         table = select(table_of(find_runs(folders or ["."])), conditions, order)
     except UserError as error:
-        print(error.diagnostic.render(), file=sys.stderr)
+        print_error(error)
         return error.exit_code
     if form in ("json", "csv"):
         sys.stdout.write(forms.write(table, form))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterator, Sequence
 
 from cntk_config.base.diagnostics import UserError, shorten
+from commands.console import print_error
 from commands.runs.find import find_runs
 from commands.runs.forms import CONTROL, shown
 from commands.runs.record import Curves, Run, Setting
@@ -15,16 +17,26 @@ MAX_TEXT = 200
 """Characters of a value that are shown."""
 
 
-def compare(words: Sequence[str], origins: bool = False) -> int:
-    """Print the differences of two runs; return 0 if there are none, 1 if there are, 2 with errors."""
+def compare(words: Sequence[str], origins: bool = False, form: str = "text") -> int:
+    """Print the differences of two runs; return 0 if there are none, 1 if there are, 2 with errors.
+
+    As `text` they are lines, as `json` the same lines in three lists.
+    """
     try:
         first, second = (_only_run(word) for word in words)
     except UserError as error:
-        print(error.diagnostic.render(), file=sys.stderr)
+        print_error(error)
         return EXIT_ERROR
-    lines = [*configuration(first, second, origins), *surroundings(first, second), *results(first, second)]
-    sys.stdout.write("".join(line.translate(CONTROL) + "\n" for line in lines))
-    return EXIT_DIFFERENT if lines else 0
+    parts = {
+        "configuration": list(configuration(first, second, origins)),
+        "surroundings": list(surroundings(first, second)),
+        "results": list(results(first, second)),
+    }
+    if form == "json":
+        print(json.dumps({"version": 1, **parts}, indent=2))
+    else:
+        sys.stdout.write("".join(line.translate(CONTROL) + "\n" for lines in parts.values() for line in lines))
+    return EXIT_DIFFERENT if any(parts.values()) else 0
 
 
 def _only_run(word: str) -> Run:

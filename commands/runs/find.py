@@ -42,7 +42,10 @@ def read_run(path: Path) -> Run:
     try:
         lines = read_input(path, LIST_LIMIT).decode("utf-8", "replace").splitlines()
     except OSError as error:
-        raise UserError("CannotRead", f"cannot read {path}: {error.strerror or error}") from None
+        message = f"cannot read {path}: {error.strerror or error}"
+        if isinstance(error, FileNotFoundError):  # a wrong word of the command line
+            raise ConfigError("CannotRead", message, hint="name a log, an event file or a folder with runs") from None
+        raise UserError("CannotRead", message) from None
     run = run_of(path, json_events(lines) if path.suffix == EVENTS else log_events(lines))
     log = path.with_suffix("")
     if path.suffix == EVENTS and not run.words and _is_log(log):  # of a version whose runs had no first and last event

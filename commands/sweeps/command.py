@@ -33,8 +33,8 @@ Examples:
   cntkpy sweep --slurm --jobs 8 digits.cntk train/SGD/minibatchSize=16,32
 
 \b
-Samplers other than grid and random, pruners and storages need Optuna:
-pip install 'cntkpy[sweep]'.
+Samplers other than grid and random, pruners and storages need the extra
+`sweep`, which is Optuna.
 
 \b
 Exit status: 0 done; 1 no trial has finished; 2 wrong command line or

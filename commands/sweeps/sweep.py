@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cntk_config import ConfigError, ConfigParameters, UserError, load
+from cntk_config.base.extras import how_to_install
 from cntk_config.base.files import exists
 from cntk_config.base.writing import shown
 from commands.checks.look import look_before_run
+from commands.console import print_error
 from commands.sweeps.choices import Space, read_words
 from commands.sweeps.console import console
 from commands.sweeps.criterion import Criterion, check_node, choose_criterion
@@ -60,7 +62,7 @@ def sweep(words: list[str], options: Options) -> int:
             return 0
         return _run(plan, folder, base, study, options.jobs)
     except UserError as error:
-        print(error.diagnostic.render(), file=sys.stderr)
+        print_error(error)
         return error.exit_code
     except OSError as error:
         if error.filename is None:  # the output
@@ -161,7 +163,7 @@ def check_values(space: Space, folder: Path) -> None:
                     seen.add(str(error))
                     errors.append(error.with_note(f"in the trials with {said}"))
     for error in errors[1:]:
-        print(error.diagnostic.render(), file=sys.stderr)
+        print_error(error)
     if errors:
         raise errors[0]
 
@@ -225,7 +227,7 @@ def _optuna(what: str):
         if (error.name or "").split(".")[0] != "optuna":
             raise
         message = f"{what} needs optuna, which is not installed"
-        raise UserError("MissingPackage", message, hint="pip install 'cntkpy[sweep]'") from None
+        raise UserError("MissingPackage", message, hint=how_to_install("sweep")) from None
     return optuna_study
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from cntk_config.base.diagnostics import ConfigError, UserError, shorten, suggestion
 from cntk_config.base.files import exists, is_folder
 from cntk_config.base.writing import atomic_write, not_written
+from commands.console import print_error
 from commands.words import is_config_word
 
 if TYPE_CHECKING:
@@ -50,11 +51,11 @@ def convert(
         with refusing_modules(not modules):
             return _convert(words, output, streams, source_format, target_format, precision, quiet, labels)
     except UserError as error:
-        print(error.diagnostic.render(), file=sys.stderr)
+        print_error(error)
         return error.exit_code
     except OSError as error:  # of reading, errors are UserErrors that know the file
         problem = UserError("CannotWrite", not_written(error, output))
-        print(problem.diagnostic.render(), file=sys.stderr)
+        print_error(problem)
         return problem.exit_code
 
 
@@ -200,7 +201,7 @@ def convert_to_mean(words: list[str], output: str, *, quiet: bool = False, modul
             )
         write_mean(output, mean)
     except UserError as error:
-        print(error.diagnostic.render(), file=sys.stderr)
+        print_error(error)
         return error.exit_code
     finally:
         progress.finish()

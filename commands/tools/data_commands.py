@@ -8,6 +8,10 @@ MODULES = click.option(
     "--import-modules", is_flag=True, help="Import the modules that the reader section names, which runs them."
 )
 
+FORM = click.option(
+    "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True, help="Output format."
+)
+
 WRITTEN = [name for name, one in FORMATS.items() if one.target]
 
 PREVIEW = """\
@@ -26,7 +30,7 @@ without one, the reader of the first command is shown.
 Examples:
   cntkpy preview digits.cntk
   cntkpy preview configFile=digits.cntk test
-  cntkpy preview digits.cntk train/cvReader --json | jq .streams
+  cntkpy preview digits.cntk train/cvReader --format json | jq .streams
   cntkpy preview speech.cntk train --size 500 --picture frames.png
   cntkpy preview images.cntk train --size 64 --picture sheet.png
 """
@@ -89,9 +93,9 @@ Examples:
 @click.option(
     "--picture",
     metavar="FILE",
-    help="Draw the first samples: .png, .svg or .pdf; needs cntkpy[plot]. Of images: a contact sheet, .png.",
+    help="Draw the first samples: .png, .svg or .pdf; needs the extra plot. Of images: a contact sheet, .png.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@FORM
 @MODULES
 def preview_command(
     words: tuple[str, ...],
@@ -99,7 +103,7 @@ def preview_command(
     size: int,
     samples: int,
     picture: str | None,
-    as_json: bool,
+    form: str,
     import_modules: bool,
 ) -> int:
     """Show what a reader section reads."""
@@ -110,7 +114,7 @@ def preview_command(
         minibatches=minibatches,
         size=size,
         samples=samples,
-        as_json=as_json,
+        as_json=form == "json",
         picture=picture,
         modules=import_modules,
     )

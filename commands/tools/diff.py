@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple, cast
 
 import click
@@ -16,6 +17,7 @@ from cntk_config.export import Node, is_set, nodes
 from cntk_config.parameters import ConfigValue
 from commands.catalogue.section_map import Use, section_map
 from commands.checks.values import network_texts
+from commands.console import print_error
 from commands.words import OPEN, same_directory, sort_words
 
 EXIT_DIFFERENT, EXIT_ERROR = 1, 2
@@ -30,8 +32,10 @@ class Value(NamedTuple):
     place: str
 
 
-def diff(words: list[str], origins: bool = False, open_: bool = False) -> int:
+def diff(words: list[str], origins: bool = False, open_: bool = False, form: str = "text") -> int:
     """Print the differences of two configurations; return 0 if there are none, 1 if there are, 2 with errors.
+
+    As `text` they are lines with `-` and `+`, as `json` an object with both values and their places.
 
     Values that cannot be read are compared as they are written, and explained on standard error; with `open_`, a
     variable that is not given is no error.
@@ -46,17 +50,21 @@ def diff(words: list[str], origins: bool = False, open_: bool = False) -> int:
             try:
                 sides.append(values(load(line), errors))
             except ConfigError as error:
-                print(error.diagnostic.render(), file=sys.stderr)
+                print_error(error)
                 return EXIT_ERROR
-    lines = list(differences(*sides, origins=origins))
-    sys.stdout.write("".join(line + "\n" for line in lines))
+    different = list(pairs(*sides))
+    if form == "json":
+        found = [_as_data(*pair) for pair in different]
+        print(json.dumps({"version": 1, "differences": found}, indent=2))
+    else:
+        sys.stdout.write("".join(line + "\n" for line in lines_of(different, origins)))
     sys.stdout.flush()
     errors = [error for error in errors if not (open_ and error.kind in OPEN)]
     for error in errors:
         print(error.diagnostic.one_line(), file=sys.stderr)
     if errors:
         return EXIT_ERROR
-    return EXIT_DIFFERENT if lines else 0
+    return EXIT_DIFFERENT if different else 0
 
 
 def values(root: ConfigParameters, errors: list[ConfigError]) -> dict[str, Value]:
@@ -111,12 +119,29 @@ def _meaning(use: Use | None, name: str, value: ConfigValue, text: str) -> Any:
     return " ".join(text.split())
 
 
-def differences(old: dict[str, Value], new: dict[str, Value], origins: bool = False):
-    """Lines `- name=text` and `+ name=text`, in the order of the first configuration, what is new at the end."""
+Pair = tuple[Value | None, Value | None]
+
+
+def pairs(old: dict[str, Value], new: dict[str, Value]) -> Iterator[Pair]:
+    """The values that are not the same, in the order of the first configuration, what is new at the end."""
     for key in dict.fromkeys([*old, *new]):
         before, after = old.get(key), new.get(key)
-        if before is not None and after is not None and before.meaning == after.meaning:
-            continue
-        for sign, value in (("-", before), ("+", after)):
+        if before is None or after is None or before.meaning != after.meaning:
+            yield before, after
+
+
+def lines_of(different: Iterable[Pair], origins: bool = False) -> Iterator[str]:
+    """Lines `- name=text` and `+ name=text`."""
+    for pair in different:
+        for sign, value in zip("-+", pair, strict=True):
             if value is not None:
                 yield f"{sign} {value.name}={shorten(value.text, 200)}" + (f"  # {value.place}" if origins else "")
+
+
+def _as_data(old: Value | None, new: Value | None) -> dict[str, Any]:
+    name = next(value.name for value in (old, new) if value is not None)
+    return {"name": name, "old": _side(old), "new": _side(new)}
+
+
+def _side(value: Value | None) -> dict[str, str] | None:
+    return None if value is None else {"text": value.text, "place": value.place}

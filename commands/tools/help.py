@@ -39,7 +39,7 @@ def explanations(name: str) -> Iterator[str]:
     """All that is called so: sections, parameters, functions, commands of MEL, findings."""
     for topic in find_topics(name):
         yield section_text(topic)
-    found = find_parameters(name)
+    found = sorted(find_parameters(name), key=_rank)
     if found:
         yield "".join(_parameter_text(topic, parameter) for topic, parameter in found)
     yield from _network(name)
@@ -48,6 +48,12 @@ def explanations(name: str) -> Iterator[str]:
     rule = find_rule(name)
     if rule is not None:
         yield f"{rule.code}: {rule.title} ({rule.severity})\n  repair   {rule.fix}\n  docs     {rule.link}\n"
+
+
+def _rank(found: tuple[Topic, Parameter[Any]]) -> tuple[bool, bool]:
+    """The order of parameters with one name: what a training reads first, what is ignored last."""
+    topic, parameter = found
+    return parameter.help.startswith("Ignored"), topic.name != "SGD"
 
 
 def section_text(topic: Topic) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterator
 
@@ -11,9 +12,14 @@ from commands.help_texts import GROUPS
 from commands.tracking.tracker import BUILT_IN
 
 
-def list_names(group: str | None = None) -> int:
-    """Print the names of a group, or of all of them, each with its origin."""
-    for one in GROUPS if group is None else (group,):
+def list_names(group: str | None = None, form: str = "text") -> int:
+    """Print the names of a group, or of all of them, each with its origin, as `text` or `json`."""
+    groups = GROUPS if group is None else (group,)
+    if form == "json":
+        found = {one: [{"name": name, "origin": origin} for name, origin in names(one)] for one in groups}
+        print(json.dumps({"version": 1, **found}, indent=2))
+        return 0
+    for one in groups:
         print(f"{one}:")
         for name, origin in names(one):
             sys.stdout.write(f"  {name:32} {origin}\n")

@@ -1,12 +1,13 @@
 """`cntkpy plot LOG...`: curves of criteria over the epochs, from the logs of trainings."""
 
-import sys
 from pathlib import Path
 from typing import Any
 
 from cntk_config.base.diagnostics import ConfigError, UserError, suggestion
+from cntk_config.base.extras import how_to_install
 from cntk_config.base.writing import output_file
-from commands.runs.find import read_run
+from commands.console import print_error
+from commands.runs.find import EVENTS, read_run
 from commands.runs.record import Curves, Points
 
 FORMATS = ("png", "svg", "pdf")
@@ -83,20 +84,25 @@ def draw(runs: list[Curves], node: str, out: Path) -> None:
         figure.savefig(file, format=form, dpi=120)
 
 
+def _without_twins(logs: list[str]) -> list[str]:
+    """The files without logs whose event files (`.jsonl` at the end of the name) are among them: both are one run."""
+    return [log for log in logs if f"{log}{EVENTS}" not in logs]
+
+
 def plot(logs: list[str], out: str | None = None, node: str | None = None) -> int:
     """Draw the logs; print the name of the picture. Returns the exit status."""
     try:
-        runs = [run for log in logs for run in read_curves(Path(log))]
+        runs = [run for log in _without_twins(logs) for run in read_curves(Path(log))]
         target = Path(out) if out else Path(logs[0]).with_name(Path(logs[0]).name + ".png")
         draw(runs, choose_node(runs, node), target)
     except UserError as error:
-        print(error.diagnostic.render(), file=sys.stderr)
+        print_error(error)
         return error.exit_code
     except ModuleNotFoundError as error:
         if (error.name or "").split(".")[0] != "matplotlib":
             raise
-        print("error: plot needs matplotlib, which is not installed", file=sys.stderr)
-        print("  help: pip install 'cntkpy[plot]'", file=sys.stderr)
-        return 1
+        message = "plot needs matplotlib, which is not installed"
+        print_error(missing := UserError("MissingPackage", message, hint=how_to_install("plot")))
+        return missing.exit_code
     print(target)
     return 0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import sys
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -18,6 +17,7 @@ from cntk_config.base.diagnostics import ConfigError, UserError
 from cntk_config.export import split_path
 from cntk_config.parameters import ConfigParameters, ConfigValue
 from commands.actions.evaluate import TestParameters
+from commands.console import print_error
 from commands.context.root import RootParameters
 from commands.words import sort_words
 
@@ -52,7 +52,7 @@ def preview(
         with placing(section), refusing_modules(not modules):
             found = describe(section, name, minibatches, size, samples, Path(picture) if picture else None)
     except UserError as error:
-        print(error.diagnostic.render(), file=sys.stderr)
+        print_error(error)
         return error.exit_code
     if as_json:
         print(json.dumps(found, indent=2))

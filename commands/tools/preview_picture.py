@@ -9,6 +9,7 @@ from typing import Any, cast
 import numpy as np
 
 from cntk_config.base.diagnostics import ConfigError, UserError
+from cntk_config.base.extras import how_to_install
 from cntk_config.base.writing import output_file
 from readers.data_api.value import Value
 from readers.minibatch import Minibatch
@@ -36,7 +37,7 @@ def draw(streams: Sequence[StreamInformation], minibatch: Minibatch, out: Path) 
         from matplotlib.figure import Figure
     except ModuleNotFoundError as error:
         raise UserError(
-            "MissingPackage", "a picture needs matplotlib, which is not installed", hint="pip install 'cntkpy[plot]'"
+            "MissingPackage", "a picture needs matplotlib, which is not installed", hint=how_to_install("plot")
         ) from error
     drawn = [s for s in streams if s.dim <= MOST_VALUES]
     if not drawn:

@@ -11,6 +11,7 @@ import click
 
 from cntk_config import ConfigError, ConfigParameters, ConfigValue, load
 from commands.catalogue.section_map import section_map
+from commands.console import print_error
 from commands.words import OPEN, sort_words
 
 EXIT_ERROR = 2
@@ -63,7 +64,7 @@ def show(
             fill_in(root)
         text = write(Export(root, path, unresolved, origins, mark))
     except ConfigError as error:
-        print(error.diagnostic.render(), file=sys.stderr)
+        print_error(error)
         return EXIT_ERROR
     if changed:
         at_default = unchanged(root)

@@ -1,11 +1,11 @@
 """`cntkpy show MODEL`: what is in a model file."""
 
 import json
-import sys
 from typing import TYPE_CHECKING, Any
 
 from cntk_config.base.diagnostics import UserError
 from cntk_config.base.files import open_input
+from commands.console import print_error
 
 if TYPE_CHECKING:
     from networks.files.cntk_binary.records import Record, Records
@@ -43,7 +43,7 @@ def show_model(path: str, form: str = "flat") -> int:
     except UserError as error:
         if records is not None:
             _print(path, _described(records), form)
-        print(error.diagnostic.render(), file=sys.stderr)
+        print_error(error)
         return EXIT_FAILED
     if records is not None:
         for node in found["nodes"]:

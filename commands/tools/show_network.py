@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +14,7 @@ import click
 from cntk_config import load
 from cntk_config.base.diagnostics import UserError
 from cntk_config.base.writing import output_file
+from commands.console import print_error
 from commands.tools.network_of import Described, describe_network
 from commands.words import sort_words
 
@@ -32,7 +32,7 @@ def show_network(words: list[str], form: str = "flat") -> int:
     try:
         described = _described(words)
     except UserError as error:
-        print(error.diagnostic.render(), file=sys.stderr)
+        print_error(error)
         return EXIT_ERROR
     found = describe(described)
     print(json.dumps(found, indent=2, ensure_ascii=False) if form == "json" else "\n".join(lines(found)))
@@ -64,7 +64,7 @@ def plot_network(words: list[str], out: str | None) -> int:
                 render(dot_file, picture)
         print(picture)
     except UserError as error:
-        print(error.diagnostic.render(), file=sys.stderr)
+        print_error(error)
         return EXIT_ERROR
     return 0
 
@@ -136,22 +136,22 @@ def lines(found: dict[str, Any]) -> list[str]:
     return result + [f"{group}: {', '.join(names)}" for group, names in found["groups"].items() if names]
 
 
-def node_lines(described: Described, node: Node) -> Iterator[str]:
+def node_facts(described: Described, node: Node) -> Iterator[tuple[str, str]]:
     """All about one node: what it is, what it takes and who takes it, and where it was made."""
     found = _node(node, described.trails.get(node, []))
-    yield f"{node.name} = {node.operation}" + (f" ({', '.join(found['inputs'])})" if found["inputs"] else "")
-    yield f"  shape    {_shape_text(found)}"
+    yield "", f"{node.name} = {node.operation}" + (f" ({', '.join(found['inputs'])})" if found["inputs"] else "")
+    yield "shape", _shape_text(found)
     if node.is_parameter:
-        yield f"  value    {_parameter(found)}"
-    yield f"  meaning  {node.kind.meaning}"
+        yield "value", _parameter(found)
+    yield "meaning", node.kind.meaning
     users = [one.name for one in described.network.nodes.values() if node in one.connected]
     groups = [group for group, members in described.network.groups.items() if node in members]
     if users:
-        yield f"  used by  {', '.join(users[:10])}" + (", ..." if len(users) > 10 else "")
+        yield "used by", f"{', '.join(users[:10])}" + (", ..." if len(users) > 10 else "")
     if groups:
-        yield f"  groups   {', '.join(groups)}"
+        yield "groups", ", ".join(groups)
     for index, place in enumerate(described.trails.get(node, [])):
-        yield f"  {'called' if index else 'made':8} at {place}"
+        yield "called" if index else "made", f"at {place}"
 
 
 def _shape_text(node: dict[str, Any]) -> str:

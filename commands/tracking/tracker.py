@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from cntk_config.base.diagnostics import ConfigError, Span, suggestion
+from cntk_config.base.extras import how_to_install
 from cntk_config.base.objects import load_object
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ def find_tracker(place: Place, span: Span | None = None) -> Callable[[], Tracker
         return lambda: point.load()(place)
     if importlib.util.find_spec(known.package) is None:
         message = f"{place.type} is tracked by the package {known.package}, which is not installed"
-        raise ConfigError("MissingPackage", message, span, f"pip install 'cntkpy[{known.extra}]'")
+        raise ConfigError("MissingPackage", message, span, how_to_install(known.extra))
     return lambda: load_object(known.factory)(place)
 
 

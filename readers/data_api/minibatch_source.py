@@ -59,6 +59,12 @@ class TraceLevel(IntEnum):
     Info = 2
 
 
+def _short(stream: StreamInformation) -> str:
+    """`labels: 10 sparse float32`."""
+    shape = " x ".join(map(str, stream.sample_shape)) or "scalar"
+    return f"{stream.name}: {shape} {'sparse' if stream.sparse else 'dense'} {stream.dtype}"
+
+
 class MinibatchSource(MinibatchSourceBase):
     """Minibatches out of one or several deserializers.
 
@@ -192,6 +198,9 @@ class MinibatchSource(MinibatchSourceBase):
     def stream_infos(self) -> Sequence[StreamInformation]:
         """The streams in order."""
         return self._infos
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(map(_short, self._infos))})"
 
     def is_infinite(self) -> bool:
         """Whether neither max_samples nor max_sweeps is set."""

@@ -463,6 +463,10 @@ class MinibatchData:
         self.num_samples = int(num_samples)
         self.end_of_sweep = bool(sweep_end)
 
+    def __repr__(self) -> str:
+        last = ", end_of_sweep=True" if self.end_of_sweep else ""
+        return f"MinibatchData({self.num_sequences} sequences, {self.num_samples} samples{last})"
+
     @classmethod
     def of_stream(cls, minibatch: Minibatch, stream: StreamInformation) -> MinibatchData:
         """A stream of a minibatch; its `Value` is made when somebody looks at it."""

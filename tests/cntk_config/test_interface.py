@@ -203,10 +203,14 @@ def test_include_cycles_and_long_chains_end(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for i in range(300):
         (tmp_path / f"{i}.cntk").write_text(f"include=./{i + 1}.cntk\nx{i}=1\n")
+    (tmp_path / "300.cntk").write_text("x=1\n")
+    assert len(load(["configFile=0.cntk"])) == 301
     (tmp_path / "300.cntk").write_text("include=0.cntk\nx=1\n")
     config = load(["configFile=0.cntk"])
     assert len(config) == 301
-    assert [warning.kind for warning in config.warnings] == ["RepeatedInclude"]
+    (warning,) = config.warnings
+    assert warning.kind == "RepeatedInclude"
+    assert "'0.cntk' includes itself: 0.cntk includes ./1.cntk includes ... includes ./300.cntk" in warning.message
 
 
 def test_a_list_with_a_huge_count_is_refused_where_it_would_be_gone_through() -> None:

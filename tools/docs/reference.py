@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from commands.catalogue.topics import Topic, default_text, topics
+from tools.docs import python
 
 HEAD = "<!-- Written by `python -m tools.docs`; do not edit. -->\n"
 PAGES = {
@@ -28,6 +29,7 @@ def pages() -> dict[str, str]:
     }
     made["functions.md"] = _functions()
     made["editing.md"] = _editing()
+    made["python.md"] = HEAD + python.page()
     made["README.md"] = _index(made)
     return made
 

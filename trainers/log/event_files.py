@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from cntk_config import UserError
+from cntk_config.base.extras import how_to_install
 from cntk_config.base.writing import not_written
 from networks.graph.network import Network
 
@@ -60,7 +61,7 @@ def _package(name: str) -> Any:
         return importlib.import_module(name)
     except ImportError:
         message = "event files of TensorBoard are written by the package tensorboardX, which is not installed"
-        raise UserError("MissingPackage", message, hint="pip install 'cntkpy[tensorboard]'") from None
+        raise UserError("MissingPackage", message, hint=how_to_install("tensorboard")) from None
 
 
 def graph_of(network: Network) -> Any:

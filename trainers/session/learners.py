@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 
@@ -19,7 +19,27 @@ from trainers.rules import standard, updates
 from trainers.rules.update_step import Regularisation, Update, scalars_of
 from trainers.rules.updates import Rule
 from trainers.session.checks import check_flag, check_range, is_number
-from trainers.session.schedules import Schedule, as_schedule
+from trainers.session.schedules import Schedule, Values, as_schedule
+
+Parameters = Function | Iterable[Function]
+"""What a learner trains: `z.parameters`, or some of them."""
+Rate = Values | Schedule
+"""A learning rate or a momentum: a number, one for each epoch, pairs (number of epochs, value), or a schedule."""
+
+
+class LearnerOptions(TypedDict, total=False):
+    """What every learner takes besides; None is as not given."""
+
+    l1_regularization_weight: float | None
+    """L1 regularisation, per sample."""
+    l2_regularization_weight: float | None
+    """L2 regularisation, per sample."""
+    gaussian_noise_injection_std_dev: float | Schedule | None
+    """The deviation of noise that is added to gradients; a constant."""
+    gradient_clipping_threshold_per_sample: float | None
+    """Where gradients are clipped; inf is no clipping."""
+    gradient_clipping_with_truncation: bool | None
+    """Whether elements are clipped; False: the norm is."""
 
 
 @dataclass(eq=False)
@@ -137,7 +157,9 @@ class Learner:
         return f"{self.name}({len(self.parameters)} parameters, {self.rate!r})"
 
 
-def _learner(name: str, parameters: Any, rule: Rule, lr: Any, momentum: Any, options: dict[str, Any]) -> Learner:
+def _learner(
+    name: str, parameters: Parameters, rule: Rule, lr: Rate, momentum: Rate, options: LearnerOptions
+) -> Learner:
     found = checked_parameters(name, parameters)
     known = {
         "l1_regularization_weight": "l1",
@@ -200,7 +222,7 @@ def checked_parameters(name: str, given: Any) -> tuple[Function, ...]:
     return found
 
 
-def sgd(parameters: Any, lr: Any, **options: Any) -> Learner:
+def sgd(parameters: Parameters, lr: Rate, **options: Unpack[LearnerOptions]) -> Learner:
     """Stochastic gradient descent: `W <- W - lr g`, `g` the mean gradient of the minibatch.
 
     Args:
@@ -212,20 +234,28 @@ def sgd(parameters: Any, lr: Any, **options: Any) -> Learner:
     return _learner("sgd", parameters, standard.sgd(), lr, 0.0, options)
 
 
-def momentum_sgd(parameters: Any, lr: Any, momentum: Any, unit_gain: bool = False, **options: Any) -> Learner:
+def momentum_sgd(
+    parameters: Parameters, lr: Rate, momentum: Rate, unit_gain: bool = False, **options: Unpack[LearnerOptions]
+) -> Learner:
     """SGD with momentum: `v <- m v + g; W <- W - lr v`; with `unit_gain` `(1-m) g` in the place of `g`."""
     check_flag("momentum_sgd", "unit_gain", unit_gain)
     return _learner("momentum_sgd", parameters, standard.momentum(unit_gain), lr, momentum, options)
 
 
-def nesterov(parameters: Any, lr: Any, momentum: Any, unit_gain: bool = False, **options: Any) -> Learner:
+def nesterov(
+    parameters: Parameters, lr: Rate, momentum: Rate, unit_gain: bool = False, **options: Unpack[LearnerOptions]
+) -> Learner:
     """Nesterov's momentum: `v <- m v + g; W <- W - lr (m v + g)`."""
     check_flag("nesterov", "unit_gain", unit_gain)
     return _learner("nesterov", parameters, standard.nesterov(unit_gain), lr, momentum, options)
 
 
 def adagrad(
-    parameters: Any, lr: Any, need_ave_multiplier: bool = False, epsilon: float = 1e-8, **options: Any
+    parameters: Parameters,
+    lr: Rate,
+    need_ave_multiplier: bool = False,
+    epsilon: float = 1e-8,
+    **options: Unpack[LearnerOptions],
 ) -> Learner:
     """AdaGrad: `a <- a + g^2; W <- W - lr g / (sqrt(a) + epsilon)`.
 
@@ -237,7 +267,9 @@ def adagrad(
     return _learner("adagrad", parameters, rule, lr, 0.0, options)
 
 
-def rmsprop(parameters: Any, lr: Any, rho: float = 0.9, epsilon: float = 1e-8, **options: Any) -> Learner:
+def rmsprop(
+    parameters: Parameters, lr: Rate, rho: float = 0.9, epsilon: float = 1e-8, **options: Unpack[LearnerOptions]
+) -> Learner:
     """RMSProp: `a <- rho a + (1-rho) g^2; W <- W - lr g / (sqrt(a) + epsilon)`."""
     check_range("rmsprop", "rho", rho, 0.0, 1.0)
     check_range("rmsprop", "epsilon", epsilon, 0.0)
@@ -245,15 +277,15 @@ def rmsprop(parameters: Any, lr: Any, rho: float = 0.9, epsilon: float = 1e-8, *
 
 
 def rmsprop_with_steps(
-    parameters: Any,
-    lr: Any,
+    parameters: Parameters,
+    lr: Rate,
     gamma: float,
     inc: float,
     dec: float,
     max: float,
     min: float,
     need_ave_multiplier: bool = True,
-    **options: Any,
+    **options: Unpack[LearnerOptions],
 ) -> Learner:
     """The RMSProp of configurations, with a step factor for each element that grows while the sign stays.
 
@@ -271,12 +303,12 @@ def rmsprop_with_steps(
 
 
 def fsadagrad(
-    parameters: Any,
-    lr: Any,
-    momentum: Any,
+    parameters: Parameters,
+    lr: Rate,
+    momentum: Rate,
     variance_time_constant: float = 720000.0,
     unit_gain: bool = True,
-    **options: Any,
+    **options: Unpack[LearnerOptions],
 ) -> Learner:
     """The FSAdaGrad of configurations: AdaGrad with a forgetting mean square, a bounded scale, momentum.
 
@@ -295,13 +327,13 @@ def fsadagrad(
 
 
 def adam(
-    parameters: Any,
-    lr: Any,
-    momentum: Any = 0.9,
-    variance_momentum: Any = 0.999,
+    parameters: Parameters,
+    lr: Rate,
+    momentum: Rate = 0.9,
+    variance_momentum: Rate = 0.999,
     epsilon: float = 1e-8,
     unit_gain: bool = True,
-    **options: Any,
+    **options: Unpack[LearnerOptions],
 ) -> Learner:
     """Adam, with the correction of the first steps.
 
@@ -321,13 +353,13 @@ def adam(
 
 
 def adamax(
-    parameters: Any,
-    lr: Any,
-    momentum: Any = 0.9,
-    variance_momentum: Any = 0.999,
+    parameters: Parameters,
+    lr: Rate,
+    momentum: Rate = 0.9,
+    variance_momentum: Rate = 0.999,
     epsilon: float = 1e-8,
     unit_gain: bool = True,
-    **options: Any,
+    **options: Unpack[LearnerOptions],
 ) -> Learner:
     """AdaMax: Adam with the largest gradient in the place of the mean square."""
     beta, per_sample = _beta("adamax", variance_momentum)
@@ -336,7 +368,9 @@ def adamax(
     return _learner("adamax", parameters, standard.adamax(beta, epsilon, per_sample, unit_gain), lr, momentum, options)
 
 
-def adadelta(parameters: Any, lr: Any = 1.0, rho: float = 0.95, epsilon: float = 1e-8, **options: Any) -> Learner:
+def adadelta(
+    parameters: Parameters, lr: Rate = 1.0, rho: float = 0.95, epsilon: float = 1e-8, **options: Unpack[LearnerOptions]
+) -> Learner:
     """AdaDelta: steps as large as the mean of those before."""
     check_range("adadelta", "rho", rho, 0.0, 1.0)
     check_range("adadelta", "epsilon", epsilon, 0.0)

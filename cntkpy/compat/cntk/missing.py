@@ -103,7 +103,8 @@ def no_attribute(module: str, names: Iterable[str]) -> Callable[[str], Any]:
     def missing(name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        near = difflib.get_close_matches(name, known, 1, 0.75)
+        by_case = [one for one in known if one.lower() == name.lower()]
+        near = by_case or difflib.get_close_matches(name, known, 1, 0.75)
         if name in INSTEAD:
             advice = INSTEAD[name] if INSTEAD[name].startswith("there ") else f"use {INSTEAD[name]}"
         elif near:

@@ -89,6 +89,16 @@ class Layer:
         """The functions that each of them was made of."""
         self._open: Function | None = None
 
+    def __repr__(self) -> str:
+        kind, *inside = self._described()
+        inside += [repr(one) for one in self.layers]
+        inside += [f"name='{self.name}'"] if self.name else []
+        return f"{kind}({', '.join(inside)})"
+
+    def _described(self) -> list[str]:
+        """The name of its constructor, and its sizes where they are known."""
+        return [self.kind or ("Sequential" if self.layers else "Layer")]
+
     def of_placeholder(self) -> Function:
         """The function of a placeholder for each input, the same one every time; it shares the parameters.
 
@@ -238,6 +248,9 @@ class _Library(Layer):
             named |= {"init": init.kind, "initValueScale": init.scale}
         self._function: Procedure = calls.call(library, *arguments, name=self._mark, **named)
         self._label = name or label
+        sizes = [one if isinstance(one, (list, tuple)) else [one] for one in arguments]
+        self._sizes = [label, *(" x ".join(map(str, one[::-1])) for one in sizes if all(map(is_whole, one)))]
+        """What it is, and sizes in Python's order of axes."""
         self._dtype = chosen_dtype(label, None)
         self._applied = 0
         self._counter = Counter()
@@ -249,6 +262,9 @@ class _Library(Layer):
         found = calls.call(self._function, *(to_operand(_operand(one)) for one in arguments), name=name)
         self.prepare(found)
         return named_function(found, "")
+
+    def _described(self) -> list[str]:
+        return [self.kind or self._sizes[0], *self._sizes[1:]]
 
     def prepare(self, found: Any) -> None:
         """Start the random parameters of this layer as its initializer says."""

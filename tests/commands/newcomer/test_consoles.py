@@ -46,6 +46,7 @@ NOT_RUN = {
     ".ci/run": "runs these tests",
     "cntkpy configFile=sample_configs/plugin/flowers.cntk": "needs the package; test_plugin_package.py runs it",
     "cd editors/vscode": "for the three commands after it",
+    "docker ": "needs Docker; tests/integrations looks at the Dockerfile",
     "npm ": "makes a package for an editor, for which it needs the network",
     "code ": "installs into an editor",
     'eval "$(cntkpy completion bash)"': "for a shell in which one types; test_completion.py runs the script in bash",

@@ -67,7 +67,7 @@ def test_reader_writer_and_action_of_an_installed_package(installed: Path, tmp_p
 
 
 def test_tools_know_the_package(here) -> None:
-    got = here("preview", "sample_configs/plugin/flowers.cntk", "train", "--json")
+    got = here("preview", "sample_configs/plugin/flowers.cntk", "train", "--format", "json")
     assert got.code == 0, got.err
     found = json.loads(got.out)
     assert found["reader"] == "JsonLinesReader"

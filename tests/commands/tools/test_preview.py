@@ -104,7 +104,7 @@ def test_errors_in_data_point_to_the_section_that_names_them(capsys):
 
 
 def test_the_command_line(here, cntkpy):
-    got = cntkpy("preview", "configFile=m.cntk", "test", "--json", cwd=here)
+    got = cntkpy("preview", "configFile=m.cntk", "test", "--format", "json", cwd=here)
     assert got.code == 0, got.err
     assert json.loads(got.out)["samples"] == 3
 
@@ -123,7 +123,7 @@ def keys_of(value, prefix=""):
 
 def test_the_page_names_every_key(capsys):
     page = (Path(__file__).parents[3] / "docs" / "preview-and-convert.md").read_text(encoding="utf-8")
-    begin = page.index("`--json` prints one object")
+    begin = page.index("`--format json` prints one object")
     table = page[begin : page.index("`--picture FILE`", begin)]
     assert keys_of(described(capsys)) == set(re.findall(r"`(\w+)`", table))
 

@@ -182,7 +182,7 @@ def test_without_the_package(run, monkeypatch: pytest.MonkeyPatch, name: str, pa
     monkeypatch.setattr(tracker_module.importlib.util, "find_spec", hidden)
     got = run("--track", f"{name}:x")
     assert got.code == 2
-    assert f"by the package {package}, which is not installed" in got.err and f"cntkpy[{name}]" in got.err
+    assert f"by the package {package}, which is not installed" in got.err and f"help: add the extra {name}: " in got.err
     assert not (tmp_path / "run/m").exists()
 
 

@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any
 
 from cntk_config.base.diagnostics import UserError
+from cntk_config.base.extras import how_to_install
 
 MOST_PIXELS = 1 << 28
 """No picture may have more pixels: 16384 x 16384."""
@@ -23,5 +24,5 @@ def opencv() -> Any:
         raise UserError(
             "MissingPackage",
             f"pictures are decoded by OpenCV, which is not installed: {error}",
-            hint="pip install 'cntkpy[image]'",
+            hint=how_to_install("image"),
         ) from error

@@ -184,7 +184,9 @@ WRONG = {
     "no axis 5": lambda x: ops.reduce_sum(x, 5),
     "has 3 elements, not one": lambda x: ops.squeeze(x, 0),
     "unpooling reverses MAX_POOLING only": lambda x: ops.unpooling(x, x, ops.AVG_POOLING, (2,)),
-    "filters have (channels, channels of the result, sizes)": lambda x: ops.convolution_transpose(x, x, dilation=(2,)),
+    r"filters have \(channels, channels of the result, sizes\)": lambda x: ops.convolution_transpose(
+        x, x, dilation=(2,)
+    ),
     "convolution_transpose: filters are the same": lambda x: ops.convolution_transpose(x, x, sharing=[False]),
 }
 

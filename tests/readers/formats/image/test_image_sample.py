@@ -46,7 +46,16 @@ def test_the_mean_picture_is_that_of_the_data(cntkpy, sample):
 
 def test_preview_draws_a_contact_sheet(cntkpy, sample):
     got = cntkpy(
-        "preview", "sample_configs/images.cntk", "test", "--size", "10", "--picture", "s.png", "--json", cwd=sample
+        "preview",
+        "sample_configs/images.cntk",
+        "test",
+        "--size",
+        "10",
+        "--picture",
+        "s.png",
+        "--format",
+        "json",
+        cwd=sample,
     )
     found = json.loads(got.out)
     assert found["picture"] == "s.png" and found["samples"] == 80

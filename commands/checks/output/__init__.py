@@ -1,4 +1,4 @@
-"""The findings written out: text, JSON, annotations of GitHub Actions, SARIF."""
+"""The findings written out: text, JSON, annotations of GitHub Actions, SARIF, GitLab's code quality, JUnit."""
 
 from __future__ import annotations
 
@@ -7,28 +7,47 @@ from collections.abc import Sequence
 from typing import Any
 
 from commands.checks.findings import SEVERITIES, Finding
+from commands.console import coloured
 
-FORMATS = ("text", "json", "github", "sarif")
+FORMATS = ("text", "json", "github", "sarif", "gitlab", "junit")
 
 
-def write(found: Sequence[tuple[Sequence[str], Sequence[Finding]]], form: str, quiet: bool) -> str:
+def write(
+    found: Sequence[tuple[Sequence[str], Sequence[Finding]]], form: str, quiet: bool, colours: bool = False
+) -> str:
     """The findings in one of the `FORMATS`.
 
     Args:
         found: the words of each configuration, and its findings.
         form: one of `FORMATS`.
         quiet: no summary.
+        colours: the severities of `text` are coloured.
     """
     findings = [one for _, several in found for one in several]
     if form == "json":
         return json.dumps({"version": 1, "findings": [as_data(one) for one in findings]}, indent=2) + "\n"
-    if form == "sarif":
-        from commands.checks.sarif import sarif
-
-        return sarif(found)
+    if form in ("sarif", "gitlab", "junit"):
+        return _report(found, form)
     line = _annotation if form == "github" else Finding.one_line
     text = "".join(line(one) + "\n" for one in findings)
+    if form == "text" and colours:
+        text = coloured(text)
     return text if quiet else text + summary(findings, len(found)) + "\n"
+
+
+def _report(found: Sequence[tuple[Sequence[str], Sequence[Finding]]], form: str) -> str:
+    """The findings in a format that another program reads from a file; its module is imported on use."""
+    if form == "sarif":
+        from commands.checks.output.sarif import sarif
+
+        return sarif(found)
+    if form == "gitlab":
+        from commands.checks.output.gitlab import gitlab
+
+        return gitlab(found)
+    from commands.checks.output.junit import junit
+
+    return junit(found)
 
 
 def summary(findings: Sequence[Finding], configurations: int) -> str:

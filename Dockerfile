@@ -1,0 +1,33 @@
+# Two images: `check` (the default) looks at configurations and data, `train` runs them on the CPU.
+#   docker build -t cntkpy .
+#   docker build -t cntkpy:train --target train .
+FROM python:3.12.11-slim-bookworm AS wheel
+WORKDIR /source
+COPY pyproject.toml README.md LICENSE ./
+COPY grammar grammar
+COPY cntk_config cntk_config
+COPY readers readers
+COPY networks networks
+COPY trainers trainers
+COPY commands commands
+COPY cntkpy cntkpy
+RUN pip wheel --no-cache-dir --no-deps --wheel-dir /wheels .
+
+FROM python:3.12.11-slim-bookworm AS base
+# Caches go where any user may write: `docker run --user` gives users that have no home.
+ENV PYTHONUNBUFFERED=1 XDG_CACHE_HOME=/tmp/cache
+RUN useradd --create-home --uid 1000 cntkpy
+COPY --from=wheel /wheels /wheels
+WORKDIR /work
+
+FROM base AS train
+RUN pip install --no-cache-dir "$(echo /wheels/cntkpy-*.whl)[train,image]"
+USER cntkpy
+ENTRYPOINT ["cntkpy"]
+CMD ["--help"]
+
+FROM base AS check
+RUN pip install --no-cache-dir /wheels/cntkpy-*.whl
+USER cntkpy
+ENTRYPOINT ["cntkpy"]
+CMD ["--help"]

@@ -1,0 +1,55 @@
+"""What objects of the Python interfaces say of themselves, and which name is offered for a misspelt one (F18)."""
+
+import inspect
+import typing
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import cntkpy.compat.cntk as C
+from cntkpy.training import layers, learners
+
+
+def test_layers() -> None:
+    assert repr(layers.Dense(3)) == "Dense(3)"
+    assert repr(layers.Dense((2, 3), name="d")) == "Dense(2 x 3, name='d')"
+    made = layers.Sequential([layers.Embedding(4), layers.Dropout(0.5), layers.Dense(3, name="out")])
+    assert repr(made) == "Sequential(Embedding(4), Dropout(), Dense(3, name='out'))"
+    assert "object at" not in repr(layers.Recurrence(layers.LSTM(3)))
+
+
+def test_sources(tmp_path: Path) -> None:
+    (tmp_path / "t.ctf").write_text("|x 1 2 |y 2:1\n|x 3 4 |y 0:1\n")
+    streams = C.io.StreamDefs(x=C.io.StreamDef("x", 2), y=C.io.StreamDef("y", 3, is_sparse=True))
+    source = C.io.MinibatchSource(C.io.CTFDeserializer(str(tmp_path / "t.ctf"), streams), max_sweeps=1)
+    assert repr(source) == "MinibatchSource(x: 2 dense float32, y: 3 sparse float32)"
+    data = source.next_minibatch(2)
+    assert repr(data[source.streams.x]) == "MinibatchData(2 sequences, 2 samples, end_of_sweep=True)"
+
+
+@pytest.mark.parametrize(("name", "near"), [("Acos", "acos"), ("COS", "cos"), ("Relu", "relu"), ("sigmiod", "sigmoid")])
+def test_the_nearest_name_differs_in_case_only(name: str, near: str) -> None:
+    with pytest.raises(AttributeError, match=f"did you mean '{near}'"):
+        getattr(C, name)
+
+
+@pytest.mark.parametrize("module", [learners, C.learners])
+def test_learners_are_typed(module: object) -> None:
+    """No argument of a learner is of any type, and every option is declared."""
+    for name in ("sgd", "momentum_sgd", "nesterov", "adagrad", "rmsprop", "fsadagrad", "adam", "adadelta"):
+        make = getattr(module, name)
+        hints = typing.get_type_hints(make)
+        assert set(inspect.signature(make).parameters) <= set(hints)
+        assert typing.Any not in hints.values(), name
+        (declared,) = typing.get_args(hints["options"])
+        assert "l2_regularization_weight" in typing.get_type_hints(declared)
+        assert ("minibatch_size" in typing.get_type_hints(declared)) is (module is C.learners)
+
+
+def test_evaluating_an_output_asks_for_its_own_inputs() -> None:
+    x, y = C.input_variable(2), C.input_variable(3)
+    z = layers.Dense(3)(x)
+    both = C.combine([z, C.cross_entropy_with_softmax(z, y)])
+    found = both.eval({x: np.ones((1, 2), np.float32)}, outputs=[z.output])
+    assert np.asarray(next(iter(found.values())) if isinstance(found, dict) else found).size == 3
