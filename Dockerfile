@@ -14,9 +14,9 @@ COPY cntkpy cntkpy
 RUN pip wheel --no-cache-dir --no-deps --wheel-dir /wheels .
 
 FROM python:3.12.11-slim-bookworm AS base
-# Caches go where any user may write: `docker run --user` gives users that have no home.
-ENV PYTHONUNBUFFERED=1 XDG_CACHE_HOME=/tmp/cache
-RUN useradd --create-home --uid 1000 cntkpy
+ENV PYTHONUNBUFFERED=1
+# A volume that is mounted at the folder of caches gets its owner.
+RUN useradd --create-home --uid 1000 cntkpy && install -d -o cntkpy -g cntkpy -m 700 /home/cntkpy/.cache
 COPY --from=wheel /wheels /wheels
 WORKDIR /work
 

@@ -53,3 +53,12 @@ def test_evaluating_an_output_asks_for_its_own_inputs() -> None:
     both = C.combine([z, C.cross_entropy_with_softmax(z, y)])
     found = both.eval({x: np.ones((1, 2), np.float32)}, outputs=[z.output])
     assert np.asarray(next(iter(found.values())) if isinstance(found, dict) else found).size == 3
+
+
+def test_trainers() -> None:
+    x, y = C.input_variable(2), C.input_variable(3)
+    z = layers.Dense(3)(x)
+    loss, metric = C.cross_entropy_with_softmax(z, y), C.classification_error(z, y)
+    trainer = C.Trainer(z, (loss, metric), C.sgd(z.parameters, 0.1))
+    assert repr(trainer) == f"Trainer(loss={loss!r}, metric={metric!r}, sgd(2 parameters, Schedule([(1, 0.1)])))"
+    assert "metric" not in repr(C.Trainer(z, loss, C.sgd(z.parameters, 0.1)))

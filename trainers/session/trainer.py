@@ -119,6 +119,10 @@ class Trainer:
 
     # ------------------------------------------------------------------------------------------------- what it is
 
+    def __repr__(self) -> str:
+        metric = f", metric={self.evaluation_function!r}" if self.evaluation_function is not None else ""
+        return f"Trainer(loss={self.loss_function!r}{metric}, {', '.join(map(repr, self.learners))})"
+
     @property
     def parameter_learners(self) -> list[Any]:
         """The learners."""
