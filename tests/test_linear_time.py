@@ -25,6 +25,7 @@ MADE = {
     "trainers.checkpoints.checkpoint": [re.compile(r"m\.(\d+)\.partial")],
     "trainers.checkpoints.keeping": [re.compile(r"m\.(0|[1-9][0-9]*)")],
     "trainers.checkpoints.lock": [],  # of a name of a file and parts that are tried
+    "commands.runs.table": [re.compile(r"(?<![^/\s\"])a(?![^/\s\"])")],
     "commands.checks.look": [re.compile(r"m(\.[0-9]+)?")],
     "commands.editor.occurrences": [re.compile(r"\bx\b")],
     "commands.actions.dump_node": [],  # the user's own

@@ -4,8 +4,6 @@ import hashlib
 import logging
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from cntk_config import ConfigParameters
 from cntk_config.declare import BOOLEAN, COUNT, PATH, SECTION, TEXT, Parameter, array
 from cntk_config.entry import Entry
@@ -80,6 +78,8 @@ def export(section: ConfigParameters, context: RunContext) -> None:
 
 def _on_data(ready: "Ready", section: ConfigParameters, context: RunContext, size: int) -> "list[Difference]":
     """Differences on the first minibatch of the reader, one sequence after the other; all frames at once."""
+    import numpy as np
+
     from networks.onnx.check import check_data
     from networks.onnx.files import as_bytes
     from trainers.evaluation.write import node_values

@@ -24,7 +24,7 @@ FIRST = 3
 """Columns before those of values."""
 MAX_VALUES, MAX_TEXT = 10, 60
 """Columns of values, and characters of a text, in tables for people; the other forms have all of them."""
-CONDITION = re.compile(r"(.+?)\s*(<=|>=|!=|=|<|>|~)\s*(.*)")
+CONDITION = re.compile(r"([^<>!=~]+)(<=|>=|!=|=|<|>|~)(.*)")
 
 
 @dataclass
@@ -155,8 +155,8 @@ def select(table: Table, conditions: Sequence[str], order: str | None) -> Table:
         if found is None:
             hint = "write NAME=VALUE, NAME<VALUE or NAME~PART, for instance 'state=completed'"
             raise UserError("UnknownName", f"'{condition}' is no condition", hint=hint)
-        place = table.place(found[1])
-        rows = [row for row in rows if _holds(row[place], found[2], found[3])]
+        place = table.place(found[1].strip())
+        rows = [row for row in rows if _holds(row[place], found[2], found[3].strip())]
     if order is not None:
         place = table.place(order.removeprefix("-"))
         there = [row for row in rows if row[place] not in (None, "")]

@@ -21,7 +21,7 @@ FORMS = ("choice", "range", "zip")
 OPEN, CLOSED = "([{", ")]}"
 CALL = re.compile(r"([A-Za-z_]+)[ \t]*\((.*)\)", re.DOTALL)
 NAME = re.compile(r'[ \t]*("?)[\w./:-]+\1[ \t]*')
-NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
+NUMBER = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?")
 WHOLE = re.compile(r"[-+]?\d+")
 MOST_VALUES = 1_000_000
 """Most values of one range."""

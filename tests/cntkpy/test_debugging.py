@@ -172,6 +172,7 @@ def test_the_slow_node_is_found(_timed, capsys: pytest.CaptureFixture[str]) -> N
     assert found["Times"][0] > 2 * found["Sin"][0]
 
 
+@pytest.mark.thorough
 def test_trainers_and_tests_are_measured(_timed, capsys: pytest.CaptureFixture[str]) -> None:
     x, z = classifier()
     y = C.input_variable(2)

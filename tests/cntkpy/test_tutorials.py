@@ -74,8 +74,6 @@ QUICK = (
     "logistic_regression",
     "dense_digits",
     "lstm_series",
-    "slot_tagging",
-    "autoencoder",
     "style_transfer",
     "sessions",
     "function_tools",

@@ -97,4 +97,6 @@ def test_no_problems(name: str, cntkpy) -> None:
 def test_every_action_has_a_sample() -> None:
     texts = "\n".join((ROOT / "sample_configs" / name).read_text() for name in SAMPLES)
     used = {word for found in re.findall(r"action\s*=\s*([\w:]+)", texts) for word in found.split(":")}
-    assert all(used & set(action.names) for action in ACTIONS if not action.unsupported)
+    with_extras = {"export"}  # needs the packages of the extra onnx, which a clone's first command does not install
+    for action in ACTIONS:
+        assert action.unsupported or used & set(action.names) or action.names[0] in with_extras

@@ -80,6 +80,7 @@ def test_a_sampler_chooses_and_the_study_has_what_happened(cntkpy, tmp_path: Pat
     assert [one["number"] for one in rows(tmp_path / "sweeps" / "m")] == [0, 1, 2]
 
 
+@pytest.mark.thorough
 def test_a_pruner_ends_bad_trials_early(cntkpy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A trial with a good rate, then one with hardly any: after an epoch it is worse. The median is of one trial."""
     monkeypatch.setitem(optuna_study.PRUNERS, "median", lambda: optuna.pruners.MedianPruner(n_startup_trials=1))
@@ -94,6 +95,7 @@ def test_a_pruner_ends_bad_trials_early(cntkpy, tmp_path: Path, monkeypatch: pyt
 
 
 @pytest.mark.parametrize("kind", ["sqlite", pytest.param("journal", marks=pytest.mark.thorough)])
+@pytest.mark.thorough
 def test_two_processes_share_a_study_and_a_killed_one_is_replaced(cntkpy_process, tmp_path: Path, kind: str) -> None:
     for name, text in small.files("").items():
         (tmp_path / name).write_text(text)
@@ -205,6 +207,7 @@ def test_a_storage_that_fails_meanwhile(tmp_path: Path, monkeypatch: pytest.Monk
         study.next()
 
 
+@pytest.mark.thorough
 def test_another_machine_has_the_folders_of_its_own_trials(cntkpy, tmp_path: Path) -> None:
     """The second folder stands for a machine with the same files; the trials run there."""
     for name in ("one", "two"):
@@ -255,6 +258,7 @@ def test_mistakes(cntkpy, monkeypatch: pytest.MonkeyPatch, words: list[str], par
     assert "help:" in got.err or "Usage" in got.err
 
 
+@pytest.mark.thorough
 def test_several_sweeps_in_one_storage(cntkpy, tmp_path: Path) -> None:
     for name in "ab":
         words = ("m.cntk", "train/SGD/maxEpochs=1", "train/SGD/minibatchSize=10", "train/SGD/momentumPerMB=choice(0)")

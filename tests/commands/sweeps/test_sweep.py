@@ -131,6 +131,7 @@ def test_a_trial_that_fails_is_a_row(cntkpy, tmp_path: Path) -> None:
     assert "trial 0 of 2: failed" in got.out and "1 finished, 1 failed" in got.out
 
 
+@pytest.mark.thorough
 def test_no_trial_finishes(cntkpy, tmp_path: Path) -> None:
     """The network has the node, but the training does not report it."""
     got = cntkpy("sweep", *WORDS, "--criterion", "z", files=small.files(""))
@@ -180,6 +181,7 @@ def test_a_value_that_is_wrong_is_named(cntkpy) -> None:
     )
 
 
+@pytest.mark.thorough
 def test_another_sweep_in_the_same_folder(cntkpy) -> None:
     assert cntkpy("sweep", "m.cntk", "train/SGD/maxEpochs=1,2", files=small.files("")).code == 0
     got = cntkpy("sweep", "m.cntk", "train/SGD/maxEpochs=1,3")
@@ -195,6 +197,7 @@ def test_rows_that_cannot_be_written(cntkpy, tmp_path: Path) -> None:
     assert got.code == 1 and "error: the sweep cannot go on: " in got.err and "trials.jsonl: " in got.err
 
 
+@pytest.mark.thorough
 def test_random_search_goes_on_with_more_trials(cntkpy, tmp_path: Path) -> None:
     words = ("sweep", "m.cntk", "train/SGD/learningRatesPerSample=range(0.001, 0.1, log)", "--sampler", "random")
     assert cntkpy(*words, "--trials", "2", files=small.files("")).code == 0
@@ -205,6 +208,7 @@ def test_random_search_goes_on_with_more_trials(cntkpy, tmp_path: Path) -> None:
     assert len({row["values"]["train/SGD/learningRatesPerSample"] for row in found}) == 3
 
 
+@pytest.mark.thorough
 def test_two_jobs(cntkpy, tmp_path: Path) -> None:
     got = cntkpy("sweep", "--jobs", "2", "m.cntk", "train/SGD/maxEpochs=1,2,3", files=small.files(""))
     assert got.code == 0, got.err
@@ -212,6 +216,7 @@ def test_two_jobs(cntkpy, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.thorough)])
+@pytest.mark.thorough
 def test_a_signal_ends_the_trials_which_resume(tmp_path: Path, cntkpy_process, number: int) -> None:
     for name, text in small.files("").items():
         (tmp_path / name).write_text(text)
@@ -228,6 +233,7 @@ def test_a_signal_ends_the_trials_which_resume(tmp_path: Path, cntkpy_process, n
     assert epochs(tmp_path / "s", 0) == list(range(1, 41))
 
 
+@pytest.mark.thorough
 def test_an_array_job(cntkpy, tmp_path: Path) -> None:
     """Two tasks of the array, as Slurm would start them, share the trials."""
     words = ("m.cntk", "train/SGD/learningRatesPerSample=0.01,0.02,0.03", "-o", "a b")

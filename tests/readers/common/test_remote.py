@@ -113,9 +113,16 @@ def tables() -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize(
-    "order", ["randomize=false", "randomize=true", "chunkSizeInBytes=5000;randomizationWindow=200"]
+    ("order", "faulty"),
+    [
+        ("randomize=false", True),
+        *(
+            pytest.param(order, faulty, marks=pytest.mark.thorough)
+            for order in ("randomize=true", "chunkSizeInBytes=5000;randomizationWindow=200", "randomize=false")
+            for faulty in (False, True)
+        ),
+    ],
 )
-@pytest.mark.parametrize("faulty", [False, True])
 def test_the_same_minibatches_as_of_local_files(order: str, faulty: bool) -> None:
     Path("a.ctf").write_bytes(CTF)
     files = {"a.ctf": ("", CTF), "a.ctf.gz": ("", gzip.compress(CTF))}

@@ -10,7 +10,7 @@ from typing import Any
 
 from trainers.session import learners as own
 from trainers.session import schedules
-from trainers.session.learners import Learner
+from trainers.session.learners import Learner, Parameters, Rate
 from trainers.session.schedules import Schedule
 
 from ..missing import no_attribute
@@ -20,8 +20,8 @@ _defaults = {"unit_gain": True, "use_mean_gradient": False}
 
 
 def sgd(
-    parameters: Any,
-    lr: Any,
+    parameters: Parameters,
+    lr: Rate,
     l1_regularization_weight: float = 0.0,
     l2_regularization_weight: float = 0.0,
     gaussian_noise_injection_std_dev: float = 0.0,
@@ -44,9 +44,9 @@ def sgd(
 
 
 def momentum_sgd(
-    parameters: Any,
-    lr: Any,
-    momentum: Any,
+    parameters: Parameters,
+    lr: Rate,
+    momentum: Rate,
     unit_gain: bool | None = None,
     l1_regularization_weight: float = 0.0,
     l2_regularization_weight: float = 0.0,
@@ -71,9 +71,9 @@ def momentum_sgd(
 
 
 def nesterov(
-    parameters: Any,
-    lr: Any,
-    momentum: Any,
+    parameters: Parameters,
+    lr: Rate,
+    momentum: Rate,
     unit_gain: bool | None = None,
     l1_regularization_weight: float = 0.0,
     l2_regularization_weight: float = 0.0,
@@ -98,8 +98,8 @@ def nesterov(
 
 
 def adagrad(
-    parameters: Any,
-    lr: Any,
+    parameters: Parameters,
+    lr: Rate,
     need_ave_multiplier: bool = True,
     l1_regularization_weight: float = 0.0,
     l2_regularization_weight: float = 0.0,
@@ -124,8 +124,8 @@ def adagrad(
 
 
 def rmsprop(
-    parameters: Any,
-    lr: Any,
+    parameters: Parameters,
+    lr: Rate,
     gamma: float,
     inc: float,
     dec: float,
@@ -155,11 +155,11 @@ def rmsprop(
 
 
 def fsadagrad(
-    parameters: Any,
-    lr: Any,
-    momentum: Any,
+    parameters: Parameters,
+    lr: Rate,
+    momentum: Rate,
     unit_gain: bool | None = None,
-    variance_momentum: Any = None,
+    variance_momentum: Rate | None = None,
     l1_regularization_weight: float = 0.0,
     l2_regularization_weight: float = 0.0,
     gaussian_noise_injection_std_dev: float = 0.0,
@@ -189,11 +189,11 @@ def fsadagrad(
 
 
 def adam(
-    parameters: Any,
-    lr: Any,
-    momentum: Any,
+    parameters: Parameters,
+    lr: Rate,
+    momentum: Rate,
     unit_gain: bool | None = None,
-    variance_momentum: Any = None,
+    variance_momentum: Rate | None = None,
     l1_regularization_weight: float = 0.0,
     l2_regularization_weight: float = 0.0,
     gaussian_noise_injection_std_dev: float = 0.0,
@@ -221,8 +221,8 @@ def adam(
 
 
 def adadelta(
-    parameters: Any,
-    lr: Any = 1.0,
+    parameters: Parameters,
+    lr: Rate = 1.0,
     rho: float = 0.95,
     epsilon: float = 1e-8,
     l1_regularization_weight: float = 0.0,

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cntk_config.base.diagnostics import UserError, shorten, suggestion
+from cntk_config.base.writing import output_file
 from networks.builders.brainscript.loading import stored_value
 from networks.builders.brainscript.node_values import NodeValue
 from networks.builders.python.functions import calls, graph
@@ -837,7 +838,8 @@ def load_model(model: str | Path | bytes | bytearray, device: Any = None, format
     if isinstance(model, bytes | bytearray):
         with TemporaryDirectory() as folder:
             path = Path(folder, "model")
-            path.write_bytes(model)
+            with output_file(path) as file:
+                file.write(model)
             return load_model(path)
     check_path("the name of a model file", model)
     return as_function(load_network(model))

@@ -34,7 +34,7 @@ LAYERS = {
     "bias is True or False, not 'no'": lambda: layers.Dense(3, bias="no"),
     "a layer is applied to functions, not to None": lambda: layers.Dense(3)(None),
     "a name is a text, not 5": lambda: layers.Dense(3, name=5),
-    "a name is a text, not <": lambda: layers.Sequential(layers.Dense(3), layers.Dense(4)),
+    "a name is a text, not Dense": lambda: layers.Sequential(layers.Dense(3), layers.Dense(4)),
     "pad is True or False, not 'same'": lambda: layers.Convolution((3, 3), 4, pad="same"),
     "num_filters is a whole number from 1 on, not 4.5": lambda: layers.Convolution((3, 3), 4.5),
     "a stride or a size is a whole number from 1 on, not 0": lambda: layers.MaxPooling((2, 2), strides=0),

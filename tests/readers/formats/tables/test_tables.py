@@ -408,7 +408,7 @@ def test_check_looks_at_the_schema(kind: str, capsys: pytest.CaptureFixture[str]
 def test_preview(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
     path = write(every_column(), kind)
     findings(capsys, kind, path)
-    assert main(["preview", "c.cntk", "train", "--json"]) == 0
+    assert main(["preview", "c.cntk", "train", "--format", "json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["samples"] == ROWS
     assert found["streams"][1]["classes"][0]["class"] in ("cat", "dog", "emu")
