@@ -149,6 +149,8 @@ class Plan:
 
     def __init__(self, node: Node, x: Shape) -> None:
         options, rank = node.options, len(x)
+        if not x:
+            raise ShapeProblem("the input is a single number, along which no window can slide")
         self.transpose = bool(options["transpose"])
         self.groups = int(options.get("groups", 1))
         maps = int(options["mapCount"])

@@ -130,6 +130,15 @@ def flowers(path: Path, rows: int) -> None:
     path.write_text(text)
 
 
+def parquet(here: Path) -> None:
+    """The table of `flowers` as a Parquet file."""
+    from pyarrow import csv
+    from pyarrow.parquet import write_table
+
+    flowers(here / "rows.csv", 30)
+    write_table(csv.read_csv(here / "rows.csv"), here / "flowers.parquet")
+
+
 def log_file(path: Path, start: float) -> None:
     """The log of a training of three epochs."""
     path.parent.mkdir(exist_ok=True)
@@ -238,6 +247,7 @@ def guide(here: Path) -> None:
 
 BEFORE: dict[str, Callable[[Path], object]] = {
     "README.md: cntkpy check digits.cntk": typing_error,
+    "cntkpy convert flowers.parquet": parquet,
     "cntkpy convert flowers.csv": lambda here: flowers(here / "flowers.csv", 150),
     "cntkpy convert kept-back.csv": lambda here: flowers(here / "kept-back.csv", 30),
     "cntkpy check --data my.cntk": guide,
