@@ -233,7 +233,7 @@ class Initializer:
             raise MemoryError
         np.empty(count, dtype)  # raises MemoryError before hours are spent on drawing numbers
         kind, scale = self.kind, self.scale
-        fan_out, fan_in = self.fans(shape) if kind in BY_FANS else (1, 1)
+        fan_out, fan_in = self.fans(shape) if shape or kind in BY_FANS else (1, 1)
         if kind == "zero":
             return np.zeros(reversed_shape, dtype)
         if kind == "fixedValue":
