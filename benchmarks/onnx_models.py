@@ -1,4 +1,4 @@
-"""Time to compute the outputs of three networks, beside the same networks exported and computed by onnxruntime.
+"""Time to compute the outputs of three networks, compared with the same networks exported and computed by onnxruntime.
 
 Both take the same minibatches of single precision from NumPy arrays and give NumPy arrays. Rounds are interleaved;
 times are medians of rounds, ratios medians of the ratios within rounds.
@@ -102,7 +102,7 @@ def main() -> None:
     import onnxruntime
 
     print("## Exported models")
-    print(f"Outputs of a minibatch, single precision, microseconds, beside onnxruntime {onnxruntime.__version__}.")
+    print(f"Outputs of a minibatch, single precision, microseconds; onnxruntime {onnxruntime.__version__}.")
     print("Medians of interleaved rounds.\n")
     print("| network, minibatch | cntkpy | onnxruntime | / onnxruntime |\n|---|---:|---:|---:|")
     for title, text, shape in CASES:

@@ -113,7 +113,7 @@ def checked_name(path: str | os.PathLike[str]) -> str:
 
 
 def is_url(path: str | os.PathLike[str]) -> bool:
-    """Whether a name is a URL: of a scheme of two letters or more, so that the letter of a drive is none."""
+    """Whether a name is a URL: with a scheme of two letters or more; one letter is a drive."""
     return _URL.match(os.fspath(path)) is not None
 
 

@@ -126,12 +126,12 @@ def _order(rows: list[list[Key]], above: dict[Key, list[Key]], below: dict[Key, 
     for sweep in range(SWEEPS):
         neighbours = below if sweep % 2 else above
         for index in range(len(rows) - 1, -1, -1) if sweep % 2 else range(len(rows)):
-            beside = index + (1 if sweep % 2 else -1)
-            if not 0 <= beside < len(rows):
+            neighbour = index + (1 if sweep % 2 else -1)
+            if not 0 <= neighbour < len(rows):
                 continue
-            where = {key: number for number, key in enumerate(rows[beside])}
+            where = {key: number for number, key in enumerate(rows[neighbour])}
             own = {key: number for number, key in enumerate(rows[index])}
-            scale = len(rows[beside]) / max(1, len(rows[index]))
+            scale = len(rows[neighbour]) / max(1, len(rows[index]))
             rows[index].sort(key=lambda key, n=neighbours, w=where, o=own, s=scale: _mean(n.get(key), w, o[key] * s))
 
 

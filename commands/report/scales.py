@@ -66,7 +66,7 @@ def whole_steps(axis: Axis) -> int:
 
 
 def number(value: float) -> str:
-    """A number beside a tick, with four significant digits; whole numbers without an exponent up to a million."""
+    """The label of a tick, with four significant digits; whole numbers without an exponent up to a million."""
     return f"{value:.0f}" if value == round(value) and abs(value) < 1e7 else f"{value:.4g}"
 
 

@@ -1,4 +1,4 @@
-"""The subcommand `runs`. Declared here, done in the modules beside it."""
+"""The subcommand `runs`. Declared here, done in the other modules of this package."""
 
 from __future__ import annotations
 

@@ -49,9 +49,9 @@ def read_run(path: Path) -> Run:
     run = run_of(path, json_events(lines) if path.suffix == EVENTS else log_events(lines))
     log = path.with_suffix("")
     if path.suffix == EVENTS and not run.words and _is_log(log):  # of a version whose runs had no first and last event
-        beside = read_run(log)
-        run.state, run.error, run.words = beside.state, beside.error, beside.words
-        run.versions, run.place = beside.versions, beside.place
+        logged = read_run(log)
+        run.state, run.error, run.words = logged.state, logged.error, logged.words
+        run.versions, run.place = logged.versions, logged.place
     if run.state == "killed" and _is_written(path):
         run.state = "running"
     return run
@@ -155,7 +155,7 @@ def _is_model(path: Path) -> bool:
 
 
 def _runs_that_saved(model: Path) -> Iterator[Run]:
-    """The runs that saved a model: their event files are beside it or below its folder."""
+    """The runs that saved a model: their event files are in its folder or below its folder."""
     wanted, found = model.absolute(), False
     for file in _files(model.absolute().parent):
         run = read_run(file)
@@ -184,7 +184,7 @@ def _is_written(path: Path) -> bool:
 
 
 def _with_configuration(run: Run) -> Run:
-    """A run without its configuration gets that of the file beside it, which sweeps write."""
+    """A run without its configuration gets that of the file in its folder, which sweeps write."""
     resolved = run.path.parent / RESOLVED
     if not run.settings and resolved.is_file():
         with suppress(ConfigError):

@@ -1,39 +1,37 @@
-"""Runs as event files of TensorBoard, by the package tensorboardX."""
+"""Runs as event files of TensorBoard."""
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping
-from typing import Any
 
 from commands.tracking.tracker import Place
+from trainers.log.event_files import EventFile
 
 
 class TensorBoardTracker:
     """Writes scalars, and the configuration as a text, into a folder."""
 
     def __init__(self, place: Place) -> None:
-        package: Any = importlib.import_module("tensorboardX")
-        self._writer: Any = package.SummaryWriter(place.target or "tensorboard")
+        self._file = EventFile(place.target or "tensorboard")
         self._tags = place.tags
 
     def started(self, parameters: Mapping[str, str], tags: Mapping[str, str]) -> None:
         """The configuration and the tags become tables in the tab of texts."""
-        self._writer.add_text("configuration", _table(parameters))
-        self._writer.add_text("run", _table({**tags, **self._tags}))
+        self._file.text("configuration", _table(parameters))
+        self._file.text("run", _table({**tags, **self._tags}))
 
     def scalars(self, values: Mapping[str, float], step: int) -> None:
         """Each value is a scalar."""
         for name, value in values.items():
-            self._writer.add_scalar(name, value, step)
-        self._writer.flush()
+            self._file.scalar(name, value, step)
+        self._file.flush()
 
     def artifact(self, path: str) -> None:
         """TensorBoard keeps no files."""
 
     def finished(self, status: int, error: str) -> None:
         """Close the file."""
-        self._writer.close()
+        self._file.close()
 
 
 def _table(texts: Mapping[str, str]) -> str:

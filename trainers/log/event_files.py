@@ -39,6 +39,10 @@ class EventFile:
         if self._is_open:
             self._writer.add_scalar(tag, value, step)
 
+    def text(self, tag: str, text: str) -> None:
+        """Add a text in Markdown."""
+        self._writer.add_text(tag, text)
+
     def graph(self, network: Network) -> None:
         """Add a network: its nodes with their operations, inputs and shapes; a point in a name makes a group of it."""
         message = _package("tensorboardX.proto.event_pb2").Event

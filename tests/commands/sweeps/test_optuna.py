@@ -1,17 +1,15 @@
 """`cntkpy sweep` with Optuna: samplers, pruners, storages, several processes on one study."""
 
-import json
 import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import small_classification as small
+from sweep_processes import STARTED, rows, until
 
 from cntk_config import UserError
 from commands.sweeps import names
@@ -22,29 +20,6 @@ optuna = pytest.importorskip("optuna")
 from commands.sweeps import optuna_study  # noqa: E402 - it imports Optuna
 
 RATES = "train/SGD/learningRatesPerSample=range(0.001, 0.1, log)"
-STARTED: list[subprocess.Popen] = []
-
-
-@pytest.fixture(autouse=True)
-def nothing_is_left_running() -> Iterator[None]:
-    yield
-    while STARTED:
-        process = STARTED.pop()
-        if process.poll() is None:
-            process.kill()
-            process.wait(60)
-
-
-def rows(folder: Path) -> list[dict]:
-    path = folder / "trials.jsonl"
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-
-
-def until(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + 120
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.02)
 
 
 def plan(*words: str, **more) -> Plan:

@@ -7,33 +7,16 @@ import re
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 import small_classification as small
+from sweep_processes import STARTED, rows, until
 
 from commands.sweeps.rows import Row, Rows
 from commands.sweeps.running import describe, shown_values
 
 WORDS = ("m.cntk", "train/SGD/learningRatesPerSample=0.01,0.05")
-STARTED: list[subprocess.Popen] = []
-
-
-@pytest.fixture(autouse=True)
-def nothing_is_left_running() -> Iterator[None]:
-    yield
-    while STARTED:
-        process = STARTED.pop()
-        if process.poll() is None:
-            process.kill()
-            process.wait(60)
-
-
-def rows(folder: Path) -> list[dict]:
-    path = folder / "trials.jsonl"
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
 def epochs(folder: Path, number: int) -> list[int]:
@@ -42,13 +25,6 @@ def epochs(folder: Path, number: int) -> list[int]:
     lines = path.read_text().splitlines() if path.exists() else []
     events = [json.loads(line) for line in lines if line.endswith("}")]
     return [event["epoch"] for event in events if event["event"] == "epoch finished"]
-
-
-def until(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + 120
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.02)
 
 
 TEST = "test = [ action = test ; minibatchSize = 7 ]\n"
