@@ -27,6 +27,8 @@ from tools.fuzz.worker import Outcome, cases, run_inputs, tried
 
 KEPT = ROOT / "tests" / "tools" / "fuzz"
 BATCH, LONG_BATCH = 200, 10
+SMALLER_SECONDS = 30.0
+"""Seconds in which a failing input is made smaller: where each try is slow, all of them would take an hour."""
 
 
 @click.command(help=__doc__)
@@ -134,9 +136,10 @@ def _hash(data: bytes) -> str:
 def _smaller(target: Target, data: bytes, signature: str, most: int = 400) -> bytes:
     """Leave out pieces, large ones first, as long as the same failure comes."""
     size, tries = max(1, len(data) // 2), 0
-    while size and tries < most:
+    end = time.monotonic() + SMALLER_SECONDS
+    while size and tries < most and time.monotonic() < end:
         at = 0
-        while at < len(data) and tries < most:
+        while at < len(data) and tries < most and time.monotonic() < end:
             shorter = data[:at] + data[at + size :]
             tries += 1
             outcome = next(iter(run_inputs(target, [shorter])))

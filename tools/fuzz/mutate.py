@@ -26,6 +26,8 @@ BINARY_LENGTHS = (1, 2, 4, 8)
 
 TIMES = 50_000
 """How many times a piece is repeated: what takes quadratic time for it exceeds the limit of a case."""
+LONGEST = 2_000_000
+"""Bytes of a repetition at most: trees and tokens take hundreds of bytes of memory for each byte of a script."""
 REPEATED = (*(bytes([code]) for code in range(32, 127)), b"\n", b"\t", b"\r\n", b"\x00", b"\xff", b"\xc3\xa9")
 """Pieces that are repeated although the input has none of them."""
 LONG_ONE_IN = 50
@@ -53,7 +55,7 @@ def mutated(seed: bytes, others: Sequence[bytes], draw: random.Random, text: boo
 
 
 def lengthened(seed: bytes, draw: random.Random) -> bytes:
-    """A seed with one piece repeated `TIMES` times: a character, a word, two words, or a line.
+    """A seed with one piece repeated `TIMES` times, or up to `LONGEST` bytes: a character, words, or a line.
 
     Args:
         seed: the input to start from.
@@ -81,7 +83,8 @@ def lengthened(seed: bytes, draw: random.Random) -> bytes:
             piece = before[start:] + behind[:end]
             before, behind = before[:start], before[start:] + behind
     ending = draw.choice((b"", b"", b"x", b"0", b"!", b"\n"))
-    return before + piece * TIMES + ending + behind
+    times = min(TIMES, LONGEST // max(1, len(piece)))
+    return before + piece * times + ending + behind
 
 
 def _bytes(data: bytes, others: Sequence[bytes], draw: random.Random) -> bytes:
