@@ -44,16 +44,21 @@ class TableStream:
 
 
 class Place(NamedTuple):
-    """Where an array lies, for messages: rows are counted from the start of the row group."""
+    """Where an array lies, for messages: rows are counted from the start of the row group.
+
+    chosen: int32[n], the numbers of the rows that a filter leaves; None: all of them.
+    """
 
     path: str
     group: int
     row: int
     column: str
+    chosen: np.ndarray | None = None
 
     def error(self, row: int, what: str, hint: str | None = None) -> DataError:
         """An error in a row of the array."""
-        where = f"{self.path}, row group {self.group}, row {self.row + row}, column '{self.column}'"
+        number = self.row + row if self.chosen is None else int(self.chosen[self.row + row])
+        where = f"{self.path}, row group {self.group}, row {number}, column '{self.column}'"
         return DataError(f"{where}: {what}.", path=self.path, hint=hint)
 
 
@@ -180,7 +185,10 @@ class _Rows:
 def _no_nulls(array: Any, place: Place | _Rows) -> None:
     if array.null_count:
         first = int(np.flatnonzero(array.is_null().to_numpy(zero_copy_only=False))[0])
-        raise place.error(first, "a value is missing (null)", "fill missing values in, or leave such rows out")
+        hint = "fill missing values in, or leave such rows out"
+        if isinstance(place, Place):
+            hint += f': filter = "{place.column} is not null"'
+        raise place.error(first, "a value is missing (null)", hint)
 
 
 def _unfolded(array: Any) -> tuple[np.ndarray, Any]:
@@ -300,10 +308,11 @@ def names_in(dictionary: Any) -> list[str | None]:
     return dictionary.cast(arrow().string()).to_pylist()
 
 
-def used_names(array: Any, place: Place) -> set[str]:
-    """The names of classes that occur in a column of texts, or of lists of texts."""
-    _no_nulls(array, place)
-    values = _unfolded(array)[1] if is_list(array.type) else array
+def used_names(array: Any, place: Place, nulls: bool = False) -> set[str]:
+    """The names of classes that occur in a column of texts, or of lists of texts. nulls: values may be missing."""
+    if not nulls:
+        _no_nulls(array, place)
+    values = array.flatten() if is_list(array.type) else array
     coded = _coded(values)
     names = names_in(coded.dictionary)
     indices: np.ndarray = coded.indices.drop_null().to_numpy(zero_copy_only=False)

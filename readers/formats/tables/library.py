@@ -30,6 +30,13 @@ def parquet() -> Any:
 
 
 @cache
+def compute() -> Any:
+    """The module pyarrow.compute; the same error as `arrow`."""
+    arrow()
+    return _module("pyarrow.compute")
+
+
+@cache
 def broken() -> tuple[type[BaseException], ...]:
     """The exceptions of pyarrow on a damaged file."""
     return (*BROKEN, arrow().ArrowException)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from cntk_config.declare import (
     BOOLEAN,
@@ -22,8 +22,11 @@ if TYPE_CHECKING:
     from readers.registry import Setting
 
     from .columns import TableStream
+    from .conditions import Condition
     from .deserializer import TableDeserializer
     from .files import TableFile
+    from .filters import Filter
+    from .partitions import Partition
 
 
 class TableStreamParameters(Declared):
@@ -85,7 +88,9 @@ class TableStreamParameters(Declared):
 class TableParameters(Declared):
     """A table: each row is a sequence, each column a stream."""
 
-    file = Parameter("file", PATHS, help="The data file, or several with the same columns.")
+    endings: ClassVar[tuple[str, ...]] = ()
+    """How names of files in a folder end."""
+    file = Parameter("file", PATHS, help="The data file, or several with the same columns; a folder; a pattern with *.")
     input = Parameter(
         "input",
         sections_by_name("stream", "readers.formats.tables.parameters:TableStreamParameters"),
@@ -94,6 +99,28 @@ class TableParameters(Declared):
     key_column = Parameter(
         "keyColumn", TEXT, default=None, own=True, help="The column with the keys of sequences; if absent, row numbers."
     )
+
+    filter = Parameter(
+        "filter", TEXT, default=None, own=True, help="What rows have to fulfil: \"label < 5 and split == 'train'\"."
+    )
+
+    def condition(self) -> Filter | None:
+        """The filter; None without one."""
+        if (parsed := self._parsed()) is None:
+            return None
+        from .filters import Filter
+
+        return Filter(parsed)
+
+    def _parsed(self) -> Condition | None:
+        if self.filter is None:
+            return None
+        from .conditions import BadConditionError, condition_of
+
+        try:
+            return condition_of(str(self.filter))
+        except BadConditionError as error:
+            raise self.error("filter", str(error), error.hint) from None
 
     def streams(self) -> list[TableStream]:
         """The streams, in alphabetical order."""
@@ -108,6 +135,14 @@ class TableParameters(Declared):
     def check_together(self) -> None:
         """Errors in what does not go together."""
         self.streams()
+        self._parsed()
+
+    def files(self) -> list[tuple[str, Partition]]:
+        """The files, and the columns that their folders are."""
+        from .partitions import files_of, partitions_of
+
+        paths = files_of([str(path) for path in self.file], self.endings)
+        return list(zip(paths, partitions_of(paths), strict=True))
 
     def tables(self) -> list[TableFile]:
         """The files, opened."""
@@ -117,21 +152,25 @@ class TableParameters(Declared):
 class ParquetParameters(TableParameters):
     """A Parquet file: each row is a sequence, each column a stream."""
 
+    endings = (".parquet", ".pq")
+
     def tables(self) -> list[TableFile]:
         """The files, opened."""
         from .files import ParquetTable
 
-        return [ParquetTable(str(path)) for path in self.file]
+        return [ParquetTable(path, partition) for path, partition in self.files()]
 
 
 class ArrowParameters(TableParameters):
     """A file in Arrow's file format (Feather): each row is a sequence, each column a stream."""
 
+    endings = (".arrow", ".feather", ".ipc")
+
     def tables(self) -> list[TableFile]:
         """The files, opened."""
         from .files import ArrowTable
 
-        return [ArrowTable(str(path)) for path in self.file]
+        return [ArrowTable(path, partition) for path, partition in self.files()]
 
 
 def create_parquet(section: ConfigParameters, setting: Setting) -> TableDeserializer:
@@ -158,4 +197,5 @@ def _create(p: TableParameters, setting: Setting) -> TableDeserializer:
         key=str(p.key_column) if p.key_column is not None else None,
         corpus=setting.corpus,
         threads=setting.threads > 1,
+        condition=p.condition(),
     )
