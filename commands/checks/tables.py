@@ -24,7 +24,7 @@ def table_problems(use: Use) -> Iterator[Diagnostic]:
         return
     p = declared(use.section)
     try:
-        streams, paths, condition = p.streams(), p.file, p.condition()
+        streams, picture, paths, condition = p.streams(), p.picture(), p.file, p.condition()
         key = str(p.key_column) if p.key_column is not None else None
         value = p.given("file")
     except ConfigError:  # found where values are looked at
@@ -34,6 +34,7 @@ def table_problems(use: Use) -> Iterator[Diagnostic]:
     ):  # a missing file is found elsewhere
         return
     from readers.formats.tables.deserializer import check_schema
+    from readers.formats.tables.pictures import check_pictures
 
     try:
         tables = p.tables()
@@ -48,6 +49,12 @@ def table_problems(use: Use) -> Iterator[Diagnostic]:
                 check_schema(table, [stream])
             except DataError as error:
                 place = _place(p, stream.name, dim="dim" in str(error.hint)) or value.span
+                yield Diagnostic("DataMismatch", error.message.rstrip("."), place, error.hint)
+        if picture is not None:
+            try:
+                check_pictures(table, picture[1].column(picture[0]))
+            except DataError as error:
+                place = _place(p, picture[0], dim=False) or value.span
                 yield Diagnostic("DataMismatch", error.message.rstrip("."), place, error.hint)
         for name, asked in (("keyColumn", (key, None)), ("filter", (None, condition))):
             try:

@@ -52,7 +52,8 @@ def ParquetDeserializer(
     Args:
         filename: the file, or a list of files with the same columns; a folder, or a pattern with `*`.
         streams: StreamDefs(name=StreamDef(field=..., shape=..., is_sparse=...)); field is the name of a column, or a
-            list of columns of numbers that make one sample.
+            list of columns of numbers that make one sample. With transforms=[...], which may be empty, the column has
+            pictures as bytes; Transpose is appended.
         key_column: the column with the keys of sequences; None: they are the numbers of the rows.
         filter: what rows have to fulfil, for instance "label < 5 and split == 'train'".
     """
@@ -69,11 +70,14 @@ def ArrowDeserializer(
 def _table(kind: str, filename: Any, streams: Mapping[str, Any], more: Mapping[str, str | None]) -> Config:
     inputs: Config = {}
     for key, stream in _streams(kind, streams).items():
-        inputs[key] = {
-            "dim": _dim(kind, key, stream),
-            "format": "sparse" if stream.is_sparse else "dense",
-            "definesMBSize": bool(stream.get("defines_mb_size", False)),
-        }
+        if stream.get("transforms") is not None:
+            inputs[key] = {"transforms": [*stream.transforms, {"type": "Transpose"}]}
+        else:
+            inputs[key] = {
+                "dim": _dim(kind, key, stream),
+                "format": "sparse" if stream.is_sparse else "dense",
+                "definesMBSize": bool(stream.get("defines_mb_size", False)),
+            }
         if (field := stream.stream_alias) is not None:
             inputs[key] |= {"columns": list(map(str, field))} if is_several(field) else {"alias": str(field)}
     files = list(map(str, filename)) if is_several(filename) else str(filename)

@@ -57,9 +57,12 @@ class Place(NamedTuple):
 
     def error(self, row: int, what: str, hint: str | None = None) -> DataError:
         """An error in a row of the array."""
+        return DataError(f"{self.text(row)}: {what}.", path=self.path, hint=hint)
+
+    def text(self, row: int = 0) -> str:
+        """Where a row of the array is."""
         number = self.row + row if self.chosen is None else int(self.chosen[self.row + row])
-        where = f"{self.path}, row group {self.group}, row {number}, column '{self.column}'"
-        return DataError(f"{where}: {what}.", path=self.path, hint=hint)
+        return f"{self.path}, row group {self.group}, row {number}, column '{self.column}'"
 
 
 class Laid(NamedTuple):

@@ -38,6 +38,7 @@ from .files import TableFile, guarded
 from .filters import Filter
 from .groups import RowGroup, changed, row_groups
 from .library import arrow
+from .pictures import check_pictures
 
 log = logging.getLogger("cntkpy.readers")
 ENTRY_BYTES, SAMPLE_BYTES = 8, 8
@@ -59,6 +60,7 @@ class TableDeserializer:
         corpus: how keys are understood.
         threads: whether several threads decode the columns of a row group.
         condition: what rows have to fulfil to be read.
+        pictures: the column of pictures, which are read apart; their bytes count as those of chunks.
 
     Raises:
         DataError: a file has no such column, or one of another type; a row that is looked at is malformed.
@@ -76,6 +78,7 @@ class TableDeserializer:
         corpus: Corpus | None = None,
         threads: bool = False,
         condition: Filter | None = None,
+        pictures: str | None = None,
     ) -> None:
         self._tables, self._streams, self.dtype = list(tables), list(streams), np.dtype(dtype)
         self._threads = threads
@@ -84,6 +87,8 @@ class TableDeserializer:
         self.streams = [StreamInformation(s.name, (s.dim,), s.sparse, self.dtype) for s in streams]
         for table in self._tables:
             check_schema(table, streams, key, condition)
+            if pictures is not None:
+                check_pictures(table, pictures)
         self.groups = row_groups(self._tables, condition)
         """The row groups, which are the chunks."""
         self._filtered = condition is not None
@@ -107,6 +112,8 @@ class TableDeserializer:
         self.table = SequenceTable(first, lengths, keys, named_keys)
         width = sum(ENTRY_BYTES if s.sparse else s.dim * self.dtype.itemsize for s in streams)
         self.chunk_bytes = samples * (width + SAMPLE_BYTES * len(streams))
+        if pictures is not None:
+            self.chunk_bytes += np.array([group.nbytes for group in self.groups])
         self._cache = ChunkCache(self.load_chunk, first, _MOST_CHUNKS, DEFAULT_MEMORY)
 
     @property
