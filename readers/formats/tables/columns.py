@@ -234,14 +234,18 @@ def _dense(values: Any, lengths: np.ndarray, stream: TableStream, rows: _Rows, d
     if flat.null_count:
         at = int(np.flatnonzero(flat.is_null().to_numpy(zero_copy_only=False))[0])
         raise rows.error(at // max(per, 1), "a value is missing (null)", "fill missing values in")
-    found = _own(flat.to_numpy(zero_copy_only=False), dtype)
+    found = _own(flat, dtype)
     if len(found) != len(values) * stream.dim:
         raise rows.error(0, f"there are {len(found)} values in {len(values)} samples of {stream.dim}")
     return Laid(lengths, found)
 
 
-def _own(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Values as an array that may be written to, as the kernels take it."""
+def _own(numbers: Any, dtype: np.dtype) -> np.ndarray:
+    """Numbers of an array as the kernels take them: in memory that may be written to, which nobody does."""
+    buffer = numbers.buffers()[1]
+    values = numbers.to_numpy(zero_copy_only=False)
+    if buffer is not None and buffer.is_mutable and values.dtype == dtype:
+        return np.frombuffer(buffer, dtype, len(values), numbers.offset * dtype.itemsize)
     found = values.astype(dtype, copy=False)
     return found if found.flags.writeable and found.flags.c_contiguous else found.copy()
 
@@ -268,7 +272,7 @@ def _maps(values: Any, lengths: np.ndarray, stream: TableStream, rows: _Rows, dt
         raise rows.error(int(sample[at]), "a value is missing (null)", "fill missing values in")
     indices = values.keys.slice(begin, end - begin).to_numpy(zero_copy_only=False)
     _in_range(indices, stream, rows, sample)
-    numbers = _own(items.to_numpy(zero_copy_only=False), dtype)
+    numbers = _own(items, dtype)
     return Laid(lengths, numbers, counts.astype(np.int32), indices.astype(np.int32))
 
 

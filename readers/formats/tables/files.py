@@ -19,6 +19,8 @@ from .partitions import Partition
 MOST_ROWS = 2**31 - 1
 """A row group has at most so many rows."""
 DAMAGED = "the file is damaged: write it again"
+READ_BYTES = 1 << 20
+"""Bytes of a column chunk of Parquet that are read at a time."""
 PLAUSIBLE = 8
 """Rows for each byte of a file; where it claims more, they are counted before memory is taken for them."""
 
@@ -186,7 +188,9 @@ class ParquetTable(TableFile):
             return sum(batch.num_rows for batch in batches)
 
     def _read(self, file: Any, group: int, columns: Sequence[str], threads: bool) -> Any:
-        whole = parquet().ParquetFile(file, metadata=self.metadata)
+        # Whole column chunks, which pyarrow reads otherwise, lie in new memory each time; requests of a URL are as large.
+        reading = {} if self._remote else {"pre_buffer": False, "buffer_size": READ_BYTES}
+        whole = parquet().ParquetFile(file, metadata=self.metadata, **reading)
         return whole.read_row_group(group, columns=list(columns), use_threads=threads)
 
 
