@@ -3,10 +3,10 @@
     python benchmarks/tables.py [--megabytes N] [--seconds S] [--repeat N]
 
 Prints a table in Markdown. Beside the reader, in turns, each in a process of its own that may use one core or two:
-pyarrow in a DataLoader of PyTorch, by row groups and without copies where it can (one core: in the process; two: in two
-workers), and Grain's ParquetIterDataset (two cores: with a thread that reads ahead). Shuffled, PyTorch shuffles the rows
-of as many row groups as the reader does (`WINDOW`), Grain those of a window of `GRAIN_WINDOW` rows. Medians of sweeps
-after a first one, each of at most S seconds. The last column compares with the faster of the two.
+pyarrow in a DataLoader of PyTorch, by row groups and with one copy (one core: in the process; two: in two workers),
+and Grain's ParquetIterDataset (two cores: with a thread that reads ahead). Shuffled, PyTorch shuffles the rows of as
+many row groups as the reader does (`WINDOW`), Grain those of a window of `GRAIN_WINDOW` rows. Medians of sweeps after
+a first one, each of at most S seconds. The last column compares with the faster of the two.
 
 The peers are found in the folders that BENCHMARK_SITE names, which are looked at after all others:
 `pip install --target FOLDER torch grain`.
@@ -177,8 +177,8 @@ def main(argv: list[str] | None = None) -> None:
         rows = make_data(path, arguments.megabytes)
         print("## Tables")
         print(
-            f"A Parquet file of {path.stat().st_size >> 20} MB, {rows:,} rows of {DIM} floats and a label in row groups of "
-            f"{GROUP:,}, minibatches of {SIZE}, the file in the page cache; rows/s\n"
+            f"A Parquet file of {path.stat().st_size >> 20} MB, {rows:,} rows of {DIM} floats and a label in row "
+            f"groups of {GROUP:,}, minibatches of {SIZE}, the file in the page cache; rows/s\n"
         )
         print(f"| order, cores | {OURS} | {' | '.join(PEERS)} | / faster peer |\n|---|---:|---:|---:|---:|")
         for shuffled in (False, True):

@@ -188,7 +188,7 @@ class ParquetTable(TableFile):
             return sum(batch.num_rows for batch in batches)
 
     def _read(self, file: Any, group: int, columns: Sequence[str], threads: bool) -> Any:
-        # Whole column chunks, which pyarrow reads otherwise, lie in new memory each time; requests of a URL are as large.
+        # Else pyarrow reads whole column chunks, into new memory each time; so it does from a URL, with few requests.
         reading = {} if self._remote else {"pre_buffer": False, "buffer_size": READ_BYTES}
         whole = parquet().ParquetFile(file, metadata=self.metadata, **reading)
         return whole.read_row_group(group, columns=list(columns), use_threads=threads)
