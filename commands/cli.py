@@ -395,8 +395,10 @@ def main(words: list[str] | None = None) -> int:
 
 def _ended_by_signals(words: list[str]) -> int:
     """`_status` in a process that is ours: a signal ends it within a second. `run` has handlers of its own."""
+    from cntk_config.base.systems.console import show_everything
     from commands.context.interrupt import leave, until_signal
 
+    show_everything()
     if words[:1] == ["run"]:
         return _status(words)
     with until_signal() as stop:
