@@ -47,7 +47,12 @@ def open_input(path: str | os.PathLike[str], *, pipe: bool = False, buffering: i
         OSError: there is none, it cannot be opened, or it is not a regular file; `strerror` says what it is.
     """
     name = checked_name(path)
-    descriptor = with_retries(lambda: os.open(system_name(name), READ_FLAGS), f"The file {name} cannot be opened")
+    try:
+        descriptor = with_retries(lambda: os.open(system_name(name), READ_FLAGS), f"The file {name} cannot be opened")
+    except PermissionError:
+        if is_folder(name):  # which Windows does not open
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), name) from None
+        raise
     try:
         mode = os.fstat(descriptor).st_mode
         if stat.S_ISDIR(mode):

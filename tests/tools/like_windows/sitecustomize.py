@@ -104,6 +104,8 @@ def _opening(function):
         if isinstance(path, (str, os.PathLike)):
             if flags & os.O_CREAT and set(os.path.basename(os.fspath(path))) & ILLEGAL:
                 raise OSError(errno.EINVAL, "Invalid argument", os.fspath(path))
+            if flags & os.O_EXCL and os.path.lexists(path):
+                raise FileExistsError(errno.EEXIST, "File exists", os.fspath(path))
             if (
                 os.path.isdir(path)
                 and not more.get("dir_fd")
