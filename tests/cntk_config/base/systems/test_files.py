@@ -55,6 +55,7 @@ def test_it_is_asked_for_some_time_only(monkeypatch: pytest.MonkeyPatch, tmp_pat
     assert [path.name for path in tmp_path.iterdir()] == ["model"]
 
 
+@pytest.mark.skipif(files.HAS_DRIVES, reason="this is Windows")
 def test_other_systems_are_not_asked_again() -> None:
     calls: list[int] = []
 
