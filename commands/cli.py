@@ -8,6 +8,7 @@ from collections.abc import Callable
 import click
 
 from commands import help_texts
+from commands.new.command import new_command
 from commands.report.commands import report_command
 from commands.runs.commands import runs_command
 from commands.sweeps.command import sweep_command
@@ -297,6 +298,7 @@ cntkpy.add_command(convert_command)
 cntkpy.add_command(sweep_command)
 cntkpy.add_command(runs_command)
 cntkpy.add_command(report_command)
+cntkpy.add_command(new_command)
 
 
 def run_classic(words: list[str]) -> int:
