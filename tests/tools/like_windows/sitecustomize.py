@@ -34,7 +34,7 @@ MISSING = {
     os: names("""
         fork forkpty geteuid getuid getegid getgid getgroups getloadavg getpgid getsid killpg memfd_create mkfifo
         mknod nice openpty posix_fadvise posix_fallocate pread preadv preadv2 pwrite pwritev sched_getaffinity
-        sched_setaffinity sendfile setsid statvfs sysconf O_NONBLOCK O_CLOEXEC O_NOFOLLOW O_DIRECTORY O_SYNC
+        sched_setaffinity setsid statvfs sysconf O_NONBLOCK O_CLOEXEC O_NOFOLLOW O_DIRECTORY O_SYNC
     """),
     select: ("poll", "epoll"),
     signal: names("""
