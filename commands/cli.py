@@ -8,6 +8,7 @@ from collections.abc import Callable
 import click
 
 from commands import help_texts
+from commands.new.command import new_command
 from commands.report.commands import report_command
 from commands.runs.commands import runs_command
 from commands.sweeps.command import sweep_command
@@ -297,6 +298,7 @@ cntkpy.add_command(convert_command)
 cntkpy.add_command(sweep_command)
 cntkpy.add_command(runs_command)
 cntkpy.add_command(report_command)
+cntkpy.add_command(new_command)
 
 
 def run_classic(words: list[str]) -> int:
@@ -395,8 +397,10 @@ def main(words: list[str] | None = None) -> int:
 
 def _ended_by_signals(words: list[str]) -> int:
     """`_status` in a process that is ours: a signal ends it within a second. `run` has handlers of its own."""
+    from cntk_config.base.systems.console import show_everything
     from commands.context.interrupt import leave, until_signal
 
+    show_everything()
     if words[:1] == ["run"]:
         return _status(words)
     with until_signal() as stop:
