@@ -20,8 +20,6 @@ from commands.checks.scan import TRAINING
 if TYPE_CHECKING:
     from networks.graph.network import Network
 
-MAX_CONSTANT = 100
-"""Values of this many elements are read for the sake of rules of shapes that look at constants."""
 NEAR = 0.85
 """How alike two files of models have to be if one is meant to be the other, 0 to 1."""
 
@@ -57,7 +55,7 @@ class Models:
             raise ModelToCome
         from networks.files.model_file import load_model
 
-        return load_model(path, precision, largest=MAX_CONSTANT)
+        return load_model(path, precision, values=False)
 
     def of_file(self, path: str, precision: str) -> Network:
         """As `load`, but a network of its own, to be changed."""
@@ -67,7 +65,7 @@ class Models:
         from networks.files.model_file import as_reread
 
         try:
-            return as_reread(self._networks[name].validate(MAX_CONSTANT), precision)
+            return as_reread(self._networks[name].validate(), precision)
         except UserError:
             raise ModelToCome from None  # found where it is built
 

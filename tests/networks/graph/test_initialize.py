@@ -130,7 +130,7 @@ def test_only_random_parameters_take_seeds():
 def test_from_file(tmp_path):
     path = tmp_path / "m.txt"
     path.write_text("\ufeff1 2 3\n\n 4\t5  6\r\n")
-    assert read_matrix(str(path)).tolist() == [[1, 2, 3], [4, 5, 6]]
+    assert read_matrix(str(path)) == [[1, 2, 3], [4, 5, 6]]
     initializer = Initializer("fromFile", path=str(path))
     for given, full in {(2, 3): (2, 3), (0, 3): (2, 3), (2, 0): (2, 3), (0,): (2, 3), (2, 0, 3): (2, 1, 3)}.items():
         assert initializer.complete_shape(given) == full
