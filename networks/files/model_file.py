@@ -99,37 +99,47 @@ def load_model(path: str | Path, precision: str | None = None, values: bool = Tr
     except Damaged as problem:
         raise (_no_model(path) or _damaged(path, str(problem))) from None
     with file:
-        try:
-            graph = json.loads(file.metadata["cntkpy"])
-            written = int(graph["format"])
-        except (KeyError, TypeError, ValueError, OverflowError, RecursionError):
-            raise UserError(
-                "BadModel", f"{path} is a safetensors file, but not a model of cntkpy: it has no graph"
-            ) from None
-        if written > FORMAT:
-            raise UserError(
-                "BadModel",
-                f"{path} was written in model format {written}; this version reads up to {FORMAT}",
-                hint="install a newer version of cntkpy",
-            )
-        try:
-            dtype = dtype_of(precision or str(graph["precision"])) if values else None
+        return _network_of(file, path, precision, values)
 
-            def fill(node: Node) -> None:
-                if node.name not in file.entries:
-                    return
-                if values:
-                    node.value = file.read(node.name, dtype, transposed=True)
-                elif math.prod(node.shape or ()) <= MAX_CONSTANT and (same := file.same(node.name)) is not None:
-                    node.init = Initializer("fixedValue", value=same)
 
-            return _network(graph, precision, fill, values)
-        except UserError as problem:
-            raise UserError("BadModel", f"the model {path} cannot be used: {problem}", hint=problem.hint) from None
-        except OSError as problem:
-            raise _not_read(path, problem) from None
-        except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, RecursionError) as problem:
-            raise _damaged(path, f"its graph cannot be read ({type(problem).__name__}: {problem})") from None
+def _network_of(file: TensorFile, path: Path, precision: str | None, values: bool) -> ValidatedNetwork:
+    """The network of an open file."""
+    try:
+        graph = json.loads(file.metadata["cntkpy"])
+        written = int(graph["format"])
+    except (KeyError, TypeError, ValueError, OverflowError, RecursionError):
+        raise UserError(
+            "BadModel", f"{path} is a safetensors file, but not a model of cntkpy: it has no graph"
+        ) from None
+    if written > FORMAT:
+        raise UserError(
+            "BadModel",
+            f"{path} was written in model format {written}; this version reads up to {FORMAT}",
+            hint="install a newer version of cntkpy",
+        )
+    try:
+        return _network(graph, precision, _filling(file, precision or str(graph["precision"]), values), values)
+    except UserError as problem:
+        raise UserError("BadModel", f"the model {path} cannot be used: {problem}", hint=problem.hint) from None
+    except OSError as problem:
+        raise _not_read(path, problem) from None
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, RecursionError) as problem:
+        raise _damaged(path, f"its graph cannot be read ({type(problem).__name__}: {problem})") from None
+
+
+def _filling(file: TensorFile, precision: str, values: bool) -> Callable[[Node], None]:
+    """What gives a node its value, or, without values, the number that a constant is full of."""
+
+    def value(node: Node) -> None:
+        if node.name in file.entries:
+            node.value = file.read(node.name, dtype_of(precision), transposed=True)
+
+    def number(node: Node) -> None:
+        if node.name in file.entries and math.prod(node.shape or ()) <= MAX_CONSTANT:
+            same = file.same(node.name)
+            node.init = Initializer("fixedValue", value=same) if same is not None else None
+
+    return value if values else number
 
 
 def why_no_model(path: str | Path) -> str:
