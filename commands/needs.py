@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import click
+if TYPE_CHECKING:
+    import click
 
-from cntk_config import ConfigError, ConfigValue
-from cntk_config.base.extras import how_to_install, missing, need
-from cntk_config.entry import find_entry
+    from cntk_config import ConfigValue
+
 
 BASE = ""
 """Nothing but what is always installed."""
@@ -33,7 +33,7 @@ def _of_plot(given: Mapping[str, Any]) -> Need:
 
 
 def _of_show(given: Mapping[str, Any]) -> Need:
-    from commands.tools.show_model import is_model
+    from networks.files.recognise import is_model
 
     return "a model file", "data" if len(given["words"]) == 1 and is_model(given["words"][0]) else BASE
 
@@ -69,6 +69,8 @@ def needing(name: str, callback: Callable[..., int]) -> Callable[..., int]:
 
     @functools.wraps(callback)
     def call(**given: Any) -> int:
+        from cntk_config.base.extras import need
+
         what, needed = (name, extra) if isinstance(extra, str) else extra(given)
         if needed != BASE:
             need(needed, what)
@@ -93,6 +95,9 @@ def need_for_action(action: ConfigValue) -> None:
     Raises:
         ConfigError: a package is missing.
     """
+    from cntk_config.base.diagnostics import ConfigError
+    from cntk_config.base.extras import how_to_install, missing
+    from cntk_config.entry import find_entry
     from commands.catalogue.dispatch import ACTIONS
 
     entry = find_entry(action, ACTIONS, ignore_case=False)

@@ -400,7 +400,7 @@ def _of_file(error: UserError, place: Span | None, models: Models) -> Diagnostic
     hint = models.may_write(found.message) or (data and not models.here)
     kind = "MissingFile" if hint and (data or found.kind == "FileNotFound") else found.kind
     meant = _model_meant(found.message.rpartition(" ")[2], models) if found.kind == "NoModel" else None
-    severity = "warning" if meant and hint else "error"
+    severity = "warning" if (meant and hint) or found.kind == "MissingPackage" else "error"
     return Diagnostic(kind, found.message, found.span or place, meant or found.hint, found.notes, severity=severity)
 
 

@@ -181,8 +181,7 @@ def _run(words: list[str], opened: run_log.Log, stop: StopRequest | None, worker
     _set_threads(int(parameters.threads), deterministic)
     problems: list[ConfigError] = []
     commands = scan_commands(root, problems)
-    for action in [] if problems else (action for command in commands for action in command.actions):
-        need_for_action(action)
+    _need_extras([] if problems else commands)
     tracing = _start_tracing(bool(parameters.progress_tracing) and not workers.rank, [] if problems else commands)
     _look(root, bool(parameters.strict), [] if problems else commands)
     progress = make_progress(opened.redirected or workers.rank > 0)
@@ -194,6 +193,12 @@ def _run(words: list[str], opened: run_log.Log, stop: StopRequest | None, worker
     if done_file and not workers.rank:
         _write_done_file(done_file, parameters)
     log.info("__COMPLETED__" if timestamping else "COMPLETED.", extra={"plain": not timestamping})
+
+
+def _need_extras(commands: list[Command]) -> None:
+    for command in commands:
+        for action in command.actions:
+            need_for_action(action)
 
 
 def _listen(words: list[str], root: ConfigParameters, opened: run_log.Log, events: str, rank: int) -> None:
