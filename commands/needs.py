@@ -69,10 +69,10 @@ def needing(name: str, callback: Callable[..., int]) -> Callable[..., int]:
 
     @functools.wraps(callback)
     def call(**given: Any) -> int:
-        from cntk_config.base.extras import need
-
         what, needed = (name, extra) if isinstance(extra, str) else extra(given)
         if needed != BASE:
+            from cntk_config.base.extras import need
+
             need(needed, what)
         return callback(**given)
 

@@ -5,7 +5,6 @@ pip, pipx and uv differ.
 
 from __future__ import annotations
 
-import importlib.metadata
 import importlib.util
 import re
 import shlex
@@ -107,9 +106,11 @@ def requirements(extra: str) -> list[str]:
 
 def _has_distribution(requirement: str) -> bool:
     """Whether some version of the package of a requirement is installed."""
+    from importlib import metadata  # it is slow to import
+
     try:
-        return bool(importlib.metadata.version(_NAME.split(requirement, maxsplit=1)[0]))
-    except importlib.metadata.PackageNotFoundError:
+        return bool(metadata.version(_NAME.split(requirement, maxsplit=1)[0]))
+    except metadata.PackageNotFoundError:
         return False
 
 
@@ -119,9 +120,11 @@ _NESTED = re.compile(r"cntkpy\[(?P<extra>[\w-]+)\]")
 
 
 def _requirements(extra: str) -> list[str]:
+    from importlib import metadata
+
     try:
-        every = importlib.metadata.requires("cntkpy") or []
-    except importlib.metadata.PackageNotFoundError:
+        every = metadata.requires("cntkpy") or []
+    except metadata.PackageNotFoundError:
         return []
     found = (_OF_EXTRA.fullmatch(one) for one in every)
     needed = [one["needed"].strip() for one in found if one and not one["first"] and one["extra"] == extra]
