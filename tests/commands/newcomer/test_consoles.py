@@ -32,6 +32,7 @@ SYNTAX = re.compile(r"^cntkpy .*\b(?:FILE|INPUT)\b", re.MULTILINE)
 """Blocks that say what there is: the list of commands, which test_completion.py compares, and that of `convert`."""
 
 ELSEWHERE = {
+    "docs/README.md": "tests/commands/newcomer/test_tutorials.py",
     "docs/errors.md": "tests/commands/checks/test_errors_page.py",
     "docs/kaldi.md": "tests/readers/formats/kaldi/test_page.py",
 }
