@@ -10,7 +10,7 @@ import pytest
 from cntk_config.declare import BOOLEAN, SIZE, TEXT, Declared, Parameter, choice
 from commands.catalogue.topics import topics
 from networks import nodes
-from tools.docs import functions, messages, reference, tables
+from tools.docs import drawings, functions, messages, reference, tables
 from tools.docs.pages import old
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -92,3 +92,27 @@ def test_every_decision_is_listed() -> None:
     folder = ROOT / "docs" / "decisions"
     listed = re.findall(r"\]\((\S+\.md)\)", (folder / "README.md").read_text(encoding="utf-8"))
     assert listed == sorted(path.name for path in folder.glob("2*.md"))
+
+
+def test_pictures_of_networks_are_current() -> None:
+    made = {f"{drawings.FOLDER}/{name}": text for name, text in drawings.described().items()}
+    assert len(made) == 4
+    assert old(ROOT, made) == [], "python -m tools.docs.drawings"
+
+
+@pytest.mark.thorough
+def test_pictures_of_runs_are_current() -> None:
+    """The network to the last character; of curves, whose numbers end in other digits elsewhere, the words."""
+    for name, text in drawings.trained().items():
+        kept = (ROOT / drawings.FOLDER / name).read_text(encoding="utf-8")
+        words = re.compile(r">([^<>]+)</text>")
+        assert words.findall(text) == words.findall(kept), name
+        assert not name.startswith("network") or text == kept, name
+
+
+def test_every_picture_is_shown() -> None:
+    shown = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "docs").rglob("*.md"))
+    assert [path.name for path in (ROOT / drawings.FOLDER).iterdir() if path.name not in shown] == []
+    for theme, other in (("light", "dark"), ("dark", "light")):
+        alone = [name for name in re.findall(rf"([\w-]+)-{theme}\.svg", shown) if f"{name}-{other}.svg" not in shown]
+        assert alone == []

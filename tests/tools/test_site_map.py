@@ -106,7 +106,9 @@ def test_every_page_is_two_clicks_away() -> None:
     tabs = list(sections(load_config(str(ROOT / "mkdocs.yml"))["nav"]))
     targets: dict[str, list[str]] = {}
     for page in PAGES:
-        inside = [link.partition("#")[0] for link in links(DOCS / page) if not link.startswith(("https:", "http:", "#"))]
+        inside = [
+            link.partition("#")[0] for link in links(DOCS / page) if not link.startswith(("https:", "http:", "#"))
+        ]
         paths = [(DOCS / page).parent.joinpath(link).resolve() for link in inside]
         targets[page] = [path.relative_to(DOCS).as_posix() for path in paths if path.is_relative_to(DOCS)]
     found = clicks(tabs, targets)
@@ -147,5 +149,13 @@ def is_address(link: str) -> bool:
 
 def test_addresses() -> None:
     assert is_address("https://doi.org/10.24432/C50P49") and is_address("https://github.com/a/b#c")
-    wrong = ("http://a.org/", "https://a", "https://a.org.", "https:/a.org/b", "https://a.org//b", "https://a b.org", "file:x")
+    wrong = (
+        "http://a.org/",
+        "https://a",
+        "https://a.org.",
+        "https:/a.org/b",
+        "https://a.org//b",
+        "https://a b.org",
+        "file:x",
+    )
     assert not any(is_address(link) for link in wrong)

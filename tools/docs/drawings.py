@@ -15,16 +15,31 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
+from cntk_config import parse
+from commands.cli import main as cntkpy
 from commands.report.charts import HEIGHT, WIDTH, Line, curves
 from commands.report.markup import tag
 from commands.report.picture import parts_of, picture
 from commands.runs.find import find_runs
 from commands.runs.record import Run
+from networks.builders.brainscript.build import build_brainscript
+from networks.graph.initialize import SeedCounter
+from networks.graph.outline import outline
 
 ROOT = Path(__file__).resolve().parents[2]
+LOOP = """\
+BrainScriptNetworkBuilder = {
+    x = Input {3}
+    W = ParameterTensor {(3:3)}
+    h = Tanh (W * BS.Loop.Previous (h) + x)
+    featureNodes = (x) ; outputNodes = (h)
+}
+"""
 FOLDER = "docs/pictures"
 THEMES = ("light", "dark")
+SHEET = "shapes.png"
 RATES = ("0.02", "0.1", "0.5")
 STYLE = ROOT / "commands/report/report.css"
 LARGER = """\
@@ -34,38 +49,46 @@ svg.curves .line text { fill: currentColor; font-weight: 600; }
 """Charts are small on pages, and have no font of a page."""
 
 _PALETTE = re.compile(r":root \{\n([^}]*)\}")
-_RULE = re.compile(r"^(?:svg\.curves text|\.(?:grid|line|color\d|validation|progress|box|edge|head)\b).*$", re.MULTILINE)
+_RULE = re.compile(
+    r"^(?:svg\.curves text|\.(?:grid|line|color\d|validation|progress|box|edge|head)\b).*$", re.MULTILINE
+)
 
 
-def drawings() -> dict[str, str]:
-    """The pictures by their file names in `docs/pictures`."""
-    made: dict[str, str] = {}
-    home = block("docs/README.md", "digits.cntk")
-    with ran({"digits.cntk": home}, ["run digits.cntk"]) as (run,):
-        made |= both("curve", chart([run], "EvalClassificationError", ["training", "validation (dashed)"]))
+def trained() -> dict[str, str]:
+    """The pictures that need a training, by their file names: those of the first page, and the curves of a sweep."""
+    files = {"digits.cntk": block("README.md", "digits.cntk")}
+    with ran(files, ["run digits.cntk"]) as (run,):
+        made = both("curve", chart([run], "EvalClassificationError", ["training", "validation (dashed)"]))
         made |= both("network", network(run))
-    words = [f"run digits.cntk train/SGD/learningRatesPerMB={rate}" for rate in RATES]
-    with ran({"digits.cntk": home}, words) as runs:
+    with ran(files, [f"run digits.cntk train/SGD/learningRatesPerMB={rate}" for rate in RATES]) as runs:
         made |= both("sweep", chart(runs, "CrossEntropyWithSoftmax", [f"{rate} per minibatch" for rate in RATES]))
-    sample = (ROOT / "sample_configs/sequence_classifier.cntk").read_text(encoding="utf-8")
-    with ran({"words.cntk": sample}, ["run words.cntk command=train train/SGD/maxEpochs=1"]) as (run,):
-        made |= both("recurrent", network(run))
     return made
 
 
-def block(page: str, title: str) -> str:
+def described() -> dict[str, str]:
+    """The pictures of networks that pages describe in BrainScript."""
+    found = re.search(
+        r"^```\n(BrainScriptNetworkBuilder = \{.*?^\}\n)```", page("brainscript.md"), re.MULTILINE | re.DOTALL
+    )
+    assert found is not None
+    return both("brainscript", built(found[1])) | both("recurrent", built(LOOP))
+
+
+def block(name: str, title: str) -> str:
     """The block of code of a page that is called `title`."""
-    text = (ROOT / page).read_text(encoding="utf-8")
-    found = re.search(rf'^```ini title="{re.escape(title)}"\n(.*?)^```', text, re.MULTILINE | re.DOTALL)
-    assert found is not None, (page, title)
+    found = re.search(rf'^```ini title="{re.escape(title)}"\n(.*?)^```', page(name), re.MULTILINE | re.DOTALL)
+    assert found is not None, (name, title)
     return found[1]
+
+
+def page(name: str) -> str:
+    """The text of a page of `docs`."""
+    return (ROOT / "docs" / name).read_text(encoding="utf-8")
 
 
 @contextlib.contextmanager
 def ran(files: dict[str, str], commands: Sequence[str]) -> Iterator[list[Run]]:
     """Runs in a folder of its own that has the sample configurations, one for each command."""
-    from commands.cli import main
-
     here, environment = Path.cwd(), dict(os.environ)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -77,7 +100,7 @@ def ran(files: dict[str, str], commands: Sequence[str]) -> Iterator[list[Run]]:
             for number, command in enumerate(commands):
                 more = [f"stderr=logs/{number}.log", "logFormat=json", f"modelPath=models/{number}"]
                 with contextlib.redirect_stderr(io.StringIO()):
-                    status = main([*command.split(), *more])
+                    status = cntkpy([*command.split(), *more])
                 assert status == 0, (folder / f"logs/{number}.log").read_text()
             yield find_runs(["logs"])
         finally:
@@ -96,7 +119,11 @@ def chart(runs: Sequence[Run], node: str, legend: Sequence[str]) -> str:
     drawn = curves(node, lines)
     assert drawn is not None
     texts = [
-        tag("g", tag("text", text, x=WIDTH - 24, y=40 + 24 * at, text_anchor="end"), class_=f"line color{at % len(runs)}")
+        tag(
+            "g",
+            tag("text", text, x=WIDTH - 24, y=40 + 24 * at, text_anchor="end"),
+            class_=f"line color{at % len(runs)}",
+        )
         for at, text in enumerate(legend)
     ]
     sized = drawn.replace("<svg ", f'<svg width="{WIDTH}" height="{HEIGHT}" ', 1)
@@ -107,7 +134,18 @@ def network(run: Run) -> str:
     """The network of the only training of a run."""
     (found,) = run.curves
     assert found.network is not None
-    drawn = picture(parts_of(found.network))
+    return boxes(found.network)
+
+
+def built(configuration: str) -> str:
+    """The network of a configuration that is a builder in BrainScript."""
+    value = parse(configuration)("BrainScriptNetworkBuilder")
+    return boxes(outline(build_brainscript(value, "float", SeedCounter())))
+
+
+def boxes(network: dict[str, Any]) -> str:
+    """A network as `cntkpy report` draws it."""
+    drawn = picture(parts_of(network))
     assert drawn is not None
     return drawn
 
@@ -129,9 +167,11 @@ def both(name: str, svg: str) -> dict[str, str]:
 
 def main() -> None:
     """Write the pictures."""
-    for name, text in drawings().items():
+    for name, text in (trained() | described()).items():
         (ROOT / FOLDER / name).write_text(text, encoding="utf-8")
         print(f"{FOLDER}/{name}")
+    os.chdir(ROOT)
+    cntkpy(f"preview sample_configs/images.cntk train --size 20 --samples 0 --picture {FOLDER}/{SHEET}".split())
 
 
 if __name__ == "__main__":
