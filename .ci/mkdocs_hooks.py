@@ -1,4 +1,4 @@
-"""What the site has that Markdown on a code host has not: links to files beside the pages, a first page without menus."""
+"""What the site has and Markdown on a code host has not: links to files beside docs, a first page without menus."""
 
 import posixpath
 import re

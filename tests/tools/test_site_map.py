@@ -1,4 +1,4 @@
-"""Readers find every page of docs in two clicks, pages are short, and links lead somewhere. Nothing asks the network."""
+"""Readers find every page of docs in two clicks, pages are short, links lead somewhere. Nothing asks the network."""
 
 from __future__ import annotations
 
@@ -126,18 +126,26 @@ def test_pages_are_short() -> None:
 @pytest.mark.parametrize("name", [*OTHERS, *(f"docs/{page}" for page in PAGES)])
 def test_links(name: str) -> None:
     """Files and headings that links name are there; addresses of other hosts are written as such."""
-    path, wrong = ROOT / name, []
-    for link in links(path):
-        if re.match(r"[a-z]+:", link):
-            wrong += [link] if not is_address(link) else []
-            continue
-        file, _, heading = link.partition("#")
-        target = (path.parent / file).resolve() if file else path
-        if not target.exists() or not target.is_relative_to(ROOT):
-            wrong.append(link)
-        elif heading and target.suffix == ".md" and heading not in anchors(target):
-            wrong.append(link)
+    path = ROOT / name
+    wrong = [
+        link for link in links(path) if not (is_address(link) if re.match(r"[a-z]+:", link) else leads(path, link))
+    ]
     assert not wrong
+
+
+def leads(path: Path, link: str) -> bool:
+    """Whether a link of a page leads to a file of the repository, and to a heading of it."""
+    file, _, heading = link.partition("#")
+    target = (path.parent / file).resolve() if file else path
+    if not target.is_relative_to(ROOT) or not target.exists():
+        return False
+    return not heading or target.suffix != ".md" or heading in anchors(target)
+
+
+def test_links_that_lead_nowhere_are_found() -> None:
+    page = ROOT / "docs/brainscript.md"
+    assert leads(page, "differences.md#brainscript") and leads(page, "../README.md") and leads(page, "#the-library")
+    assert not any(leads(page, link) for link in ("differences.md#brainscrip", "READMEE.md", "../../x.md", "#library"))
 
 
 def is_address(link: str) -> bool:

@@ -171,7 +171,8 @@ def main() -> None:
         (ROOT / FOLDER / name).write_text(text, encoding="utf-8")
         print(f"{FOLDER}/{name}")
     os.chdir(ROOT)
-    cntkpy(f"preview sample_configs/images.cntk train --size 20 --samples 0 --picture {FOLDER}/{SHEET}".split())
+    words = ["sample_configs/images.cntk", "train", "--size", "20", "--samples", "0"]
+    cntkpy(["preview", *words, "--picture", f"{FOLDER}/{SHEET}"])
 
 
 if __name__ == "__main__":
