@@ -8,10 +8,12 @@ LINK = re.compile(r"\[([^\]\n]+)\]\((\.\./[^)\s]+)\)")
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, **_: Any) -> str:
-    """Links out of `docs` (sample configurations, grammars) lead to the repository."""
+    """Links out of `docs` (sample configurations, grammars) lead to the repository; settings of single pages."""
     folder = posixpath.dirname(page.file.src_uri)
     if page.is_homepage:
         page.meta["hide"] = ["navigation", "toc"]
+    if folder in ("specification", "decisions"):
+        page.meta["search"] = {"boost": 0.2}  # below the pages for users
 
     def link(found: re.Match[str]) -> str:
         target = posixpath.normpath(posixpath.join("docs", folder, found[2]))

@@ -1,14 +1,22 @@
 """The pages as MkDocs makes them: what Markdown here and on a code host shows as code is code on the site, too."""
 
+import functools
+import html
+import json
+import re
+import shutil
 import subprocess
 import sys
+import threading
 from html.parser import HTMLParser
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 FENCE = "```"
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
 class Page(HTMLParser):
@@ -67,3 +75,59 @@ def test_code_is_code(site: Path) -> None:
         if page.files != (titles := sum("title=" in fence for fence in fences)):
             wrong.append(f"{name}: {titles} fences have a title, {page.files} blocks of code")
     assert not wrong, "\n".join(wrong)
+
+
+def test_words_are_found(site: Path) -> None:
+    """The index of the search has every page, and words of them."""
+    index = json.loads((site / "search/search_index.json").read_text(encoding="utf-8"))["docs"]
+    folders = {one["location"].partition("#")[0] for one in index}
+    assert len(folders) == sum(1 for _ in (ROOT / "docs").rglob("*.md"))
+    assert any(one["location"] == "training/#the-section-sgd" and "minibatchSize" in one["text"] for one in index)
+
+
+SHOWN = ("", "tutorials/new/", "training/", "reference/readers/", "findings/", "brainscript/", "python-sequences/")
+WIDTHS = (390, 1280)
+MEASURE = """
+window.onload = () => {
+  document.body.dataset.said = JSON.stringify([...document.querySelectorAll("iframe")].map((frame) => {
+    const page = frame.contentDocument, root = page.documentElement;
+    const all = [...page.querySelectorAll("article img")];
+    const pictures = all.filter((one) => getComputedStyle(one).display !== "none");
+    const broken = pictures.filter((one) => !one.naturalWidth || one.getBoundingClientRect().width < 100);
+    return [root.scrollWidth - root.clientWidth, pictures.length, broken.map((one) => one.src)];
+  }));
+};
+"""
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    """Serves files, and says nothing."""
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@pytest.mark.thorough
+@pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
+@pytest.mark.parametrize("width", WIDTHS)
+def test_in_chromium(site: Path, tmp_path: Path, width: int) -> None:
+    """No page is wider than a phone or a desktop, and its pictures are there, one of each pair of light and dark."""
+    frames = "".join(f'<iframe src="/{page}" style="width:{width}px;height:800px"></iframe>' for page in SHOWN)
+    (site / "frames.html").write_text(f"<body>{frames}<script>{MEASURE}</script></body>", encoding="utf-8")
+    server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(site)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    options = ["--headless=new", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}"]
+    address = f"http://127.0.0.1:{server.server_port}/frames.html"
+    try:
+        command = [str(CHROMIUM), *options, "--dump-dom", address]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    finally:
+        server.shutdown()
+        server.server_close()
+        (site / "frames.html").unlink()
+    found = re.search(r'data-said="([^"]*)"', done.stdout)
+    assert found is not None, done.stdout[-500:]
+    said = dict(zip(SHOWN, json.loads(html.unescape(found[1])), strict=True))
+    assert {page: beyond for page, (beyond, _, _) in said.items() if beyond > 0} == {}
+    assert {page: broken for page, (_, _, broken) in said.items() if broken} == {}
+    assert said[""][1] == said["brainscript/"][1] == 2
