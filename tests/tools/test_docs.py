@@ -11,6 +11,7 @@ from cntk_config.declare import BOOLEAN, SIZE, TEXT, Declared, Parameter, choice
 from commands.catalogue.topics import topics
 from networks import nodes
 from tools.docs import drawings, functions, messages, reference, tables
+from tools.docs.bars import LEFT, RIGHT, WIDTH, bars, table
 from tools.docs.pages import old
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -94,10 +95,10 @@ def test_every_decision_is_listed() -> None:
     assert listed == sorted(path.name for path in folder.glob("2*.md"))
 
 
-def test_pictures_of_networks_are_current() -> None:
-    made = {f"{drawings.FOLDER}/{name}": text for name, text in drawings.described().items()}
-    assert len(made) == 4
-    assert old(ROOT, made) == [], "python -m tools.docs.drawings"
+def test_pictures_of_networks_and_tables_are_current() -> None:
+    made = drawings.described() | drawings.measured()
+    assert len(made) == 8
+    assert old(ROOT, {f"{drawings.FOLDER}/{name}": text for name, text in made.items()}) == []
 
 
 @pytest.mark.thorough
@@ -116,3 +117,13 @@ def test_every_picture_is_shown() -> None:
     for theme, other in (("light", "dark"), ("dark", "light")):
         alone = [name for name in re.findall(rf"([\w-]+)-{theme}\.svg", shown) if f"{name}-{other}.svg" not in shown]
         assert alone == []
+
+
+def test_bars() -> None:
+    rows = "| what | a | b | a |\n|---|---:|---:|---|\n| x, 1 | 2 | 1 | 5 |\n| y |  | 4 | 6 |\n"
+    page = f"# A\n\n## One\nText.\n\n{rows}\nEnd\n"
+    assert table(page, "One") == [{"what": "x, 1", "a": "2", "b": "1"}, {"what": "y", "a": "", "b": "4"}]
+    drawn = bars(["a", "b"], [("x & y", [2.0, 0.5])], "seconds")
+    assert "x &amp; y" in drawn and "2.00" in drawn
+    widths = [float(one) for one in re.findall(r'<rect [^>]*width="([\d.]+)"', drawn)]
+    assert widths[0] == 4 * widths[1] == WIDTH - LEFT - RIGHT

@@ -27,6 +27,7 @@ from commands.runs.record import Run
 from networks.builders.brainscript.build import build_brainscript
 from networks.graph.initialize import SeedCounter
 from networks.graph.outline import outline
+from tools.docs.bars import bars, table
 
 ROOT = Path(__file__).resolve().parents[2]
 LOOP = """\
@@ -45,6 +46,8 @@ STYLE = ROOT / "commands/report/report.css"
 LARGER = """\
 svg.curves text { font-size: 16px; font-family: system-ui, sans-serif; }
 svg.curves .line text { fill: currentColor; font-weight: 600; }
+svg.bars text { font: 14px system-ui, sans-serif; fill: var(--text); }
+svg.bars .name { font-weight: 600; }
 """
 """Charts are small on pages, and have no font of a page."""
 
@@ -72,6 +75,24 @@ def described() -> dict[str, str]:
     )
     assert found is not None
     return both("brainscript", built(found[1])) | both("recurrent", built(LOOP))
+
+
+def measured() -> dict[str, str]:
+    """The pictures of the tables of benchmarks."""
+    text = page("benchmarks.md")
+    found = table(text, "Networks")
+    systems = ("cntkpy", "JAX", "PyTorch")
+    shares = [
+        (row["network, minibatch"], [float(row[name]) / float(row["PyTorch"]) for name in systems]) for row in found
+    ]
+    made = both("benchmarks-cpu", bars(systems, shares, "time of a minibatch, PyTorch = 1"))
+    found = table(text, "GPU")
+    systems = ("cntkpy", "torch.compile", "PyTorch")
+    speeds = [[float(row[name].replace(",", "")) for name in systems] for row in found]
+    gains = [
+        (row["network, minibatch"], [one / each[-1] for one in each]) for row, each in zip(found, speeds, strict=True)
+    ]
+    return made | both("benchmarks-gpu", bars(systems, gains, "samples per second, PyTorch = 1"))
 
 
 def block(name: str, title: str) -> str:
@@ -167,7 +188,7 @@ def both(name: str, svg: str) -> dict[str, str]:
 
 def main() -> None:
     """Write the pictures."""
-    for name, text in (trained() | described()).items():
+    for name, text in (trained() | described() | measured()).items():
         (ROOT / FOLDER / name).write_text(text, encoding="utf-8")
         print(f"{FOLDER}/{name}")
     os.chdir(ROOT)
