@@ -54,10 +54,24 @@ def test_stray_marks_are_found() -> None:
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The site, built."""
     folder = tmp_path_factory.mktemp("site")
-    words = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "--site-dir", str(folder)]
+    words = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)]
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return folder
+
+
+def test_a_wrong_anchor_ends_the_build(tmp_path: Path) -> None:
+    """`--strict` does, with the settings of the site and the words of `.ci/run`; with `--quiet` it would not."""
+    settings = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    validation = settings[settings.index("\nvalidation:") :]
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "index.md").write_text("# One\n[two](#two)\n")
+    (tmp_path / "mkdocs.yml").write_text(f"site_name: x\n{validation}")
+    (words,) = re.findall(r"^\.venv/bin/mkdocs (build .*) --site-dir", (ROOT / ".ci/run").read_text(), re.MULTILINE)
+    command = [sys.executable, "-m", "mkdocs", *words.split(), "--site-dir", str(tmp_path / "site")]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 1, done.stderr
+    assert "there is no such anchor" in done.stdout + done.stderr
 
 
 def test_code_is_code(site: Path) -> None:
