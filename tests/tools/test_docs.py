@@ -1,5 +1,6 @@
 """The generated pages are those of the program. `python -m tools.docs` writes them again."""
 
+import itertools
 import re
 import subprocess
 import sys
@@ -10,7 +11,7 @@ import pytest
 from cntk_config.declare import BOOLEAN, SIZE, TEXT, Declared, Parameter, choice
 from commands.catalogue.topics import topics
 from networks import nodes
-from tools.docs import drawings, functions, messages, reference, tables
+from tools.docs import drawings, functions, messages, orders, reference, tables
 from tools.docs.bars import LEFT, RIGHT, WIDTH, bars, table
 from tools.docs.pages import old
 
@@ -95,9 +96,9 @@ def test_every_decision_is_listed() -> None:
     assert listed == sorted(path.name for path in folder.glob("2*.md"))
 
 
-def test_pictures_of_networks_and_tables_are_current() -> None:
-    made = drawings.described() | drawings.measured()
-    assert len(made) == 8
+def test_pictures_without_a_training_are_current() -> None:
+    made = drawings.untrained()
+    assert len(made) == 10
     assert old(ROOT, {f"{drawings.FOLDER}/{name}": text for name, text in made.items()}) == []
 
 
@@ -127,3 +128,11 @@ def test_bars() -> None:
     assert "x &amp; y" in drawn and "2.00" in drawn
     widths = [float(one) for one in re.findall(r'<rect [^>]*width="([\d.]+)"', drawn)]
     assert widths[0] == 4 * widths[1] == WIDTH - LEFT - RIGHT
+
+
+def test_orders() -> None:
+    """All of them have every sequence once; a window keeps more of the file's order than none."""
+    plain, near, anywhere = (orders.order(settings) for settings in orders.KINDS.values())
+    assert plain == sorted(near) == sorted(anywhere) == list(range(orders.SEQUENCES))
+    jumps = [sum(abs(a - b) for a, b in itertools.pairwise(one)) for one in (plain, near, anywhere)]
+    assert jumps[0] < jumps[1] < 0.8 * jumps[2]

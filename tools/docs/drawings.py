@@ -28,6 +28,7 @@ from networks.builders.brainscript.build import build_brainscript
 from networks.graph.initialize import SeedCounter
 from networks.graph.outline import outline
 from tools.docs.bars import bars, table
+from tools.docs.orders import KINDS, order, panels
 
 ROOT = Path(__file__).resolve().parents[2]
 LOOP = """\
@@ -93,6 +94,16 @@ def measured() -> dict[str, str]:
         (row["network, minibatch"], [one / each[-1] for one in each]) for row, each in zip(found, speeds, strict=True)
     ]
     return made | both("benchmarks-gpu", bars(systems, gains, "samples per second, PyTorch = 1"))
+
+
+def shuffled() -> dict[str, str]:
+    """The picture of what a randomization window does."""
+    return both("orders", panels([(title, order(settings)) for title, settings in KINDS.items()]))
+
+
+def untrained() -> dict[str, str]:
+    """All pictures that need no training, by their file names."""
+    return described() | measured() | shuffled()
 
 
 def block(name: str, title: str) -> str:
@@ -188,7 +199,7 @@ def both(name: str, svg: str) -> dict[str, str]:
 
 def main() -> None:
     """Write the pictures."""
-    for name, text in (trained() | described() | measured()).items():
+    for name, text in (trained() | untrained()).items():
         (ROOT / FOLDER / name).write_text(text, encoding="utf-8")
         print(f"{FOLDER}/{name}")
     os.chdir(ROOT)
