@@ -18,6 +18,6 @@ def on_page_markdown(markdown: str, page: Any, config: Any, **_: Any) -> str:
     def link(found: re.Match[str]) -> str:
         target = posixpath.normpath(posixpath.join("docs", folder, found[2]))
         outside = not target.startswith("docs/")
-        return f"[{found[1]}]({config['repo_url']}/blob/main/{target})" if outside else found[0]
+        return f"[{found[1]}]({config['extra']['repository']}/blob/main/{target})" if outside else found[0]
 
     return LINK.sub(link, markdown)

@@ -91,6 +91,16 @@ def test_code_is_code(site: Path) -> None:
     assert not wrong, "\n".join(wrong)
 
 
+def test_pages_ask_no_other_host(site: Path) -> None:
+    """Scripts, styles, fonts and pictures are of the site; so is `repo_url`, for which a script would ask GitHub."""
+    loads = re.compile(
+        r'<(?:script|img|iframe|link rel="(?:stylesheet|preconnect)")[^>]* (?:src|href)="?(https?://[^"> ]+)'
+    )
+    found = {address for path in site.rglob("*.html") for address in loads.findall(path.read_text(encoding="utf-8"))}
+    assert found == set()
+    assert 'data-md-component="source"' not in (site / "index.html").read_text(encoding="utf-8")
+
+
 def test_words_are_found(site: Path) -> None:
     """The index of the search has every page, and words of them."""
     index = json.loads((site / "search/search_index.json").read_text(encoding="utf-8"))["docs"]
