@@ -20,7 +20,7 @@ from cntk_config.base.retry import cure
 from cntk_config.base.writing import shown, why_not_written
 from networks.files.cntk_binary.recognise import is_cntk, is_onnx
 from networks.files.tensor_file import METADATA, Damaged, TensorFile, write_tensors
-from networks.graph.initialize import dtype_of
+from networks.graph.precision import dtype_of
 from networks.graph.network import GROUPS, Network, Node, ValidatedNetwork
 from networks.graph.shapes import Shape
 from networks.nodes import operation
@@ -180,7 +180,7 @@ def _damaged(path: Path, why: str) -> UserError:
 def _graph(network: Network) -> dict[str, Any]:
     return {
         "format": FORMAT,
-        "precision": network.precision,
+        "precision": "float" if network.precision == "bfloat16" else network.precision,
         "nodes": [_node(node) for node in network.nodes.values()],
         "groups": {group: [node.name for node in network.groups[group]] for group in GROUPS},
     }
@@ -236,7 +236,7 @@ def as_reread(network: ValidatedNetwork, precision: str | None = None) -> Valida
         known = network.nodes[name].value
         return None if known is None else np.array(known, dtype_of(precision or network.precision))
 
-    return _network(_graph(network), precision, value)
+    return _network(_graph(network), precision or network.precision, value)
 
 
 def _network(

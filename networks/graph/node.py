@@ -142,6 +142,7 @@ class NodeKind:
         memory: what it remembers from minibatch to minibatch of an epoch: a function of the node gives the arrays as
             they are at the start, by what follows the node's name in the state.
         last_counts: as an evaluation node, its last value counts, not the sum over minibatches.
+        short: in a network of half precision it computes in 16 bits; others compute in 32.
         time: how it treats time axes.
         elsewhere: options that people expect, in lower case, and where to give that value instead.
     """
@@ -177,6 +178,7 @@ class NodeKind:
     running: tuple[int, ...] = ()
     memory: Callable[[Node], Mapping[str, np.ndarray]] | None = None
     last_counts: bool = False
+    short: bool = False
     time: TimeRule = NO_TIME_RULE
     elsewhere: Mapping[str, str] = field(default_factory=dict[str, str])
     example: str = ""
