@@ -38,7 +38,7 @@ class Numbers(NamedTuple):
         """The operands of a node in the type in which it computes."""
         if self.short is None:
             return list(arrays)
-        dtype = self.short if node.kind.short else self.long
+        dtype = self.short if node.kind.width == "short" else self.long
         return [_converted(array, dtype) for array in arrays]
 
     def value(self, node: Node, array: Any) -> Any:

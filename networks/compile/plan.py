@@ -62,6 +62,6 @@ class Plan:
         short = PRECISIONS[network.precision].short
         self.numbers = Numbers(network.dtype)
         if short:
-            self.numbers = Numbers(network.dtype, jnp.dtype(short), short_nodes(self.nodes))
+            self.numbers = Numbers(network.dtype, jnp.dtype(short), short_nodes(self.components))
         given = {node.axis for node in self.inputs}
         self.made_axes = [axis for axis in axes_of(self.outputs) if several and axis not in given]

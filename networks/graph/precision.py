@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from networks.graph.node import Node
+from networks.graph.order import is_loop
 
 __all__ = ["PRECISIONS", "dtype_of", "known_precision", "short_nodes"]
 
@@ -43,21 +44,27 @@ def dtype_of(precision: str) -> np.dtype:
     return np.dtype(PRECISIONS[known_precision(precision)].dtype)
 
 
-def short_nodes(order: Iterable[Node]) -> frozenset[Node]:
+def short_nodes(components: Iterable[list[Node]]) -> frozenset[Node]:
     """The nodes whose values a network of half precision keeps in the short type.
 
-    These are products, and what is computed of at least one of them for each sample. Data, parameters, and values
-    without minibatch data, as those of criteria, are not among them.
+    These are products, and what is computed of at least one of them for each sample. Data, parameters, numbers of
+    steps, and values without minibatch data, as those of criteria, are not among them. Nor are the values of a loop
+    without products, which counts or sums up: added to a large number of few digits, a small one is lost.
 
     Args:
-        order: the nodes, operands before their users except in loops.
+        components: the nodes; loops as components of several nodes, operands before their users.
     """
-    nodes = list(order)
     found: set[Node] = set()
-    before = -1
-    while len(found) > before:  # repeated for loops
-        before = len(found)
-        for node in nodes:
-            if node.kind.short or (node.has_layout and any(operand in found for operand in node.connected)):
-                found.add(node)
+    for component in components:
+        products = {node for node in component if node.kind.width == "short"}
+        found |= products
+        if is_loop(component):
+            if products:
+                found.update(node for node in component if _follows(node))
+        elif _follows(component[0]) and any(operand in found for operand in component[0].connected):
+            found.add(component[0])
     return frozenset(found)
+
+
+def _follows(node: Node) -> bool:
+    return node.kind.width == "inputs" and node.has_layout

@@ -344,7 +344,7 @@ KINDS = [
         sparse=True,
         product=True,
         picks_rows=True,
-        short=True,
+        width="short",
         options=(
             Option("outputRank", INTEGER, 1, "how many axes of A are axes of the result; the others are contracted"),
             Option("inferInputRankToMap", INTEGER, -1, "for inferred axes of A: how many last axes of x are kept"),
@@ -358,7 +358,7 @@ KINDS = [
         "A' x",
         _transpose_times_shape,
         _transpose_times,
-        short=True,
+        width="short",
         example="h = TransposeTimes(W, z)",
     ),
     _kind(
@@ -462,7 +462,7 @@ KINDS = [
         _lookup,
         sparse=True,
         picks_rows=True,
-        short=True,
+        width="short",
         example="e = LookupTable(Parameter(5, 10), words)",
     ),
 ]

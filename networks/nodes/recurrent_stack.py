@@ -265,7 +265,7 @@ KINDS = [
         family="Recurrence",
         source="docs/specification/brainscript-library.md",
         prepare=_prepare,
-        short=True,
+        width="short",
         time=TimeRule(reduces_time=True),
         example="h = OptimizedRNNStack(Parameter(5, 0), x, hiddenDims=5)",
     ),
