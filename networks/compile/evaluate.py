@@ -196,7 +196,10 @@ def compile_network(network: ValidatedNetwork, names: Iterable[str], training: b
         settings: Settings = DEFAULT_SETTINGS,
     ) -> tuple[dict[str, Array], dict[str, Array]]:
         values, new_state, context = _run(plan, parameters, state, batch, key, settings, {})
-        found = {name: plan.numbers.given(_dense(node, values[node])) for name, node in zip(plan.names, plan.outputs, strict=True)}
+        found = {
+            name: plan.numbers.given(_dense(node, values[node]))
+            for name, node in zip(plan.names, plan.outputs, strict=True)
+        }
         for axis in plan.made_axes:
             found[axis + LENGTHS] = jnp.sum(context.grid(axis).mask, axis=0, dtype=jnp.int32)
         return found, new_state

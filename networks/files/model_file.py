@@ -20,8 +20,8 @@ from cntk_config.base.retry import cure
 from cntk_config.base.writing import shown, why_not_written
 from networks.files.cntk_binary.recognise import is_cntk, is_onnx
 from networks.files.tensor_file import METADATA, Damaged, TensorFile, write_tensors
-from networks.graph.precision import dtype_of
 from networks.graph.network import GROUPS, Network, Node, ValidatedNetwork
+from networks.graph.precision import dtype_of
 from networks.graph.shapes import Shape
 from networks.nodes import operation
 from networks.nodes.host import StoredHost

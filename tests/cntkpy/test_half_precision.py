@@ -52,6 +52,7 @@ def test_products_have_16_bits_and_sums_over_samples_32() -> None:
     assert trainer.previous_minibatch_loss_average == 1
 
 
+@pytest.mark.thorough
 def test_small_updates_are_not_lost() -> None:
     """1 + 1e-4 is 1 in float16."""
     x, w = C.input_variable(1, HALF), C.parameter((1, 1), init=1.0, dtype=HALF)
