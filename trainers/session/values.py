@@ -98,6 +98,8 @@ class Values:
         self._computed = list(dict.fromkeys([*self._nodes, *(node for _, node in self._assignments)]))
         self._evaluator: Evaluator | None = None
         self._batcher: Batcher | None = None
+        self._version = -1
+        """The version of the graph whose values the evaluator has."""
         self._changing = 0
         """How many constants were known to change when programs were compiled."""
         self.draws = Draws()
@@ -146,7 +148,9 @@ class Values:
             if self._sized.copies:
                 self._evaluator.load_again(self.draws.counts)
         else:
-            self._evaluator.load_again(self.draws.counts if self._sized.copies else None)
+            changed = self._graph.version != self._version
+            self._evaluator.load_again(self.draws.counts if self._sized.copies else None, changed)
+        self._version = self._graph.version
         minibatch = self.arguments.minibatch(given, resumes=resumes)
         self.last.keep(minibatch)
         size = max(1, minibatch.num_samples)

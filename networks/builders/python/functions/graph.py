@@ -40,22 +40,28 @@ class Model:
     Attributes:
         network: the network, validated.
         nodes: the node of each value, in the order of the network.
+        version: how often `load` has found other values.
     """
 
     network: ValidatedNetwork
     nodes: dict[NodeValue, Node] = field(default_factory=dict[NodeValue, Node])
+    version: int = 0
 
     def load(self) -> None:
         """Take the values that parameters have now; programs compiled for other `network.changing` are outdated."""
         for cell, node, inlined in self._cells:
             if not node.is_parameter:
                 cell.release()
+                self.version += node.samples != cell.samples
                 node.samples = cell.samples
                 continue
             found = cell.current()
             if found is None:
                 continue
             array = found.astype(self.network.dtype, copy=False)
+            if array is node.value:  # arrays of cells and nodes are replaced, never changed in place
+                continue
+            self.version += 1
             if inlined and not np.array_equal(array, np.asarray(node.value), equal_nan=True):
                 self.network.changing.add(node.name)
             node.value = array
