@@ -120,7 +120,7 @@ def _outputs(network: Network, settings: Settings) -> list[str]:
         if posterior not in network:
             create(network, "Softmax", posterior, [source])
         names.append(posterior)
-    names = names or [node.name for node in network.groups["output"] if node.operation not in REFUSED]
+    names = names or [node.name for node in network.groups["output"] if not _of_training(node)]
     if not names:
         message = "the network has no output node" + (" but criteria" if network.groups["output"] else "")
         listed = ", ".join(f"--output {one}" for one in _candidates(network)) or "there is none"
@@ -131,10 +131,15 @@ def _outputs(network: Network, settings: Settings) -> list[str]:
 def _candidates(network: Network) -> list[str]:
     """The nodes that one may want to export: what criteria look at, else what nothing looks at."""
     nodes = [node for node in network.nodes.values() if node.has_layout and node.inputs and node.operation in RULES]
-    below = {source for one in network.nodes.values() if one.operation in REFUSED for source in one.connected}
+    below = {source for one in network.nodes.values() if _of_training(one) for source in one.connected}
     used = {source for one in network.nodes.values() for source in one.connected}
     found = [one for one in nodes if one in below] or [one for one in nodes if one not in used]
     return [one.name for one in found[-MOST_CANDIDATES:]]
+
+
+def _of_training(node: Node) -> bool:
+    """Whether a node is an output only if it is asked for."""
+    return node.operation in REFUSED or node.kind.family == "Criteria"
 
 
 class _Export:
@@ -220,6 +225,9 @@ class _Export:
         axes = self._axes(node.axis) if node.has_layout else ()
         if node in self.indices:
             return Port(node.name, axes, "integer")
+        if node.operation == "AttentionWeights":  # as many elements as the sequence of the keys has steps
+            keys = next(one for one in self._axes(node.input(1).axis) if one != "batch")
+            return Port(node.name, (*axes, keys, 1))
         return Port(node.name, (*axes, *_reversed(node)))
 
     def _lengths(self) -> list[Port]:
