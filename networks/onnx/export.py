@@ -49,6 +49,7 @@ class Settings:
         batch_first: inputs and outputs have the batch before time.
         indices: names of inputs that are integers, the numbers of the ones of one-hot vectors.
         lengths: whether sequences may have different lengths, which further inputs say.
+        means: by name of the input, what is subtracted from it first, in the order of memory.
     """
 
     outputs: tuple[str, ...] = ()
@@ -58,6 +59,7 @@ class Settings:
     batch_first: bool = False
     indices: tuple[str, ...] = ()
     lengths: bool = False
+    means: Mapping[str, np.ndarray] = field(default_factory=dict[str, np.ndarray])
 
 
 @dataclass
@@ -76,6 +78,7 @@ class Exported:
         notes: what the user should know.
         indices: the inputs that are integers.
         lengths: by time axis, the inputs with the numbers of steps of sequences.
+        means: by name of the input, what the model subtracts from it, and the network does not.
     """
 
     graph: Graph
@@ -90,6 +93,7 @@ class Exported:
     notes: list[str] = field(default_factory=list[str])
     indices: list[Node] = field(default_factory=list[Node])
     lengths: dict[str, str] = field(default_factory=dict[str, str])
+    means: dict[str, np.ndarray] = field(default_factory=dict[str, np.ndarray])
 
 
 def export(network: Network, evaluate: Evaluate, settings: Settings = Settings(), name: str = "network") -> Exported:
@@ -162,6 +166,7 @@ class _Export:
         self.lead = 2 if _along_time(self.plan.nodes) else 1
         self.folded = self._folded()
         self.indices = [self._index(one) for one in settings.indices]
+        self.means = _means(network, settings.means, self.dtype)
 
     def __call__(self) -> Exported:
         for node in self.plan.outputs:
@@ -200,6 +205,7 @@ class _Export:
             self.notes,
             self.indices,
             {axis: name for axis, name in lengths.items() if name in used},
+            {node.name: mean for node, mean in self.means.items() if node.name in used},
         )
 
     def _note(self) -> None:
@@ -269,7 +275,11 @@ class _Export:
             one_hot = self.emit.op("OneHot", index, depth, values, axis=-1)
             self.values[node] = Operand(one_hot, self.lead, _reversed(node), index)
         else:
-            self.values[node] = Operand(self._turned(node.name, node, False), self.lead, _reversed(node))
+            value = self._turned(node.name, node, False)
+            if node in self.means:
+                mean = self.emit.constant(self.means[node], f"{node.name}/mean")
+                value = self.emit.op("Sub", value, mean)
+            self.values[node] = Operand(value, self.lead, _reversed(node))
         return self._port(node)
 
     def _output(self, node: Node) -> Port:
@@ -371,6 +381,23 @@ class _Export:
 
 def _reversed(node: Node) -> tuple[int, ...]:
     return tuple(reversed(node.shape or ()))
+
+
+def _means(network: Network, means: Mapping[str, np.ndarray], dtype: np.dtype[Any]) -> dict[Node, np.ndarray]:
+    """What is subtracted from inputs, in the shape of their samples.
+
+    Raises:
+        UserError: there is no such input, or it has another size.
+    """
+    found: dict[Node, np.ndarray] = {}
+    for name, mean in means.items():
+        node = network.find(name)
+        if node.kind.layout != "always" or mean.size != np.prod(_reversed(node), dtype=int):
+            what = f"of the shape {list(_reversed(node))}" if node.kind.layout == "always" else "no input"
+            message = f"a mean of the shape {list(mean.shape)} cannot be subtracted from '{node.name}', which is {what}"
+            raise UserError("InvalidArgument", message)
+        found[node] = mean.astype(dtype).reshape(_reversed(node))
+    return found
 
 
 def _fixed(nodes: Iterable[Node]) -> set[Node]:
