@@ -20,6 +20,7 @@ FUNCTIONS = {
     "cosh": "Cosh",
     "asinh": "Asinh",
     "atanh": "Atanh",
+    "erf": "Erf",
 }
 """What ElementFunction computes, by the names of ONNX operators."""
 

@@ -20,9 +20,12 @@ pytest.importorskip("onnxruntime")
 
 SINGLE_ONLY = {
     *("Conv", "ConvTranspose", "AveragePool"),
-    *("Tan", "Atan", "Sinh", "Cosh", "Asinh", "Asin", "Acos", "Acosh", "Atanh"),
+    *("Tan", "Atan", "Sinh", "Cosh", "Asinh", "Asin", "Acos", "Acosh", "Atanh", "Erf"),
 }
 """Operators without an implementation in double precision in onnxruntime; ONNX's own evaluator has one of most."""
+
+SINGLE_EVERYWHERE = {"erf"}
+"""Cases that ONNX's own evaluator computes in single precision, too."""
 
 BOUNDS = {"float": 1e-5, "double": 1e-10}
 
@@ -87,7 +90,7 @@ def test_values_in_single_precision(case, helpers):
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("case", EXPORTED, ids=lambda case: case[0])
+@pytest.mark.parametrize("case", [one for one in EXPORTED if one[0] not in SINGLE_EVERYWHERE], ids=lambda case: case[0])
 def test_values_in_double_precision(case, helpers):
     network, name = network_of(helpers, case, "double")
     exported, model = exported_model(network, name, "double")
