@@ -198,10 +198,11 @@ def _apart(use: Use, x: Data, windows: Windows, kind: str, ceiled: bool) -> Data
 def _counts(sizes: Sequence[int], windows: Windows) -> np.ndarray:
     """How many elements of each window are in the image."""
     found: np.ndarray = np.ones((), np.float64)
-    for n, k, s, before, after, by in zip(sizes, *windows, strict=True):
-        begins = np.arange(0, n + before + after - (k - 1) * by, s) - before
-        places = begins[:, None] + by * np.arange(k)
-        found = np.multiply.outer(found, np.count_nonzero((places >= 0) & (places < n), axis=1))
+    for axis, n in enumerate(sizes):
+        kernel, step, gap = windows.kernel[axis], windows.stride[axis], windows.dilation[axis]
+        end = n + windows.after[axis] - (kernel - 1) * gap
+        inside = [sum(0 <= at + gap * k < n for k in range(kernel)) for at in range(-windows.before[axis], end, step)]
+        found = np.multiply.outer(found, np.array(inside))
     return found
 
 

@@ -63,7 +63,12 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+QUICK = {"a transposed convolution of groups", "means of windows with gaps", "cubic", "a mirror around"}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(one, marks=() if one in QUICK else pytest.mark.thorough) for one in CASES]
+)
 def test_values(name, tmp_path):
     (kind, inputs, attributes), arrays = CASES[name]
     opset = 19 if kind in ("AveragePool", "Resize") else 13

@@ -44,8 +44,15 @@ def layer(kind, direction="forward", peepholes=False, more=()):
     return model
 
 
-@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
-@pytest.mark.parametrize("kind, peepholes", [("LSTM", False), ("LSTM", True), ("GRU", False), ("RNN", False)])
+WAYS = ("forward", "reverse", "bidirectional")
+LAYERS = [(kind, holes, way) for kind, holes in (("LSTM", 0), ("LSTM", 1), ("GRU", 0), ("RNN", 0)) for way in WAYS]
+QUICK = [("LSTM", 1, "bidirectional"), ("GRU", 0, "reverse")]
+
+
+@pytest.mark.parametrize(
+    "kind, peepholes, direction",
+    [*QUICK, *(pytest.param(*one, marks=pytest.mark.thorough) for one in LAYERS if one not in QUICK)],
+)
 def test_a_network_knows_the_lengths_of_its_sequences(kind, peepholes, direction, tmp_path):
     model = layer(kind, direction, peepholes)
     network, data = loaded(model, tmp_path), real(np.random.default_rng(0), STEPS, BATCH, 3)
