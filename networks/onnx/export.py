@@ -19,7 +19,7 @@ from networks.graph.axes import DEFAULT, ONE
 from networks.graph.network import Network, Node, ValidatedNetwork
 from networks.graph.order import is_loop
 from networks.nodes import create
-from networks.onnx import loops
+from networks.onnx import cells, loops
 from networks.onnx.graph import Dims, Emitter, Graph, Names, NotExpressible, Port
 from networks.onnx.prune import prune
 from networks.onnx.use import Operand, Use
@@ -79,6 +79,7 @@ class Exported:
         indices: the inputs that are integers.
         lengths: by time axis, the inputs with the numbers of steps of sequences.
         means: by name of the input, what the model subtracts from it, and the network does not.
+        joined: the names of initialisers that are made of several parameters which training changes.
     """
 
     graph: Graph
@@ -94,6 +95,7 @@ class Exported:
     indices: list[Node] = field(default_factory=list[Node])
     lengths: dict[str, str] = field(default_factory=dict[str, str])
     means: dict[str, np.ndarray] = field(default_factory=dict[str, np.ndarray])
+    joined: list[str] = field(default_factory=list[str])
 
 
 def export(network: Network, evaluate: Evaluate, settings: Settings = Settings(), name: str = "network") -> Exported:
@@ -206,6 +208,7 @@ class _Export:
             self.indices,
             {axis: name for axis, name in lengths.items() if name in used},
             {node.name: mean for node, mean in self.means.items() if node.name in used},
+            sorted(self.names.trained.intersection(self.emit.constants)),
         )
 
     def _note(self) -> None:
@@ -363,6 +366,11 @@ class _Export:
         outside = {i for node in component for i in node.connected} - set(component)
         if not all(one in self.values or one in self.folded for one in outside):
             return
+        if self.dtype == np.float32:  # runtimes have no LSTM and GRU of other numbers
+            cell = cells.recognised(component, self.plan, self.folded)
+            if cell is not None:
+                self.values[cell.result] = cells.write(cell, self._value, self.folded, self.emit)
+                return
         try:
             found = loops.scan(component, self.plan, self._value, self.emit, self.rule)
         except loops.Refused as problem:

@@ -49,8 +49,9 @@ class Direction(NamedTuple):
         return self.recurrence.shape[1]
 
     def parameter(self, word: str, value: np.ndarray) -> Node:
-        """A parameter that training changes."""
-        return self.use.build.parameter(Array(np.asarray(value), f"{self.name}.{word}"))
+        """A parameter that training changes, if it changes the initialiser of the weights."""
+        weights = self.use.array(1).name
+        return self.use.build.parameter(Array(np.asarray(value), f"{self.name}.{word}"), of=weights)
 
     def state(self, index: int) -> Node:
         """A state, to be connected."""
