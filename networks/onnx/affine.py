@@ -11,6 +11,10 @@ from networks.graph import shapes
 from networks.graph.node import Node
 from networks.nodes.axes import slice_range
 from networks.nodes.shape import row_range
+from networks.onnx.graph import NotExpressible
+
+WIDEST = 1 << 13
+"""Elements of a node that is a sum of itself alone, at most: its matrix has the square of them."""
 
 
 class Affine(NamedTuple):
@@ -65,12 +69,19 @@ def affine(node: Node, scope: Scope) -> Affine:
     Args:
         node: the node.
         scope: how far it is looked into.
+
+    Raises:
+        NotExpressible: such a node is too wide.
     """
     size = shapes.size(node.shape or ())
     if node in scope.constants:
         return Affine({}, scope.constants[node].reshape(-1), frozenset([node]))
     found = None if node in scope.closed else _known(node, size, scope)
-    return Affine({node: np.eye(size)}, np.zeros(size)) if found is None else found
+    if found is not None:
+        return found
+    if size > WIDEST:
+        raise NotExpressible(f"'{node.name}' has {size} elements")
+    return Affine({node: np.eye(size)}, np.zeros(size))
 
 
 def _known(node: Node, size: int, scope: Scope) -> Affine | None:
@@ -114,8 +125,9 @@ def _product(node: Node, size: int, scope: Scope) -> Affine | None:
         matrix = np.diag(np.broadcast_to(value.reshape(-1), (size,)))
     else:
         return None
-    operand = affine(second, scope) if second in scope.loop else Affine({second: np.eye(count)}, np.zeros(count))
-    return operand.times(matrix, [first])
+    if second not in scope.loop:
+        return Affine({second: matrix}, np.zeros(size), frozenset([first]))
+    return affine(second, scope).times(matrix, [first])
 
 
 def _stacked(parts: list[Affine]) -> Affine:

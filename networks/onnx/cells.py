@@ -11,7 +11,7 @@ from networks.compile.plan import Plan
 from networks.graph import shapes
 from networks.graph.node import Node
 from networks.onnx.affine import Affine, Scope, affine
-from networks.onnx.graph import Emitter
+from networks.onnx.graph import Emitter, NotExpressible
 from networks.onnx.use import Operand
 
 Constants = Mapping[Node, np.ndarray]
@@ -53,7 +53,10 @@ def recognised(loop: list[Node], plan: Plan, constants: Constants) -> Cell | Non
     if any(int(one.options["timeStep"]) != 1 or (one.inputs[1:] and one.input(1) not in constants) for one in delays):
         return None
     match = {1: _gru, 2: _lstm}.get(len(delays))
-    found = match(delays, members, constants) if match is not None else None
+    try:
+        found = match(delays, members, constants) if match is not None else None
+    except NotExpressible:
+        return None
     return found if found is not None and used == {found.result} else None
 
 
@@ -196,7 +199,10 @@ def write(cell: Cell, value: Callable[[Node], Operand], constants: Constants, em
     result = cell.result
     emit.owner = result.name
     start = len(emit.graph.operators)
-    parts = [emit.reshape(one.name, 2, (shapes.size(one.dims),)) for one in map(value, cell.inputs)]
+    parts = [
+        one.name if len(one.dims) == 1 else emit.reshape(one.name, 2, (shapes.size(one.dims),))
+        for one in map(value, cell.inputs)
+    ]
     x = parts[0] if len(parts) == 1 else emit.op("Concat", *parts, axis=-1)
     gates, size = cell.recurrence.shape[:2]
     arrays = {

@@ -169,6 +169,7 @@ def cut(use: Use) -> list[Value]:
             size = x.axes[axis]
             if isinstance(size, str):
                 raise Unusable(f"of the axis '{size}' only steps of 1 can be taken")
+            enumerable(size)
             end = None if step < 0 and end < -size else end
             x = picked(use, x, axis, list(range(size))[begin:end:step])
         elif isinstance(x, Longer):
@@ -264,10 +265,25 @@ def pad(use: Use) -> list[Value]:
     return [x]
 
 
+LONGEST = 1 << 20
+"""Elements of an axis that are looked at one by one, at most."""
+
+
+def enumerable(size: int) -> None:
+    """Refuse an axis that is too long to look at its elements one by one; its size need not be that of any data.
+
+    Raises:
+        Unusable: it is too long.
+    """
+    if size > LONGEST:
+        raise Unusable(f"an axis of {size:,} elements is too long for it; at most {LONGEST:,} are possible")
+
+
 def _around(mode: str, size: int, before: int, after: int) -> list[int]:
     """The numbers of the elements of an axis, with those that stand before and behind it."""
     if mode not in ("reflect", "edge", "wrap"):
         raise Unusable(f"mode = {mode} is not supported")
+    enumerable(size + abs(before) + abs(after))
     numbers = np.arange(size)[max(0, -before) : size - max(0, -after)]
     how: Any = mode
     return np.pad(numbers, (max(0, before), max(0, after)), mode=how).tolist()
@@ -426,6 +442,7 @@ def hard_max(use: Use) -> list[Value]:
         raise Unusable("only that of one axis, or of a whole sample, is supported")
     number = x.sample_axis(place)
     first = build.node("TopK", x.node, k=1, axis=number, numbers=True)
+    enumerable(int(x.axes[place]))
     places = build.parameter(Array(np.arange(x.axes[place]).reshape(-1, *(1,) * (number - 1))))
     return use.same(build.node("Equal", first, places))
 

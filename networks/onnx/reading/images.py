@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from networks.graph.node import Node
-from networks.onnx.reading.axes import padded, part, reduced, stacked
+from networks.onnx.reading.axes import enumerable, padded, part, reduced, stacked
 from networks.onnx.reading.building import Use
 from networks.onnx.reading.elementwise import Rule
 from networks.onnx.reading.values import Array, Data, Unusable, Value
@@ -200,6 +200,7 @@ def _counts(sizes: Sequence[int], windows: Windows) -> np.ndarray:
     found: np.ndarray = np.ones((), np.float64)
     for axis, n in enumerate(sizes):
         kernel, step, gap = windows.kernel[axis], windows.stride[axis], windows.dilation[axis]
+        enumerable((n + abs(windows.before[axis]) + abs(windows.after[axis])) * kernel)
         end = n + windows.after[axis] - (kernel - 1) * gap
         inside = [sum(0 <= at + gap * k < n for k in range(kernel)) for at in range(-windows.before[axis], end, step)]
         found = np.multiply.outer(found, np.array(inside))

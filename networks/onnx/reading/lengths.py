@@ -15,7 +15,7 @@ def without_lengths(model: Model) -> Model:
     candidates = [{one.name} for one in model.inputs if one.integer and len(one.sizes or ()) == 1]
     for operator in model.operators:
         for own in candidates:
-            if operator.kind in PASSED_ON and operator.inputs[0] in own:
+            if operator.kind in PASSED_ON and own.intersection(operator.inputs):
                 own.update(operator.outputs)
     gone: set[str] = set()
     for own in candidates:

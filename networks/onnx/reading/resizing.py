@@ -15,8 +15,8 @@ from networks.onnx.reading.values import Array, Data, Unusable, Value
 Weights = Callable[[float], "list[tuple[int, float]]"]
 """Of a place between elements: the numbers of elements around it, and the share of each."""
 
-LARGEST = 1 << 24
-"""Elements of a matrix, at most."""
+LONGEST, LARGEST = 1 << 14, 1 << 24
+"""Elements of an axis, and of a matrix, at most."""
 
 
 def _nearest(rounding: str) -> Weights:
@@ -74,7 +74,7 @@ def _place(how: str, index: int, size: int, wanted: int, scale: float) -> float:
 
 def _matrix(use: Use, size: int, wanted: int, scale: float) -> np.ndarray:
     """The matrix `(size, wanted)` of one axis."""
-    if size * wanted > LARGEST:
+    if wanted > LONGEST or size * wanted > LARGEST:
         raise Unusable(f"an axis of {size} elements becomes one of {wanted}")
     mode, how = use.get("mode", "nearest"), use.get("coordinate_transformation_mode", "half_pixel")
     rounding = use.get("nearest_mode", "round_prefer_floor")
