@@ -2,6 +2,7 @@
 
 import numpy as np
 from numpy.linalg import norm
+from scipy.special import erf
 
 
 def softmax(x):
@@ -610,6 +611,7 @@ MORE_CELLS = [
             ("sinh", np.sinh),
             ("cosh", np.cosh),
             ("asinh", np.arcsinh),
+            ("erf", erf),
         )
     ],
 ]
