@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import pairwise
 
 import numpy as np
+
+from readers.common.labels import ids_in
 
 from .codes import (
     BEGIN,
@@ -27,14 +28,6 @@ Table = tuple[Array, Array, Array]
 
 _words = re.compile(rb"[^ \t\r\n]+").findall
 _places = re.compile(rb"[^ \t\r\n]+").finditer
-
-
-def _numbers(table: Table) -> dict[bytes, int]:
-    """Words by their bytes, of the arrays that the kernels look words up in."""
-    names, starts, places = table
-    count = int((places >= 0).sum())
-    text, ends = names.tobytes(), starts[: count + 1].tolist()
-    return {text[a:b]: number for number, (a, b) in enumerate(pairwise(ends))}
 
 
 def _lines(text: bytes, position: int) -> Iterator[tuple[int, bytes]]:
@@ -60,8 +53,8 @@ def scan_sentences(
     state: Array,
 ) -> int:
     """Sentences, one a line."""
-    words = _numbers(table_in)
-    labels = words if same else _numbers(table_out)
+    words = ids_in(*table_in)
+    labels = words if same else ids_in(*table_out)
     unknown_input, unknown_output, end = map(int, unknown)
     if same:
         unknown_output = unknown_input
@@ -99,8 +92,8 @@ def scan_columns(
 ) -> int:  # fmt: skip
     """Sentences of lines `word ... label`."""
     unknown_word, unknown_label = map(int, unknown)
-    of_words = {word: int(renumber_in[number]) for word, number in _numbers(table_in).items()}
-    of_labels = {word: int(renumber_out[number]) for word, number in _numbers(table_out).items()}
+    of_words = {word: int(renumber_in[number]) for word, number in ids_in(*table_in).items()}
+    of_labels = {word: int(renumber_out[number]) for word, number in ids_in(*table_out).items()}
     last_word, last_label = end_in.tobytes(), end_out.tobytes()
     whole = text[:size].tobytes()
     line = int(state[LINE])
