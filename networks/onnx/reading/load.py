@@ -40,6 +40,9 @@ TRAINED, LAYOUT = "cntkpy.trained", "cntkpy.layout"
 
 BATCH = "batch"
 
+REAL = (1, 10, 11)
+"""Numbers of the types float, float16 and double."""
+
 
 def load_onnx(path: str | Path, precision: str | None = None) -> ValidatedNetwork:
     """Read an ONNX model.
@@ -109,10 +112,9 @@ def _add_inputs(building: Building, graph: Graph, model: Model) -> None:
         building.owner = one.name
         embedded = _embedding(one, model)
         axes_, dims = _split(building, one, _recurrent_user(one, model))
-        if one.integer and embedded is None:
-            raise Unusable(
-                f"its input '{one.name}' has integers, which are supported as numbers of rows of Gather only"
-            )
+        if one.integer and embedded is None and not _becomes_real(one, model):
+            what = "as numbers of rows of Gather, as lengths of sequences, or before a Cast to real numbers"
+            raise Unusable(f"its input '{one.name}' has integers, which are supported {what} only")
         if embedded is not None:
             if dims:
                 raise Unusable(f"its input '{one.name}' of numbers has more axes than those of a minibatch")
@@ -149,6 +151,12 @@ def _recurrent_user(one: Input, model: Model) -> Operator | None:
         return None
     users = (o for o in model.operators if o.kind in ("LSTM", "GRU", "RNN") and o.inputs[:1] == [one.name])
     return next(users, None)
+
+
+def _becomes_real(one: Input, model: Model) -> bool:
+    """Whether an input of integers is converted to real numbers first, as the bytes of an image are."""
+    users = [operator for operator in model.operators if one.name in operator.inputs]
+    return bool(users) and all(o.kind == "Cast" and o.attributes.get("to") in REAL for o in users)
 
 
 def _embedding(one: Input, model: Model) -> int | None:
