@@ -14,7 +14,7 @@ from cntk_config.base.diagnostics import UserError
 from networks.graph.axes import ONE
 from networks.graph.network import Network, ValidatedNetwork
 from networks.nodes import create
-from networks.onnx.reading import axes, elementwise, images, matrices, recurrent, resizing
+from networks.onnx.reading import axes, elementwise, images, matrices, recurrent, reductions, resizing
 from networks.onnx.reading.building import Building
 from networks.onnx.reading.elementwise import Rule
 from networks.onnx.reading.graph import Graph
@@ -28,6 +28,7 @@ RULES: dict[str, Rule] = {
     **axes.RULES,
     **images.RULES,
     **recurrent.RULES,
+    **reductions.RULES,
     **resizing.RULES,
 }
 """By operator: makes nodes of it, where it depends on the inputs."""
