@@ -214,6 +214,8 @@ class _Export:
     def _note(self) -> None:
         if self.network.precision == "double" and not self.settings.double:
             self.notes.append("the network is of precision double; its parameters are written as float (--double)")
+        if self.network.precision == "half":
+            self.notes.append("the network is of half precision; the model has its parameters, and computes, in float")
         never = [
             n.name for n in self.plan.nodes if n.kind.running and n.operation == "BatchNormalization" and not n.samples
         ]
