@@ -27,7 +27,7 @@ ENTRYPOINT ["cntkpy"]
 CMD ["--help"]
 
 FROM base AS check
-RUN pip install --no-cache-dir /wheels/cntkpy-*.whl
+RUN pip install --no-cache-dir "$(echo /wheels/cntkpy-*.whl)[data]"
 USER 1000
 ENTRYPOINT ["cntkpy"]
 CMD ["--help"]

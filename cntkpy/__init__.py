@@ -42,6 +42,8 @@ _HOME = {
     "__version__": "commands",
 }
 
+_OF_DATA = ("create_reader", "build_network", "load_model", "save_model")
+"""The names that need the extra `data`."""
 _MODULES = ("training", "testing", "compat")
 
 __all__ = [
@@ -75,6 +77,10 @@ def __getattr__(name: str) -> Any:
     if name not in _HOME:
         advice = "" if name.startswith("_") else "; CNTK's names for Python are in cntkpy.compat.cntk"
         raise AttributeError(f"module 'cntkpy' has no attribute {name!r}{advice}")
+    if name in _OF_DATA:
+        from cntk_config.base.extras import need_to_import
+
+        need_to_import("data", f"cntkpy.{name}")
     return getattr(importlib.import_module(_HOME[name]), name)
 
 
