@@ -24,7 +24,7 @@ HEAD = """\
 # Licences
 cntkpy is under the MIT licence. It contains no other program; it needs the packages below, which pip installs beside it.
 The table is made by `python -m tools.licences` from the metadata of the packages. A build has a bill of materials in
-CycloneDX's format, too, with versions and checksums: see [developing.md](developing.md#the-package).
+CycloneDX's format, too, with versions: see [developing.md](developing.md#the-package).
 
 | package | licence | comes with |
 |---|---|---|
