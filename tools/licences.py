@@ -34,13 +34,12 @@ CLASSIFIER = "License :: OSI Approved :: "
 
 def licence_of(found: Distribution) -> str:
     """The licence of a package: its SPDX expression, else its classifiers, else the word that it gives."""
-    data = found.metadata
-    expression = data.get("License-Expression")
+    data = found.metadata.json
+    expression = data.get("license_expression")
     if expression:
-        return expression
-    classifiers = data.get_all("Classifier") or []
-    named = [one.removeprefix(CLASSIFIER) for one in classifiers if one.startswith(CLASSIFIER)]
-    word = (data.get("License") or "").strip().split("\n")[0]
+        return str(expression)
+    named = [one.removeprefix(CLASSIFIER) for one in data.get("classifier", ()) if one.startswith(CLASSIFIER)]
+    word = str(data.get("license", "")).strip().split("\n")[0]
     return ", ".join(named) or (word if 0 < len(word) <= LONGEST else "unknown")
 
 
