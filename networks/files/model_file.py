@@ -74,7 +74,7 @@ def load_model(path: str | Path, precision: str | None = None, largest: int | No
 
     Args:
         path: a file written by `save_model`, a model of CNTK in any of its formats, or an ONNX model.
-        precision: "float" or "double" to convert to; None: as stored.
+        precision: a key of `networks.graph.precision.PRECISIONS` to convert to; None: as stored.
         largest: parameters of more elements get no value, so that a look at the network is quick; None: all do.
 
     Raises:
@@ -229,7 +229,7 @@ def as_reread(network: ValidatedNetwork, precision: str | None = None) -> Valida
 
     Args:
         network: the network, which stays as it is.
-        precision: "float" or "double" to convert to; None: its own.
+        precision: a key of `networks.graph.precision.PRECISIONS` to convert to; None: its own.
     """
 
     def value(name: str, shape: Shape) -> np.ndarray | None:
