@@ -8,6 +8,8 @@ from collections.abc import Callable
 import click
 
 from commands import help_texts
+from commands.needs import declare_needs
+from commands.new.command import new_command
 from commands.report.commands import report_command
 from commands.runs.commands import runs_command
 from commands.sweeps.command import sweep_command
@@ -297,6 +299,8 @@ cntkpy.add_command(convert_command)
 cntkpy.add_command(sweep_command)
 cntkpy.add_command(runs_command)
 cntkpy.add_command(report_command)
+cntkpy.add_command(new_command)
+declare_needs(cntkpy)
 
 
 def run_classic(words: list[str]) -> int:
@@ -377,12 +381,18 @@ def _failure(error: Exception) -> int:
     import traceback
 
     from cntk_config.base.diagnostics import UserError
+    from cntk_config.base.extras import extra_of, how_to_install
     from commands.console import print_error
     from commands.runner.blame import REPORT
 
     if isinstance(error, UserError):
         print_error(error)
         return error.exit_code
+    if isinstance(error, ModuleNotFoundError) and (extra := extra_of(error.name)) is not None:
+        print(
+            f"error: this needs {error.name}, which is not installed\n  help: {how_to_install(extra)}", file=sys.stderr
+        )
+        return EXIT_FAILURE
     traceback.print_exception(error)
     print(f"internal error: {type(error).__name__}: {error}\n{REPORT}", file=sys.stderr)
     return EXIT_FAILURE
@@ -395,8 +405,10 @@ def main(words: list[str] | None = None) -> int:
 
 def _ended_by_signals(words: list[str]) -> int:
     """`_status` in a process that is ours: a signal ends it within a second. `run` has handlers of its own."""
+    from cntk_config.base.systems.console import show_everything
     from commands.context.interrupt import leave, until_signal
 
+    show_everything()
     if words[:1] == ["run"]:
         return _status(words)
     with until_signal() as stop:

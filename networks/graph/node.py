@@ -11,9 +11,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-import numpy as np
-
 from cntk_config.base.diagnostics import Span, UserError
+from cntk_config.base.lazy_modules import np
 from networks.graph import shapes
 from networks.graph.initialize import Initializer
 from networks.graph.shapes import Shape

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-import numpy as np
-
+from cntk_config.base.lazy_modules import np
 from networks.graph.node import Node
 from networks.graph.order import is_loop
 

@@ -234,8 +234,8 @@ def _number(node: Node, what: str) -> int:
     if node.is_parameter and node.shape is not None and math.prod(node.shape) == 1:
         if node.value is not None:
             number = float(node.value.reshape(()))
-        elif node.init is not None and node.init.kind == "fixedValue":
-            number = float(node.init.value)  # BrainScript infers shapes before there are values
+        elif node.init is not None:
+            number = node.init.same()  # shapes are inferred before there are values
     if number is None:
         raise ShapeProblem(f"{what} must be a constant number")
     if not 0 <= number < 1 << 31:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from cntk_config.parameters import ConfigValue
-from networks.builders.brainscript.graph import MAX_CONSTANT, Built, graph_of
+from networks.builders.brainscript.graph import Built, graph_of
 from networks.builders.brainscript.loading import Load
 from networks.builders.brainscript.program import Program, evaluate_network, evaluator_with
 from networks.builders.brainscript.source import program_names, program_of
@@ -53,7 +53,7 @@ def check_brainscript(value: ConfigValue, precision: str, load: Load = load_mode
     evaluator.prints = False
     precision = known_precision(precision)
     found = evaluate_network(program, evaluator, {**program_names(value.scope), "precision": precision})
-    return graph_of(found, evaluator, precision, largest=MAX_CONSTANT)
+    return graph_of(found, evaluator, precision, values=False)
 
 
 def build_program(program: Program, precision: str, seeds: SeedCounter, names: Mapping[str, Any]) -> Built:
