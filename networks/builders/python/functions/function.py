@@ -562,8 +562,9 @@ class Function(Variable, Evaluated):
 
         Args:
             path: the file.
-            format: of a name with `ONNX`: an ONNX model, with sequences by time first, `(steps, batch, ...)`; it needs
-                the package onnx. Anything else: a model file of this package.
+            format: of a name with `ONNX`: an ONNX model, with sequences by time first, `(steps, batch, ...)`, and
+                criteria as a value for each sample; it needs the package onnx. Anything else: a model file of this
+                package.
 
         Raises:
             UserError: an operation has no equivalent in ONNX; the file cannot be written.
@@ -577,7 +578,7 @@ class Function(Variable, Evaluated):
             from networks.onnx.export import Settings
             from networks.onnx.save import save_onnx
 
-            network = as_reread(self.network)
+            network = as_reread(Function(map(per_sample, self.roots)).network)
             outputs = tuple(node.name for node in network.groups["output"])
             save_onnx(path, network, Settings(outputs, double=network.precision == "double"))
             return
