@@ -50,7 +50,7 @@ def load_onnx(path: str | Path, precision: str | None = None) -> ValidatedNetwor
 
     Args:
         path: the file.
-        precision: "float" or "double" to convert to; None: as stored.
+        precision: a key of `networks.graph.precision.PRECISIONS` to convert to; None: as stored.
 
     Raises:
         UserError: it is damaged, or has operators that cannot become nodes, all of which are named.
