@@ -272,6 +272,7 @@ def plot_command(logs: tuple[str, ...], out: str | None, node: str | None, netwo
 @click.option("--indices", multiple=True, metavar="NODE", help="Input that is given as integers, not one-hot vectors.")
 @click.option("--lengths", is_flag=True, help="Add inputs with the numbers of steps of sequences.")
 @click.option("--batch-first", is_flag=True, help="Put the batch before time in inputs and outputs.")
+@click.option("--mean", multiple=True, metavar="INPUT=FILE", help="Mean picture that the model subtracts.")
 @click.option("--check/--no-check", default=None, help="Compare with onnxruntime.  [default: where it is installed]")
 def export_command(
     model: str,
@@ -283,15 +284,15 @@ def export_command(
     indices: tuple[str, ...],
     lengths: bool,
     batch_first: bool,
+    mean: tuple[str, ...],
     check: bool | None,
 ) -> int:
     """Write a model for other programs."""
     from commands.tools.export import Asked, export_file
     from networks.onnx.export import Settings
 
-    return export_file(
-        Asked(model, out, Settings(outputs, softmax, opset, double, batch_first, indices, lengths), check)
-    )
+    settings = Settings(outputs, softmax, opset, double, batch_first, indices, lengths)
+    return export_file(Asked(model, out, settings, mean, check))
 
 
 cntkpy.add_command(preview_command)

@@ -13,8 +13,9 @@ from typing import Any, NewType
 from cntk_config.base.diagnostics import Span, UserError, suggestion
 from cntk_config.base.lazy_modules import np
 from networks.graph import order, shapes
-from networks.graph.initialize import SeedCounter, dtype_of
+from networks.graph.initialize import SeedCounter
 from networks.graph.node import Node, NodeKind
+from networks.graph.precision import dtype_of, known_precision
 from networks.graph.shapes import Shape
 from networks.graph.validate import infer
 
@@ -67,7 +68,7 @@ class Network:
     """A mutable graph of named nodes.
 
     Args:
-        precision: "float" or "double", the element type of all values.
+        precision: one of `networks.graph.precision.PRECISIONS`; any other word means "float".
         values: whether parameters get values; names and shapes need none.
 
     Attributes:
@@ -78,7 +79,7 @@ class Network:
     """
 
     def __init__(self, precision: str = "float", values: bool = True) -> None:
-        self.precision = "double" if precision.lower() == "double" else "float"
+        self.precision = known_precision(precision)
         self.values = values
         self.nodes = NodeTable()
         self.groups: dict[str, list[Node]] = {group: [] for group in GROUPS}
@@ -86,7 +87,7 @@ class Network:
 
     @functools.cached_property
     def dtype(self) -> np.dtype:
-        """The element type of all values."""
+        """The element type of parameters, data and criteria."""
         return dtype_of(self.precision)
 
     def inlined(self) -> set[Node]:

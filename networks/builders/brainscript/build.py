@@ -14,6 +14,7 @@ from networks.builders.brainscript.source import program_names, program_of
 from networks.files.model_file import load_model
 from networks.graph.initialize import SeedCounter
 from networks.graph.network import ValidatedNetwork
+from networks.graph.precision import known_precision
 
 log = logging.getLogger("cntkpy.networks")
 
@@ -23,7 +24,7 @@ def build_brainscript(value: ConfigValue, precision: str, seeds: SeedCounter) ->
 
     Args:
         value: the value; its `scope` is the section of the command.
-        precision: "float" or "double".
+        precision: a key of `networks.graph.precision.PRECISIONS`.
         seeds: the counters of the process; BrainScript has one for each precision.
 
     Raises:
@@ -41,7 +42,7 @@ def check_brainscript(value: ConfigValue, precision: str, load: Load = load_mode
 
     Args:
         value: the section or file names of the builder.
-        precision: "float" or "double".
+        precision: a key of `networks.graph.precision.PRECISIONS`.
         load: gives the networks of model files; what it raises besides a `UserError` is passed on.
 
     Raises:
@@ -50,7 +51,7 @@ def check_brainscript(value: ConfigValue, precision: str, load: Load = load_mode
     program = program_of(value)
     evaluator = evaluator_with(SeedCounter(), load)
     evaluator.prints = False
-    precision = "double" if precision.lower() == "double" else "float"
+    precision = known_precision(precision)
     found = evaluate_network(program, evaluator, {**program_names(value.scope), "precision": precision})
     return graph_of(found, evaluator, precision, values=False)
 
@@ -60,14 +61,14 @@ def build_program(program: Program, precision: str, seeds: SeedCounter, names: M
 
     Args:
         program: see `parse_network`.
-        precision: "float" or "double".
+        precision: a key of `networks.graph.precision.PRECISIONS`.
         seeds: hands out the seeds of random parameters, in the order of evaluation.
         names: `deviceId` and `traceLevel`.
 
     Raises:
         ConfigError: what is wrong with the description, where, and which calls led there.
     """
-    precision = "double" if precision.lower() == "double" else "float"
+    precision = known_precision(precision)
     evaluator = evaluator_with(seeds)
     value = evaluate_network(program, evaluator, {**names, "precision": precision})
     return graph_of(value, evaluator, precision)

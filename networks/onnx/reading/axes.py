@@ -1,16 +1,17 @@
-"""Operators of axes: other shapes, orders, slices, joined values, reductions."""
+"""Operators of axes: other shapes, orders, slices, joined values."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from networks.graph.node import Node
 from networks.onnx.reading import delays
 from networks.onnx.reading.building import Use
-from networks.onnx.reading.elementwise import Rule, aligned
+from networks.onnx.reading.elementwise import Rule
 from networks.onnx.reading.values import Array, Axes, Data, Longer, Unusable, Value
 
 
@@ -98,7 +99,7 @@ def permuted(use: Use, x: Data, perm: Sequence[int]) -> Data:
     return Data(node, tuple(x.axes[index] for index in perm))
 
 
-def _stacked(use: Use, parts: list[Node], axis: int) -> Node:
+def stacked(use: Use, parts: list[Node], axis: int) -> Node:
     """Nodes joined along an axis of the sample, counted from 1."""
     build = use.build
     if axis == 1:
@@ -128,7 +129,7 @@ def concat(use: Use) -> list[Value]:
         total += size if isinstance(size, int) else 0
         nodes.append(one.node if isinstance(one, Data) else _constant_part(use, one, like))
     axes = (*like.axes[:place], total, *like.axes[place + 1 :])
-    return [use.build.data(_stacked(use, nodes, number), axes)]
+    return [use.build.data(stacked(use, nodes, number), axes)]
 
 
 def _constant_part(use: Use, array: Array, like: Data) -> Node:
@@ -161,10 +162,17 @@ def cut(use: Use) -> list[Value]:
     if any(not isinstance(x, Array) and not -_rank(x) <= axis < _rank(x) for axis in axes):
         raise Unusable(f"there are no axes {axes}")
     steps = use.integers("steps", 4) or [1] * len(starts)
-    if any(step != 1 for step in steps):
-        raise Unusable("only steps of 1 are supported")
-    for begin, end, axis in zip(starts, ends, axes, strict=True):
-        if isinstance(x, Longer):
+    for begin, end, axis, step in zip(starts, ends, axes, steps, strict=True):
+        if step != 1:
+            if not isinstance(x, Data):
+                raise Unusable("only steps of 1 are supported there")
+            size = x.axes[axis]
+            if isinstance(size, str):
+                raise Unusable(f"of the axis '{size}' only steps of 1 can be taken")
+            enumerable(size)
+            end = None if step < 0 and end < -size else end
+            x = picked(use, x, axis, list(range(size))[begin:end:step])
+        elif isinstance(x, Longer):
             x = delays.delayed(use, x, axis, begin, end)
         elif isinstance(x, Data) and isinstance(x.axes[axis], str):
             x = delays.one_step(use, x, axis % len(x.axes), begin, end)
@@ -205,14 +213,27 @@ def gather(use: Use) -> list[Value]:
             raise Unusable(f"of the axis '{size}' only the first or last step can be taken")
         found = delays.one_step(use, x, place, int(index.value), int(index.value) + 1 or None)
         return [use.build.data(found.node, (*x.axes[:place], *x.axes[place + 1 :]))]
-    numbers = [int(one) % size for one in index.value.reshape(-1)]
-    if index.value.ndim > 1 or len(numbers) > MOST_PICKED:
-        raise Unusable(f"its second operand must be a number or a list of at most {MOST_PICKED}")
-    parts = [part(use, x, axis, one, one + 1) for one in numbers]
-    if index.value.ndim == 0:
-        return [use.build.data(parts[0].node, (*x.axes[:place], *x.axes[place + 1 :]))]
-    node = parts[0].node if len(parts) == 1 else _stacked(use, [one.node for one in parts], x.sample_axis(axis))
-    return [use.build.data(node, (*x.axes[:place], len(parts), *x.axes[place + 1 :]))]
+    if index.value.ndim > 1:
+        raise Unusable("its second operand must be a number or a list")
+    found = picked(use, x, place, [int(one) % size for one in index.value.reshape(-1)])
+    axes = found.axes if index.value.ndim else (*x.axes[:place], *x.axes[place + 1 :])
+    return [use.build.data(found.node, axes)]
+
+
+def picked(use: Use, x: Data, axis: int, numbers: list[int]) -> Data:
+    """Elements of an axis of the sample by their numbers, those that follow each other as one part."""
+    runs: list[list[int]] = []
+    for one in numbers:
+        if runs and one == runs[-1][-1] + 1:
+            runs[-1].append(one)
+        else:
+            runs.append([one])
+    if not runs or len(runs) > MOST_PICKED:
+        raise Unusable(f"it takes elements from {len(runs)} places; possible are 1 to {MOST_PICKED}")
+    parts = [part(use, x, axis, one[0], one[-1] + 1) for one in runs]
+    node = parts[0].node if len(parts) == 1 else stacked(use, [one.node for one in parts], x.sample_axis(axis))
+    place = axis % len(x.axes)
+    return use.build.data(node, (*x.axes[:place], len(numbers), *x.axes[place + 1 :]))
 
 
 def _rows(use: Use) -> Data:
@@ -225,20 +246,47 @@ def _rows(use: Use) -> Data:
 
 
 MOST_PICKED = 64
-"""Elements that Gather picks one by one."""
+"""Parts that values are joined of."""
 
 
 def pad(use: Use) -> list[Value]:
-    """A constant around a sample."""
-    use.refuse("mode", "constant")
+    """A constant around a sample, or its own elements."""
+    mode = use.get("mode", "constant")
     x, pads, value = use.data(), use.integers("pads", 1) or [], use.real("value", 2, 0.0)
     if use.has(3):
         raise Unusable("only all axes together can be padded")
     for axis in range(len(x.axes)):
         before, after = pads[axis], pads[axis + len(x.axes)]
-        if before or after:
+        if (before or after) and mode != "constant":
+            x.sample_axis(axis)
+            x = picked(use, x, axis, _around(mode, int(x.axes[axis]), before, after))
+        elif before or after:
             x = padded(use, x, axis, before, after, value or 0.0)
     return [x]
+
+
+LONGEST = 1 << 20
+"""Elements of an axis that are looked at one by one, at most."""
+
+
+def enumerable(size: int) -> None:
+    """Refuse an axis that is too long to look at its elements one by one; its size need not be that of any data.
+
+    Raises:
+        Unusable: it is too long.
+    """
+    if size > LONGEST:
+        raise Unusable(f"an axis of {size:,} elements is too long for it; at most {LONGEST:,} are possible")
+
+
+def _around(mode: str, size: int, before: int, after: int) -> list[int]:
+    """The numbers of the elements of an axis, with those that stand before and behind it."""
+    if mode not in ("reflect", "edge", "wrap"):
+        raise Unusable(f"mode = {mode} is not supported")
+    enumerable(size + abs(before) + abs(after))
+    numbers = np.arange(size)[max(0, -before) : size - max(0, -after)]
+    how: Any = mode
+    return np.pad(numbers, (max(0, before), max(0, after)), mode=how).tolist()
 
 
 def padded(use: Use, x: Data, axis: int, before: int, after: int, value: float) -> Data:
@@ -255,100 +303,9 @@ def padded(use: Use, x: Data, axis: int, before: int, after: int, value: float) 
             nodes.append(use.build.parameter(Array(np.full(dims, value, use.build.network.dtype)), dims))
         elif not count and len(nodes) == (before > 0):
             nodes.append(x.node)
-    node = nodes[0] if len(nodes) == 1 else _stacked(use, nodes, number)
+    node = nodes[0] if len(nodes) == 1 else stacked(use, nodes, number)
     total = size + before + after
     return Data(node, (*x.axes[:axis], total, *x.axes[axis + 1 :]))
-
-
-# ---- reductions
-
-
-def _axes_of(use: Use, x: Data) -> list[int]:
-    """The axes that are reduced, all of the sample."""
-    given = use.integers("axes", 1)
-    if not given and use.get("noop_with_empty_axes", 0):
-        return []
-    axes = sorted({axis % len(x.axes) for axis in given}) if given else list(range(len(x.axes)))
-    for axis in axes:
-        x.sample_axis(axis)
-    return axes
-
-
-def reduced(use: Use, x: Data, axes: Sequence[int], how: str) -> Data:
-    """A reduction, whose axes stay with one element."""
-    node = x.node
-    for axis in axes:
-        if x.axes[axis] != 1 or how == "LogSum":
-            node = use.build.node("ReduceElements", node, axis=x.sample_axis(axis), reductionOp=how)
-    return Data(node, tuple(1 if index in axes else one for index, one in enumerate(x.axes)))
-
-
-def _kept_or_gone(use: Use, found: Data, axes: Sequence[int]) -> list[Value]:
-    if use.get("keepdims", 1):
-        return [found]
-    return [use.build.data(found.node, tuple(one for index, one in enumerate(found.axes) if index not in axes))]
-
-
-def reduction(how: str, before: str = "", after: str = "") -> Rule:
-    """A reduction; the kinds of nodes before and after it, if there are any."""
-
-    def rule(use: Use) -> list[Value]:
-        x = use.data()
-        axes = _axes_of(use, x)
-        if before == "square":
-            x = Data(use.build.node("ElementTimes", x.node, x.node), x.axes)
-        elif before:
-            x = Data(use.build.node(before, x.node), x.axes)
-        found = reduced(use, x, axes, how)
-        if after:
-            found = Data(use.build.node(after, found.node), found.axes)
-        return _kept_or_gone(use, found, axes)
-
-    return rule
-
-
-def arg_max(use: Use) -> list[Value]:
-    """The number of the first largest element."""
-    use.refuse("select_last_index", 0)
-    x, axis = use.data(), use.integer("axis", 0)
-    node = use.build.node("TopK", x.node, k=1, axis=x.sample_axis(axis), numbers=True)
-    place = axis % len(x.axes)
-    found = Data(node, (*x.axes[:place], 1, *x.axes[place + 1 :]))
-    return _kept_or_gone(use, found, [place])
-
-
-def normalised(logarithm: bool) -> Rule:
-    """Softmax or its logarithm."""
-
-    def rule(use: Use) -> list[Value]:
-        x, build = use.data(), use.build
-        axis = use.integer("axis", -1 if use.opset >= 13 else 1) % len(x.axes)
-        last = axis if use.opset >= 13 else len(x.axes) - 1  # before version 13, of all axes from this one on
-        axes = list(range(axis, last + 1))
-        sizes = [x.axes[index] for index in axes]
-        if any(isinstance(one, str) for one in sizes):
-            raise Unusable("it would mix the samples of a minibatch")
-        if math.prod(int(one) for one in sizes) == math.prod(x.dims):
-            return use.same(build.node("LogSoftmax" if logarithm else "Softmax", x.node))
-        total = reduced(use, x, axes, "LogSum")
-        found = build.node("Minus", x.node, total.node)
-        return use.same(found if logarithm else build.node("Exp", found))
-
-    return rule
-
-
-def top(use: Use) -> list[Value]:
-    """The largest elements along an axis, and their numbers."""
-    use.refuse("largest", 1)
-    x, axis = use.data(), use.integer("axis", -1)
-    count = int(use.get("k", 0)) if use.opset < 10 else (use.integers("k", 1) or [0])[0]
-    place, number = axis % len(x.axes), x.sample_axis(axis)
-    axes = (*x.axes[:place], count, *x.axes[place + 1 :])
-    outputs = use.operator.outputs
-    return [
-        Data(use.build.node("TopK", x.node, k=count, axis=number, numbers=bool(index)), axes)
-        for index in range(len(outputs))
-    ]
 
 
 def tile(use: Use) -> list[Value]:
@@ -360,34 +317,9 @@ def tile(use: Use) -> list[Value]:
         if not 1 <= count <= MOST_PICKED:
             raise Unusable(f"{count} times is not supported; at most {MOST_PICKED}")
         size = x.axes[axis]
-        node = _stacked(use, [x.node] * count, x.sample_axis(axis))
+        node = stacked(use, [x.node] * count, x.sample_axis(axis))
         x = Data(node, (*x.axes[:axis], int(size) * count, *x.axes[axis + 1 :]))
     return [x]
-
-
-def layer_normalised(use: Use) -> list[Value]:
-    """Each sample less its mean, divided by its deviation, over the last axes; then scaled and shifted."""
-    x, build = use.data(), use.build
-    axes = list(range(use.integer("axis", -1) % len(x.axes), len(x.axes)))
-    if len(use.operator.outputs) > 1:
-        raise Unusable("the mean and the deviation as outputs are not supported")
-    less = build.node("Minus", x.node, reduced(use, x, axes, "Mean").node)
-    squares = Data(build.node("ElementTimes", less, less), x.axes)
-    variance = build.node("Plus", reduced(use, squares, axes, "Mean").node, build.number(use.get("epsilon", 1e-5)))
-    found: Data = Data(build.node("ElementTimes", less, build.node("Reciprocal", build.node("Sqrt", variance))), x.axes)
-    for index, kind in ((1, "ElementTimes"), (2, "Plus")):
-        if use.has(index):
-            nodes, _ = aligned(use, [found, use.array(index)])
-            found = Data(build.node(kind, *nodes), x.axes)
-    return [found]
-
-
-def hard_max(use: Use) -> list[Value]:
-    """1 at the first largest element of a vector."""
-    x = use.data()
-    if x.dims != x.axes[-1:]:
-        raise Unusable("only that of one vector per sample is supported")
-    return use.same(use.build.node("Hardmax", x.node))
 
 
 def repeated(use: Use) -> list[Value]:
@@ -421,21 +353,5 @@ RULES: dict[str, Rule] = {
     "Gather": gather,
     "Pad": pad,
     "Expand": repeated,
-    "ReduceSum": reduction("Sum"),
-    "ReduceMean": reduction("Mean"),
-    "ReduceMax": reduction("Max"),
-    "ReduceMin": reduction("Min"),
-    "ReduceProd": reduction("Prod"),
-    "ReduceLogSumExp": reduction("LogSum"),
-    "ReduceL1": reduction("Sum", before="Abs"),
-    "ReduceL2": reduction("Sum", before="square", after="Sqrt"),
-    "ReduceSumSquare": reduction("Sum", before="square"),
-    "ReduceLogSum": reduction("Sum", after="Log"),
-    "ArgMax": arg_max,
-    "Softmax": normalised(False),
-    "LogSoftmax": normalised(True),
-    "Hardmax": hard_max,
-    "LayerNormalization": layer_normalised,
-    "TopK": top,
     "Tile": tile,
 }
