@@ -8,8 +8,7 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from cntk_config.base.lazy_modules import np
 from networks.arrays.images import images_of, is_image, plain, value_of
 from networks.arrays.lazy import custom_gradient, jax, jnp
 from networks.graph.shapes import Shape, ShapeProblem

@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any
 
 from cntk_config.base.diagnostics import UserError
+from cntk_config.base.extras import how_to_install
 
 BROKEN = (OSError, EOFError, ValueError, LookupError, TypeError, NotImplementedError, MemoryError, OverflowError)
 """What pyarrow raises on a damaged file; its own exceptions are derived from these, but for one."""
@@ -30,6 +31,20 @@ def parquet() -> Any:
 
 
 @cache
+def compute() -> Any:
+    """The module pyarrow.compute; the same error as `arrow`."""
+    arrow()
+    return _module("pyarrow.compute")
+
+
+@cache
+def arrow_csv() -> Any:
+    """The module pyarrow.csv; the same error as `arrow`."""
+    arrow()
+    return _module("pyarrow.csv")
+
+
+@cache
 def broken() -> tuple[type[BaseException], ...]:
     """The exceptions of pyarrow on a damaged file."""
     return (*BROKEN, arrow().ArrowException)
@@ -41,6 +56,6 @@ def _module(name: str) -> Any:
     except ImportError as error:
         raise UserError(
             "MissingPackage",
-            f"Parquet and Arrow files are read by pyarrow, which is not installed: {error}",
-            hint="pip install 'cntkpy[tables]'",
+            f"tables (Parquet, Arrow, CSV) are read by pyarrow, which is not installed: {error}",
+            hint=how_to_install("tables"),
         ) from error

@@ -2,6 +2,7 @@
 
 import numpy as np
 from numpy.linalg import norm
+from scipy.special import erf
 
 
 def softmax(x):
@@ -641,6 +642,7 @@ MORE_CELLS = [
             ("sinh", np.sinh),
             ("cosh", np.cosh),
             ("asinh", np.arcsinh),
+            ("erf", erf),
         )
     ],
 ]
