@@ -57,7 +57,6 @@ SUBCOMMANDS: dict[str, str | Callable[[Mapping[str, Any]], Need]] = {
     "preview": "data",
     "convert": "data",
     "export": _of_export,
-    "new": BASE,
 }
 """The extra of each subcommand, or a function of its parameters."""
 
