@@ -52,11 +52,12 @@ def make_data(path: Path, megabytes: int) -> int:
 
 
 def ours(path: str, shuffled: bool, cores: int) -> Sweep:
-    """The reader: features dense, the label as one-hot."""
+    """The reader: features dense, the label as one-hot. On one core no thread reads ahead."""
     from readers import create_reader
 
     reader = create_reader(
-        f"randomize={str(shuffled).lower()};multiThreadedDeserialization={str(cores > 1).lower()};deserializers=(["
+        f"randomize={str(shuffled).lower()};multiThreadedDeserialization={str(cores > 1).lower()};"
+        f"prefetch={str(cores > 1).lower()};deserializers=(["
         f'type=ParquetDeserializer;file="{path}";input=[x=[dim={DIM}];label=[dim={CLASSES};format=sparse]]])'
     )
     epochs = iter(range(1 << 30))
