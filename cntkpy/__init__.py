@@ -5,13 +5,14 @@ imported when it is first used; `cntkpy.training` trains from Python, `cntkpy.co
 `cntkpy.testing` checks plug-ins.
 """
 
+import os
 import sys
 
 if sys.orig_argv[1:] and not sys.flags.safe_path and "-m" in sys.orig_argv:
     # `python -m` puts the current folder first, where a configuration may have come with a `typing.py`
     _place = sys.orig_argv.index("-m") + 1
     _asked = sys.orig_argv[_place : _place + 1] == ["cntkpy"] and sys.argv[:1] == ["-m"]
-    if _asked and __file__ != f"{sys.path[0]}/cntkpy/__init__.py":
+    if _asked and __file__ != os.path.join(sys.path[0], "cntkpy", "__init__.py"):  # noqa: PTH118 - pathlib is slow
         del sys.path[0]
     del _place, _asked
 

@@ -9,6 +9,7 @@ import click
 
 from commands import help_texts
 from commands.needs import declare_needs
+from commands.new.command import new_command
 from commands.report.commands import report_command
 from commands.runs.commands import runs_command
 from commands.sweeps.command import sweep_command
@@ -271,6 +272,7 @@ def plot_command(logs: tuple[str, ...], out: str | None, node: str | None, netwo
 @click.option("--indices", multiple=True, metavar="NODE", help="Input that is given as integers, not one-hot vectors.")
 @click.option("--lengths", is_flag=True, help="Add inputs with the numbers of steps of sequences.")
 @click.option("--batch-first", is_flag=True, help="Put the batch before time in inputs and outputs.")
+@click.option("--mean", multiple=True, metavar="INPUT=FILE", help="Mean picture that the model subtracts.")
 @click.option("--check/--no-check", default=None, help="Compare with onnxruntime.  [default: where it is installed]")
 def export_command(
     model: str,
@@ -282,15 +284,15 @@ def export_command(
     indices: tuple[str, ...],
     lengths: bool,
     batch_first: bool,
+    mean: tuple[str, ...],
     check: bool | None,
 ) -> int:
     """Write a model for other programs."""
     from commands.tools.export import Asked, export_file
     from networks.onnx.export import Settings
 
-    return export_file(
-        Asked(model, out, Settings(outputs, softmax, opset, double, batch_first, indices, lengths), check)
-    )
+    settings = Settings(outputs, softmax, opset, double, batch_first, indices, lengths)
+    return export_file(Asked(model, out, settings, mean, check))
 
 
 cntkpy.add_command(preview_command)
@@ -298,6 +300,7 @@ cntkpy.add_command(convert_command)
 cntkpy.add_command(sweep_command)
 cntkpy.add_command(runs_command)
 cntkpy.add_command(report_command)
+cntkpy.add_command(new_command)
 declare_needs(cntkpy)
 
 
@@ -403,8 +406,10 @@ def main(words: list[str] | None = None) -> int:
 
 def _ended_by_signals(words: list[str]) -> int:
     """`_status` in a process that is ours: a signal ends it within a second. `run` has handlers of its own."""
+    from cntk_config.base.systems.console import show_everything
     from commands.context.interrupt import leave, until_signal
 
+    show_everything()
     if words[:1] == ["run"]:
         return _status(words)
     with until_signal() as stop:

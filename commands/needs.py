@@ -51,6 +51,7 @@ SUBCOMMANDS: dict[str, str | Callable[[Mapping[str, Any]], Need]] = {
     "completion": BASE,
     "runs": BASE,
     "report": BASE,
+    "new": BASE,
     "lsp": "lsp",
     "plot": _of_plot,
     "preview": "data",

@@ -173,7 +173,7 @@ def _run(words: list[str], opened: run_log.Log, stop: StopRequest | None, worker
     _begin_anew(root, words)
     if trace_level > 0:
         _print_configuration(root, names)
-    precision: Precision = "double" if check_precision(parameters) == "double" else "float"
+    precision = check_precision(parameters)
     if trace_level > 0:
         log.info('precision = "%s"', precision)
     check_deprecated(root)

@@ -90,7 +90,7 @@ def _ndl(section: ConfigParameters, name: str) -> Found:
     from networks.graph.initialize import SeedCounter
     from networks.graph.network import Network
 
-    network = Network("double" if str(section("precision", "float")).lower() == "double" else "float", values=False)
+    network = Network(str(section("precision", "float")), values=False)
     Session(network).run(find_program(section.section(name)))
     seeds = SeedCounter()
     for node in network.nodes.values():

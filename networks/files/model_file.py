@@ -20,8 +20,9 @@ from cntk_config.base.retry import cure
 from cntk_config.base.writing import shown, why_not_written
 from networks.files.cntk_binary.recognise import is_cntk, is_onnx
 from networks.files.tensor_file import METADATA, Damaged, TensorFile, write_tensors
-from networks.graph.initialize import Initializer, dtype_of
+from networks.graph.initialize import Initializer
 from networks.graph.network import GROUPS, Network, Node, ValidatedNetwork
+from networks.graph.precision import dtype_of
 from networks.nodes import operation
 from networks.nodes.host import StoredHost
 
@@ -195,7 +196,7 @@ def _damaged(path: Path, why: str) -> UserError:
 def _graph(network: Network) -> dict[str, Any]:
     return {
         "format": FORMAT,
-        "precision": network.precision,
+        "precision": "float" if network.precision == "bfloat16" else network.precision,
         "nodes": [_node(node) for node in network.nodes.values()],
         "groups": {group: [node.name for node in network.groups[group]] for group in GROUPS},
     }
@@ -254,7 +255,7 @@ def as_reread(network: ValidatedNetwork, precision: str | None = None) -> Valida
         elif not network.values:
             node.init = copy.copy(known.init)
 
-    return _network(_graph(network), precision, fill, network.values)
+    return _network(_graph(network), precision or network.precision, fill, network.values)
 
 
 def _network(

@@ -41,11 +41,6 @@ BY_FANS = ("gaussian", "heNormal", "xavier", "glorotUniform", "glorotNormal", "h
 KINDS = (*RANDOM_KINDS, "fixedValue", "zero", "fromFile", "fromLiteral", "bilinear")
 
 
-def dtype_of(precision: str) -> np.dtype:
-    """`float` or `double` as a numpy type."""
-    return np.dtype(np.float64 if precision.lower() == "double" else np.float32)
-
-
 def _reduce(product: np.ndarray) -> np.ndarray:
     """Product of two values below the modulus, modulo 2^31 - 1 (a Mersenne prime: fold the high bits, no division)."""
     modulus = np.uint64(_MODULUS)

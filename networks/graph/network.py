@@ -13,8 +13,9 @@ from typing import Any, NewType
 from cntk_config.base.diagnostics import Span, UserError, suggestion
 from cntk_config.base.lazy_modules import np
 from networks.graph import order, shapes
-from networks.graph.initialize import SeedCounter, dtype_of
+from networks.graph.initialize import SeedCounter
 from networks.graph.node import Node, NodeKind
+from networks.graph.precision import dtype_of, known_precision
 from networks.graph.shapes import Shape
 from networks.graph.validate import infer
 
@@ -67,10 +68,11 @@ class Network:
     """A mutable graph of named nodes.
 
     Args:
-        precision: "float" or "double", the element type of all values.
+        precision: one of `networks.graph.precision.PRECISIONS`; any other word means "float".
         values: whether parameters get values; names and shapes need none.
 
     Attributes:
+        dtype: the element type of parameters, data and criteria.
         nodes: all nodes (`NodeTable`).
         groups: for each of `GROUPS`, its nodes in order.
         changing: names of constants of one element whose value a program changes: it is an argument of compiled
@@ -78,7 +80,7 @@ class Network:
     """
 
     def __init__(self, precision: str = "float", values: bool = True) -> None:
-        self.precision = "double" if precision.lower() == "double" else "float"
+        self.precision = known_precision(precision)
         self.values = values
         self.nodes = NodeTable()
         self.groups: dict[str, list[Node]] = {group: [] for group in GROUPS}

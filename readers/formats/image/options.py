@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -47,6 +47,26 @@ LAYOUTS = ("nchw", "cudnn", "nhwc", "legacy")
 PLANES = LAYOUTS[:2]
 
 
+def transform_parts(sections: Sequence[ConfigParameters]) -> Iterator[Part]:
+    """The sections of transforms, and what each declares."""
+    for section in sections:
+        try:
+            entry = find_entry(TRANSFORM, TransformTypeParameters(section).type)
+        except ConfigError:
+            entry = None
+        found = entry.declared() if entry else None
+        declared = (found,) if found else ()
+        yield Part("transform", section, (*declared, TransformTypeParameters))
+
+
+def scaled_size(sections: Sequence[ConfigParameters], size: int | None) -> int | None:
+    """Values of a sample after the last Scale; `size` without one."""
+    for section in sections:
+        if TransformTypeParameters(section).type == "Scale":
+            size = ScaleParameters(section).sample_size()
+    return size
+
+
 class StreamParameters(Declared):
     """The pictures (with `transforms`) or the labels (with `labelDim`) of a deserializer."""
 
@@ -57,22 +77,11 @@ class StreamParameters(Declared):
 
     def named_parts(self) -> Iterator[Part]:
         """The transforms."""
-        for section in self.transforms or ():
-            try:
-                entry = find_entry(TRANSFORM, TransformTypeParameters(section).type)
-            except ConfigError:
-                entry = None
-            found = entry.declared() if entry else None
-            declared = (found,) if found else ()
-            yield Part("transform", section, (*declared, TransformTypeParameters))
+        return transform_parts(self.transforms or ())
 
     def sample_size(self) -> int | None:
         """Values of a sample; None if only the pictures says."""
-        size = self.label_dim
-        for section in self.transforms or ():
-            if TransformTypeParameters(section).type == "Scale":
-                size = ScaleParameters(section).sample_size()
-        return size
+        return scaled_size(self.transforms or (), self.label_dim)
 
 
 class ImageParameters(Declared):
