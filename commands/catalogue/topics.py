@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import entry_points
 from typing import Any
 
 from cntk_config.base.objects import load_object
@@ -131,6 +130,8 @@ def default_text(parameter: Parameter[Any]) -> str:
 
 def installed(group: str) -> list[tuple[str, str]]:
     """Names that installed packages offer in a group, each with the package and its version."""
+    from importlib.metadata import entry_points  # it is slow to import
+
     return [
         (point.name, f"{point.dist.name} {point.dist.version}" if point.dist else point.value)
         for point in sorted(entry_points(group=group))

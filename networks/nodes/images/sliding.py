@@ -5,8 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-import numpy as np
-
+from cntk_config.base.lazy_modules import np
 from networks.arrays.lazy import jax, jnp
 from networks.nodes.images.channels_last import Window, channels_last
 from networks.nodes.images.geometry import Geometry
