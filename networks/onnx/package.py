@@ -7,6 +7,7 @@ import importlib.util
 from typing import Any
 
 from cntk_config.base.diagnostics import UserError
+from cntk_config.base.extras import how_to_install
 
 
 def onnx() -> Any:
@@ -46,4 +47,4 @@ def _package(name: str, why: str, extra: str = "onnx") -> Any:
         return importlib.import_module(name)
     except ImportError as problem:
         message = f"{why}, which cannot be imported: {problem}"
-        raise UserError("MissingPackage", message, hint=f"pip install 'cntkpy[{extra}]'") from None
+        raise UserError("MissingPackage", message, hint=how_to_install(extra)) from None

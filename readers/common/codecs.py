@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 from cntk_config.base.diagnostics import UserError
+from cntk_config.base.extras import how_to_install
 
 PIECE = 1 << 20
 """Most bytes that are unpacked at a time."""
@@ -260,5 +261,5 @@ def _zstandard() -> Any:
         raise UserError(
             "MissingPackage",
             f"Zstandard files (.zst) are unpacked by the package zstandard, which is not installed: {error}",
-            hint="pip install 'cntkpy[zstd]'",
+            hint=how_to_install("zstd"),
         ) from error

@@ -15,6 +15,7 @@ from typing import Any, BinaryIO, TypeVar, cast
 import numpy as np
 
 from cntk_config.base.diagnostics import UserError
+from cntk_config.base.extras import how_to_install
 from cntk_config.base.retry import RETRY_SECONDS
 from readers.common.position import Position
 from readers.errors import DataError
@@ -180,7 +181,7 @@ def _system(url: str, path: str) -> tuple[Any, str]:
         raise UserError(
             "MissingPackage",
             f"{path} is read by fsspec, which is not installed: {error}",
-            hint="pip install 'cntkpy[remote]'",
+            hint=how_to_install("remote"),
         ) from error
     try:
         system, name = core.url_to_fs(url)

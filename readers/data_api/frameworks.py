@@ -8,14 +8,15 @@ from typing import Any
 import numpy as np
 
 from cntk_config.base.diagnostics import UserError
+from cntk_config.base.extras import how_to_install
 from readers.common.sparse import is_dense
 
 
-def _framework(name: str, package: str) -> Any:
+def _framework(name: str, how: str) -> Any:
     try:
         return importlib.import_module(name)
     except ImportError as error:
-        raise UserError("MissingPackage", f"{name} is not installed: {error}", hint=f"pip install {package}") from error
+        raise UserError("MissingPackage", f"{name} is not installed: {error}", hint=how) from error
 
 
 def _contiguous(array: np.ndarray) -> np.ndarray:
@@ -38,12 +39,12 @@ def canonical(rows: Any) -> Any:
 
 def to_jax(data: Any) -> Any:
     """A JAX array of a dense array, a `jax.experimental.sparse.BCSR` matrix of a scipy CSR matrix."""
-    jax = _framework("jax", "cntkpy[train]")
+    jax = _framework("jax", how_to_install("train"))
     if is_dense(data):
         if data.dtype == np.float64 and not jax.config.jax_enable_x64:
             return jax.numpy.asarray(data)
         return jax.dlpack.from_dlpack(_contiguous(data))
-    sparse = _framework("jax.experimental.sparse", "cntkpy[train]")
+    sparse = _framework("jax.experimental.sparse", how_to_install("train"))
     data = canonical(data)
     parts = tuple(jax.numpy.asarray(part) for part in (data.data, data.indices, data.indptr))
     return sparse.BCSR(parts, shape=data.shape)
@@ -51,7 +52,7 @@ def to_jax(data: Any) -> Any:
 
 def to_torch(data: Any) -> Any:
     """A PyTorch tensor of a dense array, a sparse CSR tensor of a scipy CSR matrix; both share memory with the data."""
-    torch = _framework("torch", "torch")
+    torch = _framework("torch", "pip install torch")
     if isinstance(data, np.ndarray):
         return torch.from_dlpack(data if data.flags.writeable else data.copy())
     data = canonical(data)

@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any
 
 from cntk_config.base.diagnostics import UserError
+from cntk_config.base.extras import how_to_install
 
 BROKEN = (OSError, EOFError, ValueError, LookupError, TypeError, NotImplementedError, MemoryError, OverflowError)
 """What pyarrow raises on a damaged file; its own exceptions are derived from these, but for one."""
@@ -42,5 +43,5 @@ def _module(name: str) -> Any:
         raise UserError(
             "MissingPackage",
             f"Parquet and Arrow files are read by pyarrow, which is not installed: {error}",
-            hint="pip install 'cntkpy[tables]'",
+            hint=how_to_install("tables"),
         ) from error

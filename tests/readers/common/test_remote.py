@@ -19,6 +19,7 @@ import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
 from cntk_config.base.diagnostics import UserError
+from cntk_config.base.extras import how_to_install
 from commands.cli import main
 from readers import (
     CTFDeserializer,
@@ -259,7 +260,7 @@ def test_without_fsspec_the_message_names_the_extra(monkeypatch: pytest.MonkeyPa
     monkeypatch.setitem(sys.modules, "fsspec.core", None)
     with pytest.raises(UserError, match=r"is read by fsspec, which is not installed") as caught:
         data_bytes("memory://a")
-    assert caught.value.hint == "pip install 'cntkpy[remote]'"
+    assert caught.value.hint == how_to_install("remote")
 
 
 def test_a_missing_package_of_fsspec_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

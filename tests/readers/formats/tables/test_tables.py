@@ -16,6 +16,7 @@ import pytest
 
 import cntkpy.testing
 from cntk_config.base.diagnostics import UserError
+from cntk_config.base.extras import how_to_install
 from commands.cli import main
 from commands.tools.convert import convert
 from readers import (
@@ -470,7 +471,7 @@ def test_without_pyarrow_the_message_names_the_extra(monkeypatch: pytest.MonkeyP
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(UserError, match="read by pyarrow, which is not installed") as caught:
         samples("t.parquet", "x:1")
-    assert caught.value.hint == "pip install 'cntkpy[tables]'"
+    assert caught.value.hint == how_to_install("tables")
 
 
 def test_sections_that_contradict_themselves() -> None:

@@ -18,6 +18,7 @@ import pytest
 import zstandard
 
 from cntk_config.base.diagnostics import UserError
+from cntk_config.base.extras import how_to_install
 from commands.cli import main
 from commands.tools.convert import convert
 from readers import DataError, create_reader
@@ -360,7 +361,7 @@ def test_without_zstandard_the_message_names_the_extra(monkeypatch: pytest.Monke
     monkeypatch.setitem(sys.modules, "zstandard", None)
     with pytest.raises(UserError, match="unpacked by the package zstandard, which is not installed") as caught:
         minibatches("packed")
-    assert caught.value.hint == "pip install 'cntkpy[zstd]'"
+    assert caught.value.hint == how_to_install("zstd")
 
 
 def test_no_index_is_kept_next_to_a_compressed_file() -> None:
