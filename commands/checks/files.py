@@ -18,6 +18,7 @@ from cntk_config.declare import Parameter
 from commands.actions.train import TrainParameters
 from commands.catalogue.section_map import Use
 from commands.checks.scan import TRAINING
+from commands.checks.shards import shard_problems
 from commands.checks.tables import table_problems
 from commands.context.root import RootParameters
 from readers.formats.uci.parameters import LabelParameters
@@ -84,6 +85,7 @@ def file_problems(
         if data:
             yield from _data(use, axes)
             yield from table_problems(use)
+            yield from shard_problems(use)
 
 
 def missing_inputs(top: Use) -> Iterator[Diagnostic]:

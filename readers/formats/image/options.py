@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -57,22 +57,33 @@ class StreamParameters(Declared):
 
     def named_parts(self) -> Iterator[Part]:
         """The transforms."""
-        for section in self.transforms or ():
-            try:
-                entry = find_entry(TRANSFORM, TransformTypeParameters(section).type)
-            except ConfigError:
-                entry = None
-            found = entry.declared() if entry else None
-            declared = (found,) if found else ()
-            yield Part("transform", section, (*declared, TransformTypeParameters))
+        return parts_of(self.transforms or ())
 
     def sample_size(self) -> int | None:
         """Values of a sample; None if only the pictures says."""
-        size = self.label_dim
-        for section in self.transforms or ():
-            if TransformTypeParameters(section).type == "Scale":
-                size = ScaleParameters(section).sample_size()
-        return size
+        size = size_after(self.transforms or ())
+        return self.label_dim if size is None else size
+
+
+def parts_of(transforms: Sequence[ConfigParameters]) -> Iterator[Part]:
+    """The sections of transforms with the parameters that they may have."""
+    for section in transforms:
+        try:
+            entry = find_entry(TRANSFORM, TransformTypeParameters(section).type)
+        except ConfigError:
+            entry = None
+        found = entry.declared() if entry else None
+        declared = (found,) if found else ()
+        yield Part("transform", section, (*declared, TransformTypeParameters))
+
+
+def size_after(transforms: Sequence[ConfigParameters]) -> int | None:
+    """Values of a picture after these transforms; None if no Scale says so."""
+    size = None
+    for section in transforms:
+        if TransformTypeParameters(section).type == "Scale":
+            size = ScaleParameters(section).sample_size()
+    return size
 
 
 class ImageParameters(Declared):
