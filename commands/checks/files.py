@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from cntk_config import ConfigError, ConfigParameters, ConfigValue
 from cntk_config.base.diagnostics import Diagnostic, Span, UserError, suggestion
-from cntk_config.base.files import exists, is_folder, is_url
+from cntk_config.base.files import exists, is_folder
+from cntk_config.base.names import is_url
 from cntk_config.base.writing import why_no_folder, why_not_in_place
 from cntk_config.declare import Parameter
 from commands.actions.train import TrainParameters

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from cntk_config import ConfigError, UserError
 from cntk_config.base.diagnostics import nearest
 from cntk_config.base.files import exists
+from cntk_config.base.names import is_url
 from commands.actions.edit import EditParameters, builds
 from commands.actions.train import TrainParameters
 from commands.catalogue.section_map import Use
@@ -55,6 +56,8 @@ class Models:
             return self._networks[self._final(name)]
         if self._anything or self._is_output(name):
             raise ModelToCome
+        if is_url(path):  # a model behind a URL is not loaded before the run
+            raise ModelToCome
         from networks.files.model_file import load_model
 
         return load_model(path, precision, largest=MAX_CONSTANT)
@@ -81,6 +84,8 @@ class Models:
 
     def is_missing(self, path: str) -> bool:
         """Whether there is no such file and no earlier command may write it."""
+        if is_url(path):  # it is not asked for
+            return False
         name = os.path.normpath(path)
         known = self._anything or self._final(name) in self._networks or self._is_output(name)
         return not known and not exists(Path(path))

@@ -15,7 +15,8 @@ from typing import Any, cast
 import numpy as np
 
 from cntk_config.base.diagnostics import UserError
-from cntk_config.base.files import open_input
+from cntk_config.base.files import file_or_url, read_start
+from cntk_config.base.names import Url, is_url
 from cntk_config.base.retry import cure
 from cntk_config.base.writing import shown, why_not_written
 from networks.files.cntk_binary.recognise import is_cntk, is_onnx
@@ -80,7 +81,7 @@ def load_model(path: str | Path, precision: str | None = None, largest: int | No
     Raises:
         UserError: no such file, damaged, of a newer format, or not a model.
     """
-    path = Path(path)
+    path = file_or_url(path)
     if is_cntk(path):
         from networks.files.cntk_binary.load import load_cntk  # only such a model needs it
 
@@ -129,6 +130,8 @@ def load_model(path: str | Path, precision: str | None = None, largest: int | No
 
 def why_no_model(path: str | Path) -> str:
     """What to do about a model that is not there: a training that has not come to its end left those of its epochs."""
+    if is_url(path):
+        return "check the URL"
     path = Path(path)
     begin = f"{path.name}."
     try:
@@ -152,11 +155,10 @@ def read_training(path: str | Path) -> dict[str, Any] | None:
     return cast("dict[str, Any]", found) if isinstance(found, dict) else None
 
 
-def _no_model(path: Path) -> UserError | None:
+def _no_model(path: Path | Url) -> UserError | None:
     """The error for a text, which nobody has written as a model: a model has zeros in its first eight bytes."""
     try:
-        with open_input(path) as file:
-            begin = file.read(4096)
+        begin = read_start(path, 4096)
     except OSError:
         return None
     if len(begin) < 8 or b"\0" in begin:
@@ -165,11 +167,11 @@ def _no_model(path: Path) -> UserError | None:
     return UserError("BadModel", f"{path} is not a model file{what}", hint="correct modelPath")
 
 
-def _not_read(path: Path, problem: OSError) -> UserError:
+def _not_read(path: Path | Url, problem: OSError) -> UserError:
     return UserError("CannotRead", f"cannot read the model {path}: {problem.strerror or problem}", hint=cure(problem))
 
 
-def _damaged(path: Path, why: str) -> UserError:
+def _damaged(path: Path | Url, why: str) -> UserError:
     return UserError(
         "BadModel",
         f"the model {path} is damaged: {why}",

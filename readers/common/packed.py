@@ -16,7 +16,8 @@ from typing import BinaryIO, cast
 
 import numpy as np
 
-from cntk_config.base.files import TEXT_LIMIT, is_url, open_input, read_input
+from cntk_config.base.files import TEXT_LIMIT, open_input, read_input
+from cntk_config.base.names import is_url
 from readers.common.codecs import LONGEST_MAGIC, Broken, Restart, Unpacker, format_of, unpacker
 from readers.common.file_bytes import FileBytes
 from readers.common.position import Position
