@@ -6,11 +6,23 @@ import io
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from tokenize import TokenError
 from typing import Any, cast
 
 import numpy as np
 
 _DEEP = "its arrays are nested too deeply"
+_BAD_HEADER = (
+    ValueError,
+    KeyError,
+    TypeError,
+    SyntaxError,
+    TokenError,
+    RecursionError,
+    MemoryError,
+    OverflowError,
+)
+"""What NumPy raises on the header of an array, which is a text in Python's syntax."""
 
 
 class Malformed(Exception):
@@ -132,7 +144,7 @@ def _npy(data: bytes) -> np.ndarray:
     try:
         version = np.lib.format.read_magic(file)
         shape, fortran, dtype = read[version](file)
-    except (ValueError, KeyError, TypeError, SyntaxError, RecursionError, MemoryError, OverflowError) as error:
+    except _BAD_HEADER as error:
         what = " ".join(str(error).split())[:100] or type(error).__name__
         raise Malformed(f"it is not an array of NumPy ({what})", "numpy.save makes one") from None
     if dtype.kind not in "biuf":
