@@ -22,12 +22,12 @@ WORKDIR /work
 
 FROM base AS train
 RUN pip install --no-cache-dir "$(echo /wheels/cntkpy-*.whl)[train,image]"
-USER cntkpy
+USER 1000
 ENTRYPOINT ["cntkpy"]
 CMD ["--help"]
 
 FROM base AS check
-RUN pip install --no-cache-dir /wheels/cntkpy-*.whl
-USER cntkpy
+RUN pip install --no-cache-dir "$(echo /wheels/cntkpy-*.whl)[data]"
+USER 1000
 ENTRYPOINT ["cntkpy"]
 CMD ["--help"]

@@ -1,4 +1,4 @@
-"""Links from the documentation to files beside it (sample configurations, grammars) are plain text on the site."""
+"""What the site has and Markdown on a code host has not: links to files beside docs, a first page without menus."""
 
 import posixpath
 import re
@@ -7,12 +7,17 @@ from typing import Any
 LINK = re.compile(r"\[([^\]\n]+)\]\((\.\./[^)\s]+)\)")
 
 
-def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Keep the text of a link that leads out of `docs`."""
+def on_page_markdown(markdown: str, page: Any, config: Any, **_: Any) -> str:
+    """Links out of `docs` (sample configurations, grammars) lead to the repository; settings of single pages."""
     folder = posixpath.dirname(page.file.src_uri)
+    if page.is_homepage:
+        page.meta["hide"] = ["navigation", "toc"]
+    if folder in ("specification", "decisions"):
+        page.meta["search"] = {"boost": 0.2}  # below the pages for users
 
-    def text(link: re.Match[str]) -> str:
-        leads_out = posixpath.normpath(posixpath.join(folder, link[2])).startswith("..")
-        return link[1] if leads_out else link[0]
+    def link(found: re.Match[str]) -> str:
+        target = posixpath.normpath(posixpath.join("docs", folder, found[2]))
+        outside = not target.startswith("docs/")
+        return f"[{found[1]}]({config['extra']['repository']}/blob/main/{target})" if outside else found[0]
 
-    return LINK.sub(text, markdown)
+    return LINK.sub(link, markdown)

@@ -5,13 +5,14 @@ imported when it is first used; `cntkpy.training` trains from Python, `cntkpy.co
 `cntkpy.testing` checks plug-ins.
 """
 
+import os
 import sys
 
 if sys.orig_argv[1:] and not sys.flags.safe_path and "-m" in sys.orig_argv:
     # `python -m` puts the current folder first, where a configuration may have come with a `typing.py`
     _place = sys.orig_argv.index("-m") + 1
     _asked = sys.orig_argv[_place : _place + 1] == ["cntkpy"] and sys.argv[:1] == ["-m"]
-    if _asked and __file__ != f"{sys.path[0]}/cntkpy/__init__.py":
+    if _asked and __file__ != os.path.join(sys.path[0], "cntkpy", "__init__.py"):  # noqa: PTH118 - pathlib is slow
         del sys.path[0]
     del _place, _asked
 
@@ -41,6 +42,8 @@ _HOME = {
     "__version__": "commands",
 }
 
+_OF_DATA = ("create_reader", "build_network", "load_model", "save_model")
+"""The names that need the extra `data`."""
 _MODULES = ("training", "testing", "compat")
 
 __all__ = [
@@ -74,6 +77,10 @@ def __getattr__(name: str) -> Any:
     if name not in _HOME:
         advice = "" if name.startswith("_") else "; CNTK's names for Python are in cntkpy.compat.cntk"
         raise AttributeError(f"module 'cntkpy' has no attribute {name!r}{advice}")
+    if name in _OF_DATA:
+        from cntk_config.base.extras import need_to_import
+
+        need_to_import("data", f"cntkpy.{name}")
     return getattr(importlib.import_module(_HOME[name]), name)
 
 

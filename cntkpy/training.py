@@ -3,6 +3,10 @@
 `docs/training-from-python.md` shows how it is used; `cntkpy.compat.cntk` offers the same under CNTK's names.
 """
 
+from cntk_config.base.extras import need_to_import
+
+need_to_import("train", "cntkpy.training")
+
 from networks.builders.python import layers
 from networks.builders.python.decoders import AttentionModel, UnfoldFrom
 from networks.builders.python.functions.function import Function, as_function, combine, load_model

@@ -8,6 +8,8 @@ from collections.abc import Callable
 import click
 
 from commands import help_texts
+from commands.needs import declare_needs
+from commands.new.command import new_command
 from commands.report.commands import report_command
 from commands.runs.commands import runs_command
 from commands.sweeps.command import sweep_command
@@ -270,6 +272,7 @@ def plot_command(logs: tuple[str, ...], out: str | None, node: str | None, netwo
 @click.option("--indices", multiple=True, metavar="NODE", help="Input that is given as integers, not one-hot vectors.")
 @click.option("--lengths", is_flag=True, help="Add inputs with the numbers of steps of sequences.")
 @click.option("--batch-first", is_flag=True, help="Put the batch before time in inputs and outputs.")
+@click.option("--mean", multiple=True, metavar="INPUT=FILE", help="Mean picture that the model subtracts.")
 @click.option("--check/--no-check", default=None, help="Compare with onnxruntime.  [default: where it is installed]")
 def export_command(
     model: str,
@@ -281,15 +284,15 @@ def export_command(
     indices: tuple[str, ...],
     lengths: bool,
     batch_first: bool,
+    mean: tuple[str, ...],
     check: bool | None,
 ) -> int:
     """Write a model for other programs."""
     from commands.tools.export import Asked, export_file
     from networks.onnx.export import Settings
 
-    return export_file(
-        Asked(model, out, Settings(outputs, softmax, opset, double, batch_first, indices, lengths), check)
-    )
+    settings = Settings(outputs, softmax, opset, double, batch_first, indices, lengths)
+    return export_file(Asked(model, out, settings, mean, check))
 
 
 cntkpy.add_command(preview_command)
@@ -297,6 +300,8 @@ cntkpy.add_command(convert_command)
 cntkpy.add_command(sweep_command)
 cntkpy.add_command(runs_command)
 cntkpy.add_command(report_command)
+cntkpy.add_command(new_command)
+declare_needs(cntkpy)
 
 
 def run_classic(words: list[str]) -> int:
@@ -378,12 +383,18 @@ def _failure(error: Exception) -> int:
     import traceback
 
     from cntk_config.base.diagnostics import UserError
+    from cntk_config.base.extras import extra_of, how_to_install
     from commands.console import print_error
     from commands.runner.blame import REPORT
 
     if isinstance(error, UserError):
         print_error(error)
         return error.exit_code
+    if isinstance(error, ModuleNotFoundError) and (extra := extra_of(error.name)) is not None:
+        print(
+            f"error: this needs {error.name}, which is not installed\n  help: {how_to_install(extra)}", file=sys.stderr
+        )
+        return EXIT_FAILURE
     traceback.print_exception(error)
     print(f"internal error: {type(error).__name__}: {error}\n{REPORT}", file=sys.stderr)
     return EXIT_FAILURE
@@ -396,8 +407,10 @@ def main(words: list[str] | None = None) -> int:
 
 def _ended_by_signals(words: list[str]) -> int:
     """`_status` in a process that is ours: a signal ends it within a second. `run` has handlers of its own."""
+    from cntk_config.base.systems.console import show_everything
     from commands.context.interrupt import leave, until_signal
 
+    show_everything()
     if words[:1] == ["run"]:
         return _status(words)
     with until_signal() as stop:

@@ -40,3 +40,8 @@ def test_a_benchmark_runs(name: str, tmp_path: Path) -> None:
     *_, head, line, row = [line for line in done.stdout.splitlines() if line.startswith("|")][:3]
     assert line.startswith("|---"), head
     assert len(row.split("|")) == len(head.split("|"))
+
+
+def test_the_page_has_the_computed_tables() -> None:
+    done = subprocess.run([sys.executable, FOLDER / "scaling.py"], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() in (ROOT / "docs" / "parallel.md").read_text(encoding="utf-8")

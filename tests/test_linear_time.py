@@ -84,7 +84,7 @@ class Gathered:
         for place, made in MADE.items():
             for pattern in made:
                 self.add(pattern, place).methods.add("finditer" if place in SEARCHED else "match")
-        for name in ("config", "brainscript", "ndl", "mel"):
+        for name in ("config", "brainscript", "ndl", "mel", "filter"):
             for one in load_grammar(name).terminals:
                 pattern = re.compile(one.pattern.to_regexp(), re.MULTILINE)
                 self.add(pattern, f"{name}.lark: {one.name}").methods.add("match")
@@ -99,7 +99,7 @@ def load_grammar(name: str):
     """A grammar with all its terminals, those that only `lexical` names, too."""
     if name == "config":
         return grammar.load(name, start="lexical", lexer="basic")
-    starts = {"brainscript": ["start", "one_expression"], "ndl": "start", "mel": ["start", "call"]}
+    starts = {"brainscript": ["start", "one_expression"], "ndl": "start", "mel": ["start", "call"], "filter": "start"}
     return grammar.load(name, start=starts[name])
 
 

@@ -61,21 +61,11 @@ READER = "0 |x 1 2 "
 NUMBERS = ("0", "1", "00.", "1e", "-")
 QUICK = [
     Repeated("config", SGD, "0", "x ] ]\n"),
-    Repeated("config", SGD, "0", "#in ] ]\n"),
-    Repeated("config", SGD + "0.1 ; momentumPerMB = 0.9", ":0.8:0.9", "] ]\n", 100),
     Repeated("config", TOP, "["),
     Repeated("config", "", "modelPath", "\n", 3_000),
-    Repeated("config", TOP, "[]", "[\n"),
-    Repeated("config", TOP, '"'),
-    Repeated("config", TOP, "$"),
-    Repeated("ndl", "x = Input(", "0", "x)\n"),
     Repeated("ndl", "x = ", "0", "x\n"),
     Repeated("brainscript", BRAINSCRIPT + "q = ", "0", "x\n"),
-    Repeated("uci", "1 ", "0", "x 3\n"),
     Repeated("ctf", READER, "0", "x\n"),
-    Repeated("kaldi-text", "a [ 1 ", "0", "x ]\n"),
-    Repeated("scp", "u0=a.mfc[", "0", "x]\n"),
-    Repeated("mlf", '#!MLF!#\n"*/u0.lab"\n', "0", "x s1\n.\n"),
     Repeated("log", LOG.partition("0.69")[0], "0", "x * 20\n"),
 ]
 
@@ -90,6 +80,15 @@ ROWS = EVENTS.splitlines(True)
 PIXELS = MEAN.partition("1. 2.5")
 IN_NDL = NDL.rstrip()[:-1]
 THOROUGH = [
+    Repeated("config", SGD, "0", "#in ] ]\n"),
+    Repeated("config", SGD + "0.1 ; momentumPerMB = 0.9", ":0.8:0.9", "] ]\n", 100),
+    Repeated("config", TOP, "[]", "[\n"),
+    *each("config", TOP, ('"', "$")),
+    Repeated("ndl", "x = Input(", "0", "x)\n"),
+    Repeated("uci", "1 ", "0", "x 3\n"),
+    Repeated("kaldi-text", "a [ 1 ", "0", "x ]\n"),
+    Repeated("scp", "u0=a.mfc[", "0", "x]\n"),
+    Repeated("mlf", '#!MLF!#\n"*/u0.lab"\n', "0", "x s1\n.\n"),
     *each("config", TOP + "y = ", ("$x ", "$x$", "(", "{", "a:", "a*2:", "# ", "\\", " ", "=", ";"), "x\n", 8_000),
     *each("config", TOP, ("k%d;", "k%d:z;", "k%d=1\n", "k=1\n", "s=[x=1]\n"), "]\n", 2_000),
     *each("config", TOP, ("y%d=$z$\n", "y%d=$x$\n", "$x$=1\n"), "]\n", 1_000),
@@ -191,9 +190,14 @@ def test_long_names_are_compared_with_none() -> None:
     assert Spellings([other], 0.7).closest(long[:MAX_NAME_LENGTH]) is None
 
 
-def test_what_takes_quadratic_time_is_found() -> None:
-    def quadratic(count: int) -> None:
-        for _ in range(count):
-            sum(range(count))
+@pytest.mark.parametrize("power, found", [(1, False), (2, True)])
+def test_what_takes_quadratic_time_is_found(power: int, found: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a clock that goes on by a power of the count."""
+    now = 0.0
 
-    assert growth(quadratic, 2_400) > GROWTH
+    def read(count: int) -> None:
+        nonlocal now
+        now += (count / 1_000) ** power
+
+    monkeypatch.setattr(time, "thread_time", lambda: now)
+    assert (growth(read, 1_000) > GROWTH) == found

@@ -11,6 +11,7 @@ PACKAGES = ("grammar", "cntk_config", "readers", "networks", "trainers", "comman
 ONE = "cntk_config/base/writing.py"
 READS = "cntk_config/base/files.py"
 ELSEWHERE = {
+    "cntk_config/base/systems/files.py": "opens a folder for reading, to sync it",
     "grammar/__init__.py": "the sum of parsing tables, in a private folder; grammar imports no other package",
     "commands/cli.py": "os.devnull",
 }

@@ -7,15 +7,12 @@ he likes as the user. So every cache asks here for its folder, and goes without 
 from __future__ import annotations
 
 import os
-import socket
 import stat
-import sys
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-NOBODY = 65534
-"""Who owns, inside a container, what belongs to users that the container does not have, such as the root folder."""
+from cntk_config.base.systems import folders, sockets, users
 
 
 def private_folder(*parts: str) -> Path | None:
@@ -38,10 +35,10 @@ def socket_folder() -> Path | None:
 
     It is in the temporary folder rather than with the caches, which several machines may share.
     """
-    if not hasattr(socket, "AF_UNIX") or os.name != "posix":
+    if not sockets.have_paths():
         return None
     caches, temporary = list(_places())[:-1], list(_places())[-1]
-    for place in (temporary, (Path("/tmp"), temporary[1]), *caches):
+    for place in (temporary, (folders.SHORT_TEMPORARY, temporary[1]), *caches):
         folder = _first([place], ("run",))
         if folder is not None and len(os.fsencode(folder)) <= LONGEST_PATH:
             return folder
@@ -67,34 +64,25 @@ def _first(places: Iterable[tuple[Path, str]], parts: tuple[str, ...]) -> Path |
 
 def is_private(folder: Path) -> bool:
     """Whether a folder is the user's and nobody else can write to it, or put another one in its place."""
-    if os.name != "posix":
+    own = users.own_number()
+    if own is None:
         return folder.is_dir()
     try:
         real = folder.resolve(strict=True)
         found = real.lstat()
     except (OSError, RuntimeError):
         return False
-    return (
-        stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not _others_write(found) and _is_guarded(real)
-    )
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == own and not _others_write(found) and _is_guarded(real)
 
 
 def _places() -> Iterator[tuple[Path, str]]:
     """Where caches may lie, and the name of the folder there."""
     with suppress(RuntimeError):  # no home is known
-        yield _user_caches(), "cntkpy"
+        yield folders.user_caches(), "cntkpy"
     import tempfile  # hardly ever needed
 
-    yield Path(tempfile.gettempdir()), f"cntkpy-{os.geteuid()}" if os.name == "posix" else "cntkpy"
-
-
-def _user_caches() -> Path:
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData/Local")
-    if sys.platform == "darwin":
-        return Path.home() / "Library/Caches"
-    given = Path(os.environ.get("XDG_CACHE_HOME") or "")
-    return given if given.is_absolute() else Path.home() / ".cache"
+    own = users.own_number()
+    yield Path(tempfile.gettempdir()), "cntkpy" if own is None else f"cntkpy-{own}"
 
 
 def _open(folder: Path) -> None:
@@ -109,8 +97,9 @@ def _open(folder: Path) -> None:
         found = folder.lstat()
         if not stat.S_ISDIR(found.st_mode):
             raise
-        if os.name == "posix":
-            if found.st_uid != os.geteuid() or _others_write(found):
+        own = users.own_number()
+        if own is not None:
+            if found.st_uid != own or _others_write(found):
                 raise
             if stat.S_IMODE(found.st_mode) & 0o077:
                 folder.chmod(0o700)
@@ -120,16 +109,19 @@ def _open(folder: Path) -> None:
 
 def _is_guarded(folder: Path) -> bool:
     """Whether nobody else can rename a folder inside this one, or this one itself."""
-    if os.name != "posix":
+    own = users.own_number()
+    if own is None:
         return True
     for one in (folder, *folder.parents):
         found = one.stat()
-        if found.st_uid not in (0, NOBODY, os.geteuid()) or (_others_write(found) and not found.st_mode & stat.S_ISVTX):
+        if found.st_uid not in (0, users.NOBODY, own):
+            return False
+        if _others_write(found) and not found.st_mode & stat.S_ISVTX:
             return False
     return True
 
 
 def _others_write(found: os.stat_result) -> bool:
     """Whether others may write to a folder; a group that has the user's own number is his alone."""
-    of_group = found.st_mode & stat.S_IWGRP and not found.st_gid == found.st_uid == os.geteuid()
+    of_group = found.st_mode & stat.S_IWGRP and not found.st_gid == found.st_uid == users.own_number()
     return bool(of_group or found.st_mode & stat.S_IWOTH)

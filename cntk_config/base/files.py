@@ -11,12 +11,12 @@ import errno
 import io
 import os
 import stat
-import time
 from pathlib import Path
 from typing import BinaryIO, cast
 
 from cntk_config.base.names import Url, checked_name, is_url, kind_of
 from cntk_config.base.retry import RetryingFile, with_retries
+from cntk_config.base.systems.files import READ_FLAGS, system_name, wait_for_bytes
 
 TEXT_LIMIT = 64 << 20
 """Most bytes of a text that a person writes: a configuration, a network, a script."""
@@ -44,9 +44,12 @@ def open_input(path: str | os.PathLike[str], *, pipe: bool = False, buffering: i
 
         return open_url(os.fspath(path))
     name = checked_name(path)
-    flags = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
-    flags |= getattr(os, "O_NONBLOCK", 0)  # opening a pipe does not wait for a writer
-    descriptor = with_retries(lambda: os.open(name, flags), f"The file {name} cannot be opened")
+    try:
+        descriptor = with_retries(lambda: os.open(system_name(name), READ_FLAGS), f"The file {name} cannot be opened")
+    except PermissionError:
+        if is_folder(name):  # which Windows does not open
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), name) from None
+        raise
     try:
         mode = os.fstat(descriptor).st_mode
         if stat.S_ISDIR(mode):
@@ -141,11 +144,5 @@ def _is_null(descriptor: int) -> bool:
 
 def _wait_for_writer(descriptor: int, name: str) -> None:
     """Wait until a pipe has bytes or its writer has closed it."""
-    import select  # a pipe is rare
-
-    poll = select.poll()
-    poll.register(descriptor, select.POLLIN | select.POLLHUP)
-    end = time.monotonic() + PIPE_TIMEOUT_SECONDS
-    while not poll.poll(max(0.0, 1000 * (end - time.monotonic()))):
-        if time.monotonic() >= end:
-            raise OSError(errno.EAGAIN, f"it is a pipe, and nobody wrote to it for {PIPE_TIMEOUT_SECONDS:.0f} s", name)
+    if not wait_for_bytes(descriptor, PIPE_TIMEOUT_SECONDS):
+        raise OSError(errno.EAGAIN, f"it is a pipe, and nobody wrote to it for {PIPE_TIMEOUT_SECONDS:.0f} s", name)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import re
 import stat
 import tempfile
 from collections.abc import Generator
@@ -21,13 +20,18 @@ from typing import IO, Any, TextIO
 from cntk_config.base.diagnostics import UserError
 from cntk_config.base.names import checked_name, is_url, kind_of, public_name
 from cntk_config.base.remote import local_name, upload
+from cntk_config.base.systems import users
+from cntk_config.base.systems.files import (
+    DEVICE,
+    OWN_FILE_FLAGS,
+    WRITE_FLAGS,
+    once_free,
+    sync_folder,
+    system_name,
+)
 
 LONGEST_NAME = 230
 """Bytes of a name to which the ending of a temporary file can be added."""
-NOBODY = 65534
-"""Who owns, in a container or on a network mount, what belongs to users that the system does not know."""
-DEVICE = re.compile(r"/dev/(null|stdout|stderr|tty|full|fd/[0-9]+|pts/[0-9]+)|/proc/self/fd/[0-9]+")
-"""Names that are not files: of devices, and of what this process has open. Only the system makes them."""
 
 
 class NotOurFile(OSError):
@@ -126,7 +130,7 @@ def atomic_write(
                 os.fsync(file.fileno())
         with _named(path):
             Path(temporary).chmod(_usual_mode(target))
-            Path(temporary).replace(target)
+            once_free(lambda: Path(temporary).replace(target))
     except BaseException:
         with contextlib.suppress(OSError):
             Path(temporary).unlink()
@@ -134,7 +138,7 @@ def atomic_write(
     finally:
         _temporaries.discard(temporary)
     if durable:
-        _sync_folder(target.parent)
+        sync_folder(target.parent)
 
 
 @contextlib.contextmanager
@@ -227,16 +231,6 @@ def _usual_mode(target: Path) -> int:
     return 0o666 & ~mask
 
 
-def _sync_folder(folder: Path) -> None:
-    """Make the rename itself durable, where the system can."""
-    with contextlib.suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-
-
 # ---- in place
 
 
@@ -244,7 +238,7 @@ def open_in_place(path: str | os.PathLike[str], *, append: bool = False) -> int:
     """Open a file for reading and writing, and create it if it is missing; what is in it stays.
 
     Args:
-        path: its name. Its parent folders may be links, the file itself may not. The names of `DEVICE` are opened as
+        path: its name. Its parent folders may be links, the file itself may not. The names of devices are opened as
             they are.
         append: every write goes to the end, and nothing is read.
 
@@ -258,11 +252,11 @@ def open_in_place(path: str | os.PathLike[str], *, append: bool = False) -> int:
     """
     name = checked_name(path)
     how = os.O_WRONLY | os.O_APPEND if append else os.O_RDWR
-    how |= getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
+    how |= WRITE_FLAGS
     if DEVICE.fullmatch(name):
-        return os.open(name, how)
+        return os.open(system_name(name), how)
     file = Path(name)
-    how |= getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    how |= OWN_FILE_FLAGS
     while True:
         with contextlib.suppress(FileExistsError):
             return os.open(name, how | os.O_CREAT | os.O_EXCL, 0o666)
@@ -337,6 +331,5 @@ def _check(found: os.stat_result, file: Path) -> None:
 
 def _is_trusted(found: os.stat_result, folder: Path) -> bool:
     """Whether something in a folder belongs to this user, to the owner of the folder, or to the system."""
-    if os.name != "posix":
-        return True
-    return found.st_uid in (os.geteuid(), 0, NOBODY) or found.st_uid == folder.stat().st_uid
+    own = users.own_number()
+    return own is None or found.st_uid in (own, 0, users.NOBODY) or found.st_uid == folder.stat().st_uid

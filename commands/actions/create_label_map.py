@@ -95,7 +95,7 @@ def create_label_map(section: ConfigParameters, context: RunContext) -> None:
         log.info("CreateLabelMap: Creating the mapping file '%s'", path)
         reader.insert(UCIReaderParameters.create_map.name, "true")
         begin = time.perf_counter()
-        data = create_reader(reader, context.precision)
+        data = create_reader(reader, context.data_precision)
         count = data.samples_per_sweep
         data.close()
         if p.trace_level > 1:

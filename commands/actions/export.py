@@ -12,6 +12,8 @@ from commands.actions.networks_and_readers import ModelParameters, build_or_load
 from commands.context.run_context import RunContext
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from networks.onnx.check import Difference
     from networks.onnx.save import Ready
 
@@ -39,6 +41,9 @@ class ExportParameters(ModelParameters):
     batch_first = Parameter("batchFirst", BOOLEAN, default="false", help="Put the batch before time.")
     indices = Parameter("indexNodeNames", array(TEXT), default="()", help="Inputs given as integers, not one-hot.")
     lengths = Parameter("lengths", BOOLEAN, default="false", help="Add inputs with the lengths of sequences.")
+    preprocessing = Parameter(
+        "readerPreprocessing", BOOLEAN, default="false", help="Subtract the reader's mean picture in the model."
+    )
     check = Parameter("check", BOOLEAN, default="true", help="Compare with onnxruntime, if it is installed.")
     reader = Parameter("reader", SECTION, default=None, help="Its first minibatch is compared, too.")
     minibatch_size = Parameter("minibatchSize", COUNT, default="256", minimum=1, help="Samples of that minibatch.")
@@ -58,7 +63,8 @@ def export(section: ConfigParameters, context: RunContext) -> None:
     names, softmax = (
         tuple(node.name for node in find_nodes(network, given)) for given in (p.output_nodes, p.softmax_nodes)
     )
-    settings = Settings(names, softmax, int(p.opset), p.double, p.batch_first, tuple(p.indices), p.lengths)
+    means = _means(p, section) if p.preprocessing else {}
+    settings = Settings(names, softmax, int(p.opset), p.double, p.batch_first, tuple(p.indices), p.lengths, means)
     told = hashlib.sha256(Export(section, on_error=lambda error: "").flat().encode()).hexdigest()
     ready = prepared(str(p.output_file), network, settings, {"cntkpy.configuration": told})
     for note in ready.exported.notes:
@@ -76,17 +82,25 @@ def export(section: ConfigParameters, context: RunContext) -> None:
     log.info("Written: %s", ready.describe())
 
 
+def _means(p: ExportParameters, section: ConfigParameters) -> "dict[str, np.ndarray]":
+    """The mean pictures that the reader subtracts, by input."""
+    from readers.formats.image.subtracted import subtracted_pictures
+
+    if p.reader is None:
+        raise p.error("readerPreprocessing", "there is no reader", "add a reader section, as the training has it")
+    return subtracted_pictures(section.section("reader"))
+
+
 def _on_data(ready: "Ready", section: ConfigParameters, context: RunContext, size: int) -> "list[Difference]":
     """Differences on the first minibatch of the reader, one sequence after the other; all frames at once."""
     import numpy as np
 
-    from networks.onnx.check import check_data
+    from networks.onnx.check import check_data, with_data
     from networks.onnx.files import as_bytes
     from trainers.evaluation.write import node_values
 
     exported = ready.exported
-    nodes = [*exported.inputs, *exported.outputs]
     reader = reader_for(section, "reader", context, randomize="none", action="write")
-    written = next(iter(node_values(exported.network, nodes, reader, size, size)))
+    written = next(iter(node_values(exported.network, with_data(exported), reader, size, size)))
     columns = written.values if len(exported.axes) > 1 else [[np.concatenate(one)] for one in written.values]
     return check_data(exported, as_bytes(ready.model), list(zip(*columns, strict=True)))

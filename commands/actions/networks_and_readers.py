@@ -159,10 +159,10 @@ def reader_for(
         reader.insert(key, value)
     stop = stop or context.stop
     if stop is None:
-        return create_reader(reader, context.precision)
+        return create_reader(reader, context.data_precision)
     from trainers.step.reading import InterruptibleReader
 
-    return InterruptibleReader(lambda: create_reader(reader, context.precision), stop)
+    return InterruptibleReader(lambda: create_reader(reader, context.data_precision), stop)
 
 
 def log_ignored(p: Declared, section: str, context: RunContext) -> None:

@@ -129,7 +129,7 @@ def write(section: ConfigParameters, context: RunContext) -> None:
     size, samples, told = p.minibatch_size[0], p.epoch_size or None, (context.progress, context.progress_tracing)
     writing = p.writer_section()
     if writing is not None:
-        writer = create_writer(writing, context.precision)
+        writer = create_writer(writing, context.data_precision)
         inside = innermost(reader)
         if isinstance(writer, SparesFiles) and isinstance(inside, ReadsFiles):
             writer.spare(inside.files)

@@ -15,6 +15,7 @@ from cntk_config import ConfigError, ConfigParameters, load
 from cntk_config.base.diagnostics import Diagnostic
 from cntk_config.base.files import is_folder, read_input
 from cntk_config.base.kinds import RULES
+from cntk_config.base.systems import cores
 from commands.checks import output as check_output
 from commands.checks.findings import Finding, selects
 from commands.checks.look import look
@@ -83,7 +84,7 @@ def _check_codes(option: str, codes: str) -> None:
 def _all_findings(configurations: list[list[str]], options: dict[str, Any]) -> Iterator[list[Finding]]:
     """The findings of every configuration; many are shared out among processes."""
     work = functools.partial(_findings_here, options=options)
-    several = min(processes.cores(), len(configurations) // CONFIGS_PER_PROCESS)
+    several = min(cores.count(), len(configurations) // CONFIGS_PER_PROCESS)
     if several < 2:
         yield from map(work, configurations)
         return

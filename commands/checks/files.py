@@ -14,6 +14,7 @@ from cntk_config import ConfigError, ConfigParameters, ConfigValue
 from cntk_config.base.diagnostics import Diagnostic, Span, UserError, suggestion
 from cntk_config.base.files import exists, is_folder
 from cntk_config.base.names import is_url
+from cntk_config.base.systems.files import HAS_DRIVES
 from cntk_config.base.writing import why_no_folder, why_not_in_place
 from cntk_config.declare import Parameter
 from commands.actions.train import TrainParameters
@@ -198,7 +199,7 @@ def foreign_texts(root: ConfigParameters, top: Use) -> Iterator[Diagnostic]:
             if value and QUOTED.match(value) and not exists(Path(str(value))):
                 message = f"{value.path}: the single quotes of {value} are part of the name"
                 yield Diagnostic("CurlyQuotes", message, value.span, 'write " or no quotes', severity="warning")
-            if value and DRIVE.match(value) and os.name != "nt":
+            if value and DRIVE.match(value) and not HAS_DRIVES:
                 message = f"{value.path}: '{value}' is a path of Windows; here it names a file in the current folder"
                 hint = "write the path with slashes, beginning with a $variable$ that the command line sets"
                 yield Diagnostic("WindowsPath", message, value.span, hint, severity="warning")

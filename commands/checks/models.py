@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from cntk_config import ConfigError, UserError
 from cntk_config.base.diagnostics import nearest
+from cntk_config.base.extras import how_to_install, missing
 from cntk_config.base.files import exists
 from cntk_config.base.names import is_url
 from commands.actions.edit import EditParameters, builds
@@ -21,8 +22,6 @@ from commands.checks.scan import TRAINING
 if TYPE_CHECKING:
     from networks.graph.network import Network
 
-MAX_CONSTANT = 100
-"""Values of this many elements are read for the sake of rules of shapes that look at constants."""
 NEAR = 0.85
 """How alike two files of models have to be if one is meant to be the other, 0 to 1."""
 
@@ -49,7 +48,7 @@ class Models:
 
         Raises:
             ModelToCome: an earlier command may write it, and its network is not known.
-            UserError: there is no such file, or it is not a model.
+            UserError: there is no such file, or it is not a model; it is one of another program, and NumPy is missing.
         """
         name = os.path.normpath(path)
         if self._final(name) in self._networks:
@@ -58,9 +57,14 @@ class Models:
             raise ModelToCome
         if is_url(path):  # a model behind a URL is not loaded before the run
             raise ModelToCome
+        from networks.files.cntk_binary.recognise import is_cntk, is_onnx
         from networks.files.model_file import load_model
 
-        return load_model(path, precision, largest=MAX_CONSTANT)
+        package = missing("data") if is_cntk(path) or is_onnx(path) else None
+        if package is not None:
+            message = f"the model {path} is not looked into: that needs {package}, which is not installed"
+            raise UserError("MissingPackage", message, hint=how_to_install("data"))
+        return load_model(path, precision, values=False)
 
     def of_file(self, path: str, precision: str) -> Network:
         """As `load`, but a network of its own, to be changed."""
@@ -70,7 +74,7 @@ class Models:
         from networks.files.model_file import as_reread
 
         try:
-            return as_reread(self._networks[name].validate(MAX_CONSTANT), precision)
+            return as_reread(self._networks[name].validate(), precision)
         except UserError:
             raise ModelToCome from None  # found where it is built
 

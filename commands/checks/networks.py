@@ -6,7 +6,6 @@ Only what is needed is imported: NDL for a command that uses it. Nothing is comp
 from __future__ import annotations
 
 import logging
-import math
 import os
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
@@ -21,7 +20,7 @@ from commands.actions.train import TrainParameters, starts_from_model
 from commands.catalogue.dispatch import EVALUATES, has_trait, names_of
 from commands.catalogue.section_map import Use
 from commands.checks.criteria import swapped_operands
-from commands.checks.models import MAX_CONSTANT, Models, ModelToCome
+from commands.checks.models import Models, ModelToCome
 from commands.checks.outlines import NODES, READING, Outlines, evaluated, simple_outline
 from commands.checks.scan import TRAINING
 from commands.checks.streams import Streams, missing_or_wrong, reader_streams, unread
@@ -252,7 +251,7 @@ def _ndl(
     from networks.builders.ndl.front_end import Session, find_program
     from networks.graph.network import Network
 
-    network = Network("float")
+    network = Network("float", values=False)
     builder = section.section("NDLNetworkBuilder")
     try:
         program = find_program(builder)
@@ -263,7 +262,6 @@ def _ndl(
             # an option that a function does not have is passed over by the run, as by CNTK
             for one in session.warnings:
                 yield one if one.kind == "IgnoredParameter" else replace(one, severity="warning")
-        _give_constants_their_values(network)
         network.validate()
         if trains:
             _find_criteria(network, section)
@@ -402,7 +400,7 @@ def _of_file(error: UserError, place: Span | None, models: Models) -> Diagnostic
     hint = models.may_write(found.message) or (data and not models.here)
     kind = "MissingFile" if hint and (data or found.kind == "FileNotFound") else found.kind
     meant = _model_meant(found.message.rpartition(" ")[2], models) if found.kind == "NoModel" else None
-    severity = "warning" if meant and hint else "error"
+    severity = "warning" if (meant and hint) or found.kind == "MissingPackage" else "error"
     return Diagnostic(kind, found.message, found.span or place, meant or found.hint, found.notes, severity=severity)
 
 
@@ -462,21 +460,6 @@ def _unused(value: ConfigValue, network: ValidatedNetwork, asked: set[str]) -> I
         else:
             message = f"nothing uses the member '{name}' of the network"
             yield Diagnostic("UnusedMember", message, one.place.span, "remove it, or name it in outputNodes")
-
-
-def _give_constants_their_values(network: Network) -> None:
-    """Some rules of shapes look at constants."""
-    from networks.graph.initialize import SeedCounter
-
-    seeds = SeedCounter()
-    for node in network.nodes.values():
-        if (
-            node.init is not None
-            and node.init.kind == "fixedValue"
-            and node.shape
-            and math.prod(node.shape) <= MAX_CONSTANT
-        ):
-            network.initialize(node, seeds)
 
 
 def _editing(section: ConfigParameters, models: Models, strict: bool) -> Iterator[Diagnostic]:
@@ -550,7 +533,9 @@ def _rehearsed(section: ConfigParameters, place: Span | None, models: Models) ->
     from networks.mel.script import edit_file
 
     class Rehearsal(Files):
-        """Models without the values of large parameters; those that the script saves are kept."""
+        """Models without values; those that the script saves are kept."""
+
+        values = False
 
         def __init__(self) -> None:
             self.saved: dict[str, ValidatedNetwork] = {}

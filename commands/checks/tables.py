@@ -25,16 +25,17 @@ def table_problems(use: Use) -> Iterator[Diagnostic]:
         return
     p = declared(use.section)
     try:
-        streams, paths = p.streams(), p.file
+        streams, picture, paths, condition = p.streams(), p.picture(), p.file, p.condition()
         key = str(p.key_column) if p.key_column is not None else None
         value = p.given("file")
     except ConfigError:  # found where values are looked at
         return
     if value is None or not all(
-        exists(str(path)) or is_url(str(path)) for path in paths
+        exists(str(path)) or is_url(str(path)) or "*" in str(path) for path in paths
     ):  # a missing file is found elsewhere
         return
     from readers.formats.tables.deserializer import check_schema
+    from readers.formats.tables.pictures import check_pictures
 
     try:
         tables = p.tables()
@@ -50,12 +51,19 @@ def table_problems(use: Use) -> Iterator[Diagnostic]:
             except DataError as error:
                 place = _place(p, stream.name, dim="dim" in str(error.hint)) or value.span
                 yield Diagnostic("DataMismatch", error.message.rstrip("."), place, error.hint)
-        try:
-            check_schema(table, [], key)
-        except DataError as error:
-            given = p.given("keyColumn")
-            place = given.span if given is not None else value.span
-            yield Diagnostic("DataMismatch", error.message.rstrip("."), place, error.hint)
+        if picture is not None:
+            try:
+                check_pictures(table, picture[1].column(picture[0]))
+            except DataError as error:
+                place = _place(p, picture[0], dim=False) or value.span
+                yield Diagnostic("DataMismatch", error.message.rstrip("."), place, error.hint)
+        for name, asked in (("keyColumn", (key, None)), ("filter", (None, condition))):
+            try:
+                check_schema(table, [], *asked)
+            except DataError as error:
+                given = p.given(name)
+                place = given.span if given is not None else value.span
+                yield Diagnostic("DataMismatch", error.message.rstrip("."), place, error.hint)
 
 
 def _place(p: TableParameters, name: str, dim: bool) -> Any:

@@ -13,16 +13,6 @@ HOME = Path(__file__).resolve().parent.parent
 SAFE_PATH = "PYTHONSAFEPATH"
 
 
-def cores() -> int:
-    """How many cores this process may use."""
-    return len(core_numbers())
-
-
-def core_numbers() -> list[int]:
-    """The cores that this process may use."""
-    return sorted(os.sched_getaffinity(0)) if sys.platform == "linux" else list(range(os.cpu_count() or 1))
-
-
 def cntkpy_command(words: list[str]) -> list[str]:
     """The command of another process of this program."""
     return [sys.executable, "-P", "-m", "cntkpy", *words]

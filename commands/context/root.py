@@ -17,6 +17,7 @@ from cntk_config.declare import (
 )
 from cntk_config.entry import Entry
 from commands.context.device import DEVICE
+from commands.context.run_context import Precision
 
 
 def _joins(value: ConfigValue) -> bool | None:
@@ -45,11 +46,23 @@ ENTRIES = (
 )
 
 
+HALF = ("half", "float16", "fp16")
+"""Names of the type of 16 bits that no run computes in."""
+
+PRECISIONS: tuple[Precision, ...] = ("float", "double", "bfloat16")
+"""What `precision` may be."""
+
+
 class RootParameters(Declared):
     """The top level: what is run, how precisely, on which device, and where the log goes."""
 
     command = Parameter("command", array(TEXT), default="train", help="The sections to run, in order.")
-    precision = Parameter("precision", among(TEXT, "float", "double"), default="float", help="Element type of the run.")
+    precision = Parameter(
+        "precision",
+        among(TEXT, *PRECISIONS),
+        default="float",
+        help="Element type of the run; bfloat16: products in 16 bits, parameters, criteria and data in float.",
+    )
     device = Parameter(
         "deviceId", DEVICE, default="auto", help="Where to compute: a word, the first N GPUs, or the number of one."
     )
@@ -134,15 +147,19 @@ class CommandParameters(Declared):
     threads = Parameter("numCPUThreads", INTEGER, default="0", help="CPU threads; 0 leaves it to the libraries.")
 
 
-def check_precision(parameters: RootParameters) -> str:
-    """Return `float` or `double`; anything else is an error."""
+def check_precision(parameters: RootParameters) -> Precision:
+    """Return one of `PRECISIONS`; anything else is an error."""
     precision = str(parameters.precision)
-    if precision not in ("float", "double"):
-        value = parameters.given("precision")
-        message = f'precision is "float" or "double", not "{precision}"'
-        hint = suggestion(precision, ["float", "double"]) or "write float (32 bits) or double (64 bits)"
-        raise ConfigError("BadPrecision", message, span=value.span if value is not None else None, hint=hint)
-    return precision
+    for known in PRECISIONS:
+        if precision == known:
+            return known
+    value = parameters.given("precision")
+    message = f'precision is "float", "double" or "bfloat16", not "{precision}"'
+    if precision.lower() in HALF:
+        hint = "for products in 16 bits write bfloat16; it has the range of float, so losses need no scaling"
+    else:
+        hint = suggestion(precision, PRECISIONS) or "write float (32 bits) or double (64 bits)"
+    raise ConfigError("BadPrecision", message, span=value.span if value is not None else None, hint=hint)
 
 
 def check_deprecated(root: ConfigParameters) -> None:

@@ -13,7 +13,12 @@ if TYPE_CHECKING:
     from networks.graph.initialize import SeedCounter
     from trainers.parallel.communicator import Communicator
 
-Precision = Literal["float", "double"]
+Precision = Literal["float", "double", "bfloat16"]
+
+
+def data_precision(precision: str) -> Literal["float", "double"]:
+    """The element type of readers and writers in a run of that precision."""
+    return "double" if precision == "double" else "float"
 
 
 class Seeds:
@@ -65,6 +70,7 @@ class RunContext:
     action: str
     """The name of the action, as written."""
     precision: Precision = "float"
+    """What networks compute in."""
     trace_level: int = 0
     """The section's `traceLevel`."""
     make_mode: bool = True
@@ -87,6 +93,11 @@ class RunContext:
     """What the configuration says about the training of this command."""
     link: "Communicator | None" = None
     """The other processes of the run, if it has any."""
+
+    @property
+    def data_precision(self) -> Literal["float", "double"]:
+        """The element type of readers and writers."""
+        return data_precision(self.precision)
 
     @property
     def seeds(self) -> "SeedCounter":

@@ -46,13 +46,14 @@ def chart(title: str, lines: Sequence[Line], *, unit: str = "") -> Markup | None
         lines: drawn one over another.
         unit: is in the label of the axis.
     """
-    pictures = [_picture(title, lines, unit, log) for log in (False, True)]
+    pictures = [curves(title, lines, unit, log) for log in (False, True)]
     if pictures[0] is None:
         return None
     return tag("figure", tag("figcaption", title), pictures, class_="chart")
 
 
-def _picture(title: str, lines: Sequence[Line], unit: str, log: bool) -> Markup | None:
+def curves(title: str, lines: Sequence[Line], unit: str = "", log: bool = False) -> Markup | None:
+    """The axes and lines of a chart as SVG, one of its two scales; None if no line has a point."""
     kind = "log" if log else "linear"
     y = Axis.around([value for line in lines for value in line.points.values()], log)
     if y is None:

@@ -5,11 +5,11 @@ workers wait for the one that is slowed down.
 """
 
 import os
-import sys
 from collections.abc import Collection, Generator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from itertools import pairwise
-from pathlib import Path
+
+from cntk_config.base.systems.cores import can_be_chosen, choose, count, of_process, place
 
 ALL_CORES = "CNTKPY_CORES"
 """The environment variable that tells a worker the cores of its launcher: 0,1,2,3."""
@@ -17,14 +17,12 @@ ALL_CORES = "CNTKPY_CORES"
 THREADS = ("NPROC", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 """The environment variables that limit the threads of libraries."""
 
-TOPOLOGY = Path("/sys/devices/system/cpu")
-
 
 def shares(cores: Collection[int], workers: int) -> list[set[int]]:
     """The cores of each worker, neighbours together; where there are fewer than workers, each has all of them."""
     if len(cores) < workers:
         return [set(cores)] * workers
-    ordered = sorted(cores, key=_place)
+    ordered = sorted(cores, key=place)
     cuts = [len(ordered) * rank // workers for rank in range(workers + 1)]
     return [set(ordered[first:last]) for first, last in pairwise(cuts)]
 
@@ -38,35 +36,16 @@ def sharing(environment: Mapping[str, str], cores: Collection[int], workers: int
 @contextmanager
 def started_on(cores: set[int]) -> Generator[None]:
     """Processes that are started meanwhile may use these cores only, where the system lets them be chosen."""
-    if sys.platform != "linux":
-        yield
-        return
-    before = os.sched_getaffinity(0)
-    _choose(cores)
+    before = of_process()
+    choose(cores)
     try:
         yield
     finally:
-        _choose(before)
+        choose(before)
 
 
 def use_for(threads: int) -> None:
     """Let this worker use all cores of its launcher, if it is configured for more threads than its share."""
     told = os.environ.get(ALL_CORES)
-    if sys.platform == "linux" and told and threads > len(os.sched_getaffinity(0)):
-        _choose({int(core) for core in told.split(",")})
-
-
-def _choose(cores: set[int]) -> None:
-    """Not all systems that have cores let them be chosen."""
-    with suppress(OSError):
-        os.sched_setaffinity(0, cores)
-
-
-def _place(core: int) -> tuple[int, int, int]:
-    """Cores of one processor lie side by side, and in it those that one physical core pretends to be."""
-    folder = TOPOLOGY / f"cpu{core}" / "topology"
-    try:
-        package, physical = (int((folder / name).read_text()) for name in ("physical_package_id", "core_id"))
-    except (OSError, ValueError):
-        return 0, core, core
-    return package, physical, core
+    if can_be_chosen() and told and threads > count():
+        choose({int(core) for core in told.split(",")})

@@ -12,6 +12,8 @@ from typing import Any
 
 from cntk_config import ConfigError
 from cntk_config.base.cache_folders import socket_folder
+from cntk_config.base.systems import cores
+from cntk_config.base.systems.processes import name_of_end, pass_on
 from commands.console import print_error
 from commands.context import processes
 from commands.runner.cores import shares, sharing, started_on
@@ -47,7 +49,7 @@ def launch(words: list[str], workers: int) -> int:
     folder = socket_folder()
     meeting = folder / secrets.token_hex(8) if folder is not None else None
     address = f"127.0.0.1:{_free_port()}" if meeting is None else f"{SOCKET}{meeting}"
-    own = processes.core_numbers()
+    own = cores.of_process()
     environment = sharing(processes.environment(), own, workers) | {SIZE: str(workers), COORDINATOR: address}
     command = _python_command(words) if program else processes.cntkpy_command(words)
     started: list[subprocess.Popen[bytes]] = []
@@ -120,7 +122,7 @@ def _describe(rank: int, started: list[subprocess.Popen[bytes]]) -> str:
     process = started[rank]
     name = f"worker {rank} of {len(started)} (process {process.pid})"
     if process.returncode < 0:
-        return f"{name} was killed by {signal.Signals(-process.returncode).name}"
+        return f"{name} was killed by {name_of_end(process.returncode)}"
     return f"{name} ended with exit status {process.returncode}"
 
 
@@ -130,8 +132,7 @@ def _forward(started: list[subprocess.Popen[bytes]], stopped: list[int]) -> Any:
     def handle(number: int, frame: Any) -> None:
         stopped.append(number)
         for process in started:
-            if process.poll() is None and not (number == signal.SIGINT and sys.stdin.isatty()):
-                process.send_signal(number)
+            pass_on(process, number)
 
     return handle
 

@@ -18,13 +18,9 @@ from typing import TextIO
 
 from cntk_config.base.diagnostics import ConfigError, Span, UserError
 from cntk_config.base.names import masked
+from cntk_config.base.systems.locks import lock
 from cntk_config.base.writing import NotOurFile, open_text_in_place, shown, why_no_folder
 from commands import __version__
-
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None
 
 log = logging.getLogger("cntkpy.commands")
 
@@ -169,19 +165,15 @@ class Log:
 
 def _hold(stream: TextIO, path: str, span: Span | None) -> None:
     """Empty a log file, which stays with this run until the file is closed; not one into which another run writes."""
-    if fcntl is not None and (mode := os.fstat(stream.fileno()).st_mode) and stat.S_ISREG(mode):
-        try:
-            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+    if stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+        if lock(stream.fileno()) is False:
             stream.close()
             raise UserError(
                 "LogInUse",
                 f"another run writes into the log file {path}",
                 span,
                 hint="wait for it, or give this run another stderr=",
-            ) from None
-        except OSError:
-            pass  # the file system has no locks
+            )
         stream.truncate(0)
 
 

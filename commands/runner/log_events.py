@@ -6,7 +6,6 @@ that are not finite are null. The events of epochs that an earlier run has train
 it holds a shared lock on the file.
 """
 
-import contextlib
 import json
 import logging
 import math
@@ -15,13 +14,9 @@ from pathlib import Path
 from typing import Any, cast
 
 from cntk_config.base.names import masked
+from cntk_config.base.systems.locks import lock
 from cntk_config.base.writing import empty, open_text_in_place
 from commands.runner.earlier_events import EarlierEvents
-
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None
 
 
 def event_of(record: logging.LogRecord) -> dict[str, Any] | None:
@@ -43,9 +38,7 @@ class EventHandler(logging.Handler):
         self._stream = open_text_in_place(path)
         self._earlier = EarlierEvents(path)
         empty(self._stream)
-        if fcntl is not None:
-            with contextlib.suppress(OSError):  # the file system has no locks
-                fcntl.flock(self._stream, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        lock(self._stream.fileno(), shared=True)
         self._command: dict[str, str] = {}
 
     def emit(self, record: logging.LogRecord) -> None:

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from cntk_config import ConfigError, ConfigParameters, UserError, load
 from cntk_config.base.diagnostics import Diagnostic, Span
-from cntk_config.base.extras import how_to_install
+from cntk_config.base.extras import extra_of, how_to_install
 from cntk_config.base.stopping import Stopped
 from cntk_config.base.writing import empty, open_text_in_place, shown
 from commands.catalogue.dispatch import find_action, run_action
@@ -32,6 +32,7 @@ from commands.context.root import (
     command_names,
 )
 from commands.context.run_context import Precision, RunContext, Seeds
+from commands.needs import need_for_action
 from commands.runner import cores
 from commands.runner import log as run_log
 from commands.runner.blame import REPORT, placed, user_frames
@@ -49,8 +50,6 @@ MAX_WARNINGS_SHOWN = 10
 """So many warnings are shown at the start; the others are counted."""
 SAID_BY_ACTIONS = ("InheritedBuilder", "UntrainedNetwork")
 """Kinds of warnings that the action gives when its time comes; not twice."""
-EXTRAS = {"jax": "train", "jaxlib": "train", "safetensors": "train", "cv2": "image", "matplotlib": "plot"}
-"""Packages which come with an extra, by the name that is imported."""
 
 
 def run(words: list[str], process: bool = False) -> int:
@@ -107,10 +106,11 @@ def _attempt(words: list[str], opened: run_log.Log, stop: StopRequest | None, wo
         _report(what + (f": {error}" if str(error) else ""))
         return status
     except ModuleNotFoundError as error:
-        if error.name not in EXTRAS:
+        extra = extra_of(error.name)
+        if extra is None:
             return _internal_error(error)
         needed = f"this needs {error.name}, which is not installed"
-        _report(f"{needed}\n  help: {how_to_install(EXTRAS[error.name])}")
+        _report(f"{needed}\n  help: {how_to_install(extra)}")
         return EXIT_FAILURE
     except MemoryError:
         _report("out of memory")
@@ -173,7 +173,7 @@ def _run(words: list[str], opened: run_log.Log, stop: StopRequest | None, worker
     _begin_anew(root, words)
     if trace_level > 0:
         _print_configuration(root, names)
-    precision: Precision = "double" if check_precision(parameters) == "double" else "float"
+    precision = check_precision(parameters)
     if trace_level > 0:
         log.info('precision = "%s"', precision)
     check_deprecated(root)
@@ -181,6 +181,7 @@ def _run(words: list[str], opened: run_log.Log, stop: StopRequest | None, worker
     _set_threads(int(parameters.threads), deterministic)
     problems: list[ConfigError] = []
     commands = scan_commands(root, problems)
+    _need_extras([] if problems else commands)
     tracing = _start_tracing(bool(parameters.progress_tracing) and not workers.rank, [] if problems else commands)
     _look(root, bool(parameters.strict), [] if problems else commands)
     progress = make_progress(opened.redirected or workers.rank > 0)
@@ -192,6 +193,12 @@ def _run(words: list[str], opened: run_log.Log, stop: StopRequest | None, worker
     if done_file and not workers.rank:
         _write_done_file(done_file, parameters)
     log.info("__COMPLETED__" if timestamping else "COMPLETED.", extra={"plain": not timestamping})
+
+
+def _need_extras(commands: list[Command]) -> None:
+    for command in commands:
+        for action in command.actions:
+            need_for_action(action)
 
 
 def _listen(words: list[str], root: ConfigParameters, opened: run_log.Log, events: str, rank: int) -> None:

@@ -14,15 +14,11 @@ from pathlib import Path
 from cntk_config import ConfigError, load
 from cntk_config.base.diagnostics import UserError
 from cntk_config.base.files import LIST_LIMIT, open_input, read_input
+from cntk_config.base.systems.locks import lock
 from commands.runs.events import json_events, run_of
 from commands.runs.record import Run
 from commands.runs.settings import settings_of
 from commands.runs.text_log import PROGRAM, log_events
-
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None
 
 EVENTS = ".jsonl"
 RESOLVED = "config.resolved.cntk"
@@ -171,16 +167,11 @@ def _runs_that_saved(model: Path) -> Iterator[Run]:
 
 def _is_written(path: Path) -> bool:
     """Whether a process on this machine writes the file: it holds a lock on it."""
-    if fcntl is None:
-        return False
     try:
         with open_input(path) as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
+            return lock(file.fileno()) is False
     except OSError:
-        return False  # the file system has no locks
-    return False
+        return False
 
 
 def _with_configuration(run: Run) -> Run:

@@ -1,25 +1,28 @@
 """The process of a trial: `python -m commands.sweeps.child WORDS...` runs a classic command line.
 
-It ends when the sweep that has started it is killed: Linux sends it SIGTERM then, after which it saves its state.
+It ends when the sweep that has started it is killed: it gets SIGTERM then, after which it saves its state.
 """
 
-import ctypes
 import os
 import signal
 import sys
-
-PARENT = "CNTKPY_SWEEP"
-"""The environment variable with the number of the process that starts it."""
-PR_SET_PDEATHSIG = 1
+import threading
+from contextlib import suppress
 
 
 def _end_with_parent() -> None:
-    """Ask the system for a signal when the parent ends; it may have ended already."""
-    if sys.platform != "linux":
-        return
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
-    if os.environ.get(PARENT) != str(os.getppid()):
-        sys.exit(128 + signal.SIGTERM)
+    """End like the sweep, however that ends: the standard input is a pipe whose other end only the sweep has open."""
+    parent = os.dup(0)
+    with open(os.devnull, "rb") as nothing:  # noqa: PTH123 - a device
+        os.dup2(nothing.fileno(), 0)
+    threading.Thread(target=_wait_for, args=(parent,), name="cntkpy-parent", daemon=True).start()
+
+
+def _wait_for(parent: int) -> None:
+    with suppress(OSError):
+        while os.read(parent, 1):
+            pass
+    signal.raise_signal(signal.SIGTERM)
 
 
 def _main() -> int:

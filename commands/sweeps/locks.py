@@ -8,12 +8,8 @@ from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from cntk_config.base.systems.locks import lock
 from cntk_config.base.writing import open_in_place
-
-try:
-    import fcntl
-except ImportError:  # Windows, where one process runs a sweep
-    fcntl = None
 
 POLL_SECONDS = 0.05
 
@@ -24,14 +20,9 @@ def hold(path: Path) -> int | None:
     The lock ends with the last process that has the returned descriptor open. A file system without locks grants it.
     """
     descriptor = open_in_place(path)
-    if fcntl is not None:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(descriptor)
-            return None
-        except OSError:
-            pass
+    if lock(descriptor) is False:
+        os.close(descriptor)
+        return None
     return descriptor
 
 

@@ -15,10 +15,12 @@ from types import FrameType
 
 from cntk_config.base.diagnostics import UserError
 from cntk_config.base.stopping import UNSAVED
+from cntk_config.base.systems import cores
+from cntk_config.base.systems.locks import CAN_BE_PASSED_ON
+from cntk_config.base.systems.processes import name_of_end, pass_on
 from cntk_config.base.writing import open_in_place
 from commands.context import processes
 from commands.runner.cores import shares, sharing, started_on
-from commands.sweeps.child import PARENT
 from commands.sweeps.choices import Space
 from commands.sweeps.console import Console
 from commands.sweeps.criterion import Criterion, Progress
@@ -140,20 +142,20 @@ class Runner:
         self._running.append(_Running(trial, process, Follower(trial.folder.events), earlier, slot, begun, seconds))
 
     def _process(self, words: list[str], trial: Trial, slot: int) -> subprocess.Popen[bytes]:
-        own = processes.core_numbers()
-        environment = processes.environment() | {PARENT: str(os.getpid())}
+        own = cores.of_process()
+        environment = processes.environment()
         share = set(own)
         if self.jobs > 1:
             environment = {PREALLOCATE: "false"} | sharing(environment, own, self.jobs)
             share = shares(own, self.jobs)[slot]
         command = [sys.executable, "-P", "-m", "commands.sweeps.child", *words]
         output = open_in_place(trial.folder.path / OUTPUT, append=True)
-        descriptors = (trial.lock,) if os.name == "posix" else ()
+        descriptors = (trial.lock,) if CAN_BE_PASSED_ON else ()
         try:
             with started_on(share):
                 return subprocess.Popen(
                     command,
-                    stdin=subprocess.DEVNULL,
+                    stdin=subprocess.PIPE,  # which the child reads to the end of this process
                     stdout=output,
                     stderr=output,
                     env=environment,
@@ -172,6 +174,8 @@ class Runner:
                 one.process.terminate()
         if status is None:
             return
+        if one.process.stdin is not None:
+            one.process.stdin.close()
         if status in SIGNALLED and not one.pruned:
             self._await_signal()
         self._running.remove(one)
@@ -190,7 +194,7 @@ class Runner:
         if pruned:
             self._write(trial, progress, seconds, "pruned", "")
         elif status < 0:
-            self._write(trial, progress, seconds, "failed", f"killed by {signal.Signals(-status).name}")
+            self._write(trial, progress, seconds, "failed", f"killed by {name_of_end(status)}")
         elif status:
             self._write(trial, progress, seconds, "failed", trial.folder.error(status))
         elif progress.value is None:
@@ -214,9 +218,8 @@ class Runner:
 
         def handle(number: int, frame: FrameType | None) -> None:
             self._signal = self._signal or number
-            for one in self._running:  # those of a terminal reach all its processes by themselves
-                if one.process.poll() is None and not (number == signal.SIGINT and sys.stdin.isatty()):
-                    one.process.send_signal(number)
+            for one in self._running:
+                pass_on(one.process, number)
 
         before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
         UNSAVED.set()

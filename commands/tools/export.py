@@ -1,13 +1,15 @@
 """`cntkpy export MODEL OUT`: a model for other programs."""
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cntk_config.base.diagnostics import UserError
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from networks.graph.network import ValidatedNetwork
     from networks.onnx.export import Settings
 
@@ -22,12 +24,14 @@ class Asked:
         model: the model file.
         out: the file to write; its ending says the format.
         settings: of an ONNX model.
+        means: texts `INPUT=FILE`, mean pictures that an ONNX model subtracts from its inputs.
         check: whether an ONNX model is compared with this package; None: where onnxruntime is installed.
     """
 
     model: str
     out: str
     settings: "Settings"
+    means: tuple[str, ...] = ()
     check: bool | None = None
 
 
@@ -48,12 +52,36 @@ def export_file(asked: Asked) -> int:
     return _export_onnx(asked, network)
 
 
+def _mean(network: "ValidatedNetwork", text: str) -> "tuple[str, np.ndarray]":
+    """The mean picture of `INPUT=FILE`, in the order of memory of the input.
+
+    Raises:
+        UserError: the input is no image, or one of another size; the file cannot be read.
+    """
+    from readers.formats.image.storage import read_mean
+
+    name, sign, path = text.partition("=")
+    if not sign:
+        raise UserError("InvalidArgument", f"'{text}' is no mean", hint="write --mean features=mean.xml")
+    node = network.find(name)
+    picture = read_mean(path)
+    picture = picture[..., None] if picture.ndim == 2 else picture
+    dims = tuple(reversed(node.shape or ()))
+    for order in ((2, 0, 1), (0, 1, 2)):  # one channel after the other, one pixel after the other
+        if picture.transpose(order).shape == dims:
+            return name, picture.transpose(order)
+    height, width, channels = picture.shape
+    message = f"the mean picture {path} is {width} x {height} x {channels}, and '{node.name}' is no image of that size"
+    raise UserError("InvalidArgument", message, hint=f"the input has the dimensions {list(node.shape or ())}")
+
+
 def _export_onnx(asked: Asked, network: "ValidatedNetwork") -> int:
     from networks.onnx import files
     from networks.onnx.package import can_compare
     from networks.onnx.save import compared, prepared
 
-    ready = prepared(asked.out, network, asked.settings, {"cntkpy.source": Path(asked.model).name})
+    settings = replace(asked.settings, means=dict(_mean(network, one) for one in asked.means))
+    ready = prepared(asked.out, network, settings, {"cntkpy.source": Path(asked.model).name})
     for note in ready.exported.notes:
         print(f"note: {note}", file=sys.stderr)
     for one in compared(ready) if (can_compare() if asked.check is None else asked.check) else ():

@@ -14,9 +14,6 @@ from networks.builders.registry import BRAIN_SCRIPT, EXPERIMENTAL, NDL, SIMPLE
 if TYPE_CHECKING:
     from networks.graph.network import Network, Node
 
-MAX_CONSTANT = 100
-"""Elements of a constant whose value a rule of shapes may look at."""
-
 
 @dataclass
 class Described:
@@ -25,7 +22,7 @@ class Described:
     Attributes:
         command: its name.
         builder: the key of its description.
-        network: with shapes; large parameters have no values.
+        network: with shapes, without values.
         trails: for each node, where it was made, then the calls that led there, the last one first.
     """
 
@@ -93,21 +90,20 @@ def _ndl(section: ConfigParameters, name: str) -> Found:
     from networks.graph.initialize import SeedCounter
     from networks.graph.network import Network
 
-    network = Network("double" if str(section("precision", "float")).lower() == "double" else "float")
+    network = Network(str(section("precision", "float")), values=False)
     Session(network).run(find_program(section.section(name)))
     seeds = SeedCounter()
     for node in network.nodes.values():
         if node.init is not None:
             node.init.assign_seed(seeds, int(node.options.get("randomSeed", -1)))
-    network.validate(MAX_CONSTANT)
+    network.validate()
     return network, _spans(network)
 
 
 def _simple(section: ConfigParameters, name: str) -> Found:
-    from networks.builders.simple.front_end import build_simple
-    from networks.graph.initialize import SeedCounter
+    from networks.builders.simple.front_end import outline_simple
 
-    network = build_simple(section.section(name), str(section("precision", "float")), SeedCounter())
+    network = outline_simple(section.section(name), str(section("precision", "float")))
     return network, _spans(network)
 
 

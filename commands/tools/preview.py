@@ -19,6 +19,7 @@ from cntk_config.parameters import ConfigParameters, ConfigValue
 from commands.actions.evaluate import TestParameters
 from commands.console import print_error
 from commands.context.root import RootParameters
+from commands.context.run_context import data_precision
 from commands.words import sort_words
 
 MEASURE_SECONDS = 1.0
@@ -122,7 +123,7 @@ def describe(
     from readers.formats.image.sheet import write_sheet
     from readers.registry import create_reader
 
-    precision = str(RootParameters(section).precision)
+    precision = data_precision(str(RootParameters(section).precision))
     begin = time.perf_counter()
     reader = create_reader(section, precision)
     opened = time.perf_counter() - begin

@@ -35,7 +35,8 @@ def show(
     a value whose variable is not given is only marked.
     """
     from cntk_config.export import Export
-    from commands.tools.show_model import FORMATS, is_model, show_model
+    from commands.tools.show_model import FORMATS, show_model
+    from networks.files.recognise import is_model
 
     if len(words) == 1 and is_model(words[0]):
         if form not in FORMATS or origins or unresolved or changed or defaults:

@@ -4,7 +4,6 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from cntk_config.base.diagnostics import UserError
-from cntk_config.base.files import open_input
 from commands.console import print_error
 
 if TYPE_CHECKING:
@@ -13,21 +12,6 @@ if TYPE_CHECKING:
 
 FORMATS = ("flat", "json")
 EXIT_FAILED = 1
-GRAPH = b'"cntkpy"'
-
-
-def is_model(word: str) -> bool:
-    """Whether a word of the command line names a model file rather than a configuration."""
-    from networks.files.cntk_binary.recognise import is_cntk, is_onnx
-
-    if is_cntk(word) or is_onnx(word):
-        return True
-    try:
-        with open_input(word) as file:
-            start = file.read(200)
-    except (OSError, ValueError):
-        return False
-    return start[8:9] == b"{" and b"\0" in start[:8] and GRAPH in start
 
 
 def show_model(path: str, form: str = "flat") -> int:

@@ -10,10 +10,10 @@ from importlib.metadata import PackageNotFoundError, entry_points, version
 
 from commands import __version__
 
-BASE = ("click", "lark", "rich", "numpy", "scipy", "numba")
+BASE = ("click", "lark", "rich")
 EXTRAS = (
-    "jax", "jaxlib", "safetensors", "opencv-python-headless", "matplotlib", "optuna", "pygls", "tensorboardX",
-    "mlflow-skinny",
+    "numpy", "scipy", "numba", "jax", "jaxlib", "safetensors", "opencv-python-headless", "matplotlib", "optuna",
+    "pygls", "tensorboardX", "mlflow-skinny",
 )  # fmt: skip
 VARIABLES = ("JAX_PLATFORMS", "XLA_FLAGS", "JAX_ENABLE_X64", "NUMBA_DISABLE_JIT", "OMP_NUM_THREADS")
 """Environment variables that change what cntkpy computes, or how fast."""

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cntk_config.base.cache_folders import is_private, private_folder
+from cntk_config.base.lazy_modules import LazyModule
 
 log = logging.getLogger("cntkpy.networks")
 
@@ -83,26 +84,13 @@ def ask_for_determinism() -> bool:
     return True
 
 
-class _Lazy:
-    """A module that is imported when an attribute of it is first read."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __getattr__(self, attribute: str) -> Any:
-        prepare()
-        value = getattr(importlib.import_module(self._name), attribute)
-        setattr(self, attribute, value)
-        return value
-
-
 if TYPE_CHECKING:
     # JAX's own functions are only partly annotated: their results would be "unknown" wherever they go.
     jax: Any
     jnp: Any
 else:
-    jax = _Lazy("jax")
-    jnp = _Lazy("jax.numpy")
+    jax = LazyModule("jax", prepare)
+    jnp = LazyModule("jax.numpy", prepare)
 
 
 def io_callback(function: Callable[..., Any], result: Any, *arrays: Any) -> Any:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
+from cntk_config.base.lazy_modules import np
 from networks.arrays.lazy import jnp
 from networks.graph.shapes import Shape, size
 
@@ -31,7 +30,7 @@ class Sparse(NamedTuple):
     values: Float[Array, "T S K"]
 
     @classmethod
-    def from_csr(cls, csr: Any, T: int, S: int, dtype: Any = np.float32, exact: bool = False) -> Sparse:
+    def from_csr(cls, csr: Any, T: int, S: int, dtype: Any = "float32", exact: bool = False) -> Sparse:
         """From a scipy CSR matrix `(T*S, width)`, row `t*S + s`.
 
         K and U are rounded up to powers of two (unless `exact`), so that few shapes occur.

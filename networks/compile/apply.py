@@ -33,8 +33,12 @@ def apply(node: Node, arrays: Sequence[Array], context: Context, order: int = 0)
 
 def apply_to_images(node: Node, arrays: Sequence[Any], context: Context, order: int = 0) -> Any:
     """As `apply`; operands and the result may have their channels last."""
+    return context.numbers.value(node, _computed(node, arrays, context.on(operating(node)), order))
+
+
+def _computed(node: Node, arrays: Sequence[Any], context: Context, order: int) -> Any:
+    """What the forward function gives."""
     kind = node.kind
-    context = context.on(operating(node))
     assert kind.forward is not None, kind.name
     call = Call(node, context, order)
     if not kind.sparse:
@@ -42,6 +46,7 @@ def apply_to_images(node: Node, arrays: Sequence[Any], context: Context, order: 
             a.dense(*a.index.shape[:2], i.shape) if is_sparse(a) else a
             for i, a in zip(node.connected, arrays, strict=True)
         ]
+    arrays = context.numbers.operands(node, arrays)
     if kind.images:
         return kind.forward(call, *arrays)
     if kind.pointwise and _are_images(node, arrays):

@@ -115,6 +115,7 @@ def context_of(
     """What nodes may look at besides their inputs, for a minibatch; for the arguments see `compile_network`."""
     context = Context(batch, _grid(batch, plan.inputs), plan.network.dtype, plan.training, key, settings)
     context.state, context.new_state, context.gathered = state, dict(state), gathered
+    context.numbers = plan.numbers
     return context
 
 
@@ -144,12 +145,13 @@ def compute(
     node = component[0]
     if node in plan.zeros:
         own = context.on(node.axis)
-        values[node] = jnp.zeros((own.T, own.S, *reversed(node.shape or ())), plan.network.dtype)
+        values[node] = jnp.zeros((own.T, own.S, *reversed(node.shape or ())), plan.numbers.of(node))
     elif (not node.inputs and node.kind.forward is None) or node.kind.precompute:
         values[node] = _leaf(plan, node, parameters, batch, context)
     elif node.kind.time.delay:
         initial = values[node.input(1)] if len(node.inputs) > 1 else None
-        values[node] = recurrence.shift(node, values[node.input(0)], context.on(node.axis), initial)
+        found = recurrence.shift(node, values[node.input(0)], context.on(node.axis), initial)
+        values[node] = plan.numbers.value(node, found)
     else:
         operands = [images.get(i, values[i]) for i in node.connected]
         found = apply_to_images(node, operands, context, plan.order[node])
@@ -194,7 +196,10 @@ def compile_network(network: ValidatedNetwork, names: Iterable[str], training: b
         settings: Settings = DEFAULT_SETTINGS,
     ) -> tuple[dict[str, Array], dict[str, Array]]:
         values, new_state, context = _run(plan, parameters, state, batch, key, settings, {})
-        found = {name: _dense(node, values[node]) for name, node in zip(plan.names, plan.outputs, strict=True)}
+        found = {
+            name: plan.numbers.given(_dense(node, values[node]))
+            for name, node in zip(plan.names, plan.outputs, strict=True)
+        }
         for axis in plan.made_axes:
             found[axis + LENGTHS] = jnp.sum(context.grid(axis).mask, axis=0, dtype=jnp.int32)
         return found, new_state
@@ -245,7 +250,7 @@ def compile_gradient(network: ValidatedNetwork, criterion: str, names: Iterable[
                 plan, {**{name: parameters[name] for name in rows}, **dense}, state, batch, key, settings, gathered
             )
             totals = {
-                name: _total(node, values[node], context.on(node.axis).mask)
+                name: _total(node, plan.numbers.given(values[node]), context.on(node.axis).mask)
                 for name, node in zip(names, plan.outputs, strict=True)
             }
             wrong = list(context.problems.values())

@@ -22,12 +22,10 @@ import json
 import logging
 import os
 import platform
-import sys
 import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
-from itertools import takewhile
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any, cast
@@ -35,6 +33,7 @@ from typing import Any, cast
 import numpy as np
 
 from cntk_config.base.cache_folders import is_private
+from cntk_config.base.systems import cores
 from cntk_config.base.writing import atomic_write
 from networks.arrays.lazy import cache_folder, jax
 from networks.graph.network import Network, Node
@@ -346,18 +345,7 @@ def _surroundings() -> list[Any]:
     device = _device()
     what = [device.platform, device.device_kind, device.id, device.client.platform_version, jax.device_count()]
     versions = [jax.__version__, importlib.metadata.version("jaxlib"), platform.python_version(), np.__version__]
-    return [versions, str(root), sources, settings, environment, what, *_processor()]
-
-
-def _processor() -> list[Any]:
-    cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count()
-    machine = [platform.machine(), platform.system(), cores]
-    try:
-        with Path("/proc/cpuinfo").open(encoding="utf-8") as file:
-            wanted = ("vendor_id", "cpu family", "model", "flags", "Features", "CPU ")
-            return machine + [line for line in takewhile(str.strip, file) if line.startswith(wanted)]
-    except OSError:
-        return [*machine, platform.processor()]
+    return [versions, str(root), sources, settings, environment, what, *cores.description()]
 
 
 @contextmanager

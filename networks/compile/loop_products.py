@@ -68,15 +68,15 @@ class JoinedProduct:
         rows = context.S * shapes.size(self.nodes[0].shape or ()) // self._widths[0]
         terms = [self._term(leaves, plan, values, context) for leaves in itertools.zip_longest(*self.added)]
         total = functools.reduce(jnp.add, terms) if terms else jnp.zeros((), context.dtype)
-        return jnp.broadcast_to(total, (context.T, rows, sum(self._widths)))
+        return jnp.broadcast_to(context.numbers.factor(total), (context.T, rows, sum(self._widths)))
 
     def _term(self, leaves: tuple[Node | None, ...], plan: Plan, values: Values, context: Context) -> Array:
         """One node added to each product, side by side: `(T, rows, width)` or `(width,)`."""
         first = leaves[0]
         pairs = list(zip(self.nodes, leaves, strict=True))
         if first is not None and all(_like(first, *pair, plan, values) for pair in pairs):
-            x = values[first.input(1)]
-            weights = _side_by_side([leaf for leaf in leaves if leaf is not None], values)
+            x = context.numbers.factor(values[first.input(1)])
+            weights = context.numbers.factor(_side_by_side([leaf for leaf in leaves if leaf is not None], values))
             return dot(x.reshape(-1, len(weights)), weights).reshape(context.T, -1, weights.shape[1])
         parts = [_spread(*pair, values, context) for pair in pairs]
         lead = jnp.broadcast_shapes(*(part.shape[:-1] for part in parts))

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from cntk_config.base.diagnostics import UserError
+from networks.arrays.lazy import jnp
+from networks.arrays.numbers import Numbers
 from networks.graph.axes import axes_of, separate_slots, zeros
 from networks.graph.network import Node, ValidatedNetwork
+from networks.graph.precision import PRECISIONS, short_nodes
 from networks.graph.validate import check_operands
 
 __all__ = ["Plan"]
@@ -30,6 +33,7 @@ class Plan:
         zeros: the nodes among them that are zero whatever the data are, in a network with several time axes.
         own_slots: whether each sequence has a slot of its own.
         made_axes: the time axes of outputs that are none of an input.
+        numbers: the types of their values.
 
     Raises:
         UserError: an unknown name, or a node that cannot be evaluated.
@@ -55,5 +59,9 @@ class Plan:
         self.inputs = [n for n in self.nodes if n.kind.layout == "always"]
         self.own_slots = several = separate_slots(self.nodes)
         self.zeros = {n for n in self.nodes if several and n.inputs and n.axis is not None and zeros(n)}
+        short = PRECISIONS[network.precision].short
+        self.numbers = Numbers(network.dtype)
+        if short:
+            self.numbers = Numbers(network.dtype, jnp.dtype(short), short_nodes(self.components))
         given = {node.axis for node in self.inputs}
         self.made_axes = [axis for axis in axes_of(self.outputs) if several and axis not in given]

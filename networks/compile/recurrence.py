@@ -160,7 +160,7 @@ class _Loop:
             "sums": [product.sums(self._plan, self._values, context) for product in self._products],
             "start": {source.name: self._start(source) for source in self.depth},
         }
-        weights = [product.weights(self._values) for product in self._products]
+        weights = [context.numbers.factor(product.weights(self._values)) for product in self._products]
         masks = {axis: context.grid(axis).mask for axis in dict.fromkeys(i.axis for i in self.whole)}
         fixed = ((context.mask, context.to_start, context.to_end, keys), masks)
         return differentiable_loop(self._run)(weights, given, fixed)
@@ -169,9 +169,10 @@ class _Loop:
         """The past values of a node before the first step."""
         carried = self._context.state.get(_carry_name(source)) if self.direction < 0 else None
         if carried is not None:
-            return carried[-self.depth[source] :]
+            return self._context.numbers.value(source, carried[-self.depth[source] :])
         assert source.shape is not None
-        return jnp.zeros((self.depth[source], self._context.S, *reversed(source.shape)), self._context.dtype)
+        shape = (self.depth[source], self._context.S, *reversed(source.shape))
+        return jnp.zeros(shape, self._context.numbers.of(source))
 
     def _run(self, weights: list[Array], given: Any, fixed: Any) -> tuple[dict[str, Array], list[Array]]:
         """All steps; see `differentiable_loop`."""
@@ -189,7 +190,7 @@ class _Loop:
                 if (k := self._product_of.get(node)) is None:
                     now[node] = self._node(node, now, past, context, whole)
                 elif operands[k] is None:
-                    x = now[node.input(1)]
+                    x = context.numbers.factor(now[node.input(1)])
                     operands[k] = x.reshape(-1, len(weights[k]))
                     now.update(self._products[k].at(x, weights[k], sums[k]))
             past = {source.name: jnp.concatenate([past[source.name][1:], now[source]]) for source in self.depth}
@@ -218,7 +219,8 @@ class _Loop:
         if node.kind.time.delay:
             before = past[node.input(0).name]
             initial = now[node.input(1)] if len(node.inputs) > 1 else None
-            return _select(node, context, before[len(before) - int(node.options["timeStep"])][None], initial)
+            found = _select(node, context, before[len(before) - int(node.options["timeStep"])][None], initial)
+            return context.numbers.value(node, found)
         arrays = [(whole if index in node.kind.time.whole else now)[i] for index, i in enumerate(node.connected)]
         return apply(node, arrays, context, self._plan.order[node])
 
@@ -253,7 +255,8 @@ def _repeated(chosen: Node, past: Node, first: Node, values: dict[Node, Array], 
     missing = len(chosen.shape) + 2 - start.ndim
     start = start.reshape(*start.shape[:2], *(1,) * missing, *start.shape[2:])
     every = jnp.broadcast_to(start, (context.T, context.S, *reversed(chosen.shape)))
-    return {chosen: every, past: shift(past, every, context)}
+    found = {chosen: every, past: shift(past, every, context)}
+    return {node: context.numbers.value(node, value) for node, value in found.items()}
 
 
 def carried(network: ValidatedNetwork) -> dict[str, tuple[int, ...]]:

@@ -6,28 +6,30 @@ the file. The graph (operations, inputs, options, shapes, groups, what was pre-c
 
 from __future__ import annotations
 
+import copy
 import json
 import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, cast
 
-import numpy as np
-
 from cntk_config.base.diagnostics import UserError
 from cntk_config.base.files import file_or_url, read_start
+from cntk_config.base.lazy_modules import np
 from cntk_config.base.names import Url, is_url
 from cntk_config.base.retry import cure
 from cntk_config.base.writing import shown, why_not_written
 from networks.files.cntk_binary.recognise import is_cntk, is_onnx
 from networks.files.tensor_file import METADATA, Damaged, TensorFile, write_tensors
-from networks.graph.initialize import dtype_of
+from networks.graph.initialize import Initializer
 from networks.graph.network import GROUPS, Network, Node, ValidatedNetwork
-from networks.graph.shapes import Shape
+from networks.graph.precision import dtype_of
 from networks.nodes import operation
 from networks.nodes.host import StoredHost
 
 FORMAT = 1
+MAX_CONSTANT = 100
+"""Elements of a constant whose value a rule of shapes may look at."""
 
 
 def save_model(path: str | Path, network: ValidatedNetwork, training: Mapping[str, Any] | None = None) -> None:
@@ -70,13 +72,13 @@ def save_model(path: str | Path, network: ValidatedNetwork, training: Mapping[st
         ) from problem
 
 
-def load_model(path: str | Path, precision: str | None = None, largest: int | None = None) -> ValidatedNetwork:
+def load_model(path: str | Path, precision: str | None = None, values: bool = True) -> ValidatedNetwork:
     """Read a network.
 
     Args:
         path: a file written by `save_model`, a model of CNTK in any of its formats, or an ONNX model.
         precision: "float" or "double" to convert to; None: as stored.
-        largest: parameters of more elements get no value, so that a look at the network is quick; None: all do.
+        values: whether parameters get values; names and shapes need none. Models of CNTK and of ONNX always have them.
 
     Raises:
         UserError: no such file, damaged, of a newer format, or not a model.
@@ -99,33 +101,47 @@ def load_model(path: str | Path, precision: str | None = None, largest: int | No
     except Damaged as problem:
         raise (_no_model(path) or _damaged(path, str(problem))) from None
     with file:
-        try:
-            graph = json.loads(file.metadata["cntkpy"])
-            written = int(graph["format"])
-        except (KeyError, TypeError, ValueError, OverflowError, RecursionError):
-            raise UserError(
-                "BadModel", f"{path} is a safetensors file, but not a model of cntkpy: it has no graph"
-            ) from None
-        if written > FORMAT:
-            raise UserError(
-                "BadModel",
-                f"{path} was written in model format {written}; this version reads up to {FORMAT}",
-                hint="install a newer version of cntkpy",
-            )
-        try:
-            dtype = dtype_of(precision or str(graph["precision"]))
+        return _network_of(file, path, precision, values)
 
-            def value(name: str, shape: Shape) -> np.ndarray | None:
-                read = name in file.entries and (largest is None or math.prod(shape) <= largest)
-                return file.read(name, dtype, transposed=True) if read else None
 
-            return _network(graph, precision, value)
-        except UserError as problem:
-            raise UserError("BadModel", f"the model {path} cannot be used: {problem}", hint=problem.hint) from None
-        except OSError as problem:
-            raise _not_read(path, problem) from None
-        except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, RecursionError) as problem:
-            raise _damaged(path, f"its graph cannot be read ({type(problem).__name__}: {problem})") from None
+def _network_of(file: TensorFile, path: Path | Url, precision: str | None, values: bool) -> ValidatedNetwork:
+    """The network of an open file."""
+    try:
+        graph = json.loads(file.metadata["cntkpy"])
+        written = int(graph["format"])
+    except (KeyError, TypeError, ValueError, OverflowError, RecursionError):
+        raise UserError(
+            "BadModel", f"{path} is a safetensors file, but not a model of cntkpy: it has no graph"
+        ) from None
+    if written > FORMAT:
+        raise UserError(
+            "BadModel",
+            f"{path} was written in model format {written}; this version reads up to {FORMAT}",
+            hint="install a newer version of cntkpy",
+        )
+    try:
+        return _network(graph, precision, _filling(file, precision or str(graph["precision"]), values), values)
+    except UserError as problem:
+        raise UserError("BadModel", f"the model {path} cannot be used: {problem}", hint=problem.hint) from None
+    except OSError as problem:
+        raise _not_read(path, problem) from None
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, RecursionError) as problem:
+        raise _damaged(path, f"its graph cannot be read ({type(problem).__name__}: {problem})") from None
+
+
+def _filling(file: TensorFile, precision: str, values: bool) -> Callable[[Node], None]:
+    """What gives a node its value, or, without values, the number that a constant is full of."""
+
+    def value(node: Node) -> None:
+        if node.name in file.entries:
+            node.value = file.read(node.name, dtype_of(precision), transposed=True)
+
+    def number(node: Node) -> None:
+        if node.name in file.entries and math.prod(node.shape or ()) <= MAX_CONSTANT:
+            same = file.same(node.name)
+            node.init = Initializer("fixedValue", value=same) if same is not None else None
+
+    return value if values else number
 
 
 def why_no_model(path: str | Path) -> str:
@@ -182,7 +198,7 @@ def _damaged(path: Path | Url, why: str) -> UserError:
 def _graph(network: Network) -> dict[str, Any]:
     return {
         "format": FORMAT,
-        "precision": network.precision,
+        "precision": "float" if network.precision == "bfloat16" else network.precision,
         "nodes": [_node(node) for node in network.nodes.values()],
         "groups": {group: [node.name for node in network.groups[group]] for group in GROUPS},
     }
@@ -234,17 +250,20 @@ def as_reread(network: ValidatedNetwork, precision: str | None = None) -> Valida
         precision: "float" or "double" to convert to; None: its own.
     """
 
-    def value(name: str, shape: Shape) -> np.ndarray | None:
-        known = network.nodes[name].value
-        return None if known is None else np.array(known, dtype_of(precision or network.precision))
+    def fill(node: Node) -> None:
+        known = network.nodes[node.name]
+        if known.value is not None:
+            node.value = np.array(known.value, dtype_of(precision or network.precision))
+        elif not network.values:
+            node.init = copy.copy(known.init)
 
-    return _network(_graph(network), precision, value)
+    return _network(_graph(network), precision or network.precision, fill, network.values)
 
 
 def _network(
-    graph: dict[str, Any], precision: str | None, value: Callable[[str, Shape], np.ndarray | None]
+    graph: dict[str, Any], precision: str | None, fill: Callable[[Node], None], values: bool
 ) -> ValidatedNetwork:
-    network = Network(precision or graph["precision"])
+    network = Network(precision or graph["precision"], values)
     for entry in graph["nodes"]:
         options = {name: _decoded(value) for name, value in entry.get("options", {}).items()}
         shape = tuple(entry["shape"]) if entry["shape"] is not None else None
@@ -253,7 +272,7 @@ def _network(
         node.dynamic_axes = _count(entry.get("dynamicAxes"))
         node.computed = bool(entry.get("computed", False))
         node.samples = int(entry.get("samples", 0))
-        node.value = value(node.name, shape or ())
+        fill(node)
     for entry in graph["nodes"]:
         network.nodes[entry["name"]].inputs = [network.nodes[name] for name in entry.get("inputs", ())]
     for group, names in graph["groups"].items():

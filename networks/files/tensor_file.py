@@ -9,9 +9,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from cntk_config.base.files import open_input
+from cntk_config.base.lazy_modules import np
 from cntk_config.base.writing import atomic_write
 
 METADATA = "__metadata__"
@@ -20,16 +19,11 @@ _READ_BYTES = 1 << 20
 """Bytes that are copied at a time, few enough for the caches of a core."""
 _SHORTEST = 1 << 10
 """Elements that are read or written at a place, at least."""
-_TYPES = {
-    "F32": np.dtype("<f4"),
-    "F64": np.dtype("<f8"),
-    "BOOL": np.dtype(bool),
-    "I32": np.dtype("<i4"),
-    "I64": np.dtype("<i8"),
-    "U32": np.dtype("<u4"),
-    "U64": np.dtype("<u8"),
-}
-_CODES = {dtype: code for code, dtype in _TYPES.items()}
+_TYPES = {"F32": "<f4", "F64": "<f8", "BOOL": "|b1", "I32": "<i4", "I64": "<i8", "U32": "<u4", "U64": "<u8"}
+"""NumPy's words for element types."""
+_CODES = {word: code for code, word in _TYPES.items()}
+_REALS = {"F32": "<f", "F64": "<d"}
+"""The words of `struct` for the element types of parameters."""
 
 
 class Damaged(Exception):
@@ -53,7 +47,7 @@ def write_tensors(
     header: dict[str, Any] = {METADATA: dict(metadata)}
     offset = 0
     for name, array in arrays.items():
-        code = _CODES[array.dtype.newbyteorder("<")]
+        code = _CODES[array.dtype.newbyteorder("<").str]
         header[name] = {"dtype": code, "shape": list(array.shape), "data_offsets": [offset, offset + array.nbytes]}
         offset += array.nbytes
     text = json.dumps(header, ensure_ascii=False).encode("utf-8")
@@ -155,7 +149,7 @@ class TensorFile:
             KeyError: the entry is not complete, or of an unknown type.
         """
         entry = self.entries[name]
-        stored, shape = _TYPES[entry["dtype"]], tuple(int(n) for n in entry["shape"])
+        stored, shape = np.dtype(_TYPES[entry["dtype"]]), tuple(int(n) for n in entry["shape"])
         begin, end = entry["data_offsets"]
         if end - begin != stored.itemsize * int(np.prod(shape, dtype=np.int64)) or begin < 0:
             raise ValueError(f"the size of '{name}' does not fit its shape")
@@ -168,3 +162,15 @@ class TensorFile:
                 row[:] = np.frombuffer(self._file.read(row.nbytes), stored).reshape(row.shape)
             view[...] = rows.reshape(view.shape)
         return array
+
+    def same(self, name: str) -> float | None:
+        """The number that all elements of an array are; None if they differ, or are no real numbers."""
+        entry = self.entries[name]
+        begin, end = entry["data_offsets"]
+        word = _REALS.get(entry["dtype"], "")
+        size = struct.calcsize(word)
+        if not size or begin < 0 or end - begin < size:
+            return None
+        self._file.seek(self._begin + begin)
+        data = self._file.read(end - begin)
+        return struct.unpack(word, data[:size])[0] if data == data[:size] * (len(data) // size) else None

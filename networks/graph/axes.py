@@ -373,7 +373,7 @@ def _fixed(node: Node) -> float | None:
         return None
     if node.value is not None:
         return float(node.value.flat[0]) if node.value.size and (node.value == node.value.flat[0]).all() else None
-    return float(node.init.value) if node.init is not None and node.init.kind == "fixedValue" else None
+    return node.init.same() if node.init is not None else None
 
 
 def _edge(node: Node) -> tuple[int, int] | None:

@@ -6,28 +6,29 @@ The generator is `minstd_rand0` (x <- 16807 x mod 2^31 - 1), computed here in bl
 
 from __future__ import annotations
 
+import functools
 import math
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from cntk_config.base.diagnostics import Span, UserError
 from cntk_config.base.files import LIST_LIMIT, read_input
+from cntk_config.base.lazy_modules import np
 from networks.graph import shapes
 from networks.graph.shapes import Shape
 
-_MODULUS = np.uint64(2147483647)
-_SHIFT = np.uint64(31)
+_MODULUS = 2147483647
 _RANGE = 2147483646
 _BLOCK_ELEMENTS = 1 << 16
 
 _PIECE_ELEMENTS = 1 << 14
 """Values computed at a time, so that what is computed on the way stays in the processor's cache."""
 
-UNIFORM = float(np.float32(0.05))
-"""The largest value of `uniform` at scale 1, a constant in single precision whatever the precision of the network."""
+UNIFORM = 0.05000000074505806
+"""The largest value of `uniform` at scale 1: 0.05 in single precision, whatever the precision of the network."""
+OVERFLOW_SINGLE = math.ldexp(2**25 - 1, 103)
+"""The least number that is not finite when it is rounded to single precision."""
 
 #: kinds that draw random numbers and so take a seed
 RANDOM_KINDS = (
@@ -40,17 +41,14 @@ BY_FANS = ("gaussian", "heNormal", "xavier", "glorotUniform", "glorotNormal", "h
 KINDS = (*RANDOM_KINDS, "fixedValue", "zero", "fromFile", "fromLiteral", "bilinear")
 
 
-def dtype_of(precision: str) -> np.dtype:
-    """`float` or `double` as a numpy type."""
-    return np.dtype(np.float64 if precision.lower() == "double" else np.float32)
-
-
 def _reduce(product: np.ndarray) -> np.ndarray:
     """Product of two values below the modulus, modulo 2^31 - 1 (a Mersenne prime: fold the high bits, no division)."""
-    folded = (product & _MODULUS) + (product >> _SHIFT)
-    return np.where(folded >= _MODULUS, folded - _MODULUS, folded)
+    modulus = np.uint64(_MODULUS)
+    folded = (product & modulus) + (product >> np.uint64(31))
+    return np.where(folded >= modulus, folded - modulus, folded)
 
 
+@functools.cache
 def _powers() -> np.ndarray:
     """16807^1 ... 16807^_BLOCK_ELEMENTS modulo 2^31 - 1."""
     powers = np.array([16807], np.uint64)
@@ -59,21 +57,18 @@ def _powers() -> np.ndarray:
     return powers
 
 
-_POWERS = _powers()
-
-
 class MinStdRand0:
     """The engine: `draws(n)` gives the next n values, each in 1 ... 2147483646."""
 
     def __init__(self, seed: int) -> None:
-        state = seed % int(_MODULUS)
+        state = seed % _MODULUS
         self.state = np.uint64(state if state else 1)
 
     def draws(self, count: int) -> np.ndarray:
         """The next `count` values as uint64."""
         blocks: list[np.ndarray] = []
         while count > 0:
-            block = _reduce(_POWERS[:count] * self.state)
+            block = _reduce(_powers()[:count] * self.state)
             self.state = block[-1]
             blocks.append(block)
             count -= len(block)
@@ -206,7 +201,8 @@ class Initializer:
         """For fromFile and fromLiteral: the shape with its 0 axes (or rank 1 with several columns) taken from there."""
         if self.kind not in ("fromFile", "fromLiteral"):
             return shape
-        rows, columns = self._matrix().shape
+        matrix = self._matrix()
+        rows, columns = len(matrix), len(matrix[0])
         shape = tuple(shape)
         if len(shape) == 1 and columns > 1:
             shape = (*shape, 0)
@@ -226,6 +222,35 @@ class Initializer:
             )
         return full
 
+    def check(self, shape: Shape, precision: str) -> None:
+        """Refuse what has no start value of the (complete) `shape`, without making one.
+
+        Args:
+            shape: of the parameter.
+            precision: "float" or "double".
+
+        Raises:
+            UserError: the shape does not fit this kind, or what is drawn would not be finite.
+        """
+        if shape or self.kind in BY_FANS:
+            self.fans(shape)
+        if self.kind == "bilinear":
+            self._filters(shape)
+        largest = 10 * self.scale  # the largest values of all distributions are smaller
+        if self.random and not abs(largest) < (math.inf if precision == "double" else OVERFLOW_SINGLE):
+            raise self._error(f"the values drawn with initValueScale {self.scale:g} are not finite")
+
+    def same(self) -> float | None:
+        """The number that all elements have; None if they differ, or are drawn."""
+        if self.kind == "fixedValue":
+            return float(self.value)
+        if self.kind == "zero":
+            return 0.0
+        if self.kind not in ("fromFile", "fromLiteral"):
+            return None
+        found = {number for row in self._matrix() for number in row}
+        return found.pop() if len(found) == 1 else None
+
     def create(self, shape: Shape, dtype: np.dtype) -> np.ndarray:
         """The start value of a parameter of the (complete) `shape`, as an array of the reversed shape."""
         count, reversed_shape = shapes.size(shape), tuple(reversed(shape))
@@ -233,20 +258,19 @@ class Initializer:
             raise MemoryError
         np.empty(count, dtype)  # raises MemoryError before hours are spent on drawing numbers
         kind, scale = self.kind, self.scale
+        self.check(shape, "double" if dtype.itemsize == 8 else "float")
         fan_out, fan_in = self.fans(shape) if shape or kind in BY_FANS else (1, 1)
         if kind == "zero":
             return np.zeros(reversed_shape, dtype)
         if kind == "fixedValue":
             return np.full(reversed_shape, self.value, dtype)
         if kind in ("fromFile", "fromLiteral"):
-            return np.ascontiguousarray(self._matrix().T.astype(dtype)).reshape(reversed_shape)
+            matrix = np.array(self._matrix(), np.float64)
+            return np.ascontiguousarray(matrix.T.astype(dtype)).reshape(reversed_shape)
         if kind == "bilinear":
             return self._bilinear(shape).astype(dtype).reshape(reversed_shape)
         if self.seed is None:
             raise self._error("internal: a random parameter without a seed")
-        with np.errstate(over="ignore"):
-            if not np.isfinite(dtype.type(10 * scale)):  # the largest values of all distributions are smaller
-                raise self._error(f"the values drawn with initValueScale {scale:g} are not finite")
         engine = MinStdRand0(self.seed)
         spreads = {
             "uniform": lambda: dtype.type(UNIFORM) * dtype.type(scale),
@@ -288,8 +312,8 @@ class Initializer:
     def _source(self) -> str:
         return str(self.path) if self.kind == "fromFile" else "initFromLiteral"
 
-    def _matrix(self) -> np.ndarray:
-        """The matrix of the file or of the literal."""
+    def _matrix(self) -> list[list[float]]:
+        """The rows of the matrix of the file or of the literal."""
         try:
             if self.kind == "fromFile":
                 return read_matrix(str(self.path))
@@ -297,7 +321,8 @@ class Initializer:
         except UserError as problem:
             raise UserError(problem.kind, problem.message, problem.span or self.span, problem.hint) from None
 
-    def _bilinear(self, shape: Shape) -> np.ndarray:
+    def _filters(self, shape: Shape) -> tuple[int, int]:
+        """Rows and width of the filters of `bilinear`."""
         if len(shape) == 4 and self.kernel in ((0, 0), shape[:2]):  # the filters of a layer
             (width, height), (rows, columns) = shape[:2], (shape[3], math.prod(shape[:3]))
         else:
@@ -307,6 +332,10 @@ class Initializer:
                 "init=bilinear needs equal kernelWidth and kernelHeight and a parameter of shape "
                 f"[C x C*k*k], or a shape [k x k x C x C], not {shapes.text(shape)}"
             )
+        return rows, width
+
+    def _bilinear(self, shape: Shape) -> np.ndarray:
+        rows, width = self._filters(shape)
         profile = 1 - np.abs(np.arange(width) - (width - 1) / 2) / ((width + 1) // 2)
         return np.einsum("io,h,w->iohw", np.eye(rows), profile, profile).swapaxes(0, 1)
 
@@ -314,11 +343,11 @@ class Initializer:
         return UserError("BadShape", message, span=self.span)
 
 
-def read_matrix(path: str) -> np.ndarray:
+def read_matrix(path: str) -> list[list[float]]:
     """A matrix from a text file: one row per line, numbers separated by white space, empty lines skipped.
 
     Returns:
-        float64 array (rows, columns).
+        Its rows, all of the same length.
 
     Raises:
         UserError: missing file, bad number or rows of different length, with file and line.
@@ -332,7 +361,7 @@ def read_matrix(path: str) -> np.ndarray:
     return parse_matrix(content, path)
 
 
-def parse_matrix(content: str, path: str) -> np.ndarray:
+def parse_matrix(content: str, path: str) -> list[list[float]]:
     """A matrix from text: one row per line, numbers separated by white space, empty lines skipped.
 
     Args:
@@ -340,19 +369,19 @@ def parse_matrix(content: str, path: str) -> np.ndarray:
         path: what to call it in messages.
 
     Returns:
-        float64 array (rows, columns).
+        Its rows, all of the same length.
 
     Raises:
         UserError: bad number or rows of different length, with the line.
     """
-    rows: list[list[float | None]] = []
+    rows: list[list[float]] = []
     for number, line in enumerate(content.splitlines(), 1):
         words = line.split()
         if not words:
             continue
-        row = [_number(word) for word in words]
-        if None in row:
-            bad = words[row.index(None)]
+        row = [found for word in words if (found := _number(word)) is not None]
+        if len(row) < len(words):
+            bad = next(word for word in words if _number(word) is None)
             raise UserError("BadFile", f"{path}:{number}: row {len(rows) + 1}: '{bad}' is not a number")
         if rows and len(row) != len(rows[0]):
             raise UserError(
@@ -362,7 +391,7 @@ def parse_matrix(content: str, path: str) -> np.ndarray:
         rows.append(row)
     if not rows:
         raise UserError("BadFile", f"{path} holds no numbers")
-    return np.array(rows, np.float64)
+    return rows
 
 
 def _number(word: str) -> float | None:

@@ -6,15 +6,16 @@ function.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator, Mapping, ValuesView
 from typing import Any, NewType
 
-import numpy as np
-
 from cntk_config.base.diagnostics import Span, UserError, suggestion
+from cntk_config.base.lazy_modules import np
 from networks.graph import order, shapes
-from networks.graph.initialize import SeedCounter, dtype_of
+from networks.graph.initialize import SeedCounter
 from networks.graph.node import Node, NodeKind
+from networks.graph.precision import dtype_of, known_precision
 from networks.graph.shapes import Shape
 from networks.graph.validate import infer
 
@@ -67,21 +68,28 @@ class Network:
     """A mutable graph of named nodes.
 
     Args:
-        precision: "float" or "double", the element type of all values.
+        precision: one of `networks.graph.precision.PRECISIONS`; any other word means "float".
+        values: whether parameters get values; names and shapes need none.
 
     Attributes:
+        dtype: the element type of parameters, data and criteria.
         nodes: all nodes (`NodeTable`).
         groups: for each of `GROUPS`, its nodes in order.
         changing: names of constants of one element whose value a program changes: it is an argument of compiled
             programs, while that of the others is a part of them.
     """
 
-    def __init__(self, precision: str = "float") -> None:
-        self.precision = "double" if precision.lower() == "double" else "float"
-        self.dtype = dtype_of(precision)
+    def __init__(self, precision: str = "float", values: bool = True) -> None:
+        self.precision = known_precision(precision)
+        self.values = values
         self.nodes = NodeTable()
         self.groups: dict[str, list[Node]] = {group: [] for group in GROUPS}
         self.changing: set[str] = set()
+
+    @functools.cached_property
+    def dtype(self) -> np.dtype:
+        """The element type of all values."""
+        return dtype_of(self.precision)
 
     def inlined(self) -> set[Node]:
         """The nodes whose value is a part of compiled programs: constants of one element that do not change."""
@@ -157,15 +165,16 @@ class Network:
         node.init.assign_seed(seeds, int(node.options.get("randomSeed", -1)))
         self._fill(node)
 
-    def _fill(self, node: Node, largest: int | None = None) -> None:
+    def _fill(self, node: Node) -> None:
         if node.init is None or node.value is not None:
             return
         if node.shape is not None:
             node.shape = node.init.complete_shape(node.shape)
-        if not shapes.incomplete(node.shape) and not (node.init.random and node.init.seed is None):
-            assert node.shape is not None
-            if largest is not None and shapes.size(node.shape) > largest:
-                return
+        if node.shape is None or shapes.incomplete(node.shape):
+            return
+        if not self.values:
+            node.init.check(node.shape, self.precision)
+        elif not node.init.random or node.init.seed is not None:
             try:
                 node.value = node.init.create(node.shape, self.dtype)
             except MemoryError:
@@ -223,11 +232,10 @@ class Network:
 
     # ---- checking
 
-    def validate(self, largest: int | None = None, *, exact_axes: bool = False) -> ValidatedNetwork:
+    def validate(self, *, exact_axes: bool = False) -> ValidatedNetwork:
         """Check links and loops, infer shapes and layouts, complete parameters.
 
         Args:
-            largest: parameters with more elements get no values, for a look at names and shapes.
             exact_axes: inputs are on the time axes that they name; otherwise one that meets a single step per sequence,
                 as labels do, may have a single step, too.
 
@@ -239,7 +247,7 @@ class Network:
         """
         infer(list(self.nodes.values()), exact_axes)
         for node in self.nodes.values():
-            self._fill(node, largest)
+            self._fill(node)
         return ValidatedNetwork(self)
 
 

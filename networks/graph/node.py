@@ -11,9 +11,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-import numpy as np
-
 from cntk_config.base.diagnostics import Span, UserError
+from cntk_config.base.lazy_modules import np
 from networks.graph import shapes
 from networks.graph.initialize import Initializer
 from networks.graph.shapes import Shape
@@ -142,6 +141,8 @@ class NodeKind:
         memory: what it remembers from minibatch to minibatch of an epoch: a function of the node gives the arrays as
             they are at the start, by what follows the node's name in the state.
         last_counts: as an evaluation node, its last value counts, not the sum over minibatches.
+        width: in a network of half precision, "short": computes in 16 bits; "inputs": computes in 32 bits, the value is
+            kept in 16 if an input is; "long": the value has 32 bits, too, because it counts something.
         time: how it treats time axes.
         elsewhere: options that people expect, in lower case, and where to give that value instead.
     """
@@ -177,6 +178,7 @@ class NodeKind:
     running: tuple[int, ...] = ()
     memory: Callable[[Node], Mapping[str, np.ndarray]] | None = None
     last_counts: bool = False
+    width: str = "inputs"
     time: TimeRule = NO_TIME_RULE
     elsewhere: Mapping[str, str] = field(default_factory=dict[str, str])
     example: str = ""

@@ -13,7 +13,7 @@ from networks.builders.ndl.parse import Word
 from networks.builders.ndl.text import error
 from networks.graph import shapes
 from networks.graph.initialize import Initializer
-from networks.graph.network import Network, Node
+from networks.graph.network import Node
 from networks.mel.copy import Pair, copy_nodes, pairs, rename_nodes
 from networks.mel.editor import Editor
 from networks.mel.models import COMPLETE, CONNECTED, Model, Reference
@@ -34,7 +34,7 @@ OLD_FORMAT = "cntk_legacy_no_tensorlib"
 def _create(editor: Editor, request: Request) -> None:
     """Make an empty model."""
     word = request.command.model or request.arguments[0]
-    editor.put(word, Network(editor.precision))
+    editor.put(word, editor.new_network())
 
 
 def _load(editor: Editor, request: Request) -> None:
@@ -258,7 +258,9 @@ def _revise(editor: Editor, request: Request) -> None:
         shape = init.complete_shape(node.shape or (0,))
         if node.shape is not None and 0 not in node.shape and shapes.size(shape) != math.prod(node.shape):
             shape = node.shape
-        node.value, node.shape = init.create(shape, reference.model.network.dtype), shape
+        network = reference.model.network
+        init.check(shape, network.precision)
+        node.value, node.shape = init.create(shape, network.dtype) if network.values else None, shape
 
 
 COMMANDS = (

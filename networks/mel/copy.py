@@ -7,8 +7,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-import numpy as np
-
+from cntk_config.base.lazy_modules import np
 from networks.builders.ndl.text import Place, error
 from networks.graph.network import Network, Node
 from networks.mel.models import Reference

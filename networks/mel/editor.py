@@ -21,7 +21,13 @@ if TYPE_CHECKING:
 
 
 class Files:
-    """The files that a script reads and writes."""
+    """The files that a script reads and writes.
+
+    Attributes:
+        values: whether the parameters of models get values.
+    """
+
+    values = True
 
     def load(self, path: str, precision: str) -> Network:
         """The network of a model file."""
@@ -70,9 +76,13 @@ class Editor:
         self.macros: dict[str, Macro] = {}
         self._described: set[str] = set()  # the macros that came with descriptions of models
 
+    def new_network(self) -> Network:
+        """An empty network."""
+        return Network(self.precision, self.files.values)
+
     def define_macros(self, document: Document) -> None:
         """Take the macros of an NDL text, for the in-line NDL of all models."""
-        Model("", Network(self.precision), self.macros).session.define_macros(document)
+        Model("", self.new_network(), self.macros).session.define_macros(document)
 
     def put(self, name: Word, network: Network) -> Model:
         """Add a model."""
@@ -86,7 +96,7 @@ class Editor:
         Its macros are known to all that follows, and may replace those of another such description: two sections of
         one file share their macros.
         """
-        model = Model(name.text, Network(self.precision), self.macros)
+        model = Model(name.text, self.new_network(), self.macros)
         for document in documents:
             for statement in parse_document(document)[0]:
                 key = statement.name.text.lower()

@@ -286,6 +286,7 @@ KINDS = [
         "gradient: to the chosen elements; none of numbers",
         _top_shape,
         _top,
+        width="long",
         options=(
             Option("axis", INTEGER, 1, "the axis, counted from 1"),
             Option("numbers", BOOLEAN, False, "the numbers of the elements instead of the elements"),

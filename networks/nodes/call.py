@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from networks.arrays.batch import Batch, Grid
 from networks.arrays.lazy import jax, jnp
+from networks.arrays.numbers import Numbers
 from networks.graph.axes import fallible
 from networks.graph.node import Node
 
@@ -47,6 +48,7 @@ class Context:
     Attributes:
         T, S: time steps and slots.
         mask, to_start, to_end: see `Batch`.
+        numbers: the types of the values of nodes.
         problems: by name of a node, whether it found sequences that do not fit.
     """
 
@@ -54,6 +56,7 @@ class Context:
         self.T, self.S = grid
         self.mask, self.to_start, self.to_end = batch.mask, batch.to_start, batch.to_end
         self.dtype = dtype
+        self.numbers = Numbers(dtype)
         self.training = training
         self.key = key
         self.settings = settings
@@ -76,6 +79,7 @@ class Context:
         """
         inner = Context(Batch({}, mask, to_start, to_end), (1, self.S), self.dtype, self.training, key, self.settings)
         inner.state, inner.new_state, inner.gathered = self.state, self.new_state, self.gathered
+        inner.numbers = self.numbers
         inner._whole = whole
         return inner
 
@@ -86,7 +90,7 @@ class Context:
         grid = self._grids[axis]
         other = Context(Batch({}, *grid), grid.mask.shape, self.dtype, self.training, self.key, self.settings)
         other.state, other.new_state, other.gathered = self.state, self.new_state, self.gathered
-        other.problems, other._grids = self.problems, self._grids
+        other.problems, other._grids, other.numbers = self.problems, self._grids, self.numbers
         return other
 
     def apart(self) -> Context:

@@ -10,15 +10,15 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
 from cntk_config.base.diagnostics import UserError, shorten
+from cntk_config.base.lazy_modules import np
 from networks.arrays.lazy import custom_gradient, io_callback, jax
 from networks.graph.shapes import Shape
 from networks.nodes.declare import Argument, NodeKind, TimeRule
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from networks.graph.node import Node
 
 Array = Any

@@ -84,7 +84,7 @@ def _add_axes(node: Node, a: Node, right: Shape) -> None:
 def _rows_of(call: Any, matrix: Array, x: Any) -> Array:
     """Rows `(U, o)` of the in-memory matrix which a sparse operand touches."""
     gathered = call.context.gathered.get(call.node.input(0).name)
-    return gathered if gathered is not None else jnp.take(matrix, x.rows, axis=0, mode="clip")
+    return jnp.take(matrix, x.rows, axis=0, mode="clip") if gathered is None else gathered.astype(matrix.dtype)
 
 
 def _sparse_product(rows: Array, x: Any) -> Array:
@@ -234,8 +234,8 @@ def _number(node: Node, what: str) -> int:
     if node.is_parameter and node.shape is not None and math.prod(node.shape) == 1:
         if node.value is not None:
             number = float(node.value.reshape(()))
-        elif node.init is not None and node.init.kind == "fixedValue":
-            number = float(node.init.value)  # BrainScript infers shapes before there are values
+        elif node.init is not None:
+            number = node.init.same()  # shapes are inferred before there are values
     if number is None:
         raise ShapeProblem(f"{what} must be a constant number")
     if not 0 <= number < 1 << 31:
@@ -344,6 +344,7 @@ KINDS = [
         sparse=True,
         product=True,
         picks_rows=True,
+        width="short",
         options=(
             Option("outputRank", INTEGER, 1, "how many axes of A are axes of the result; the others are contracted"),
             Option("inferInputRankToMap", INTEGER, -1, "for inferred axes of A: how many last axes of x are kept"),
@@ -357,6 +358,7 @@ KINDS = [
         "A' x",
         _transpose_times_shape,
         _transpose_times,
+        width="short",
         example="h = TransposeTimes(W, z)",
     ),
     _kind(
@@ -460,6 +462,7 @@ KINDS = [
         _lookup,
         sparse=True,
         picks_rows=True,
+        width="short",
         example="e = LookupTable(Parameter(5, 10), words)",
     ),
 ]

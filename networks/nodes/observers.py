@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from cntk_config.base.lazy_modules import np
 from networks.arrays.lazy import jax, jnp
 from networks.graph.shapes import Shape, ShapeProblem
 from networks.nodes import rules

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from array import array
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from networks.graph import shapes
 from networks.graph.axes import ONE
@@ -23,7 +22,7 @@ def _prepare(options: dict[str, Any]) -> None:
     if options["timeStep"] < 1:
         raise ShapeProblem("timeStep must be at least 1")
     options.pop("cols", None)
-    options["defaultHiddenActivity"] = float(np.float32(options["defaultHiddenActivity"]))
+    options["defaultHiddenActivity"] = array("f", [options["defaultHiddenActivity"]])[0]
 
 
 def _shape(node: Node) -> Shape | None:

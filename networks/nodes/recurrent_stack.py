@@ -265,6 +265,7 @@ KINDS = [
         family="Recurrence",
         source="docs/specification/brainscript-library.md",
         prepare=_prepare,
+        width="short",
         time=TimeRule(reduces_time=True),
         example="h = OptimizedRNNStack(Parameter(5, 0), x, hiddenDims=5)",
     ),

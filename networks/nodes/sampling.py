@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from cntk_config.base.lazy_modules import np
 from networks.arrays.lazy import jax, jnp
 from networks.graph import shapes
 from networks.graph.shapes import Shape, ShapeProblem

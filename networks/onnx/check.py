@@ -111,7 +111,9 @@ def check(exported: Exported, model: bytes, seed: int = 1) -> list[Difference]:
         lengths = random_lengths(exported, data, random)
         batch = ours.minibatch(exported.network, names, data, lengths)
         expected = ours.masked_values(exported.network, names, batch)
-        feeds = {node.name: as_fed(exported, node, data[node.name]) for node in exported.inputs}
+        feeds = {
+            node.name: as_fed(exported, node, _with_mean(exported, node, data[node.name])) for node in exported.inputs
+        }
         got = run(model, feeds | {exported.lengths[axis]: one for axis, one in lengths.items()})
         here: list[Difference] = []
         for node in exported.outputs:
@@ -122,6 +124,11 @@ def check(exported: Exported, model: bytes, seed: int = 1) -> list[Difference]:
             here.append(difference(node.name, *pair))
         found = merged(found, here)
     return found
+
+
+def _with_mean(exported: Exported, node: Node, value: np.ndarray) -> np.ndarray:
+    """The value of an input as the model takes it, which subtracts a mean first."""
+    return value + exported.means[node.name] if node.name in exported.means else value
 
 
 def random_lengths(
@@ -148,13 +155,18 @@ def _where_there_are_steps(
 
 
 def merged(some: Sequence[Difference], others: Sequence[Difference]) -> list[Difference]:
-    """For each output the larger of two differences."""
-    if not some or not others:
-        return [*some, *others]
-    return [
-        Difference(one.output, max(one.largest, other.largest), one.allowed and other.allowed)
-        for one, other in zip(some, others, strict=True)
-    ]
+    """For each output the larger of two differences; those of an output that only one has."""
+    found = {one.output: one for one in some}
+    for other in others:
+        one = found.get(other.output, other)
+        found[other.output] = Difference(other.output, max(one.largest, other.largest), one.allowed and other.allowed)
+    return list(found.values())
+
+
+def with_data(exported: Exported) -> list[Node]:
+    """The inputs, and the outputs whose values on data are known: of sequences, those with a value for each step."""
+    single = len(exported.axes) == 1
+    return [*exported.inputs, *(node for node in exported.outputs if single or node.has_layout)]
 
 
 def check_data(exported: Exported, model: bytes, sequences: Sequence[Sequence[np.ndarray]]) -> list[Difference]:
@@ -163,24 +175,22 @@ def check_data(exported: Exported, model: bytes, sequences: Sequence[Sequence[np
     Args:
         exported: the graph.
         model: the ONNX model.
-        sequences: of each sequence, or of all frames together, the values `(steps, elements)` of inputs and outputs.
+        sequences: of each sequence, or of all frames together, the values `(steps, elements)` of `with_data`.
 
     Raises:
         UserError: onnxruntime is not installed.
     """
     found: list[Difference] = []
+    nodes = with_data(exported)
     for values in sequences[:MOST_SEQUENCES]:
-        arrays = {
-            node.name: _arranged(exported, node, value)
-            for node, value in zip((*exported.inputs, *exported.outputs), values, strict=True)
-        }
-        feeds = {node.name: arrays[node.name] for node in exported.inputs}
+        arrays = {node.name: _arranged(exported, node, value) for node, value in zip(nodes, values, strict=True)}
+        feeds = {node.name: _with_mean(exported, node, arrays[node.name]) for node in exported.inputs}
         for node in exported.inputs:
             if node.axis in exported.lengths:
                 steps = arrays[node.name].shape[1 if exported.axes[0] == "batch" else 0]
                 feeds[exported.lengths[node.axis]] = np.array([steps])
         got = run(model, feeds)
-        here = [difference(node.name, got[node.name], arrays[node.name]) for node in exported.outputs]
+        here = [difference(node.name, got[node.name], arrays[node.name]) for node in nodes[len(exported.inputs) :]]
         found = merged(found, here)
     return found
 
@@ -188,10 +198,12 @@ def check_data(exported: Exported, model: bytes, sequences: Sequence[Sequence[np
 def _arranged(exported: Exported, node: Node, value: np.ndarray) -> np.ndarray:
     """Values `(steps, elements)` of one sequence as in the model."""
     dims = tuple(reversed(node.shape or ()))
+    if not node.has_layout:
+        return value.astype(exported.dtype).reshape(dims)
     array = value.astype(exported.dtype).reshape(len(value), *dims)
     if node in exported.indices and len(exported.axes) == 1:
         return array.argmax(axis=-1)
-    if not node.has_layout or len(exported.axes) == 1:
+    if len(exported.axes) == 1:
         return array
     return as_fed(exported, node, array[:, None])
 

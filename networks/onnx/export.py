@@ -19,7 +19,7 @@ from networks.graph.axes import DEFAULT, ONE
 from networks.graph.network import Network, Node, ValidatedNetwork
 from networks.graph.order import is_loop
 from networks.nodes import create
-from networks.onnx import loops
+from networks.onnx import cells, loops
 from networks.onnx.graph import Dims, Emitter, Graph, Names, NotExpressible, Port
 from networks.onnx.prune import prune
 from networks.onnx.use import Operand, Use
@@ -49,6 +49,7 @@ class Settings:
         batch_first: inputs and outputs have the batch before time.
         indices: names of inputs that are integers, the numbers of the ones of one-hot vectors.
         lengths: whether sequences may have different lengths, which further inputs say.
+        means: by name of the input, what is subtracted from it first, in the order of memory.
     """
 
     outputs: tuple[str, ...] = ()
@@ -58,6 +59,7 @@ class Settings:
     batch_first: bool = False
     indices: tuple[str, ...] = ()
     lengths: bool = False
+    means: Mapping[str, np.ndarray] = field(default_factory=dict[str, np.ndarray])
 
 
 @dataclass
@@ -76,6 +78,8 @@ class Exported:
         notes: what the user should know.
         indices: the inputs that are integers.
         lengths: by time axis, the inputs with the numbers of steps of sequences.
+        means: by name of the input, what the model subtracts from it, and the network does not.
+        joined: the names of initialisers that are made of several parameters which training changes.
     """
 
     graph: Graph
@@ -90,6 +94,8 @@ class Exported:
     notes: list[str] = field(default_factory=list[str])
     indices: list[Node] = field(default_factory=list[Node])
     lengths: dict[str, str] = field(default_factory=dict[str, str])
+    means: dict[str, np.ndarray] = field(default_factory=dict[str, np.ndarray])
+    joined: list[str] = field(default_factory=list[str])
 
 
 def export(network: Network, evaluate: Evaluate, settings: Settings = Settings(), name: str = "network") -> Exported:
@@ -120,7 +126,7 @@ def _outputs(network: Network, settings: Settings) -> list[str]:
         if posterior not in network:
             create(network, "Softmax", posterior, [source])
         names.append(posterior)
-    names = names or [node.name for node in network.groups["output"] if node.operation not in REFUSED]
+    names = names or [node.name for node in network.groups["output"] if not _of_training(node)]
     if not names:
         message = "the network has no output node" + (" but criteria" if network.groups["output"] else "")
         listed = ", ".join(f"--output {one}" for one in _candidates(network)) or "there is none"
@@ -131,10 +137,15 @@ def _outputs(network: Network, settings: Settings) -> list[str]:
 def _candidates(network: Network) -> list[str]:
     """The nodes that one may want to export: what criteria look at, else what nothing looks at."""
     nodes = [node for node in network.nodes.values() if node.has_layout and node.inputs and node.operation in RULES]
-    below = {source for one in network.nodes.values() if one.operation in REFUSED for source in one.connected}
+    below = {source for one in network.nodes.values() if _of_training(one) for source in one.connected}
     used = {source for one in network.nodes.values() for source in one.connected}
     found = [one for one in nodes if one in below] or [one for one in nodes if one not in used]
     return [one.name for one in found[-MOST_CANDIDATES:]]
+
+
+def _of_training(node: Node) -> bool:
+    """Whether a node is an output only if it is asked for."""
+    return node.operation in REFUSED or node.kind.family == "Criteria"
 
 
 class _Export:
@@ -157,6 +168,7 @@ class _Export:
         self.lead = 2 if _along_time(self.plan.nodes) else 1
         self.folded = self._folded()
         self.indices = [self._index(one) for one in settings.indices]
+        self.means = _means(network, settings.means, self.dtype)
 
     def __call__(self) -> Exported:
         for node in self.plan.outputs:
@@ -195,11 +207,15 @@ class _Export:
             self.notes,
             self.indices,
             {axis: name for axis, name in lengths.items() if name in used},
+            {node.name: mean for node, mean in self.means.items() if node.name in used},
+            sorted(self.names.trained.intersection(self.emit.constants)),
         )
 
     def _note(self) -> None:
         if self.network.precision == "double" and not self.settings.double:
             self.notes.append("the network is of precision double; its parameters are written as float (--double)")
+        if self.network.precision == "half":
+            self.notes.append("the network is of half precision; the model has its parameters, and computes, in float")
         never = [
             n.name for n in self.plan.nodes if n.kind.running and n.operation == "BatchNormalization" and not n.samples
         ]
@@ -220,6 +236,9 @@ class _Export:
         axes = self._axes(node.axis) if node.has_layout else ()
         if node in self.indices:
             return Port(node.name, axes, "integer")
+        if node.operation == "AttentionWeights":  # as many elements as the sequence of the keys has steps
+            keys = next(one for one in self._axes(node.input(1).axis) if one != "batch")
+            return Port(node.name, (*axes, keys, 1))
         return Port(node.name, (*axes, *_reversed(node)))
 
     def _lengths(self) -> list[Port]:
@@ -261,7 +280,11 @@ class _Export:
             one_hot = self.emit.op("OneHot", index, depth, values, axis=-1)
             self.values[node] = Operand(one_hot, self.lead, _reversed(node), index)
         else:
-            self.values[node] = Operand(self._turned(node.name, node, False), self.lead, _reversed(node))
+            value = self._turned(node.name, node, False)
+            if node in self.means:
+                mean = self.emit.constant(self.means[node], f"{node.name}/mean")
+                value = self.emit.op("Sub", value, mean)
+            self.values[node] = Operand(value, self.lead, _reversed(node))
         return self._port(node)
 
     def _output(self, node: Node) -> Port:
@@ -345,6 +368,11 @@ class _Export:
         outside = {i for node in component for i in node.connected} - set(component)
         if not all(one in self.values or one in self.folded for one in outside):
             return
+        if self.dtype == np.float32:  # runtimes have no LSTM and GRU of other numbers
+            cell = cells.recognised(component, self.plan, self.folded)
+            if cell is not None:
+                self.values[cell.result] = cells.write(cell, self._value, self.folded, self.emit)
+                return
         try:
             found = loops.scan(component, self.plan, self._value, self.emit, self.rule)
         except loops.Refused as problem:
@@ -363,6 +391,23 @@ class _Export:
 
 def _reversed(node: Node) -> tuple[int, ...]:
     return tuple(reversed(node.shape or ()))
+
+
+def _means(network: Network, means: Mapping[str, np.ndarray], dtype: np.dtype[Any]) -> dict[Node, np.ndarray]:
+    """What is subtracted from inputs, in the shape of their samples.
+
+    Raises:
+        UserError: there is no such input, or it has another size.
+    """
+    found: dict[Node, np.ndarray] = {}
+    for name, mean in means.items():
+        node = network.find(name)
+        if node.kind.layout != "always" or mean.size != np.prod(_reversed(node), dtype=int):
+            what = f"of the shape {list(_reversed(node))}" if node.kind.layout == "always" else "no input"
+            message = f"a mean of the shape {list(mean.shape)} cannot be subtracted from '{node.name}', which is {what}"
+            raise UserError("InvalidArgument", message)
+        found[node] = mean.astype(dtype).reshape(_reversed(node))
+    return found
 
 
 def _fixed(nodes: Iterable[Node]) -> set[Node]:

@@ -84,12 +84,14 @@ class Names:
     Attributes:
         shared: the names of small constants, by type and value.
         derived: for initialisers that hold the value of a parameter in another form, the name of the parameter.
+        trained: the names of initialisers that are made of several parameters, which training changes.
     """
 
     def __init__(self) -> None:
         self._taken: set[str] = set()
         self.shared: dict[tuple[str, tuple[int, ...], bytes], str] = {}
         self.derived: dict[str, str] = {}
+        self.trained: set[str] = set()
 
     def take(self, wanted: str) -> str:
         """The wanted name, or if it is taken, that name with a number."""

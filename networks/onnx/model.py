@@ -50,12 +50,13 @@ def _metadata(exported: Exported) -> dict[str, str]:
     def described(nodes: Any) -> str:
         return json.dumps([{"node": node.name, "dims": list(node.shape or ())} for node in nodes])
 
+    trained = [*(node.name for node in exported.network.parameters(exported.outputs)), *exported.joined]
     return {
         "cntkpy.precision": exported.network.precision,
         "cntkpy.layout": ",".join(exported.axes),
         "cntkpy.inputs": described(exported.inputs),
         "cntkpy.outputs": described(exported.outputs),
-        "cntkpy.trained": json.dumps([node.name for node in exported.network.parameters(exported.outputs)]),
+        "cntkpy.trained": json.dumps(trained),
         "cntkpy.parameters": str(sum(array.size for array in exported.constants.values())),
     }
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from cntk_config.base.files import open_input
 from cntk_config.base.retry import cure, with_retries
+from cntk_config.base.systems.files import can_read_at, read_at
 from readers.errors import DataError
 
 
@@ -64,7 +65,7 @@ class FileBytes:
     @property
     def descriptor(self) -> int:
         """The descriptor that kernels read from; -1 where they cannot."""
-        return self._file.fileno() if hasattr(os, "pread") else -1
+        return self._file.fileno() if can_read_at() else -1
 
     def pieces(self, into: np.ndarray, at: np.ndarray, sizes: np.ndarray, places: np.ndarray) -> None:
         """Fill parts of a uint8 array: into[places[i] : places[i] + sizes[i]] from byte at[i] on, all int64."""
@@ -89,8 +90,8 @@ class FileBytes:
         """
         what = f"The data file {self.path} cannot be read at byte {at}"
         try:
-            if hasattr(os, "preadv"):
-                return with_retries(lambda: os.preadv(self._file.fileno(), [view], at), what)
+            if can_read_at():
+                return with_retries(lambda: read_at(self._file.fileno(), view, at), what)
             with self._lock:
                 self._file.seek(at)
                 return self._file.readinto(view) or 0  # retries by itself

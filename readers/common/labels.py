@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -96,6 +97,12 @@ class LabelMap:
             raise DataError(
                 f"The label mapping file {shown(path)} cannot be written: {error.strerror or error}", path=path
             ) from None
+
+
+def ids_in(names: np.ndarray, starts: np.ndarray, table: np.ndarray) -> dict[bytes, int]:
+    """The ids of a `LabelMap` by label, out of the arrays that kernels look things up in."""
+    text, bounds = names.tobytes(), starts[: int((table >= 0).sum()) + 1].tolist()
+    return {text[a:b]: number for number, (a, b) in enumerate(pairwise(bounds))}
 
 
 def hash_of(label: bytes) -> int:

@@ -3,14 +3,8 @@
 from __future__ import annotations
 
 import os
-import sys
 
 
 def threads_for(parallel: bool) -> int:
     """Threads that load: one, or one per core."""
     return max(1, os.cpu_count() or 1) if parallel else 1
-
-
-def cores() -> int:
-    """Those that this process may use."""
-    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1

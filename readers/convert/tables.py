@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from cntk_config.base.diagnostics import ConfigError, UserError, shorten, sugges
 from readers.common.labels import in_order
 from readers.common.packed import open_data
 from readers.errors import DataError
+from readers.formats.tables.library import arrow, arrow_csv, broken, compute
 
 from .batches import Batch, Part, Stream, one_hot
 from .sources import Input, batch_size
@@ -23,6 +25,8 @@ from .sources import Input, batch_size
 _WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
 FEATURES, LABELS = "features", "labels"
 _DELIMITERS = ",;\t"
+BLOCK_BYTES = 4 << 20
+"""Bytes of a table that are parsed at a time; a row is not longer."""
 
 
 def from_csv(
@@ -79,6 +83,35 @@ def from_csv(
     )
 
 
+class Block(NamedTuple):
+    """Some rows: the number of the first one, without the header, and Arrow arrays of the cells of every column."""
+
+    first: int
+    columns: list[Any]
+
+
+class _Quotes(io.RawIOBase):
+    """A file that counts quotes: pyarrow takes one that is not closed as if it were, at the end of the file."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file, self.odd = file, False
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def read(self, size: int = -1, /) -> bytes:
+        """Some bytes."""
+        data = self._file.read(size)
+        self.odd ^= bool(data.count(b'"') % 2)
+        return data
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+        super().close()
+
+
 @dataclass(frozen=True)
 class _Columns:
     """The columns of one stream, numbers from 0."""
@@ -107,7 +140,49 @@ class _Table:
         if self.header is not None:
             _check_header(path, self.header)
 
-    def rows(self) -> Iterator[tuple[int, list[str]]]:
+    def row(self, number: int) -> tuple[int, list[str]]:
+        """The number of the line of a row and its cells, for messages: the file is read once more up to there.
+
+        Raises:
+            DataError: a row up to there is not as long as the first one, or no row at all.
+        """
+        return next(islice(self._checked(), number, None))
+
+    def blocks(self) -> Iterator[Block]:
+        """All rows, some thousand at a time.
+
+        Raises:
+            DataError: a row is not as long as the first one, or the file is no table.
+        """
+        pa, names = arrow(), [str(i) for i in range(self.width)]
+        columns = pa.schema([(name, pa.string()) for name in names])
+        done, skip = 0, int(self.header is not None)
+        with _Quotes(_bytes(self.path)) as file:
+            try:
+                for batch in arrow_csv().open_csv(
+                    file,
+                    arrow_csv().ReadOptions(use_threads=True, block_size=BLOCK_BYTES, column_names=names),
+                    arrow_csv().ParseOptions(
+                        delimiter=self._delimiter, newlines_in_values=True, invalid_row_handler=_skip_blank
+                    ),
+                    arrow_csv().ConvertOptions(column_types=columns, strings_can_be_null=False),
+                ):
+                    cells = [compute().utf8_trim_whitespace(batch.column(i)) for i in range(self.width)]
+                    block = _without_blank_rows(cells)
+                    if skip and len(block[0]):
+                        block, skip = [one.slice(1) for one in block], 0
+                    if len(block[0]):
+                        yield Block(done, block)
+                        done += len(block[0])
+            except broken() as error:
+                for _ in self._checked():
+                    pass  # says which line it is
+                raise DataError(f"{self.path} cannot be read as a table: {error}", path=self.path) from None
+            if file.odd:
+                for _ in self._checked():
+                    pass  # a quote that is not closed
+
+    def _checked(self) -> Iterator[tuple[int, list[str]]]:
         """Number of line and cells of every row, all as long as the first one."""
         every = self._lines(self._delimiter)
         if self.header is not None:
@@ -125,16 +200,17 @@ class _Table:
     def classes(self, column: int) -> set[str]:
         """All that occurs in a column."""
         found: set[str] = set()
-        for line, cells in self.rows():
-            name = cells[column].strip()
-            if not name:
+        for block in self.blocks():
+            names = compute().unique(block.columns[column]).to_pylist()
+            if "" in names:
+                line, _ = self.row(block.first + compute().index(block.columns[column], "").as_py())
                 raise DataError(
                     f"{self.path}:{line}: column {self.title(column)} is empty, where the name of a class is expected",
                     path=self.path,
                     line=line,
                     hint="leave the row out, or give it a class",
                 )
-            found.add(name)
+            found.update(names)
         return found
 
     def title(self, column: int) -> str:
@@ -159,8 +235,12 @@ class _Table:
 
 
 def _opened(path: str) -> io.TextIOWrapper:
+    return io.TextIOWrapper(_bytes(path), encoding="utf-8-sig", newline="")
+
+
+def _bytes(path: str) -> BinaryIO:
     try:
-        return io.TextIOWrapper(open_data(path), encoding="utf-8-sig", newline="")
+        return open_data(path)
     except OSError as error:
         raise DataError(f"The input file ({path}) cannot be read: {error.strerror or error}", path=path) from None
 
@@ -263,49 +343,76 @@ def _names_of(path: str) -> list[str]:
 def _batches(
     table: _Table, columns: Sequence[_Columns], streams: Sequence[Stream], names: dict[str, list[str]], dtype: type
 ) -> Iterator[Batch]:
-    numbers = {name: {one: float(i) for i, one in enumerate(several)} for name, several in names.items()}
-    rows, size, done = table.rows(), batch_size(streams), 0
-    while piece := list(islice(rows, size)):
-        parts: dict[str, Part] = {}
-        lengths = np.ones(len(piece), np.int64)
-        for of, stream in zip(columns, streams, strict=True):
-            if of.form == "class":
-                classes = [_class(table, line, cells[of.columns[0]], of, numbers[of.name]) for line, cells in piece]
-                parts[of.name] = Part(one_hot(np.array(classes), stream), lengths)
-            else:
-                parts[of.name] = Part(_values(table, piece, of.columns, dtype), lengths)
-        yield Batch(range(done, done + len(piece)), parts)
-        done += len(piece)
+    size = batch_size(streams)
+    for block in table.blocks():
+        for at in range(0, len(block.columns[0]), size):
+            piece = Block(block.first + at, [one.slice(at, size) for one in block.columns])
+            count = len(piece.columns[0])
+            lengths = np.ones(count, np.int64)
+            parts: dict[str, Part] = {}
+            for of, stream in zip(columns, streams, strict=True):
+                if of.form == "class":
+                    parts[of.name] = Part(one_hot(_classes(table, piece, of, names[of.name]), stream), lengths)
+                else:
+                    parts[of.name] = Part(_values(table, piece, of.columns).astype(dtype), lengths)
+            yield Batch(range(piece.first, piece.first + count), parts)
 
 
-def _class(table: _Table, line: int, cell: str, of: _Columns, numbers: dict[str, float]) -> float:
-    name = cell.strip()
-    if name not in numbers:
-        raise DataError(
-            f"{table.path}:{line}: the class '{shorten(name)}' in column {table.title(of.columns[0])} is not listed",
-            path=table.path,
-            line=line,
-            hint=suggestion(name, numbers) or f"the names are {shorten(', '.join(numbers))}",
-        )
-    return numbers[name]
+def _classes(table: _Table, piece: Block, of: _Columns, names: Sequence[str]) -> np.ndarray:
+    """The numbers of classes, float64[n]."""
+    numbers = {name: number for number, name in enumerate(names)}
+    coded = piece.columns[of.columns[0]].dictionary_encode()
+    found = np.array([numbers.get(name, -1) for name in coded.dictionary.to_pylist()], np.float64)[coded.indices]
+    unknown = np.flatnonzero(found < 0)
+    if not len(unknown):
+        return found
+    line, cells = table.row(piece.first + int(unknown[0]))
+    raise DataError(
+        f"{table.path}:{line}: the class '{shorten(cells[of.columns[0]].strip())}' in column "
+        f"{table.title(of.columns[0])} is not listed",
+        path=table.path,
+        line=line,
+        hint=suggestion(cells[of.columns[0]].strip(), numbers) or f"the names are {shorten(', '.join(numbers))}",
+    )
 
 
-def _values(table: _Table, piece: Sequence[tuple[int, list[str]]], columns: Sequence[int], dtype: type) -> np.ndarray:
-    """Numbers (rows, columns)."""
-    whole = len(columns) == table.width
-    texts = [cells if whole else [cells[i] for i in columns] for _, cells in piece]
+def _values(table: _Table, piece: Block, columns: Sequence[int]) -> np.ndarray:
+    """Numbers float64 (rows, columns)."""
+    out = np.empty((len(piece.columns[0]), len(columns)))
     try:
-        if any("_" in cell for row in texts for cell in row):
-            raise ValueError
-        return np.array([list(map(float, row)) for row in texts], np.float64).astype(np.dtype(dtype))
-    except ValueError:
-        line, cells, i = next((line, cells, i) for line, cells in piece for i in columns if not is_number(cells[i]))
+        for at, column in enumerate(columns):
+            out[:, at] = piece.columns[column].cast(arrow().float64()).to_numpy()
+    except broken():
+        number = _first_without(piece, columns)
+        if number is None:  # digits of other scripts, which Python knows
+            return np.array([list(map(float, piece.columns[i].to_pylist())) for i in columns]).T
+        line, cells = table.row(piece.first + number)
+        i = next(i for i in columns if not is_number(cells[i]))
         raise DataError(
             f"{table.path}:{line}: column {table.title(i)} is '{shorten(cells[i])}', which is not a number",
             path=table.path,
             line=line,
             hint=_cure(cells[i], table.title(i)),
         ) from None
+    return out
+
+
+def _first_without(piece: Block, columns: Sequence[int]) -> int | None:
+    """The first row with a cell that is no number; None if there is none."""
+    rows = zip(*(piece.columns[i].to_pylist() for i in columns), strict=True)
+    return next((number for number, cells in enumerate(rows) if not all(map(is_number, cells))), None)
+
+
+def _skip_blank(row: Any) -> str:
+    """What to do with a row of another length: one of blanks does not count."""
+    return "error" if row.text.strip() else "skip"
+
+
+def _without_blank_rows(cells: list[Any]) -> list[Any]:
+    """The cells of the rows that have any."""
+    lengths = sum(compute().binary_length(one).to_numpy().astype(np.int64) for one in cells)
+    full = np.asarray(lengths) > 0
+    return cells if full.all() else [one.filter(arrow().array(full)) for one in cells]
 
 
 def _cure(cell: str, title: str) -> str:

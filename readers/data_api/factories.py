@@ -44,36 +44,45 @@ def CBFDeserializer(filename: str, streams: Mapping[str, Any] | None = None) -> 
     return {"type": "CNTKBinaryFormatDeserializer", "file": str(filename)} | ({"input": inputs} if inputs else {})
 
 
-def ParquetDeserializer(filename: Any, streams: Mapping[str, Any], key_column: str | None = None) -> Config:
+def ParquetDeserializer(
+    filename: Any, streams: Mapping[str, Any], key_column: str | None = None, filter: str | None = None
+) -> Config:
     """Columns of a Parquet file.
 
     Args:
-        filename: the file, or a list of files with the same columns.
+        filename: the file, or a list of files with the same columns; a folder, or a pattern with `*`.
         streams: StreamDefs(name=StreamDef(field=..., shape=..., is_sparse=...)); field is the name of a column, or a
-            list of columns of numbers that make one sample.
+            list of columns of numbers that make one sample. With transforms=[...], which may be empty, the column has
+            pictures as bytes; Transpose is appended.
         key_column: the column with the keys of sequences; None: they are the numbers of the rows.
+        filter: what rows have to fulfil, for instance "label < 5 and split == 'train'".
     """
-    return _table("ParquetDeserializer", filename, streams, key_column)
+    return _table("ParquetDeserializer", filename, streams, {"keyColumn": key_column, "filter": filter})
 
 
-def ArrowDeserializer(filename: Any, streams: Mapping[str, Any], key_column: str | None = None) -> Config:
+def ArrowDeserializer(
+    filename: Any, streams: Mapping[str, Any], key_column: str | None = None, filter: str | None = None
+) -> Config:
     """Columns of a file in Arrow's file format; arguments as for `ParquetDeserializer`."""
-    return _table("ArrowDeserializer", filename, streams, key_column)
+    return _table("ArrowDeserializer", filename, streams, {"keyColumn": key_column, "filter": filter})
 
 
-def _table(kind: str, filename: Any, streams: Mapping[str, Any], key_column: str | None) -> Config:
+def _table(kind: str, filename: Any, streams: Mapping[str, Any], more: Mapping[str, str | None]) -> Config:
     inputs: Config = {}
     for key, stream in _streams(kind, streams).items():
-        inputs[key] = {
-            "dim": _dim(kind, key, stream),
-            "format": "sparse" if stream.is_sparse else "dense",
-            "definesMBSize": bool(stream.get("defines_mb_size", False)),
-        }
+        if stream.get("transforms") is not None:
+            inputs[key] = {"transforms": [*stream.transforms, {"type": "Transpose"}]}
+        else:
+            inputs[key] = {
+                "dim": _dim(kind, key, stream),
+                "format": "sparse" if stream.is_sparse else "dense",
+                "definesMBSize": bool(stream.get("defines_mb_size", False)),
+            }
         if (field := stream.stream_alias) is not None:
             inputs[key] |= {"columns": list(map(str, field))} if is_several(field) else {"alias": str(field)}
     files = list(map(str, filename)) if is_several(filename) else str(filename)
     found: Config = {"type": kind, "file": files, "input": inputs}
-    return found if key_column is None else found | {"keyColumn": key_column}
+    return found | {name: value for name, value in more.items() if value is not None}
 
 
 def TarDeserializer(filename: Any, streams: Mapping[str, Any]) -> Config:

@@ -12,11 +12,16 @@ from cntk_config.base.extras import how_to_install
 from readers.common.sparse import is_dense
 
 
-def _framework(name: str, how: str) -> Any:
+def framework_module(name: str, hint: str) -> Any:
+    """The module of a framework.
+
+    Raises:
+        UserError: it is not installed.
+    """
     try:
         return importlib.import_module(name)
     except ImportError as error:
-        raise UserError("MissingPackage", f"{name} is not installed: {error}", hint=how) from error
+        raise UserError("MissingPackage", f"{name} is not installed: {error}", hint=hint) from error
 
 
 def _contiguous(array: np.ndarray) -> np.ndarray:
@@ -39,12 +44,12 @@ def canonical(rows: Any) -> Any:
 
 def to_jax(data: Any) -> Any:
     """A JAX array of a dense array, a `jax.experimental.sparse.BCSR` matrix of a scipy CSR matrix."""
-    jax = _framework("jax", how_to_install("train"))
+    jax = framework_module("jax", how_to_install("train"))
     if is_dense(data):
         if data.dtype == np.float64 and not jax.config.jax_enable_x64:
             return jax.numpy.asarray(data)
         return jax.dlpack.from_dlpack(_contiguous(data))
-    sparse = _framework("jax.experimental.sparse", how_to_install("train"))
+    sparse = framework_module("jax.experimental.sparse", how_to_install("train"))
     data = canonical(data)
     parts = tuple(jax.numpy.asarray(part) for part in (data.data, data.indices, data.indptr))
     return sparse.BCSR(parts, shape=data.shape)
@@ -52,7 +57,7 @@ def to_jax(data: Any) -> Any:
 
 def to_torch(data: Any) -> Any:
     """A PyTorch tensor of a dense array, a sparse CSR tensor of a scipy CSR matrix; both share memory with the data."""
-    torch = _framework("torch", "pip install torch")
+    torch = framework_module("torch", "pip install torch")
     if isinstance(data, np.ndarray):
         return torch.from_dlpack(data if data.flags.writeable else data.copy())
     data = canonical(data)

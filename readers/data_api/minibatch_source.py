@@ -279,12 +279,62 @@ class MinibatchSource(MinibatchSourceBase):
         """
         from .record_batches import record_batch
 
-        table = None if isinstance(self._source.deserializer, UserData) else self._source.deserializer.table
-        own_length = _defines_length(self._source.deserializer)
-        single = table is not None and not own_length and table.lengths.tolist() == [1]
+        single = self.has_single_samples
         while (found := self.next_plain(minibatch_size, num_data_partitions, partition_index)) is not None:
             if len(found.keys):
                 yield record_batch(found, self._infos, single)
+
+    @property
+    def has_single_samples(self) -> bool:
+        """Whether every sequence is known to have one sample of each stream."""
+        data = self._source.deserializer
+        known = not isinstance(data, UserData) and not _defines_length(data)
+        return known and data.table.lengths.tolist() == [1]
+
+    def arrays(
+        self,
+        minibatch_size: int = 256,
+        framework: str = "numpy",
+        *,
+        num_data_partitions: int = 1,
+        partition_index: int = 0,
+    ) -> Iterator[dict[str, Any]]:
+        """The minibatches from the current position on as dictionaries, an array for each stream.
+
+        Dense streams are arrays (samples, *shape of a sample), sparse ones matrices (samples, dim): CSR of scipy,
+        sparse CSR tensors of PyTorch, `BCSR` of JAX. The samples of all sequences lie one after the other. Where
+        sequences may have several, `NAME_lengths` has their lengths, int64.
+
+        Args:
+            minibatch_size: samples of all partitions together.
+            framework: numpy, torch or jax; dense data go there without a copy where it allows that.
+            num_data_partitions, partition_index: how many workers share the data, and which of them this is.
+
+        Raises:
+            ArgumentError: there is no such framework, or the source gives pieces of sequences (truncation_length).
+        """
+        from .arrays import arrays_of
+
+        return arrays_of(self, minibatch_size, framework, num_data_partitions, partition_index)
+
+    def torch_dataset(
+        self, minibatch_size: int = 256, *, num_data_partitions: int = 1, partition_index: int = 0
+    ) -> Any:
+        """A `torch.utils.data.IterableDataset` of minibatches, as `arrays` gives them.
+
+        It goes to `DataLoader(..., batch_size=None)`, whose workers share the data; each begins where this source is
+        now. Without workers, this source is read.
+
+        Args:
+            minibatch_size: samples of all partitions and workers together.
+            num_data_partitions, partition_index: processes that share the data, and which of them this is.
+
+        Raises:
+            UserError: PyTorch is not installed.
+        """
+        from .torch_data import Share, torch_dataset
+
+        return torch_dataset(self, Share(minibatch_size, num_data_partitions, partition_index))
 
     def __reduce__(self) -> Any:
         """A copy, in this process or another one, opens the data again and continues where this source is."""

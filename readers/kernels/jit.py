@@ -50,6 +50,8 @@ def place_for_compiled_code() -> str | None:
         "kernels/text_codes.py",
         "formats/text/events.py",
         "formats/text/tables.py",
+        "formats/language/codes.py",
+        "formats/htk/mlf_codes.py",
     )
     for source in sorted([*here.rglob("*_kernels.py"), *(here / name for name in others)]):
         digest.update(source.read_bytes())

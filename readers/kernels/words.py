@@ -11,7 +11,6 @@ stops at an LF at the latest, and nobody looks at more than the 24 bytes from on
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from numba import extending
 from numba.core import cgutils as _cgutils
 from numba.core import types as _types
 
+from cntk_config.base.systems.files import can_read_at
 from readers.kernels.jit import inlined
 from readers.kernels.kernel_types import Int
 
@@ -30,7 +30,7 @@ intrinsic: Any = extending.intrinsic
 ir: Any = _ir
 binding: Any = _binding
 types: Any = _types
-CAN_READ = os.name == "posix"
+CAN_READ = can_read_at()
 _ZEROS, _SIX, _HIGH = np.uint64(0x3030303030303030), np.uint64(0x7676767676767676), np.uint64(0x8080808080808080)
 _PAIR, _MASK = np.uint64(10), np.uint64(0x000000FF000000FF)
 _MUL1, _MUL2 = np.uint64(0x000F424000000064), np.uint64(0x0000271000000001)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from cntk_config.base.systems import memory
 from readers.common.chunk import Part, StreamData
 from readers.errors import DataError
 from readers.kernels.budget import fits_budget
@@ -94,10 +94,7 @@ def _fitting(rows: int, stream: StreamInformation) -> tuple[int, int]:
 @cache
 def _memory() -> int:
     """Bytes of memory of this machine; the largest number where the system does not say."""
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):  # Windows
-        return sys.maxsize
+    return memory.of_machine() or sys.maxsize
 
 
 def _csr(pieces: Sequence[Copy], stream: StreamInformation, rows: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -13,6 +13,7 @@ import numpy as np
 from readers.common.chunk import Chunk, StreamData
 from readers.common.corpus import Corpus
 from readers.common.sequences import SequenceTable, no_sequence, starts_of
+from readers.kernels.budget import fits_budget
 from readers.streams import StreamInformation
 
 CHUNK_FRAMES = 90000
@@ -100,10 +101,8 @@ class FrameTable(UtteranceTable):
 
     def place(self, sequences: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The utterance of each of these frames, and its number there."""
-        from . import kernels as k
-
         which, frames = np.empty(len(sequences), np.int64), np.empty(len(sequences), np.int64)
-        bad = k.locate(self.starts, self._near, _NEAR, sequences, which, frames)
+        bad = functions_for(len(sequences)).locate(self.starts, self._near, _NEAR, sequences, which, frames)
         if bad >= 0:
             raise no_sequence(int(sequences[bad]), self.num_sequences)
         return which, frames
@@ -112,6 +111,15 @@ class FrameTable(UtteranceTable):
     def _near(self) -> np.ndarray:
         """The utterance of every this many frames, from where it is not far to that of any."""
         return np.searchsorted(self.starts, np.arange(0, int(self.starts[-1]), _NEAR), side="right") - 1
+
+
+def functions_for(work: int) -> Any:
+    """`kernels`, or the fallbacks if the work fits the budget."""
+    if fits_budget(work):
+        from . import fallback as functions
+    else:
+        from . import kernels as functions
+    return functions
 
 
 class Utterances:

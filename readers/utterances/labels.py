@@ -17,8 +17,11 @@ from readers.errors import DataError
 from readers.pipeline.pack import make_csr
 from readers.streams import StreamInformation
 
-from .frames import Utterances
+from .frames import Utterances, functions_for
 from .lists import picked, read_lines
+
+_SPREAD_WORK = 600
+"""Of the fallback that spreads the labels of an utterance, see `fits_budget`."""
 
 
 @dataclass(eq=False)
@@ -108,13 +111,12 @@ class UtteranceLabels(Utterances):
 
     def whole(self, which: np.ndarray) -> StreamData:
         """These utterances."""
-        from . import kernels as k
-
         bounds = self.bounds(which)
         ids = np.zeros(int(bounds[-1]), np.int32)
         marks = np.ones(len(ids) if self.boundaries else 0, np.uint8)
         labels = self.labels
-        k.spread(labels.ends, labels.classes, labels.first, self.chosen[which], bounds, ids, marks)
+        spread = functions_for(_SPREAD_WORK * len(which)).spread
+        spread(labels.ends, labels.classes, labels.first, self.chosen[which], bounds, ids, marks)
         return self._data(ids, bounds, marks)
 
     def single(self, which: np.ndarray, frames: np.ndarray) -> StreamData:
@@ -132,11 +134,10 @@ class UtteranceLabels(Utterances):
     @cached_property
     def _all_classes(self) -> np.ndarray:
         """The class of every frame, uint16: 2 bytes a frame, where the features have a hundred."""
-        from . import kernels as k
-
         labels, starts = self.labels, self.frames.starts
         out = np.zeros(int(starts[-1]), np.uint16)
-        k.spread(labels.ends, labels.classes, labels.first, self.chosen, starts, out, np.empty(0, np.uint8))
+        spread = functions_for(_SPREAD_WORK * len(self.chosen)).spread
+        spread(labels.ends, labels.classes, labels.first, self.chosen, starts, out, np.empty(0, np.uint8))
         return out
 
     def _classes(self, which: np.ndarray, frames: np.ndarray) -> np.ndarray:

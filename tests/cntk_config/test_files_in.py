@@ -12,6 +12,8 @@ import pytest
 from cntk_config.base import files
 from cntk_config.base.files import exists, open_input, read_input
 
+POSIX = pytest.mark.skipif(os.name != "posix", reason="needs pipes and sockets with names")
+
 
 def test_a_regular_file_and_nothing(tmp_path: Path) -> None:
     path = tmp_path / "a"
@@ -35,6 +37,7 @@ def test_names_that_are_no_files(name: str, said: str, tmp_path: Path, monkeypat
     assert exists(name) == (name == ".")
 
 
+@POSIX
 def test_devices_pipes_and_sockets_are_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for name, what in (("/dev/zero", "a device"), (tmp_path / "pipe", "a pipe")):
@@ -46,6 +49,7 @@ def test_devices_pipes_and_sockets_are_refused(tmp_path: Path) -> None:
             open_input(tmp_path / "s")
 
 
+@POSIX
 def test_a_pipe_where_it_makes_sense(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "pipe"
     os.mkfifo(path)

@@ -235,8 +235,10 @@ def test_what_takes_a_place_has_to_fit() -> None:
         convert(C.sin(x), lambda part: True, lambda part: C.reduce_sum(part, keepdims=False))
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("unit", ["lstm", "gru", "rnnTanh", "rnnReLU"])
+@pytest.mark.parametrize("dtype", [np.float32, pytest.param(np.float64, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize(
+    "unit", ["lstm", *(pytest.param(one, marks=pytest.mark.thorough) for one in ("gru", "rnnTanh", "rnnReLU"))]
+)
 def test_a_stack_becomes_recurrences(unit: str, dtype) -> None:
     x = C.sequence.input_variable(3, dtype=dtype)
     weights = C.parameter((C.InferredDimension, 4), init=C.glorot_uniform(), dtype=dtype)

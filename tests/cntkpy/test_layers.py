@@ -53,7 +53,9 @@ def expected_gru(p, x, f):
         yield h
 
 
-@pytest.mark.parametrize("name", ACTIVATIONS)
+@pytest.mark.parametrize(
+    "name", ["own", *(pytest.param(one, marks=pytest.mark.thorough) for one in ("relu", "none", "tanh"))]
+)
 @pytest.mark.parametrize("by_default", [False, True])
 def test_a_cell_with_another_activation(name: str, by_default: bool) -> None:
     activation, f = ACTIVATIONS[name]

@@ -123,7 +123,7 @@ def test_default_options() -> None:
     assert C.input_variable(2).dtype == np.float32
     with C.default_options_for(C.input_variable, dtype=np.float64):
         assert (C.input_variable(2).dtype, C.constant(1).dtype) == (np.float64, np.float32)
-    with pytest.raises(UserError, match=r"a dtype is numpy.float32 or numpy.float64"), C.default_options(dtype="x"):
+    with pytest.raises(UserError, match=r"numpy.float32 or numpy.float64"), C.default_options(dtype="x"):
         pass
 
 
@@ -202,17 +202,10 @@ def test_cast() -> None:
     narrow = C.cast(y, "float32") + C.input_variable(4)
     assert narrow.dtype == np.float32
     assert C.cast(x, np.float32).eval({x: data}).dtype == np.float32
-    with pytest.raises(UserError, match=r"a dtype is numpy.float32 or numpy.float64, not <class 'numpy.float16'>"):
-        C.cast(x, np.float16)
+    with pytest.raises(UserError, match=r"numpy.float16, numpy.float32 or numpy.float64, not <class 'numpy.int32'>"):
+        C.cast(x, np.int32)
     with pytest.raises(UserError, match="a network has one precision, the cast 'Pass' is float64 and the input"):
         _ = (C.cast(x, np.float64) + x).dtype
-
-
-def test_half_precision_is_refused() -> None:
-    for make in (C.input_variable, C.parameter):
-        with pytest.raises(UserError, match=r"not <class 'numpy.float16'>") as error:
-            make(2, dtype=np.float16)
-        assert error.value.diagnostic.hint == "networks compute in single or in double precision"
 
 
 # ------------------------------------------------------------------------------------------- computations

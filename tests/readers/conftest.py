@@ -22,7 +22,7 @@ SEQUENCES = "".join(
 BOTH = ("test_grammar", "test_errors", "test_keys_and_index", "test_uci", "test_uci_errors", "test_uci_fuzz",
         "test_malformed", "test_roundtrip", "test_local_timeline", "test_composite", "test_orders", "test_htk_reader",
         "test_htk_streams", "test_language", "test_binary", "test_reader", "test_cbf", "test_descriptions",
-        "test_minibatch_source", "test_values")  # fmt: skip
+        "test_minibatch_source", "test_values", "test_htk_features", "test_mlf")  # fmt: skip
 """Tests that are made with kernels and without them; all others of readers are made with kernels."""
 
 

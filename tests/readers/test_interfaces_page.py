@@ -1,4 +1,4 @@
-"""The code on docs/data-interfaces.md is run as it stands, and its reader, writer and action serve a configuration."""
+"""The code on docs/data-interfaces.md and docs/writers-and-actions.md runs, and serves a configuration."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-PAGE = Path(__file__).parents[2] / "docs" / "data-interfaces.md"
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = DOCS / "data-interfaces.md"
+PAGES = (PAGE, DOCS / "writers-and-actions.md")
 CONFIG = """\
 command = add:wrong
 add   = [ action = sum_numbers ; reader = [ readerType = create_numbers_reader ; module = page_module ; count = 5 ] ]
@@ -16,7 +18,8 @@ wrong = [ action = sum_numbers ; reader = [ readerType = create_numbers_reader ;
 
 
 def blocks() -> list[str]:
-    return re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    text = "".join(page.read_text(encoding="utf-8") for page in PAGES)
+    return re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
 
 
 def test_the_code_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys, cntkpy) -> None:

@@ -1,5 +1,6 @@
 """The generated pages are those of the program. `python -m tools.docs` writes them again."""
 
+import itertools
 import re
 import subprocess
 import sys
@@ -10,7 +11,8 @@ import pytest
 from cntk_config.declare import BOOLEAN, SIZE, TEXT, Declared, Parameter, choice
 from commands.catalogue.topics import topics
 from networks import nodes
-from tools.docs import functions, messages, reference, tables
+from tools.docs import drawings, functions, messages, orders, reference, tables
+from tools.docs.bars import LEFT, RIGHT, WIDTH, bars, table
 from tools.docs.pages import old
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -50,7 +52,7 @@ def test_the_page_of_functions_is_current() -> None:
 def test_tables_are_current(page: str) -> None:
     text = (ROOT / "docs" / page).read_text(encoding="utf-8")
     assert tables.with_tables(text) == text
-    changed = re.sub(r"^\| `(?:maxEpochs|dim|file|wordClass|window)`.*\n", "", text, flags=re.MULTILINE)
+    changed = re.sub(r"^\| `(?:maxEpochs|outputFile|dim|file|wordClass|window)`.*\n", "", text, flags=re.MULTILINE)
     assert changed != text, "an example of a row that is missing"
     assert tables.with_tables(changed) == text
 
@@ -92,3 +94,45 @@ def test_every_decision_is_listed() -> None:
     folder = ROOT / "docs" / "decisions"
     listed = re.findall(r"\]\((\S+\.md)\)", (folder / "README.md").read_text(encoding="utf-8"))
     assert listed == sorted(path.name for path in folder.glob("2*.md"))
+
+
+def test_pictures_without_a_training_are_current() -> None:
+    made = drawings.untrained()
+    assert len(made) == 10
+    assert old(ROOT, {f"{drawings.FOLDER}/{name}": text for name, text in made.items()}) == []
+
+
+@pytest.mark.thorough
+def test_pictures_of_runs_are_current() -> None:
+    """The network to the last character; of curves, whose numbers end in other digits elsewhere, the words."""
+    for name, text in drawings.trained().items():
+        kept = (ROOT / drawings.FOLDER / name).read_text(encoding="utf-8")
+        words = re.compile(r">([^<>]+)</text>")
+        assert words.findall(text) == words.findall(kept), name
+        assert not name.startswith("network") or text == kept, name
+
+
+def test_every_picture_is_shown() -> None:
+    shown = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "docs").rglob("*.md"))
+    assert [path.name for path in (ROOT / drawings.FOLDER).iterdir() if path.name not in shown] == []
+    for theme, other in (("light", "dark"), ("dark", "light")):
+        alone = [name for name in re.findall(rf"([\w-]+)-{theme}\.svg", shown) if f"{name}-{other}.svg" not in shown]
+        assert alone == []
+
+
+def test_bars() -> None:
+    rows = "| what | a | b | a |\n|---|---:|---:|---|\n| x, 1 | 2 | 1 | 5 |\n| y |  | 4 | 6 |\n"
+    page = f"# A\n\n## One\nText.\n\n{rows}\nEnd\n"
+    assert table(page, "One") == [{"what": "x, 1", "a": "2", "b": "1"}, {"what": "y", "a": "", "b": "4"}]
+    drawn = bars(["a", "b"], [("x & y", [2.0, 0.5])], "seconds")
+    assert "x &amp; y" in drawn and "2.00" in drawn
+    widths = [float(one) for one in re.findall(r'<rect [^>]*width="([\d.]+)"', drawn)]
+    assert widths[0] == 4 * widths[1] == WIDTH - LEFT - RIGHT
+
+
+def test_orders() -> None:
+    """All of them have every sequence once; a window keeps more of the file's order than none."""
+    plain, near, anywhere = (orders.order(settings) for settings in orders.KINDS.values())
+    assert plain == sorted(near) == sorted(anywhere) == list(range(orders.SEQUENCES))
+    jumps = [sum(abs(a - b) for a, b in itertools.pairwise(one)) for one in (plain, near, anywhere)]
+    assert jumps[0] < jumps[1] < 0.8 * jumps[2]

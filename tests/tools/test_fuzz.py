@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+pytest.importorskip("resource", reason="the harness forks, and limits the memory of its processes")
+
 from tools.fuzz import __main__ as harness
 from tools.fuzz import worker
 from tools.fuzz.mutate import TIMES, mutated

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tools.docs import brainscript, functions, messages, onnx, reference, tables
+from tools.docs import brainscript, drawings, functions, messages, onnx, reference, tables
 
 MESSAGES = "docs/errors.md"
 ONNX = "docs/onnx.md"
@@ -19,6 +19,7 @@ def pages(root: Path) -> dict[str, str]:
             made[f"docs/{path.name}"] = tables.with_tables(text)
     made[ONNX] = onnx.with_lists((root / ONNX).read_text(encoding="utf-8"))
     made[MESSAGES] = messages.with_outputs((root / MESSAGES).read_text(encoding="utf-8"))
+    made |= {f"{drawings.FOLDER}/{name}": text for name, text in drawings.untrained().items()}
     return made
 
 

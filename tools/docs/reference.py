@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from commands.catalogue.topics import Topic, default_text, topics
 from tools.docs import python
+from tools.docs.tables import ordered
 
 HEAD = "<!-- Written by `python -m tools.docs`; do not edit. -->\n"
 PAGES = {
@@ -48,7 +49,7 @@ def _sections(title: str, chosen: Iterable[Topic]) -> str:
         if topic.example:
             parts.append(f"\n```\n{topic.example}\n```\n")
         parts.append("\n| parameter | type | default | meaning |\n|---|---|---|---|\n")
-        for one in topic.declared.parameters():
+        for one in ordered(topic.declared):
             names = ", ".join(f"`{name}`" for name in (one.name, *one.aliases))
             default = default_text(one)
             default = default if default in ("required", "-") else f"`{default}`"

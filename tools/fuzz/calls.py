@@ -42,7 +42,7 @@ def network(path: str) -> None:
     names = {"deviceId": -1.0, "traceLevel": 0.0, "precision": "double"}
     try:
         program = parse_network(text_of_string(f"{{\n{text}\n}}", path))
-        graph_of(evaluate_network(program, evaluator, names), evaluator, "double", largest=100)
+        graph_of(evaluate_network(program, evaluator, names), evaluator, "double", values=False)
     except UserError as error:
         span = error.diagnostic.span
         if span is None or span.source.name != path or not 1 <= span.line <= text.count("\n") + 3:

@@ -1,6 +1,6 @@
 """One training at a time writes the files of a model: a lock next to it, and the files that a killed run left there.
 
-The lock is a file `.NAME.lock` with the machine and the process in it, held by the operating system (`flock`): it ends
+The lock is a file `.NAME.lock` with the machine and the process in it, held by the operating system: it ends
 with the process however that ends. Where the file system knows no such locks, what the file says decides.
 """
 
@@ -18,12 +18,9 @@ from pathlib import Path
 from typing import Any, cast
 
 from cntk_config.base.diagnostics import UserError
+from cntk_config.base.systems import locks
+from cntk_config.base.systems.processes import start_of
 from cntk_config.base.writing import NotOurFile, open_in_place, shown
-
-try:
-    import fcntl
-except ImportError:  # Windows, where what the file says decides
-    fcntl = None
 
 log = logging.getLogger("cntkpy.trainers")
 _EPOCH = r"(\.\d+)?(\.ckp|\.partial)?"
@@ -58,8 +55,7 @@ def only_run_of(model_path: str) -> Generator[None]:
     finally:
         if descriptor is not None:
             with contextlib.suppress(OSError):
-                lock.unlink()
-            os.close(descriptor)
+                locks.remove_locked(descriptor, lock)
 
 
 def _hold(lock: Path, model_path: str) -> int:
@@ -79,7 +75,8 @@ def _hold(lock: Path, model_path: str) -> int:
                         holder["host"],
                     )
                 os.ftruncate(descriptor, 0)
-                os.pwrite(descriptor, json.dumps(_own()).encode(), 0)
+                os.lseek(descriptor, 0, os.SEEK_SET)
+                os.write(descriptor, json.dumps(_own()).encode())
                 return descriptor
         except BaseException:
             os.close(descriptor)
@@ -89,15 +86,9 @@ def _hold(lock: Path, model_path: str) -> int:
 
 def _taken(descriptor: int, holder: dict[str, Any]) -> bool:
     """Whether the lock is ours now."""
-    if fcntl is not None:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        except OSError:
-            pass  # the file system has no locks
-        else:
-            return True
+    taken = locks.lock(descriptor)
+    if taken is not None:
+        return taken
     return not (holder and holder.get("host") == platform.node() and _is_running(holder))
 
 
@@ -105,7 +96,7 @@ def _is_running(holder: dict[str, Any]) -> bool:
     process = holder.get("process")
     if not isinstance(process, int) or process == os.getpid():
         return False
-    started = _start_of(process)
+    started = start_of(process)
     return started is not None and started == holder.get("started")
 
 
@@ -113,23 +104,16 @@ def _own() -> dict[str, Any]:
     return {
         "host": platform.node(),
         "process": os.getpid(),
-        "started": _start_of(os.getpid()),
+        "started": start_of(os.getpid()),
         "since": time.strftime("%Y-%m-%d %H:%M:%S"),
     }
-
-
-def _start_of(process: int) -> str | None:
-    """When a process of this machine was started, in the system's own count; None if it does not run."""
-    try:
-        return Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[19]
-    except (OSError, IndexError):
-        return None
 
 
 def _holder(descriptor: int) -> dict[str, Any]:
     """What a lock says of who holds it; nothing, if it cannot be read."""
     try:
-        found = json.loads(os.pread(descriptor, 4096, 0))
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        found = json.loads(os.read(descriptor, 4096))
     except ValueError:
         return {}
     return cast("dict[str, Any]", found) if isinstance(found, dict) else {}

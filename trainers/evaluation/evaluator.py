@@ -64,18 +64,21 @@ class Evaluator:
         self._done = 0
         self._parameters = network_parameters(self.network)
         # Arrays of JAX, as those that a stack leaves: those of NumPy would need a program of their own.
-        self._state: dict[str, Any] = jax.device_put(network_state(self.network), may_alias=True)
+        self._start: dict[str, Any] = jax.device_put(network_state(self.network), may_alias=True)
+        self._state = dict(self._start)
 
-    def load_again(self, drawn: Mapping[str, Array] | None = None) -> None:
+    def load_again(self, drawn: Mapping[str, Array] | None = None, changed: bool = True) -> None:
         """The same, but random numbers continue, and sequences that resume have the activations before them.
 
         Args:
             drawn: how often random nodes have drawn numbers, where another evaluator counts; None: as here.
+            changed: whether the network's nodes have other values than at the last time.
         """
         kept = {name: value for name, value in self._state.items() if name.endswith((DRAWN, CARRIED))}
         kept.update(drawn or {})
-        self.load()
-        self._state |= kept
+        if changed:
+            self.load()
+        self._done, self._state = 0, self._start | kept
 
     @property
     def drawn(self) -> dict[str, Array]:

@@ -67,7 +67,7 @@ def precompute(network: ValidatedNetwork, data: Iterator[Minibatch], minibatch_s
     nodes = network.precompute_nodes()
     sources = {node.input(0).name: node.input(0) for node in nodes}
     evaluator = Evaluator(network, list(sources.values()), summed=False)
-    dtype = np.float64 if network.precision == "double" else np.float32
+    dtype = network.dtype.type
     running = {name: _Running(dtype) for name in sources}
     batcher = evaluator.batcher(minibatch_size)
     for stack in batcher.stacks(data, lambda number: False):

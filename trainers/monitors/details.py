@@ -2,15 +2,13 @@
 
 import json
 import logging
-import os
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from cntk_config.base.systems import memory as systems_memory
 from networks.arrays.lazy import jax
 from networks.arrays.sparse import RowGradient
 from networks.compile.evaluate import compile_gradient
@@ -107,16 +105,10 @@ def _norm(array: Any) -> Any:
 def memory() -> str:
     """How much memory the process has, now and at most, and the device, where these can be asked."""
     found: list[str] = []
-    try:
-        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
-        found.append(f"memory {pages * os.sysconf('SC_PAGE_SIZE') / _MEGABYTE:.0f} MB")
-    except (OSError, ValueError, IndexError):
-        pass  # there only on Linux
-    if sys.platform != "win32":
-        import resource
-
-        unit = 1 if sys.platform == "darwin" else 1024
-        found.append(f"at most {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / _MEGABYTE:.0f} MB")
+    if (now := systems_memory.of_process()) is not None:
+        found.append(f"memory {now / _MEGABYTE:.0f} MB")
+    if (peak := systems_memory.peak_of_process()) is not None:
+        found.append(f"at most {peak / _MEGABYTE:.0f} MB")
     device = jax.local_devices()[0].memory_stats()
     if device and "bytes_in_use" in device:
         found.append(f"of the device {device['bytes_in_use'] / _MEGABYTE:.0f} MB")

@@ -21,14 +21,13 @@ import os
 import secrets
 import socket
 import struct
-import sys
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from cntk_config.base.systems import sockets
 from trainers.parallel.shared_messages import SharedMessages, memory_bytes
 from trainers.parallel.signals import Signals
 
@@ -223,11 +222,10 @@ def connect(communicator: Communicator) -> SharedSums | None:
     name = b"\0cntkpy-" + secrets.token_hex(16).encode()  # of no file, and gone with the socket
     with contextlib.ExitStack() as kept:
         listening: socket.socket | None = None
-        if communicator.main and sys.platform == "linux":
-            listening = kept.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
-            listening.bind(name)
-            listening.listen(size)
-        said = communicator.exchange([_machine(), name.decode(), secrets.token_hex(32) if communicator.main else None])
+        machine = sockets.machine()
+        if communicator.main and machine is not None:
+            listening = kept.enter_context(sockets.listen(name, size))
+        said = communicator.exchange([machine, name.decode(), secrets.token_hex(32) if communicator.main else None])
         if said[0][0] is None or any(machine != said[0][0] for machine, *_ in said):
             return None
         name, secret = said[0][1].encode(), bytes.fromhex(said[0][2])
@@ -238,17 +236,6 @@ def connect(communicator: Communicator) -> SharedSums | None:
         return found if all(communicator.exchange(found is not None)) else None
 
 
-def _machine() -> list[Any] | None:
-    """What processes have in common that can share memory: the start of the system, its network, the user."""
-    if sys.platform != "linux":
-        return None
-    try:
-        network = Path("/proc/self/ns/net").readlink()
-        return [Path("/proc/sys/kernel/random/boot_id").read_text().strip(), str(network), os.getuid()]
-    except OSError:
-        return None
-
-
 def _hand_out(listening: socket.socket, secret: bytes, size: int) -> SharedSums:
     """Make memory and sockets, and give the others theirs.
 
@@ -256,11 +243,10 @@ def _hand_out(listening: socket.socket, secret: bytes, size: int) -> SharedSums:
         OSError: Some other does not come, or the system gives no more memory.
     """
     signals, more = _pairs(size), _pairs(size)
-    memory = os.memfd_create("cntkpy sums")
+    memory = sockets.make_memory("cntkpy sums", _bytes(size))
     until = time.monotonic() + CONNECT_SECONDS
     missing = set(range(1, size))
     try:
-        os.posix_fallocate(memory, 0, _bytes(size))
         while missing:
             listening.settimeout(max(0.001, until - time.monotonic()))
             with listening.accept()[0] as to:
@@ -274,7 +260,7 @@ def _hand_out(listening: socket.socket, secret: bytes, size: int) -> SharedSums:
                     )
                     continue
                 own = [one for one in (*signals[rank], *more[rank]) if one is not None]
-                socket.send_fds(to, [b"."], [memory, *(one.fileno() for one in own)])
+                sockets.send_descriptors(to, [memory, *(one.fileno() for one in own)])
                 for one in own:
                     one.close()
                 missing.remove(rank)
@@ -294,7 +280,7 @@ def _who(to: socket.socket, secret: bytes, missing: set[int]) -> int:
         _NotAWorker: it is none of those that are missing.
         OSError: it does not answer.
     """
-    _check_user(to)
+    sockets.check_user(to)
     to.settimeout(HANDSHAKE_SECONDS)
     nonce = secrets.token_bytes(NONCE_BYTES)
     to.sendall(nonce)
@@ -333,11 +319,11 @@ def _received(at: socket.socket, count: int) -> bytes:
 
 def _pairs(size: int) -> list[list[socket.socket | None]]:
     """Of each two processes, a pair of sockets: by rank, those of each."""
-    sockets: list[list[socket.socket | None]] = [[None] * size for _ in range(size)]
+    found: list[list[socket.socket | None]] = [[None] * size for _ in range(size)]
     for one in range(size):
         for other in range(one):
-            sockets[one][other], sockets[other][one] = socket.socketpair()
-    return sockets
+            found[one][other], found[other][one] = socket.socketpair()
+    return found
 
 
 def _take(name: bytes, secret: bytes, rank: int, size: int) -> SharedSums:
@@ -346,34 +332,21 @@ def _take(name: bytes, secret: bytes, rank: int, size: int) -> SharedSums:
     Raises:
         OSError: It does not.
     """
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as at:
-        at.settimeout(CONNECT_SECONDS)
-        at.connect(name)
-        _check_user(at)
+    with sockets.connect(name, CONNECT_SECONDS) as at:
+        sockets.check_user(at)
         at.sendall(_answer(secret, _received(at, NONCE_BYTES), rank))
-        _, descriptors, _, _ = socket.recv_fds(at, 1, 2 * size - 1, socket.MSG_CMSG_CLOEXEC)
+        descriptors = sockets.receive_descriptors(at, 2 * size - 1)
     if len(descriptors) != 2 * size - 1:
         raise OSError("descriptors are missing")
     memory, *own = descriptors
-    sockets = [socket.socket(fileno=one) for one in own]
-    signals, more = sockets[: size - 1], sockets[size - 1 :]
+    pairs = [socket.socket(fileno=one) for one in own]
+    signals, more = pairs[: size - 1], pairs[size - 1 :]
     try:
         return SharedSums(rank, memory, _with_own(signals, rank), _with_own(more, rank))
     finally:
         os.close(memory)
 
 
-def _with_own(sockets: Sequence[socket.socket], rank: int) -> list[socket.socket | None]:
+def _with_own(others: Sequence[socket.socket], rank: int) -> list[socket.socket | None]:
     """Sockets by rank, of which a process has none to itself."""
-    return [*sockets[:rank], None, *sockets[rank:]]
-
-
-def _check_user(other: socket.socket) -> None:
-    """Check that the other side is a process of this user.
-
-    Raises:
-        OSError: It is not.
-    """
-    _, user, _ = struct.unpack("3i", other.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
-    if user != os.getuid():
-        raise OSError(f"it is a process of the user with the number {user}")
+    return [*others[:rank], None, *others[rank:]]

@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from typing import Any, TypedDict, Unpack
 
 import numpy as np
+from numpy.typing import NDArray
 
 from networks.arrays.lazy import jax, jnp
+from networks.builders.python.functions.cells import cell_of
 from networks.builders.python.functions.function import Function
 from readers.errors import ArgumentError
 from trainers.rules import standard, updates
@@ -112,8 +114,8 @@ class Learner:
         """
         check_range(self.name, "training_sample_count", training_sample_count, 1)
         named = {str(place): one for place, one in enumerate(self.parameters)}
-        given = {name: self._gradient(one, gradient_values) for name, one in named.items()}
-        weights = {name: one.value for name, one in named.items()}
+        weights = {name: _kept(one) for name, one in named.items()}
+        given = {name: self._gradient(one, gradient_values, weights[name].dtype) for name, one in named.items()}
         if self._state is None:
             self._state = {name: self.rule.start(weight) for name, weight in weights.items()}
         multipliers = {name: one.root.learning_rate_multiplier for name, one in named.items()}
@@ -126,13 +128,13 @@ class Learner:
         self.count(int(training_sample_count), is_sweep_end)
         return True
 
-    def _gradient(self, parameter: Function, given: Any) -> Any:
+    def _gradient(self, parameter: Function, given: Any, dtype: Any) -> Any:
         """The gradient of a parameter among those that a program gives."""
         if not isinstance(given, Mapping) or parameter not in given:
             raise ArgumentError(f"there is no gradient for {parameter!r}", "give {parameter: gradient, ...} for all")
         one: Any = given[parameter]
         read: Any = getattr(one, "asarray", None)  # of a `Value`
-        array = np.asarray(one if read is None else read(), parameter.value.dtype)
+        array = np.asarray(one if read is None else read(), dtype)
         if array.shape != parameter.shape:
             shapes = f"the gradient of {parameter!r} has the shape {array.shape}, not {parameter.shape}"
             raise ArgumentError(shapes, "loss.grad(data, wrt=[parameter]) gives one")
@@ -436,6 +438,12 @@ def data_parallel(learner: Learner, after: int = 0) -> DistributedLearner:
 def block_momentum(learner: Learner, options: BlockMomentumOptions, after: int = 0) -> DistributedLearner:
     """Every worker trains by itself for a block of samples; then the models are joined."""
     return _distributed(learner, after, options)
+
+
+def _kept(parameter: Function) -> NDArray[Any]:
+    """The value of a parameter as it is kept: that of half precision in single."""
+    found = cell_of(parameter.root).current()
+    return parameter.value if found is None else found
 
 
 def _distributed(learner: Learner, after: int, block: BlockMomentumOptions | None) -> DistributedLearner:

@@ -14,6 +14,7 @@ import numpy as np
 from networks.arrays.batch import Batch
 from networks.arrays.lazy import jax
 from networks.arrays.sparse import is_sparse
+from networks.builders.python.functions.defaults import HALF
 from networks.builders.python.functions.function import Function
 from networks.builders.python.functions.per_sample import per_sample
 from networks.compile.evaluate import network_parameters, network_state
@@ -106,7 +107,8 @@ class TrainingPass:
                 gradient = self.values.samples(node, {node.name: np.asarray(of_data[node.name])}, self.stack)
                 found[one] = gradient.sum(axis=0) if one in self.values.arguments.repeated else gradient
             else:
-                found[one] = np.asarray(of_own[node.name]).reshape(one.shape)
+                gradient = np.asarray(of_own[node.name]).reshape(one.shape)
+                found[one] = gradient.astype(HALF) if one.dtype == HALF else gradient
         raise_failure()
         return found
 

@@ -17,6 +17,7 @@ from networks.arrays.lazy import jax
 from networks.builders.brainscript.node_values import NodeValue
 from networks.builders.python.functions import calls, graph
 from networks.builders.python.functions.cells import cell_of
+from networks.builders.python.functions.defaults import HALF
 from networks.builders.python.functions.free import Sizes, sized_model
 from networks.builders.python.functions.function import Function
 from networks.builders.python.functions.per_sample import per_sample
@@ -76,9 +77,12 @@ class Values:
         self._first = [self._node(root).name for root in first]
         self._nodes = [self._node(root) for root in roots]
         self._scalars = {node for node, is_one in zip(self._nodes, criteria, strict=True) if is_one}
+        self._half = {node for node, one in zip(self._nodes, self.outputs, strict=True) if one.dtype == HALF}
+        """Those whose values are of half precision."""
         self._made = made_samples(self._graph.network, self._nodes)
         """The samples of minibatches that the network makes itself; 0: none."""
         self.arguments = Arguments(inputs_of(self._graph, self._nodes), self._graph.network.dtype, made=self._made)
+        self._half.update(one.node for one in self.arguments.inputs if one.function.dtype == HALF)
         static = {one.function for one in self.arguments.inputs if one.axes.dynamic == 0}
         pairs = zip(self.outputs, self._nodes, strict=True)
         self._single = {
@@ -94,6 +98,8 @@ class Values:
         self._computed = list(dict.fromkeys([*self._nodes, *(node for _, node in self._assignments)]))
         self._evaluator: Evaluator | None = None
         self._batcher: Batcher | None = None
+        self._version = -1
+        """The version of the graph whose values the evaluator has."""
         self._changing = 0
         """How many constants were known to change when programs were compiled."""
         self.draws = Draws()
@@ -142,7 +148,9 @@ class Values:
             if self._sized.copies:
                 self._evaluator.load_again(self.draws.counts)
         else:
-            self._evaluator.load_again(self.draws.counts if self._sized.copies else None)
+            changed = self._graph.version != self._version
+            self._evaluator.load_again(self.draws.counts if self._sized.copies else None, changed)
+        self._version = self._graph.version
         minibatch = self.arguments.minibatch(given, resumes=resumes)
         self.last.keep(minibatch)
         size = max(1, minibatch.num_samples)
@@ -305,6 +313,8 @@ class Values:
             stack: the data; None: there are none.
         """
         array = self._scalar(node, found[node.name])
+        if node in self._half and array.dtype.kind == "f":
+            array = array.astype(HALF)
         if stack is None and node.has_layout and self._made:
             if not is_kept(node.axis):
                 return array[0]

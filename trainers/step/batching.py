@@ -23,6 +23,7 @@ from networks.arrays.sparse import Sparse
 from networks.compile.evaluate import Batch
 from networks.graph.axes import own_axis
 from networks.graph.network import Node, ValidatedNetwork
+from networks.graph.precision import dtype_of
 from readers.minibatch import Layout, Minibatch, as_dense
 from trainers.step.axes import Axes, Placed, count_of_samples, grids, network_axes, place, put_csr, put_dense
 from trainers.step.buckets import COMPILE_WORK, Buckets
@@ -127,7 +128,7 @@ class Batcher:
 
     Attributes:
         nodes: the input nodes to feed.
-        precision: "float" or "double".
+        precision: of the network.
         minibatch_size: nominal number of samples; a frame minibatch is padded to it.
         buckets: the shapes in use; grows as new ones are met.
         capacity: minibatches per stack, an upper bound.
@@ -155,7 +156,7 @@ class Batcher:
     max_minibatch_size: int = 0
 
     def __post_init__(self) -> None:
-        self._dtype = np.dtype(np.float64 if self.precision == "double" else np.float32)
+        self._dtype = dtype_of(self.precision)
         self._sparse = sorted((node for node in self.nodes if node.kind.sparse), key=lambda node: node.name)
         self._dense = [node for node in self.nodes if not node.kind.sparse]
         self._sizes = {node.name: math.prod(node.shape or ()) for node in self.nodes}

@@ -7,13 +7,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from cntk_config.parameters import ConfigValue
-from networks.builders.brainscript.graph import MAX_CONSTANT, Built, graph_of
+from networks.builders.brainscript.graph import Built, graph_of
 from networks.builders.brainscript.loading import Load
 from networks.builders.brainscript.program import Program, evaluate_network, evaluator_with
 from networks.builders.brainscript.source import program_names, program_of
 from networks.files.model_file import load_model
 from networks.graph.initialize import SeedCounter
 from networks.graph.network import ValidatedNetwork
+from networks.graph.precision import known_precision
 
 log = logging.getLogger("cntkpy.networks")
 
@@ -50,9 +51,9 @@ def check_brainscript(value: ConfigValue, precision: str, load: Load = load_mode
     program = program_of(value)
     evaluator = evaluator_with(SeedCounter(), load)
     evaluator.prints = False
-    precision = "double" if precision.lower() == "double" else "float"
+    precision = known_precision(precision)
     found = evaluate_network(program, evaluator, {**program_names(value.scope), "precision": precision})
-    return graph_of(found, evaluator, precision, largest=MAX_CONSTANT)
+    return graph_of(found, evaluator, precision, values=False)
 
 
 def build_program(program: Program, precision: str, seeds: SeedCounter, names: Mapping[str, Any]) -> Built:
@@ -67,7 +68,7 @@ def build_program(program: Program, precision: str, seeds: SeedCounter, names: M
     Raises:
         ConfigError: what is wrong with the description, where, and which calls led there.
     """
-    precision = "double" if precision.lower() == "double" else "float"
+    precision = known_precision(precision)
     evaluator = evaluator_with(seeds)
     value = evaluate_network(program, evaluator, {**names, "precision": precision})
     return graph_of(value, evaluator, precision)

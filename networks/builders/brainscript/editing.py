@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from cntk_config.base.diagnostics import suggestion
-from networks.builders.brainscript.graph import MAX_CONSTANT, graph_of
+from networks.builders.brainscript.graph import graph_of
 from networks.builders.brainscript.language.evaluate import Class, Evaluator, Step
 from networks.builders.brainscript.language.values import (
     Function,
@@ -94,7 +94,7 @@ def _shapes(network: NetworkValue, evaluator: Evaluator) -> Callable[[], dict[No
 
     @functools.cache
     def known() -> dict[NodeValue, Shape | None]:
-        values = graph_of(network, evaluator, "float", largest=MAX_CONSTANT).values
+        values = graph_of(network, evaluator, "float", values=False).values
         return {value: node.shape for node, value in values.items()}
 
     return known

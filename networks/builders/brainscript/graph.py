@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-import numpy as np
-
 from cntk_config.base.diagnostics import ConfigError, Diagnostic, Span, UserError, suggestion
+from cntk_config.base.lazy_modules import np
 from cntk_config.base.source import Text
 from networks import nodes
 from networks.builders.brainscript.language.evaluate import Evaluator
@@ -23,8 +22,6 @@ from networks.graph.initialize import Initializer
 from networks.graph.network import Network, ValidatedNetwork
 from networks.graph.node import Node, NodeKind
 
-MAX_CONSTANT = 100
-"""Elements of a constant whose value a rule of shapes may look at."""
 MAX_CALLS = 50
 """How many calls are followed back."""
 
@@ -52,9 +49,9 @@ class Built:
         return list(dict.fromkeys(place for place in places if place.text not in self.library))
 
 
-def graph_of(value: NetworkValue, evaluator: Evaluator, precision: str, largest: int | None = None) -> Built:
-    """The graph of a network value, validated; see `Network.validate` for `largest`."""
-    network = Network(precision)
+def graph_of(value: NetworkValue, evaluator: Evaluator, precision: str, values: bool = True) -> Built:
+    """The graph of a network value, validated; `values`: whether parameters get values."""
+    network = Network(precision, values)
     made: dict[NodeValue, Node] = {}
     for one in value.nodes.values():
         try:
@@ -69,13 +66,13 @@ def graph_of(value: NetworkValue, evaluator: Evaluator, precision: str, largest:
     for group, members in value.groups.items():
         for one in members:
             network.add_to_group(group, made[one])
-    values = {node: one for one, node in made.items()}
+    origins = {node: one for one, node in made.items()}
     try:
-        validated = network.validate(largest)
+        validated = network.validate()
     except UserError as problem:
-        origin = next((one for node, one in values.items() if node.span is problem.span), None)
+        origin = next((one for node, one in origins.items() if node.span is problem.span), None)
         raise (problem if origin is None else located(problem, origin, evaluator)) from None
-    return Built(validated, values, evaluator.warnings, evaluator.library)
+    return Built(validated, origins, evaluator.warnings, evaluator.library)
 
 
 def _axis_name(value: NodeValue, made: Mapping[NodeValue, Node], evaluator: Evaluator) -> str:

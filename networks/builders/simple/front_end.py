@@ -61,7 +61,7 @@ def settings_of(p: SimpleNetworkBuilder) -> Settings:
 
 def outline_simple(section: ConfigParameters, precision: str) -> ValidatedNetwork:
     """The network without start values, for looking at its names and shapes; raises what `build_simple` raises."""
-    return _build(section, precision, SeedCounter(), draws=False)
+    return _build(section, precision, SeedCounter(), values=False)
 
 
 def build_simple(section: ConfigParameters, precision: str, seeds: SeedCounter) -> ValidatedNetwork:
@@ -78,11 +78,11 @@ def build_simple(section: ConfigParameters, precision: str, seeds: SeedCounter) 
     return _build(section, precision, SeedCounter(constant=seeds.constant))
 
 
-def _build(section: ConfigParameters, precision: str, seeds: SeedCounter, draws: bool = True) -> ValidatedNetwork:
+def _build(section: ConfigParameters, precision: str, seeds: SeedCounter, values: bool = True) -> ValidatedNetwork:
     parameters = SimpleNetworkBuilder(section)
     name = parameters.kind()
     parameters.check_together()
-    settings = replace(settings_of(parameters), draws=draws)
+    settings = replace(settings_of(parameters), values=values)
     try:
         return KINDS[name](settings, precision, seeds)
     except ConfigError:

@@ -41,7 +41,7 @@ class Settings:
     vocab_size: int = -1
     classes: int = -1
     aux_dim: int = 20
-    draws: bool = True
+    values: bool = True
     """Whether parameters get their start values; names and shapes need none."""
 
 
@@ -56,7 +56,7 @@ class Builder:
 
     def __init__(self, settings: Settings, precision: str = "float", seeds: SeedCounter | None = None) -> None:
         self.settings = settings
-        self.network = Network(precision)
+        self.network = Network(precision, settings.values)
         self.seeds = seeds or SeedCounter()
         self.unnamed = 0
         check_layers(settings.layer_sizes, settings.layer_types)
@@ -111,8 +111,7 @@ class Builder:
 
     def _parameter(self, name: str, dims: tuple[int, ...], **options: object) -> Node:
         node = self.node("LearnableParameter", name, dims=dims, **options)
-        if self.settings.draws:
-            self.network.initialize(node, self.seeds)
+        self.network.initialize(node, self.seeds)
         return node
 
     def nonlinearity(self, layer: int, x: Node, name: str | None = None) -> Node:

@@ -187,6 +187,7 @@ KINDS = [
         "labels; gradient 0",
         rules.same,
         _graph,
+        width="long",
         family=FAMILY,
         source=SOURCE,
         differentiable=False,

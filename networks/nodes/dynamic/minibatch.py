@@ -88,6 +88,7 @@ KINDS = [
         source=SOURCE,
         columns=True,
         differentiable=False,
+        width="long",
         time=TimeRule(reduces_time=True),
         example="h = SampleNumber(x)",
     ),

@@ -346,6 +346,7 @@ KINDS = [
         source=SOURCE,
         prepare=_prepare,
         images=True,
+        width="short",
         example="h = Convolution(Parameter(16, 27), picture, 3, 3, 16, 1, 1, zeroPadding=true, imageLayout=CHW)",
     ),
     *pooling.KINDS,

@@ -8,8 +8,7 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from cntk_config.base.lazy_modules import np
 from networks.arrays.images import images_of, is_image, plain, value_of
 from networks.arrays.lazy import custom_gradient, jax, jnp
 from networks.graph.shapes import Shape, ShapeProblem
@@ -183,8 +182,9 @@ def _pool(kind: str | None) -> Any:
         which = kind or str(node.options["kind"]).lower()
         counted = bool(node.options.get("includePad", False))
         function = _max_windows if which == "max" else functools.partial(_average_windows, with_padding=counted)
-        # of equal elements the first in the order of the axes gets the gradient, so channels in a window stay first
-        if is_image(x) and geometry.kernel[0] == 1 and is_chw(node.options["imageLayout"]):
+        # Of equal elements the first in the order of the axes gets the gradient, so channels in a window stay first.
+        in_order = which == "max" and geometry.kernel[0] > 1
+        if is_image(x) and not in_order and is_chw(node.options["imageLayout"]):
             images = images_of(x, geometry.inputs)
             return value_of(function(images, geometry.first_last()), x, node.has_layout)
         x = plain(x)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -98,7 +99,7 @@ def permuted(use: Use, x: Data, perm: Sequence[int]) -> Data:
     return Data(node, tuple(x.axes[index] for index in perm))
 
 
-def _stacked(use: Use, parts: list[Node], axis: int) -> Node:
+def stacked(use: Use, parts: list[Node], axis: int) -> Node:
     """Nodes joined along an axis of the sample, counted from 1."""
     build = use.build
     if axis == 1:
@@ -128,7 +129,7 @@ def concat(use: Use) -> list[Value]:
         total += size if isinstance(size, int) else 0
         nodes.append(one.node if isinstance(one, Data) else _constant_part(use, one, like))
     axes = (*like.axes[:place], total, *like.axes[place + 1 :])
-    return [use.build.data(_stacked(use, nodes, number), axes)]
+    return [use.build.data(stacked(use, nodes, number), axes)]
 
 
 def _constant_part(use: Use, array: Array, like: Data) -> Node:
@@ -161,10 +162,17 @@ def cut(use: Use) -> list[Value]:
     if any(not isinstance(x, Array) and not -_rank(x) <= axis < _rank(x) for axis in axes):
         raise Unusable(f"there are no axes {axes}")
     steps = use.integers("steps", 4) or [1] * len(starts)
-    if any(step != 1 for step in steps):
-        raise Unusable("only steps of 1 are supported")
-    for begin, end, axis in zip(starts, ends, axes, strict=True):
-        if isinstance(x, Longer):
+    for begin, end, axis, step in zip(starts, ends, axes, steps, strict=True):
+        if step != 1:
+            if not isinstance(x, Data):
+                raise Unusable("only steps of 1 are supported there")
+            size = x.axes[axis]
+            if isinstance(size, str):
+                raise Unusable(f"of the axis '{size}' only steps of 1 can be taken")
+            enumerable(size)
+            end = None if step < 0 and end < -size else end
+            x = picked(use, x, axis, list(range(size))[begin:end:step])
+        elif isinstance(x, Longer):
             x = delays.delayed(use, x, axis, begin, end)
         elif isinstance(x, Data) and isinstance(x.axes[axis], str):
             x = delays.one_step(use, x, axis % len(x.axes), begin, end)
@@ -205,14 +213,27 @@ def gather(use: Use) -> list[Value]:
             raise Unusable(f"of the axis '{size}' only the first or last step can be taken")
         found = delays.one_step(use, x, place, int(index.value), int(index.value) + 1 or None)
         return [use.build.data(found.node, (*x.axes[:place], *x.axes[place + 1 :]))]
-    numbers = [int(one) % size for one in index.value.reshape(-1)]
-    if index.value.ndim > 1 or len(numbers) > MOST_PICKED:
-        raise Unusable(f"its second operand must be a number or a list of at most {MOST_PICKED}")
-    parts = [part(use, x, axis, one, one + 1) for one in numbers]
-    if index.value.ndim == 0:
-        return [use.build.data(parts[0].node, (*x.axes[:place], *x.axes[place + 1 :]))]
-    node = parts[0].node if len(parts) == 1 else _stacked(use, [one.node for one in parts], x.sample_axis(axis))
-    return [use.build.data(node, (*x.axes[:place], len(parts), *x.axes[place + 1 :]))]
+    if index.value.ndim > 1:
+        raise Unusable("its second operand must be a number or a list")
+    found = picked(use, x, place, [int(one) % size for one in index.value.reshape(-1)])
+    axes = found.axes if index.value.ndim else (*x.axes[:place], *x.axes[place + 1 :])
+    return [use.build.data(found.node, axes)]
+
+
+def picked(use: Use, x: Data, axis: int, numbers: list[int]) -> Data:
+    """Elements of an axis of the sample by their numbers, those that follow each other as one part."""
+    runs: list[list[int]] = []
+    for one in numbers:
+        if runs and one == runs[-1][-1] + 1:
+            runs[-1].append(one)
+        else:
+            runs.append([one])
+    if not runs or len(runs) > MOST_PICKED:
+        raise Unusable(f"it takes elements from {len(runs)} places; possible are 1 to {MOST_PICKED}")
+    parts = [part(use, x, axis, one[0], one[-1] + 1) for one in runs]
+    node = parts[0].node if len(parts) == 1 else stacked(use, [one.node for one in parts], x.sample_axis(axis))
+    place = axis % len(x.axes)
+    return use.build.data(node, (*x.axes[:place], len(numbers), *x.axes[place + 1 :]))
 
 
 def _rows(use: Use) -> Data:
@@ -225,20 +246,47 @@ def _rows(use: Use) -> Data:
 
 
 MOST_PICKED = 64
-"""Elements that Gather picks one by one."""
+"""Parts that values are joined of."""
 
 
 def pad(use: Use) -> list[Value]:
-    """A constant around a sample."""
-    use.refuse("mode", "constant")
+    """A constant around a sample, or its own elements."""
+    mode = use.get("mode", "constant")
     x, pads, value = use.data(), use.integers("pads", 1) or [], use.real("value", 2, 0.0)
     if use.has(3):
         raise Unusable("only all axes together can be padded")
     for axis in range(len(x.axes)):
         before, after = pads[axis], pads[axis + len(x.axes)]
-        if before or after:
+        if (before or after) and mode != "constant":
+            x.sample_axis(axis)
+            x = picked(use, x, axis, _around(mode, int(x.axes[axis]), before, after))
+        elif before or after:
             x = padded(use, x, axis, before, after, value or 0.0)
     return [x]
+
+
+LONGEST = 1 << 20
+"""Elements of an axis that are looked at one by one, at most."""
+
+
+def enumerable(size: int) -> None:
+    """Refuse an axis that is too long to look at its elements one by one; its size need not be that of any data.
+
+    Raises:
+        Unusable: it is too long.
+    """
+    if size > LONGEST:
+        raise Unusable(f"an axis of {size:,} elements is too long for it; at most {LONGEST:,} are possible")
+
+
+def _around(mode: str, size: int, before: int, after: int) -> list[int]:
+    """The numbers of the elements of an axis, with those that stand before and behind it."""
+    if mode not in ("reflect", "edge", "wrap"):
+        raise Unusable(f"mode = {mode} is not supported")
+    enumerable(size + abs(before) + abs(after))
+    numbers = np.arange(size)[max(0, -before) : size - max(0, -after)]
+    how: Any = mode
+    return np.pad(numbers, (max(0, before), max(0, after)), mode=how).tolist()
 
 
 def padded(use: Use, x: Data, axis: int, before: int, after: int, value: float) -> Data:
@@ -255,7 +303,7 @@ def padded(use: Use, x: Data, axis: int, before: int, after: int, value: float) 
             nodes.append(use.build.parameter(Array(np.full(dims, value, use.build.network.dtype)), dims))
         elif not count and len(nodes) == (before > 0):
             nodes.append(x.node)
-    node = nodes[0] if len(nodes) == 1 else _stacked(use, nodes, number)
+    node = nodes[0] if len(nodes) == 1 else stacked(use, nodes, number)
     total = size + before + after
     return Data(node, (*x.axes[:axis], total, *x.axes[axis + 1 :]))
 
@@ -339,16 +387,17 @@ def normalised(logarithm: bool) -> Rule:
 
 def top(use: Use) -> list[Value]:
     """The largest elements along an axis, and their numbers."""
-    use.refuse("largest", 1)
     x, axis = use.data(), use.integer("axis", -1)
+    smallest = not use.get("largest", 1)
+    source = use.build.node("Negate", x.node) if smallest else x.node
     count = int(use.get("k", 0)) if use.opset < 10 else (use.integers("k", 1) or [0])[0]
     place, number = axis % len(x.axes), x.sample_axis(axis)
     axes = (*x.axes[:place], count, *x.axes[place + 1 :])
-    outputs = use.operator.outputs
-    return [
-        Data(use.build.node("TopK", x.node, k=count, axis=number, numbers=bool(index)), axes)
-        for index in range(len(outputs))
-    ]
+    found: list[Value] = []
+    for numbers in (False, True)[: len(use.operator.outputs)]:
+        node = use.build.node("TopK", source, k=count, axis=number, numbers=numbers)
+        found.append(Data(use.build.node("Negate", node) if smallest and not numbers else node, axes))
+    return found
 
 
 def tile(use: Use) -> list[Value]:
@@ -360,7 +409,7 @@ def tile(use: Use) -> list[Value]:
         if not 1 <= count <= MOST_PICKED:
             raise Unusable(f"{count} times is not supported; at most {MOST_PICKED}")
         size = x.axes[axis]
-        node = _stacked(use, [x.node] * count, x.sample_axis(axis))
+        node = stacked(use, [x.node] * count, x.sample_axis(axis))
         x = Data(node, (*x.axes[:axis], int(size) * count, *x.axes[axis + 1 :]))
     return [x]
 
@@ -369,25 +418,33 @@ def layer_normalised(use: Use) -> list[Value]:
     """Each sample less its mean, divided by its deviation, over the last axes; then scaled and shifted."""
     x, build = use.data(), use.build
     axes = list(range(use.integer("axis", -1) % len(x.axes), len(x.axes)))
-    if len(use.operator.outputs) > 1:
-        raise Unusable("the mean and the deviation as outputs are not supported")
-    less = build.node("Minus", x.node, reduced(use, x, axes, "Mean").node)
+    mean = reduced(use, x, axes, "Mean")
+    less = build.node("Minus", x.node, mean.node)
     squares = Data(build.node("ElementTimes", less, less), x.axes)
     variance = build.node("Plus", reduced(use, squares, axes, "Mean").node, build.number(use.get("epsilon", 1e-5)))
-    found: Data = Data(build.node("ElementTimes", less, build.node("Reciprocal", build.node("Sqrt", variance))), x.axes)
+    inverse = Data(build.node("Reciprocal", build.node("Sqrt", variance)), mean.axes)
+    found = Data(build.node("ElementTimes", less, inverse.node), x.axes)
     for index, kind in ((1, "ElementTimes"), (2, "Plus")):
         if use.has(index):
             nodes, _ = aligned(use, [found, use.array(index)])
             found = Data(build.node(kind, *nodes), x.axes)
-    return [found]
+    return [found, mean, inverse]
 
 
 def hard_max(use: Use) -> list[Value]:
-    """1 at the first largest element of a vector."""
-    x = use.data()
-    if x.dims != x.axes[-1:]:
-        raise Unusable("only that of one vector per sample is supported")
-    return use.same(use.build.node("Hardmax", x.node))
+    """1 at the first largest element of an axis; before version 13, of all axes from this one on."""
+    x, build = use.data(), use.build
+    place = use.integer("axis", -1 if use.opset >= 13 else 1) % len(x.axes)
+    size = math.prod(int(one) for one in x.axes[place:] if isinstance(one, int)) if use.opset < 13 else x.axes[place]
+    if x.dims == (size,) or (use.opset < 13 and place == len(x.words)):
+        return use.same(build.node("Hardmax", x.node))
+    if use.opset < 13 and place != len(x.axes) - 1:
+        raise Unusable("only that of one axis, or of a whole sample, is supported")
+    number = x.sample_axis(place)
+    first = build.node("TopK", x.node, k=1, axis=number, numbers=True)
+    enumerable(int(x.axes[place]))
+    places = build.parameter(Array(np.arange(x.axes[place]).reshape(-1, *(1,) * (number - 1))))
+    return use.same(build.node("Equal", first, places))
 
 
 def repeated(use: Use) -> list[Value]:

@@ -100,8 +100,14 @@ class Building:
             found = Data(node, axes)
         return found
 
-    def parameter(self, array: Array, dims: Sequence[int] | None = None) -> Node:
-        """A parameter with the elements of an array, in these dimensions of memory; the same one every time."""
+    def parameter(self, array: Array, dims: Sequence[int] | None = None, of: str = "") -> Node:
+        """A parameter with the elements of an array, in these dimensions of memory; the same one every time.
+
+        Args:
+            array: the elements.
+            dims: in the order of memory; those of the array by default.
+            of: the initialiser that a part of is in the array.
+        """
         dims = array.value.shape if dims is None else tuple(dims)
         key = (array.name, dims)
         if array.name and key in self._parameters:
@@ -109,7 +115,7 @@ class Building:
         value = np.ascontiguousarray(array.value, self.network.dtype).reshape(dims or (1,))
         named = array.name or f"{self.owner}.constant"
         node = self.network.add(self.free(named), operation("LearnableParameter"), shape=value.shape[::-1], value=value)
-        trained = bool(array.name) and (self._trained is None or array.name in self._trained)
+        trained = bool(array.name) and (self._trained is None or (of or array.name) in self._trained)
         node.learning_rate_multiplier = float(trained)
         if array.name:
             self._parameters[key] = node

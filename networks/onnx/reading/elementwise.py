@@ -259,7 +259,7 @@ def function(name: str) -> Rule:
     return lambda use: use.same(use.build.node("ElementFunction", use.data().node, function=name))
 
 
-FUNCTIONS = ("Tan", "Asin", "Acos", "Atan", "Sinh", "Cosh", "Asinh", "Atanh")
+FUNCTIONS = ("Tan", "Asin", "Acos", "Atan", "Sinh", "Cosh", "Asinh", "Atanh", "Erf")
 
 RULES: dict[str, Rule] = {
     **{name: function(name.lower()) for name in FUNCTIONS},

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from networks.onnx.reading.axes import part
+from networks.graph.node import Node
+from networks.onnx.reading.axes import enumerable, padded, part, reduced, stacked
 from networks.onnx.reading.building import Use
 from networks.onnx.reading.elementwise import Rule
 from networks.onnx.reading.values import Array, Data, Unusable, Value
@@ -103,28 +105,45 @@ def convolution(use: Use) -> list[Value]:
 
 
 def transposed(use: Use) -> list[Value]:
-    """A transposed convolution of one group of channels."""
-    x, weights = _image(use), use.array(1)
-    maps, channels, *kernel = weights.value.shape
-    if use.integer("group", 1) != 1:
-        raise Unusable(f"group = {use.get('group')} is not supported")
-    if use.get("auto_pad", "NOTSET") not in ("NOTSET", "VALID") or use.get("output_shape"):
-        raise Unusable("auto_pad and output_shape are not supported")
-    stride = use.sizes("strides", [1] * len(kernel))
-    pads, dilation = use.sizes("pads", [0] * (2 * len(kernel))), use.sizes("dilations", [1] * len(kernel))
+    """A transposed convolution, one for each group of channels."""
+    x, weights, groups = _image(use), use.array(1), use.integer("group", 1)
+    channels, count, *kernel = weights.value.shape
+    if channels != x.dims[0] or channels % groups:
+        raise Unusable(f"kernels of {channels} channels in {groups} groups for an image of {x.dims[0]}")
+    sizes, windows = _larger(use, x, kernel)
+    axis, own = len(x.axes) - len(kernel) - 1, channels // groups
+    parts: list[Node] = []
+    for group in range(groups):
+        kernels = weights.value[group * own : (group + 1) * own]
+        name = f"{weights.name}.{group + 1}" if groups > 1 and weights.name else weights.name
+        image = part(use, x, axis, group * own, (group + 1) * own)
+        options = windows.lists(count, count)
+        options["outputShape"] = (*sizes[::-1], count)
+        parameter = use.build.parameter(Array(kernels, name))
+        parts.append(use.build.node("Convolution", parameter, image.node, mapCount=own, transpose=True, **options))
+    node = parts[0] if groups == 1 else stacked(use, parts, x.sample_axis(axis))
+    return _with_bias(use, use.build.data(node, (*x.words, *reversed(node.shape or ()))))
+
+
+def _larger(use: Use, x: Data, kernel: list[int]) -> tuple[list[int], Windows]:
+    """The sizes of the result of a transposed convolution, and how windows slide along it."""
+    rank = len(kernel)
+    stride, dilation = use.sizes("strides", [1] * rank), use.sizes("dilations", [1] * rank)
+    more, how = use.sizes("output_padding", [0] * rank), use.get("auto_pad", "NOTSET")
     reach = [(k - 1) * by + 1 for k, by in zip(kernel, dilation, strict=True)]
-    more = use.sizes("output_padding", [0] * len(kernel))
-    before, after = pads[: len(kernel)], pads[len(kernel) :]
-    sizes = [
-        (n - 1) * s + k - b - a + m
-        for n, k, s, b, a, m in zip(x.dims[1:], reach, stride, before, after, more, strict=True)
-    ]
-    options = Windows(kernel, stride, before, after, dilation).lists(channels, channels)
-    options["outputShape"] = (*sizes[::-1], channels)
-    parameter = use.build.parameter(weights)
-    node = use.build.node("Convolution", parameter, x.node, mapCount=maps, transpose=True, **options)
-    dims = tuple(reversed(node.shape or ()))
-    return _with_bias(use, use.build.data(node, (*x.words, *dims)))
+    whole = [(n - 1) * s + k + m for n, s, k, m in zip(x.dims[1:], stride, reach, more, strict=True)]
+    wanted = use.sizes("output_shape")[-rank:]
+    if not wanted and how.startswith("SAME"):
+        wanted = [n * s for n, s in zip(x.dims[1:], stride, strict=True)]
+    if not wanted:
+        pads = use.sizes("pads", [0] * (2 * rank)) if how == "NOTSET" else [0] * (2 * rank)
+        before, after = pads[:rank], pads[rank:]
+        sizes = [one - b - a for one, b, a in zip(whole, before, after, strict=True)]
+        return sizes, Windows(kernel, stride, before, after, dilation)
+    total = [max(0, one - size) for one, size in zip(whole, wanted, strict=True)]
+    less, most = [one // 2 for one in total], [one - one // 2 for one in total]
+    before, after = (less, most) if how == "SAME_UPPER" else (most, less)
+    return wanted, Windows(kernel, stride, before, after, dilation)
 
 
 def pooling(kind: str) -> Rule:
@@ -133,12 +152,12 @@ def pooling(kind: str) -> Rule:
     def rule(use: Use) -> list[Value]:
         x = _image(use)
         kernel = use.sizes("kernel_shape")
-        if any(one != 1 for one in use.sizes("dilations")):
-            raise Unusable(f"dilations = {use.get('dilations')} is not supported")
         if len(use.operator.outputs) > 1:
             raise Unusable("the places of the largest elements are not supported")
         before = _ceiled(use, x, kernel)
         x, windows = before if before is not None else _windows(use, x, kernel)
+        if any(one != 1 for one in windows.dilation):
+            return [_apart(use, x, windows, kind, before is not None)]
         options = windows.lists(1)
         if kind == "average" and use.get("count_include_pad", 0) and any((*windows.before, *windows.after)):
             if before is not None:
@@ -150,18 +169,57 @@ def pooling(kind: str) -> Rule:
     return rule
 
 
+def _apart(use: Use, x: Data, windows: Windows, kind: str, ceiled: bool) -> Data:
+    """Pooling of windows with gaps: convolutions with kernels of a single 1 take the elements of each window."""
+    build, channels, kernel = use.build, x.dims[0], windows.kernel
+    counts = _counts(x.dims[1:], windows)
+    outside = 0.0 if kind == "average" else float(np.finfo(build.network.dtype).min)
+    for axis, (before, after) in enumerate(zip(windows.before, windows.after, strict=True), len(x.axes) - len(kernel)):
+        x = padded(use, x, axis, before, after, outside) if before or after else x
+    count = math.prod(kernel)
+    ones = np.tile(np.eye(count).reshape(count, 1, *kernel), (channels, *(1,) * (len(kernel) + 1)))
+    none = [0] * len(kernel)
+    options = windows._replace(before=none, after=none).lists(1, channels)
+    options["groups"] = channels
+    node = build.node("Convolution", build.parameter(Array(ones)), x.node, mapCount=channels * count, **options)
+    sizes = tuple(reversed(node.shape or ()))[1:]
+    each = build.data(node, (*x.words, channels, count, *sizes))
+    found = reduced(use, each, [len(x.words) + 1], "Max" if kind == "max" else "Sum")
+    result = build.data(found.node, (*x.words, channels, *sizes))
+    if kind == "max":
+        return result
+    if use.get("count_include_pad", 0):
+        if ceiled:
+            raise Unusable("count_include_pad = 1 with ceil_mode = 1 is not supported")
+        counts = np.full_like(counts, count)
+    return Data(build.node("ElementTimes", result.node, build.parameter(Array(1 / counts))), result.axes)
+
+
+def _counts(sizes: Sequence[int], windows: Windows) -> np.ndarray:
+    """How many elements of each window are in the image."""
+    found: np.ndarray = np.ones((), np.float64)
+    for axis, n in enumerate(sizes):
+        kernel, step, gap = windows.kernel[axis], windows.stride[axis], windows.dilation[axis]
+        enumerable((n + abs(windows.before[axis]) + abs(windows.after[axis])) * kernel)
+        end = n + windows.after[axis] - (kernel - 1) * gap
+        inside = [sum(0 <= at + gap * k < n for k in range(kernel)) for at in range(-windows.before[axis], end, step)]
+        found = np.multiply.outer(found, np.array(inside))
+    return found
+
+
 def _ceiled(use: Use, x: Data, kernel: list[int]) -> tuple[Data, Windows] | None:
     """With ceil_mode, the windows that reach beyond the image: that is padding behind it."""
     if not use.get("ceil_mode", 0):
         return None
-    stride = use.sizes("strides", [1] * len(kernel))
-    before, after = _pads(use, list(x.dims[1:]), kernel, stride)
-    for axis, (n, k, s) in enumerate(zip(x.dims[1:], kernel, stride, strict=True)):
+    stride, dilation = use.sizes("strides", [1] * len(kernel)), use.sizes("dilations", [1] * len(kernel))
+    reach = [(k - 1) * by + 1 for k, by in zip(kernel, dilation, strict=True)]
+    before, after = _pads(use, list(x.dims[1:]), reach, stride)
+    for axis, (n, k, s) in enumerate(zip(x.dims[1:], reach, stride, strict=True)):
         count = -(-(n + before[axis] + after[axis] - k) // s) + 1
         if (count - 1) * s >= n + before[axis]:  # the last window would begin in the padding behind
             count -= 1
         after[axis] = max(0, (count - 1) * s + k - n - before[axis])
-    return x, Windows(kernel, stride, before, after, [1] * len(kernel))
+    return x, Windows(kernel, stride, before, after, dilation)
 
 
 def everywhere(kind: str) -> Rule:
@@ -207,6 +265,22 @@ TIME_CONSTANT = 5000.0
 """Of the running statistics when the model is trained on, in samples: what CNTK's layers take."""
 
 
+def by_sample(use: Use) -> list[Value]:
+    """Each channel of each sample less its mean, divided by its deviation; then scaled and shifted."""
+    x, build = _image(use), use.build
+    axes = list(range(len(x.words) + 1, len(x.axes)))
+    if not axes:
+        raise Unusable("channels of one element")
+    less = build.node("Minus", x.node, reduced(use, x, axes, "Mean").node)
+    squares = Data(build.node("ElementTimes", less, less), x.axes)
+    variance = build.node("Plus", reduced(use, squares, axes, "Mean").node, build.number(use.get("epsilon", 1e-5)))
+    found = build.node("ElementTimes", less, build.node("Reciprocal", build.node("Sqrt", variance)))
+    for index, kind in ((1, "ElementTimes"), (2, "Plus")):
+        vector = use.array(index)
+        found = build.node(kind, found, build.parameter(vector, (vector.value.size, *(1,) * len(axes))))
+    return use.same(found)
+
+
 def local_response(use: Use) -> list[Value]:
     """Each element divided by a power of the sum of squares of channels around it."""
     x, build = _image(use), use.build
@@ -233,5 +307,6 @@ RULES: dict[str, Rule] = {
     "GlobalMaxPool": everywhere("max"),
     "GlobalAveragePool": everywhere("average"),
     "BatchNormalization": normalisation,
+    "InstanceNormalization": by_sample,
     "LRN": local_response,
 }

@@ -14,10 +14,11 @@ from cntk_config.base.diagnostics import UserError
 from networks.graph.axes import ONE
 from networks.graph.network import Network, ValidatedNetwork
 from networks.nodes import create
-from networks.onnx.reading import axes, elementwise, images, matrices, recurrent
+from networks.onnx.reading import axes, elementwise, images, matrices, recurrent, resizing
 from networks.onnx.reading.building import Building
 from networks.onnx.reading.elementwise import Rule
 from networks.onnx.reading.graph import Graph
+from networks.onnx.reading.lengths import without_lengths
 from networks.onnx.reading.parse import Input, Model, Operator, read_model
 from networks.onnx.reading.values import Array, Data, Unusable
 
@@ -27,6 +28,7 @@ RULES: dict[str, Rule] = {
     **axes.RULES,
     **images.RULES,
     **recurrent.RULES,
+    **resizing.RULES,
 }
 """By operator: makes nodes of it, where it depends on the inputs."""
 
@@ -58,6 +60,7 @@ def build(model: Model, name: str, precision: str | None = None) -> tuple[Valida
     Raises:
         UserError: it has operators that cannot become nodes, all of which are named.
     """
+    model = without_lengths(model)
     stored = any(one.dtype == np.float64 for one in (*model.initialisers.values(), *model.inputs))
     trained = _listed(model.metadata, TRAINED)
     found = Building(precision or ("double" if stored else "float"), model.opset, trained)

@@ -29,6 +29,7 @@ class Direction(NamedTuple):
         functions: of gates.
         starts: what its states are before the first step.
         name: what names of its parameters begin with.
+        peepholes: how much of the memory is added to the gates input, output and forget, (3, hidden); None: nothing.
     """
 
     use: Use
@@ -40,6 +41,7 @@ class Direction(NamedTuple):
     functions: list[str]
     starts: list[Array]
     name: str
+    peepholes: np.ndarray | None = None
 
     @property
     def hidden(self) -> int:
@@ -47,8 +49,9 @@ class Direction(NamedTuple):
         return self.recurrence.shape[1]
 
     def parameter(self, word: str, value: np.ndarray) -> Node:
-        """A parameter that training changes."""
-        return self.use.build.parameter(Array(np.asarray(value), f"{self.name}.{word}"))
+        """A parameter that training changes, if it changes the initialiser of the weights."""
+        weights = self.use.array(1).name
+        return self.use.build.parameter(Array(np.asarray(value), f"{self.name}.{word}"), of=weights)
 
     def state(self, index: int) -> Node:
         """A state, to be connected."""
@@ -58,6 +61,13 @@ class Direction(NamedTuple):
         """The part of a sum of all gates that is one of them."""
         begin = index * self.hidden
         return self.use.build.node("RowSlice", total, start=begin, count=self.hidden)
+
+    def looking(self, gate: Node, index: int, memory: Node) -> Node:
+        """A gate that sees the memory."""
+        if self.peepholes is None:
+            return gate
+        weights = self.parameter(f"P{'iof'[index]}", self.peepholes[index])
+        return self.node("Plus", gate, self.node("ElementTimes", weights, memory))
 
     def apply(self, index: int, x: Node) -> Node:
         """The activation of that number."""
@@ -84,9 +94,10 @@ def _lstm(cell: Direction) -> list[Node]:
     """Gates input, output, forget, candidate."""
     h, c = cell.state(0), cell.state(1)
     total = _sum(cell, h)
-    take, show, keep = (cell.apply(0, cell.gate(total, index)) for index in range(3))
+    take, keep = (cell.apply(0, cell.looking(cell.gate(total, index), index, c)) for index in (0, 2))
     candidate = cell.apply(1, cell.gate(total, 3))
     memory = cell.node("Plus", cell.node("ElementTimes", keep, c), cell.node("ElementTimes", take, candidate))
+    show = cell.apply(0, cell.looking(cell.gate(total, 1), 1, memory))
     result = cell.node("ElementTimes", show, cell.apply(2, memory))
     _connected(h, result)
     _connected(c, memory)
@@ -143,6 +154,9 @@ class Unit(NamedTuple):
     make: Callable[[Direction], list[Node]]
 
 
+LENGTHS, PEEPHOLES = 4, 7
+"""Inputs of a recurrent operator that may be left out."""
+
 UNITS = {
     "LSTM": Unit(4, 2, ["sigmoid", "tanh", "tanh"], _lstm),
     "GRU": Unit(3, 1, ["sigmoid", "tanh"], _gru),
@@ -158,9 +172,8 @@ def recurrence(use: Use) -> list[Value]:
         raise Unusable(f"its input must have the axes time, batch and elements, not {list(x.axes)}")
     if use.get("clip") is not None or use.get("input_forget", 0):
         raise Unusable("clip and input_forget are not supported")
-    if use.has(4) or use.has(7):
-        raise Unusable("lengths of sequences and peepholes are not supported")
     time, batch = x.words[::-1] if by_batch else x.words
+    _check_lengths(use, build.fixed.get(time))
     if time not in build.times:
         build.times.append(time)
     ways = {"forward": (PAST,), "reverse": (FUTURE,), "bidirectional": (PAST, FUTURE)}.get(
@@ -190,6 +203,14 @@ def recurrence(use: Use) -> list[Value]:
     return found
 
 
+def _check_lengths(use: Use, steps: int | None) -> None:
+    """Refuse lengths of sequences that are not those of the data."""
+    if use.has(LENGTHS):
+        given = set(use.array(LENGTHS).value.reshape(-1).tolist())
+        if given != {steps}:
+            raise Unusable(f"sequences of {sorted(given)} steps; lengths that are known must be those of its input")
+
+
 def _direction(use: Use, x: Node, unit: Unit, index: int, kind: str, functions: list[str]) -> Direction:
     weights, recurrence_ = (use.array(one).value[index] for one in (1, 2))
     hidden = recurrence_.shape[1]
@@ -205,7 +226,9 @@ def _direction(use: Use, x: Node, unit: Unit, index: int, kind: str, functions: 
         starts.append(Array(start[0]))
     own = functions[index * len(unit.functions) : (index + 1) * len(unit.functions)]
     nodes = [ACTIVATIONS[one] for one in own]
-    return Direction(use, x, weights, recurrence_, bias.reshape(2, -1), kind, nodes, starts, use.build.owner)
+    peepholes = use.array(PEEPHOLES).value[index].reshape(3, -1) if use.has(PEEPHOLES) else None
+    bias = bias.reshape(2, -1)
+    return Direction(use, x, weights, recurrence_, bias, kind, nodes, starts, use.build.owner, peepholes)
 
 
 # ---- scan

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from networks.graph import shapes
 from networks.nodes.elementwise import LOG_CLIPPED, LOG_SMALLEST, LOGPLUS_LARGEST
+from networks.onnx.graph import Emitter
 from networks.onnx.use import Use
 
 Rule = Callable[[Use], str]
@@ -19,6 +20,7 @@ FUNCTIONS = {
     "cosh": "Cosh",
     "asinh": "Asinh",
     "atanh": "Atanh",
+    "erf": "Erf",
 }
 """What ElementFunction computes, by the names of ONNX operators."""
 
@@ -65,8 +67,13 @@ def root(use: Use) -> str:
 
 
 def logarithm(use: Use) -> str:
+    """The logarithm of the first operand."""
+    return clipped_log(use.emit, use.names[0])
+
+
+def clipped_log(emit: Emitter, x: str) -> str:
     """The logarithm, and CNTK's constant below its smallest argument."""
-    emit, x, least = use.emit, use.names[0], use.emit.real(LOG_SMALLEST)
+    least = emit.real(LOG_SMALLEST)
     return emit.op("Where", emit.op("Less", x, least), emit.real(LOG_CLIPPED), emit.op("Log", emit.op("Max", x, least)))
 
 

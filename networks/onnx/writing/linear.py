@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from networks.graph import shapes
+from networks.onnx.graph import Emitter
 from networks.onnx.use import Operand, Use
 from networks.onnx.writing.elementwise import Rule
 
@@ -61,13 +64,24 @@ def khatri_rao(use: Use) -> str:
 
 
 def cos_distance(use: Use) -> str:
+    """The cosine of two samples."""
+    return use.shaped(cosine(use.emit, use.flat(0), use.flat(1)), (1,))
+
+
+def cosine(emit: Emitter, *vectors: str) -> str:
     """The sum of products, divided by both lengths, of which neither is taken for less than the least one."""
-    emit, flat = use.emit, [use.flat(0), use.flat(1)]
-    product = emit.reduce("Sum", emit.op("Mul", *flat), [-1])
-    for one in flat:
+    product = emit.reduce("Sum", emit.op("Mul", *vectors), [-1])
+    for one in vectors:
         length = emit.op("Sqrt", emit.reduce("Sum", emit.op("Mul", one, one), [-1]))
         product = emit.op("Div", product, emit.op("Max", length, emit.real(LEAST_LENGTH)))
-    return use.shaped(product, (1,))
+    return product
+
+
+def diagonal(use: Use) -> str:
+    """The diagonal of a matrix that is the same for all samples, as a row."""
+    count = use.operands[0].dims[-1]
+    here = use.emit.constant(np.eye(count, dtype=np.bool_))
+    return use.emit.reduce("Sum", use.emit.op("Where", here, use.names[0], use.emit.real(0)), [-1])
 
 
 def transpose(use: Use) -> str:
@@ -98,4 +112,5 @@ RULES: dict[str, Rule] = {
     "CosDistance": cos_distance,
     "Transpose": transpose,
     "LookupTable": lookup_table,
+    "Diagonal": diagonal,
 }

@@ -55,6 +55,8 @@ def _operator(use: Use, unit: Unit, value: str, every: list[Weights], ends: list
         "bias": [one.biases[:, order].reshape(-1) for one in every],
     }
     given = [emit.constant(np.stack(parts), f"{name}/{word}") for word, parts in arrays.items()]
+    if use.node.input(0).trainable:
+        emit.names.trained.update(given)
     attributes = dict(unit.attributes)
     if "activations" in attributes:
         attributes["activations"] = attributes["activations"] * ways

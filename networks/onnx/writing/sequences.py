@@ -220,22 +220,37 @@ def reconciled(use: Use) -> str:
     return use.emit.expand(data.name, use.emit.leading(like.name, like.lead), data.dims)
 
 
-def attention(use: Use) -> str:
-    """The mean of all steps of values, weighted by the softmax of weights . tanh (keys + query)."""
-    emit, (weights, _, values, query) = use.emit, use.operands
-    size = shapes.size(query.dims)
-    asked = use.flat(3) if query.lead == 2 else emit.unsqueeze(use.flat(3), 0)
-    sums = emit.op("Add", emit.unsqueeze(use.flat(1), 0), emit.unsqueeze(asked, 1))  # (query step, step, batch, ...)
-    vector = use.weights(0, (size, 1)) if 0 in use.constants else emit.reshape(weights.name, 0, (size, 1))
+def _shares(use: Use, query: int) -> str:
+    """The softmax over steps of weights . tanh (keys + query), `(query step, step, batch, 1)`.
+
+    Args:
+        use: the node; its first operands are weights and keys.
+        query: which operand is the query.
+    """
+    emit, asked = use.emit, use.flat(query)
+    size = shapes.size(use.operands[query].dims)
+    asked = asked if use.operands[query].lead == 2 else emit.unsqueeze(asked, 0)
+    sums = emit.op("Add", emit.unsqueeze(use.flat(1), 0), emit.unsqueeze(asked, 1))
+    vector = use.weights(0, (size, 1)) if 0 in use.constants else emit.reshape(use.names[0], 0, (size, 1))
     scores = emit.op("MatMul", emit.op("Tanh", sums), vector)
     inside = within(emit, use.node.input(1), use.names[1], 1)
     if inside is not None:
         lowest = emit.real(float(np.finfo(emit.dtype).min))
         scores = emit.op("Where", emit.unsqueeze(inside, 0), scores, lowest)
-    chosen = emit.op("Softmax", scores, axis=1)
-    found = emit.reduce("Sum", emit.op("Mul", chosen, emit.unsqueeze(use.flat(2), 0)), [1], keep=False)
+    return emit.op("Softmax", scores, axis=1)
+
+
+def attention(use: Use) -> str:
+    """The mean of all steps of values, weighted by the softmax of weights . tanh (keys + query)."""
+    emit, (_, _, values, query) = use.emit, use.operands
+    found = emit.reduce("Sum", emit.op("Mul", _shares(use, 3), emit.unsqueeze(use.flat(2), 0)), [1], keep=False)
     found = found if query.lead == 2 else emit.squeeze(found, 0)
     return use.shaped(found, (shapes.size(values.dims),))
+
+
+def attention_weights(use: Use) -> str:
+    """The weights of all steps, `(query step, batch, step, 1)`."""
+    return use.emit.op("Transpose", _shares(use, 2), perm=[0, 2, 1, 3])
 
 
 RULES: dict[str, Rule] = {
@@ -248,4 +263,5 @@ RULES: dict[str, Rule] = {
     "ScatterPacked": scatter_packed,
     "ReconcileDynamicAxis": reconciled,
     "AdditiveAttention": attention,
+    "AttentionWeights": attention_weights,
 }

@@ -101,8 +101,22 @@ def _pick(section: StoredSection, records: np.ndarray) -> np.ndarray:
 
 
 def open_files(paths: Sequence[str]) -> tuple[list[BinaryFile], dict[str, StoredSection], int]:
-    """The files, all their sections by name, and how many records they have."""
-    files = [BinaryFile(path) for path in paths]
+    """The files, all their sections by name, and how many records they have.
+
+    Raises:
+        DataError: they do not belong together, or one of them is not readable; none stays open.
+    """
+    files: list[BinaryFile] = []
+    try:
+        files.extend(map(BinaryFile, paths))
+        return files, *_sections(files)
+    except BaseException:
+        for file in files:
+            file.close()
+        raise
+
+
+def _sections(files: list[BinaryFile]) -> tuple[dict[str, StoredSection], int]:
     sections: dict[str, StoredSection] = {}
     for file in files:
         if file.records != files[0].records:
@@ -117,7 +131,7 @@ def open_files(paths: Sequence[str]) -> tuple[list[BinaryFile], dict[str, Stored
             sections[name] = section
     if files[0].records == 0:
         raise DataError(f"{files[0].path} has no records.", path=files[0].path)
-    return files, sections, files[0].records
+    return sections, files[0].records
 
 
 def streams_of(sections: dict[str, StoredSection], dtype: np.dtype) -> dict[str, StoredSection]:

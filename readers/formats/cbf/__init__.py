@@ -3,12 +3,13 @@
 from cntk_config.entry import Entry
 
 _HERE = "readers.formats.cbf.deserializer"
+_PARAMETERS = "readers.formats.cbf.parameters"
 ENTRIES = (
     Entry(
         "reader",
         ("CNTKBinaryReader",),
         factory=f"{_HERE}:create_binary_reader",
-        parameters=f"{_HERE}:CBFReaderParameters",
+        parameters=f"{_PARAMETERS}:CBFReaderParameters",
         traits=frozenset({"varying slots"}),
         example="reader = [ readerType = CNTKBinaryReader ; file = train.bin ]",
     ),
@@ -16,6 +17,6 @@ ENTRIES = (
         "deserializer",
         ("CNTKBinaryFormatDeserializer",),
         factory=f"{_HERE}:create_deserializer",
-        parameters=f"{_HERE}:CBFParameters",
+        parameters=f"{_PARAMETERS}:CBFParameters",
     ),
 )

@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from cntk_config.base.files import open_input
-from cntk_config.declare import PATH, SIZE, TEXT, Declared, Parameter, sections_by_name
 from cntk_config.parameters import ConfigParameters
 from readers.common.chunk import Chunk, StreamData
 from readers.common.sequences import SequenceTable, starts_of
 from readers.common.threads import threads_for
 from readers.errors import DataError
-from readers.parameters import OrderParameters, check_precision
+from readers.formats.cbf.parameters import CBFParameters, CBFReaderParameters
+from readers.parameters import check_precision
 from readers.streams import DTYPES, StreamInformation
 
 if TYPE_CHECKING:
@@ -33,37 +33,6 @@ if TYPE_CHECKING:
 log = logging.getLogger("cntkpy.readers")
 MAGIC, VERSION = 0x636E746B5F62696E, 1
 TYPES = (np.dtype("<f4"), np.dtype("<f8"))
-
-
-class StreamName(Declared):
-    """A stream of a file in CNTK binary format under another name."""
-
-    alias = Parameter("alias", TEXT, default=None, own=True, help="Its name in the file; its own name if absent.")
-    dim = Parameter("dim", SIZE, default=None, own=True, ignored="the file says it.")
-    format = Parameter("format", TEXT, default=None, own=True, ignored="the file says it.")
-
-
-class CBFParameters(Declared):
-    """A file in CNTK binary format."""
-
-    file = Parameter("file", PATH, help="The data file.")
-    input = Parameter(
-        "input",
-        sections_by_name("stream", "readers.formats.cbf.deserializer:StreamName"),
-        default=None,
-        help="Sections of streams that get other names; all streams of the file are read.",
-    )
-
-    def names(self) -> dict[str, str]:
-        """New names by those in the file."""
-        if self.input is None:
-            return {}
-        inside = {name: StreamName(self.input.section(name)) for name in self.input.names()}
-        return {str(one.alias) if one.alias is not None else name: name for name, one in inside.items()}
-
-
-class CBFReaderParameters(CBFParameters, OrderParameters):
-    """CNTKBinaryReader: reads one file in CNTK binary format."""
 
 
 class Record(NamedTuple):

@@ -59,6 +59,10 @@ class FeatureFile:
         size = h.dim * self.element.itemsize
         return self.bytes.window(h.data + first * size, (end - first) * size, self.element).reshape(-1, h.dim)
 
+    def raw(self, first: int, end: int) -> np.ndarray:
+        """As `stored`; of frames that are held, those in memory."""
+        return self.stored(first, end) if self._held is None else self._held[first - self._first : end - self._first]
+
     def frames(self, first: int = 0, end: int | None = None) -> np.ndarray:
         """Frames first..end-1 as (n, dim)."""
         part = self.stored(first, self.header.frames if end is None else end)

@@ -13,8 +13,10 @@ import numpy as np
 
 from cntk_config.base.files import exists
 from readers.errors import DataError
+from readers.kernels.budget import fits_budget
 
 from .archive import OPEN_FILES, FeatureFile, OpenFiles
+from .format import expand
 from .script import UNKNOWN, Script
 
 log = logging.getLogger("cntkpy.readers")
@@ -22,6 +24,8 @@ log = logging.getLogger("cntkpy.readers")
 
 _WORTH_A_THREAD = 1 << 20
 _FAR = 1 << 62
+_COPY_WORK = 300
+"""Of the fallback that copies some frames of an utterance, see `fits_budget`."""
 HELD = 256 << 20
 """Bytes of frames that are held in memory; of more, what is needed is read from the files each time."""
 
@@ -210,6 +214,25 @@ class FeatureSource:
         if other is not None:
             other.result()
 
+    def _copy_in_python(
+        self, group: _Group, which: np.ndarray, begin: np.ndarray, end: np.ndarray, out: np.ndarray, place: np.ndarray
+    ) -> None:
+        """The fallback of `_copy` and of what follows it."""
+        s = self.script
+        several = zip(which.tolist(), begin.tolist(), end.tolist(), place.tolist(), strict=True)
+        for u, a, b, row in several:
+            file = group.file(int(s.file[u]))
+            low, high = int(s.first[u]), int(s.last[u])
+            wanted = np.clip(np.arange(low + a, low + b), low, high)
+            first, last = int(wanted[0]), int(wanted[-1])
+            try:
+                frames = file.raw(first, last + 1)
+            except DataError as error:
+                raise DataError(f"{s.place(u)}: {error.message}", path=file.path, hint=error.hint) from None
+            if file.scales is not None:
+                frames = expand(frames, *file.scales)
+            out[row : row + b - a] = frames[wanted - first]
+
     def _copy_with_retries(self, group: _Group, u: int, begin: int, end: int, words: np.ndarray, place: int) -> None:
         """Copy frames of utterance `u` that could not be read in one go; `FileBytes` tries again, or tells why not."""
         from . import feature_kernels as k
@@ -233,19 +256,23 @@ class FeatureSource:
 
     def copy(self, which: np.ndarray, begin: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Frames begin..end-1 of utterances, float32[n, native], and where each begins; outside are edge frames."""
-        from . import feature_kernels as k
-
         s = self.script
         place = np.zeros(len(which) + 1, np.int64)
         np.cumsum(end - begin, out=place[1:])
         place, rows = place[:-1], int(place[-1])
         out = np.empty((rows, self.stored), np.float32)
+        in_python = fits_budget(_COPY_WORK * len(which) + rows * self.stored // 8)
         for group, mine in self._opened(s.file[which]):
+            if in_python:
+                self._copy_in_python(group, which[mine], begin[mine], end[mine], out, place[mine])
+                continue
             some = which[mine], begin[mine], end[mine], place[mine]
             words = np.empty(out.size, np.uint16) if group.scales is not None else out.reshape(-1).view(np.uint32)
             self._copy(group, some, words)
             if group.scales is not None:
-                k.expand(words.view(np.int16).reshape(out.shape), group.scales, s.file, *some, out)
+                from .feature_kernels import expand as expand_rows
+
+                expand_rows(words.view(np.int16).reshape(out.shape), group.scales, s.file, *some, out)
         if self.energy:
             parts = out.reshape(len(out), self.energy, -1)
             out = np.concatenate([parts, np.zeros((*parts.shape[:2], 1), np.float32)], axis=2).reshape(len(out), -1)

@@ -12,9 +12,11 @@ from readers.common.labels import LabelMap
 from readers.common.packed import open_data
 from readers.common.sequences import starts_of
 from readers.errors import DataError
+from readers.kernels.budget import fits_budget
 from readers.utterances.labels import Labels
 from readers.utterances.lists import picked
 
+from . import mlf_codes as k
 from .script import key_of
 
 log = logging.getLogger("cntkpy.readers")
@@ -23,6 +25,8 @@ _TIME_UNIT, _WIDE = 100000, 99999
 _LAST_FRAME = 2**31 - 2
 _LONGEST_LINE = 4 * BLOCK_BYTES
 _MAX_NAMES_SHOWN = 5
+_WORK = 3
+"""Of the fallback for a byte, see `fits_budget`."""
 
 
 class _Reader:
@@ -34,8 +38,6 @@ class _Reader:
         self.parts: list[Labels] = []
 
     def read(self, path: str) -> None:
-        from . import mlf_kernels as k
-
         states = self.states or LabelMap()
         if self.states is None:
             states.add(b"")
@@ -77,13 +79,15 @@ class _Reader:
         self, found: _Ranges, text: bytes, whole: int, states: LabelMap, into: tuple[np.ndarray, np.ndarray, np.ndarray]
     ) -> None:
         """Parse whole lines text[:whole]. into: room for ranges and entries, and the state of the kernel."""
-        from . import mlf_kernels as k
-
         ranges, entries, state = into
         view = np.frombuffer(text, np.uint8)
+        if fits_budget(_WORK * whole):
+            from .mlf_fallback import parse_lines
+        else:
+            from .mlf_kernels import parse_lines
         code = k.FULL if whole else k.DONE
         while code == k.FULL:
-            code = k.parse_lines(
+            code = parse_lines(
                 view, whole, self.states is not None, states.names, states.starts, states.table, ranges, entries, state
             )
             if code == k.NO_HEADER:
@@ -97,8 +101,6 @@ class _Reader:
 
     def _collect(self, found: _Ranges, text: bytes, entries: np.ndarray, ranges: np.ndarray) -> None:
         """Take over what a call of the kernel found; the first ranges belong to the entry before."""
-        from . import mlf_kernels as k
-
         used: list[int] = []
         for begin, end, line, _, good in entries.tolist():
             name = text[begin:end].decode("utf-8", "surrogateescape")
@@ -127,8 +129,6 @@ class _Reader:
         found.add(np.array(used, np.int64), entries[:, k.FIRST], ranges)
 
     def _error(self, code: int, path: str, text: bytes, state: np.ndarray) -> DataError:
-        from . import mlf_kernels as k
-
         line = int(state[k.LINE])
         what = text[state[k.BEGIN] : min(state[k.END], state[k.BEGIN] + 60)].decode("utf-8", "replace")
         wanted = "start end state ..." if self.states is not None else "start end name class"

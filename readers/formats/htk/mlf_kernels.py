@@ -8,18 +8,37 @@ from readers.kernels.jit import kernel, part
 from readers.kernels.kernel_types import Bytes, Int, Int64s
 from readers.kernels.line_kernels import find_label
 
-# Where a line stands.
-OUTSIDE, INSIDE, SKIPPING = 0, 1, 2
-# Return codes: all done, or arrays full, or what is wrong with a line.
-DONE, FULL, BAD_NUMBER, BACKWARDS, UNKNOWN_STATE, COLUMNS, BAD_CLASS, NO_HEADER, TOO_LATE = 0, 1, 2, 3, 4, 5, 6, 7, 8
-# Elements of the state, int64: where, position in the buffer, lines passed, ranges, entries, whether the header was
-# seen; the offending field's begin and end.
-WHERE, POSITION, LINE, RANGES, ENTRIES, STARTED, BEGIN, END = 0, 1, 2, 3, 4, 5, 6, 7
-# Columns of the entries, int64: name's begin and end, line, first range, whether it is to be used.
-NAME, NAME_END, NAME_LINE, FIRST, GOOD = 0, 1, 2, 3, 4
+from .mlf_codes import (
+    BACKWARDS,
+    BAD_CLASS,
+    BAD_NUMBER,
+    BEGIN,
+    COLUMNS,
+    DONE,
+    END,
+    ENTRIES,
+    FIRST,
+    FULL,
+    GOOD,
+    INSIDE,
+    LARGEST,
+    LAST_CLASS,
+    LINE,
+    NAME,
+    NAME_END,
+    NAME_LINE,
+    NO_HEADER,
+    OUTSIDE,
+    POSITION,
+    RANGES,
+    SKIPPING,
+    STARTED,
+    TOO_LATE,
+    UNKNOWN_STATE,
+    WHERE,
+)
+
 _HEADER = np.array([35, 33, 77, 76, 70, 33, 35], np.uint8)
-_LARGEST = 10**17
-LAST_CLASS = 65534
 
 
 @part
@@ -32,7 +51,7 @@ def _number(text: Bytes, begin: Int, end: Int):
     i = begin
     while i < end and 48 <= text[i] <= 57:
         value = value * 10 + (text[i] - 48)
-        if value > _LARGEST:
+        if value > LARGEST:
             return np.int64(-2)
         i += 1
     if i == begin:

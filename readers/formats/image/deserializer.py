@@ -9,6 +9,7 @@ import numpy as np
 from readers.common.chunk import Chunk, StreamData
 from readers.common.corpus import Corpus
 from readers.common.sequences import SequenceTable
+from readers.contracts import Deserializer, LoadsWholeChunks, NamesClasses
 from readers.errors import DataError
 from readers.formats.image.transforms.chain import Chain, with_channels
 from readers.formats.image.transforms.opencv import opencv
@@ -60,7 +61,8 @@ class Pictures:
     """A stream of pictures, and one of labels if `label` is its (name, number of classes).
 
     `load_sequences` gives the labels only: pictures are made when the sweep is known, by `sample`. views: every record
-    is ten sequences, cut differently. first: as in SequenceTable; by default every sequence is a chunk.
+    is ten sequences, cut differently. first: as in SequenceTable; by default every sequence is a chunk. beside: gives
+    the other streams of the same records, instead of labels; its chunks, lengths and keys count.
     """
 
     def __init__(
@@ -75,18 +77,18 @@ class Pictures:
         grayscale: bool = False,
         views: bool = False,
         first: np.ndarray | None = None,
+        beside: Deserializer | None = None,
     ):
         opencv()
         self.name, self.chain, self.listing, self.dtype = name, chain, listing, np.dtype(dtype)
         self._label, self._grayscale, self._views = label, grayscale, VIEWS if views else 1
-        keys = listing.keys
-        if keys is not None or views:
-            numbers = np.arange(len(listing), dtype=np.uint64) if keys is None else keys
-            keys = np.repeat(numbers, self._views)
-        count = len(listing) * self._views
-        first = np.arange(count + 1) if first is None else first
-        self.table = SequenceTable(first, np.ones(1, np.int32), keys, None if corpus.numeric else corpus)
-        self.chunk_bytes = np.diff(first) * 16
+        self._beside = beside
+        if beside is not None:
+            self.table, self.chunk_bytes = beside.table, beside.chunk_bytes
+        else:
+            self.table = self._own_table(corpus, first)
+            self.chunk_bytes = np.diff(self.table.first) * 16
+        self.class_names = dict(beside.class_names) if isinstance(beside, NamesClasses) else {}
         self.keep = False
         self._kept: dict[int, bytes] = {}
         shape = chain.shape(1 if grayscale else 3)
@@ -94,6 +96,21 @@ class Pictures:
         self.streams = [StreamInformation(name, self.shape, False, self.dtype)]
         if label is not None:
             self.streams.append(StreamInformation(label[0], (label[1],), True, self.dtype))
+        if beside is not None:
+            self.streams += beside.streams
+
+    def _own_table(self, corpus: Corpus, first: np.ndarray | None) -> SequenceTable:
+        keys = self.listing.keys
+        if keys is not None or self._views > 1:
+            numbers = np.arange(len(self.listing), dtype=np.uint64) if keys is None else keys
+            keys = np.repeat(numbers, self._views)
+        first = np.arange(len(self.listing) * self._views + 1) if first is None else first
+        return SequenceTable(first, np.ones(1, np.int32), keys, None if corpus.numeric else corpus)
+
+    @property
+    def whole_chunks(self) -> bool:
+        """Whether a single record takes as long to load as its chunk."""
+        return isinstance(self._beside, LoadsWholeChunks) and self._beside.whole_chunks
 
     def _shape_of_first(self) -> tuple[int, ...]:
         """Shape of the samples if no Scale says so: that of the first picture that can be read."""
@@ -164,7 +181,9 @@ class Pictures:
         return self.load_sequences(self.table.of_chunk(chunk))
 
     def load_sequences(self, sequences: np.ndarray) -> Chunk:
-        """The labels of these sequences."""
+        """The labels of these sequences, or the streams beside."""
+        if self._beside is not None:
+            return self._beside.load_sequences(sequences)
         if self._label is None or self.listing.classes is None:
             return Chunk({})
         n = len(sequences)

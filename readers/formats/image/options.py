@@ -47,6 +47,26 @@ LAYOUTS = ("nchw", "cudnn", "nhwc", "legacy")
 PLANES = LAYOUTS[:2]
 
 
+def transform_parts(sections: Sequence[ConfigParameters]) -> Iterator[Part]:
+    """The sections of transforms, and what each declares."""
+    for section in sections:
+        try:
+            entry = find_entry(TRANSFORM, TransformTypeParameters(section).type)
+        except ConfigError:
+            entry = None
+        found = entry.declared() if entry else None
+        declared = (found,) if found else ()
+        yield Part("transform", section, (*declared, TransformTypeParameters))
+
+
+def scaled_size(sections: Sequence[ConfigParameters], size: int | None) -> int | None:
+    """Values of a sample after the last Scale; `size` without one."""
+    for section in sections:
+        if TransformTypeParameters(section).type == "Scale":
+            size = ScaleParameters(section).sample_size()
+    return size
+
+
 class StreamParameters(Declared):
     """The pictures (with `transforms`) or the labels (with `labelDim`) of a deserializer."""
 
@@ -57,33 +77,11 @@ class StreamParameters(Declared):
 
     def named_parts(self) -> Iterator[Part]:
         """The transforms."""
-        return parts_of(self.transforms or ())
+        return transform_parts(self.transforms or ())
 
     def sample_size(self) -> int | None:
         """Values of a sample; None if only the pictures says."""
-        size = size_after(self.transforms or ())
-        return self.label_dim if size is None else size
-
-
-def parts_of(transforms: Sequence[ConfigParameters]) -> Iterator[Part]:
-    """The sections of transforms with the parameters that they may have."""
-    for section in transforms:
-        try:
-            entry = find_entry(TRANSFORM, TransformTypeParameters(section).type)
-        except ConfigError:
-            entry = None
-        found = entry.declared() if entry else None
-        declared = (found,) if found else ()
-        yield Part("transform", section, (*declared, TransformTypeParameters))
-
-
-def size_after(transforms: Sequence[ConfigParameters]) -> int | None:
-    """Values of a picture after these transforms; None if no Scale says so."""
-    size = None
-    for section in transforms:
-        if TransformTypeParameters(section).type == "Scale":
-            size = ScaleParameters(section).sample_size()
-    return size
+        return scaled_size(self.transforms or (), self.label_dim)
 
 
 class ImageParameters(Declared):

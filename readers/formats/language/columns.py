@@ -15,7 +15,9 @@ from readers.parameters import check_precision
 from readers.reader import Reader
 from readers.streams import DTYPES, StreamInformation
 
+from . import codes as k
 from .corpus import Block, ColumnCorpus, Ends
+from .kernels import layers, shuffles
 from .options import slots_of
 from .parameters import LULabelParameters, LUSequenceReaderParameters, feature_section, label_sections, name_of
 from .pieces import Pieces
@@ -52,9 +54,8 @@ class LUSequenceFormat(SentenceFormat):
 
     def permutation(self, count: int, seed: int) -> np.ndarray:
         """By the minimal standard generator."""
-        from . import shuffle_kernels as k
-
-        return k.shuffled(count, k.minimal_standard(seed))
+        functions = shuffles(count)
+        return functions.shuffled(count, functions.minimal_standard(seed))
 
     def seed(self, position: Position) -> int:
         """Minibatches asked for so far, in all epochs."""
@@ -62,15 +63,12 @@ class LUSequenceFormat(SentenceFormat):
 
     def group(self, lengths: np.ndarray, minibatch_size: int) -> np.ndarray:
         """The next sentences, of equal length if asked for."""
-        from . import shuffle_kernels as k
-
-        return k.group_neighbours(lengths, min(self._slots, len(lengths)), self._equal)
+        return shuffles(len(lengths)).group_neighbours(lengths, min(self._slots, len(lengths)), self._equal)
 
     def plan(self, block: Block, groups: Groups, at: Position, most: int, cells: int) -> np.ndarray:
         """Whole groups."""
-        from . import lay_kernels as k
-
-        table = k.plan_pieces(block.bounds, groups.members, groups.starts, at.group, at.step, 0, 2**62, 0, most, cells)
+        plan = layers(10 * most).plan_pieces
+        table = plan(block.bounds, groups.members, groups.starts, at.group, at.step, 0, 2**62, 0, most, cells)
         long = np.flatnonzero(table[:-1, k.STEPS] > at.minibatch_size)
         if len(long) and long[0] == 0:
             members = groups.members[groups.starts[at.group] : groups.starts[at.group + 1]]
@@ -81,17 +79,14 @@ class LUSequenceFormat(SentenceFormat):
 
     def counts(self, table: np.ndarray) -> np.ndarray:
         """Sentences."""
-        from . import lay_kernels as k
-
         return table[:-1, k.MEMBERS]
 
     def pack(self, pieces: Pieces) -> dict[str, Iterator[Any]]:
         """The bags of words of every cell, and its label."""
-        from . import lay_kernels as k
-
         block, table, features = pieces.block, pieces.table, self._features
         assert block.words is not None
-        columns, row_bounds, before, labels = k.lay_bags(
+        lay = layers(int(table[-1, k.ROW]))
+        columns, row_bounds, before, labels = lay.lay_bags(
             table,
             pieces.which,
             block.bounds,
@@ -103,7 +98,7 @@ class LUSequenceFormat(SentenceFormat):
         )
         streams = {features.name: pieces.split_sparse(columns, row_bounds, before, features)}
         if self._table is None:
-            tags: tuple[np.ndarray, np.ndarray, np.ndarray] = k.single_entries(table, labels)
+            tags: tuple[np.ndarray, np.ndarray, np.ndarray] = lay.single_entries(table, labels)
             streams[self._labels.name] = pieces.split_sparse(*tags, self._labels)
         else:
             streams[self._labels.name] = pieces.split_rows(self._table[labels])  # of gaps the last line

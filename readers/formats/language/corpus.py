@@ -13,6 +13,8 @@ from readers.common.packed import believe, data_bytes
 from readers.common.sequences import starts_of
 from readers.errors import DataError
 
+from . import codes as k
+from .kernels import scans
 from .vocabulary import Vocabulary, show
 
 READ_BYTES = 1 << 20
@@ -146,8 +148,6 @@ class Corpus:
         raise NotImplementedError
 
     def _unknown(self, text: np.ndarray, state: np.ndarray, is_label: bool) -> DataError:
-        from . import text_kernels as k
-
         begin, end, line = int(state[k.BEGIN]), int(state[k.END]), int(state[k.LINE])
         word = text[begin:end].tobytes()
         start = text[:begin].tobytes().rfind(b"\n") + 1
@@ -202,14 +202,12 @@ class LineCorpus(Corpus):
         return sum(len(part.inputs) for part in parts) >= self._tokens
 
     def _scan(self, text: np.ndarray, begin: Place, final: bool, parts: list[Block]) -> Block:
-        from . import text_kernels as k
-
         most = len(text) // 2 + 1
         inputs, outputs = np.empty(most, np.int32), np.empty(most, np.int32)
         bounds, state = np.zeros(most // k.LEAST_TOKENS + 2, np.int64), np.zeros(8, np.int64)
         state[k.LINE] = begin.line
         limit = self._tokens - sum(len(part.inputs) for part in parts)
-        code = k.scan_sentences(
+        code = scans(len(text), len(self.words) + len(self.labels)).scan_sentences(
             text,
             len(text),
             limit,
@@ -266,8 +264,6 @@ class ColumnCorpus(Corpus):
         return sum(len(part.bounds) - 1 for part in parts) >= SENTENCES_PER_BLOCK
 
     def _scan(self, text: np.ndarray, begin: Place, final: bool, parts: list[Block]) -> Block:
-        from . import text_kernels as k
-
         most = len(text) // 4 + 1
         words, labels = np.empty(len(text) // 2 + 1, np.int32), np.empty(most, np.int32)
         word_bounds, bounds = np.zeros(most + 1, np.int64), np.zeros(most + 1, np.int64)
@@ -275,7 +271,7 @@ class ColumnCorpus(Corpus):
         state[k.LINE] = begin.line
         limit = SENTENCES_PER_BLOCK - sum(len(part.bounds) - 1 for part in parts)
         symbols = _bytes(self._ends.word), _bytes(self._ends.label)
-        code = k.scan_columns(
+        code = scans(len(text), len(self.words) + len(self.labels)).scan_columns(
             text, len(text), limit, final, self.words.table, self.labels.table, self._unknown_numbers,
             *self._renumbered, *symbols, words, word_bounds, labels, bounds, state,
         )  # fmt: skip

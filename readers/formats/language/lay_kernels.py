@@ -13,11 +13,7 @@ import numpy as np
 from readers.kernels.jit import brief, kernel
 from readers.kernels.kernel_types import Int, Int32s, Int64s
 
-GROUP, BEGIN, STEPS, LONGEST, SLOTS, MEMBERS, SAMPLES, FIRST, ROW = range(9)
-"""Columns of the table of pieces: the group, the step of its sentences with which the piece begins, its steps, the
-steps of the longest sentence, slots, sentences, cells with a word; the sentences and the rows of the pieces before."""
-GAP = -1
-"""The label of a cell without a word."""
+from .codes import FIRST, GAP, GROUP, LONGEST, MEMBERS, ROW, SAMPLES, SLOTS, STEP_BEGIN, STEPS
 
 
 @brief
@@ -53,7 +49,7 @@ def plan_pieces(
         if m and done and group == len(starts) - 2:
             break
         side = slots if slots else end - first
-        table[m, GROUP], table[m, BEGIN], table[m, STEPS], table[m, LONGEST] = group, step, steps, longest
+        table[m, GROUP], table[m, STEP_BEGIN], table[m, STEPS], table[m, LONGEST] = group, step, steps, longest
         table[m, SLOTS], table[m, MEMBERS] = side, end - first
         for i in range(first, end):
             rest = bounds[members[i] + 1] - bounds[members[i]] - unlabelled - step
@@ -77,8 +73,8 @@ def sequences_of(table: Int64s, bounds: Int64s, members: Int64s, starts: Int64s,
         for i in range(table[m, MEMBERS]):
             k, at = members[first + i], table[m, FIRST] + i
             which[at] = k
-            out[at, 0], out[at, 1], out[at, 2] = i, i, -table[m, BEGIN]
-            out[at, 3] = bounds[k + 1] - bounds[k] - unlabelled - table[m, BEGIN]
+            out[at, 0], out[at, 1], out[at, 2] = i, i, -table[m, STEP_BEGIN]
+            out[at, 3] = bounds[k + 1] - bounds[k] - unlabelled - table[m, STEP_BEGIN]
     return out, which
 
 
@@ -99,7 +95,7 @@ def lay_words(table: Int64s, which: Int64s, bounds: Int64s, inputs: Int32s, outp
     for m in range(several):
         n, at, row = np.int64(0), before[m], table[m, ROW]
         row_bounds[row + m] = 0
-        for t in range(table[m, BEGIN], table[m, BEGIN] + table[m, STEPS]):
+        for t in range(table[m, STEP_BEGIN], table[m, STEP_BEGIN] + table[m, STEPS]):
             for s in range(table[m, SLOTS]):
                 if s < table[m, MEMBERS]:
                     token = bounds[which[table[m, FIRST] + s]] + t

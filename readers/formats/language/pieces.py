@@ -13,6 +13,7 @@ from readers.minibatch import Layout, one_sequence
 from readers.pipeline.pack import split_csr
 from readers.streams import StreamInformation
 
+from . import codes as k
 from .corpus import Block
 
 
@@ -38,22 +39,18 @@ class Pieces:
     @property
     def rows(self) -> list[int]:
         """The rows before each of them, and of all."""
-        from . import lay_kernels as k
-
         return self.column(k.ROW)
 
     def columns(self) -> list[int]:
         """The cells of each in as many slots as it has sentences; sentences that are cut have slots beside them."""
-        from . import lay_kernels as k
-
         return (self.table[:-1, k.STEPS] * self.table[:-1, k.MEMBERS]).tolist()
 
     def layouts(self) -> Iterator[Layout]:
         """Their layouts."""
-        from . import lay_kernels as k
-
         table = self.table[:-1]
-        whole = (table[:, k.BEGIN] == 0) & (table[:, k.SAMPLES] == table[:, k.LONGEST]) & (table[:, k.MEMBERS] == 1)
+        whole = (
+            (table[:, k.STEP_BEGIN] == 0) & (table[:, k.SAMPLES] == table[:, k.LONGEST]) & (table[:, k.MEMBERS] == 1)
+        )
         whole &= table[:, k.STEPS] == table[:, k.LONGEST]
         columns = (self.column(number) for number in (k.STEPS, k.SLOTS, k.SAMPLES, k.FIRST))
         for alone, steps, slots, count, a, b in zip(whole.tolist(), *columns, self.column(k.FIRST)[1:], strict=False):
@@ -66,8 +63,6 @@ class Pieces:
 
     def split_rows(self, rows: np.ndarray) -> Iterator[np.ndarray]:
         """A matrix (rows, dim) as an array (T, S, dim) of each minibatch."""
-        from . import lay_kernels as k
-
         dim, slots = rows.shape[1], self.table[:-1, k.SLOTS]
         if (slots == slots[0]).all():  # a view that has the slots: to reshape each takes as long as to cut it
             steps = (self.table[:, k.ROW] // slots[0]).tolist()
@@ -80,7 +75,5 @@ class Pieces:
         self, columns: np.ndarray, row_bounds: np.ndarray, before: np.ndarray, stream: StreamInformation
     ) -> Iterator[Any]:
         """CSR matrices of ones; columns, row bounds and entries before each minibatch: see `lay_kernels.lay_words`."""
-        from . import lay_kernels as k
-
         places = self.table[:, k.ROW] + np.arange(len(self.table))
         return split_csr(np.ones(len(columns), stream.dtype), columns, row_bounds, before, places, stream.dim)

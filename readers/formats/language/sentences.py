@@ -15,7 +15,9 @@ from readers.parameters import check_precision
 from readers.reader import Reader
 from readers.streams import DTYPES, StreamInformation
 
+from . import codes as k
 from .corpus import Block, LineCorpus
+from .kernels import layers, shuffles
 from .options import slots_of
 from .parameters import (
     SequenceFeatureParameters,
@@ -122,9 +124,8 @@ class SequenceFormat(SentenceFormat):
 
     def permutation(self, count: int, seed: int) -> np.ndarray:
         """By the Mersenne twister."""
-        from . import shuffle_kernels as k
-
-        return k.shuffled(count, k.mersenne(seed))
+        functions = shuffles(count)
+        return functions.shuffled(count, functions.mersenne(seed))
 
     def seed(self, position: Position) -> int:
         """1 for the first block of the first epoch; one more for every epoch and for every block."""
@@ -158,9 +159,7 @@ class SequenceFormat(SentenceFormat):
 
     def plan(self, block: Block, groups: Groups, at: Position, most: int, cells: int) -> np.ndarray:
         """The next steps of these sentences, all of them if they need not be cut."""
-        from . import lay_kernels as k
-
-        return k.plan_pieces(
+        return layers(10 * most).plan_pieces(
             block.bounds,
             groups.members,
             groups.starts,
@@ -175,16 +174,12 @@ class SequenceFormat(SentenceFormat):
 
     def counts(self, table: np.ndarray) -> np.ndarray:
         """Words."""
-        from . import lay_kernels as k
-
         return table[:-1, k.SAMPLES]
 
     def pack(self, pieces: Pieces) -> dict[str, Iterator[Any]]:
         """The words, and the label of each."""
-        from . import lay_kernels as k
-
         block = pieces.block
-        words, row_bounds, before, labels = k.lay_words(
+        words, row_bounds, before, labels = layers(int(pieces.table[-1, k.ROW])).lay_words(
             pieces.table, pieces.which, block.bounds, block.inputs, block.outputs, self._labels is not None
         )
         streams = {self._features.name: pieces.split_sparse(words, row_bounds, before, self._features)}

@@ -23,7 +23,9 @@ from readers.pipeline.pack import make_csr
 from readers.pipeline.read_ahead import GroupedProducer
 from readers.streams import StreamInformation
 
+from . import codes as k
 from .corpus import Block, Corpus, Place
+from .kernels import layers
 from .pieces import Pieces
 
 
@@ -252,8 +254,6 @@ class SentenceSource:
 
     def _next_pieces(self, block: Block, at: Position) -> tuple[Pieces, Run]:
         """What the next minibatches are of, up to the end of the epoch."""
-        from . import lay_kernels as k
-
         groups = self._groups
         bytes_of_cell = sum(s.dim * s.dtype.itemsize for s in self.streams if not s.sparse)
         table = self._format.plan(
@@ -263,8 +263,9 @@ class SentenceSource:
         if at.epoch_size is not None:
             count = int(np.searchsorted(counted, at.epoch_size, "right")) + 1
             table, counted = table[: count + 1], counted[:count]
-        sequences, which = k.sequences_of(table, block.bounds, groups.members, groups.starts, self._format.unlabelled)
-        step = table[:-1, k.BEGIN] + table[:-1, k.STEPS]
+        functions, unlabelled = layers(int(table[-1, k.FIRST])), self._format.unlabelled
+        sequences, which = functions.sequences_of(table, block.bounds, groups.members, groups.starts, unlabelled)
+        step = table[:-1, k.STEP_BEGIN] + table[:-1, k.STEPS]
         ended = step == table[:-1, k.LONGEST]
         after = zip(counted.tolist(), (table[:-1, k.GROUP] + ended).tolist(), (step * ~ended).tolist(), strict=True)
         return Pieces(block, table, sequences, which, at.epoch, at.calls), Run(at, list(after))
@@ -272,8 +273,6 @@ class SentenceSource:
     def _minibatches(
         self, pieces: Pieces, run: Run, packed: dict[str, Iterator[Any]], ends_sweep: bool, ends_epoch: bool
     ) -> Iterator[_Made]:
-        from . import lay_kernels as k
-
         names, truncates, last = tuple(packed), self._format.truncates, len(run.after)
         keys: list[int | str] = (pieces.block.begin.sentence + pieces.which).tolist()
         firsts = pairwise(pieces.table[:, k.FIRST].tolist())

@@ -6,12 +6,19 @@ from readers.kernels.jit import inlined, kernel, part
 from readers.kernels.kernel_types import Bytes, Int, Int32s, Int64s
 from readers.kernels.line_kernels import find_label
 
-# Return codes.
-DONE, UNKNOWN_INPUT, UNKNOWN_OUTPUT = 0, 1, 2
-# Elements of the state array, int64: offset of what is read next, number of its line, tokens and sentences and words
-# found, and of the trouble: offset of the word and its end.
-POSITION, LINE, TOKENS, SENTENCES, WORDS, BEGIN, END = 0, 1, 2, 3, 4, 5, 6
-LEAST_TOKENS = 3
+from .codes import (
+    BEGIN,
+    DONE,
+    END,
+    LEAST_TOKENS,
+    LINE,
+    POSITION,
+    SENTENCES,
+    TOKENS,
+    UNKNOWN_INPUT,
+    UNKNOWN_OUTPUT,
+    WORDS,
+)
 
 
 @inlined

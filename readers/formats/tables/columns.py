@@ -44,17 +44,25 @@ class TableStream:
 
 
 class Place(NamedTuple):
-    """Where an array lies, for messages: rows are counted from the start of the row group."""
+    """Where an array lies, for messages: rows are counted from the start of the row group.
+
+    chosen: int32[n], the numbers of the rows that a filter leaves; None: all of them.
+    """
 
     path: str
     group: int
     row: int
     column: str
+    chosen: np.ndarray | None = None
 
     def error(self, row: int, what: str, hint: str | None = None) -> DataError:
         """An error in a row of the array."""
-        where = f"{self.path}, row group {self.group}, row {self.row + row}, column '{self.column}'"
-        return DataError(f"{where}: {what}.", path=self.path, hint=hint)
+        return DataError(f"{self.text(row)}: {what}.", path=self.path, hint=hint)
+
+    def text(self, row: int = 0) -> str:
+        """Where a row of the array is."""
+        number = self.row + row if self.chosen is None else int(self.chosen[self.row + row])
+        return f"{self.path}, row group {self.group}, row {number}, column '{self.column}'"
 
 
 class Laid(NamedTuple):
@@ -180,7 +188,10 @@ class _Rows:
 def _no_nulls(array: Any, place: Place | _Rows) -> None:
     if array.null_count:
         first = int(np.flatnonzero(array.is_null().to_numpy(zero_copy_only=False))[0])
-        raise place.error(first, "a value is missing (null)", "fill missing values in, or leave such rows out")
+        hint = "fill missing values in, or leave such rows out"
+        if isinstance(place, Place):
+            hint += f': filter = "{place.column} is not null"'
+        raise place.error(first, "a value is missing (null)", hint)
 
 
 def _unfolded(array: Any) -> tuple[np.ndarray, Any]:
@@ -223,14 +234,18 @@ def _dense(values: Any, lengths: np.ndarray, stream: TableStream, rows: _Rows, d
     if flat.null_count:
         at = int(np.flatnonzero(flat.is_null().to_numpy(zero_copy_only=False))[0])
         raise rows.error(at // max(per, 1), "a value is missing (null)", "fill missing values in")
-    found = _own(flat.to_numpy(zero_copy_only=False), dtype)
+    found = _own(flat, dtype)
     if len(found) != len(values) * stream.dim:
         raise rows.error(0, f"there are {len(found)} values in {len(values)} samples of {stream.dim}")
     return Laid(lengths, found)
 
 
-def _own(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Values as an array that may be written to, as the kernels take it."""
+def _own(numbers: Any, dtype: np.dtype) -> np.ndarray:
+    """Numbers of an array as the kernels take them: in memory that may be written to, which nobody does."""
+    buffer = numbers.buffers()[1]
+    values = numbers.to_numpy(zero_copy_only=False)
+    if buffer is not None and buffer.is_mutable and values.dtype == dtype:
+        return np.frombuffer(buffer, dtype, len(values), numbers.offset * dtype.itemsize)
     found = values.astype(dtype, copy=False)
     return found if found.flags.writeable and found.flags.c_contiguous else found.copy()
 
@@ -257,7 +272,7 @@ def _maps(values: Any, lengths: np.ndarray, stream: TableStream, rows: _Rows, dt
         raise rows.error(int(sample[at]), "a value is missing (null)", "fill missing values in")
     indices = values.keys.slice(begin, end - begin).to_numpy(zero_copy_only=False)
     _in_range(indices, stream, rows, sample)
-    numbers = _own(items.to_numpy(zero_copy_only=False), dtype)
+    numbers = _own(items, dtype)
     return Laid(lengths, numbers, counts.astype(np.int32), indices.astype(np.int32))
 
 
@@ -300,10 +315,11 @@ def names_in(dictionary: Any) -> list[str | None]:
     return dictionary.cast(arrow().string()).to_pylist()
 
 
-def used_names(array: Any, place: Place) -> set[str]:
-    """The names of classes that occur in a column of texts, or of lists of texts."""
-    _no_nulls(array, place)
-    values = _unfolded(array)[1] if is_list(array.type) else array
+def used_names(array: Any, place: Place, nulls: bool = False) -> set[str]:
+    """The names of classes that occur in a column of texts, or of lists of texts. nulls: values may be missing."""
+    if not nulls:
+        _no_nulls(array, place)
+    values = array.flatten() if is_list(array.type) else array
     coded = _coded(values)
     names = names_in(coded.dictionary)
     indices: np.ndarray = coded.indices.drop_null().to_numpy(zero_copy_only=False)

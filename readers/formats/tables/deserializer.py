@@ -35,7 +35,10 @@ from .columns import (
     varies,
 )
 from .files import TableFile, guarded
+from .filters import Filter
+from .groups import RowGroup, changed, row_groups
 from .library import arrow
+from .pictures import check_pictures
 
 log = logging.getLogger("cntkpy.readers")
 ENTRY_BYTES, SAMPLE_BYTES = 8, 8
@@ -56,6 +59,8 @@ class TableDeserializer:
         key: the column with the keys of the rows; without one they are numbered from 0 through all files.
         corpus: how keys are understood.
         threads: whether several threads decode the columns of a row group.
+        condition: what rows have to fulfil to be read.
+        pictures: the column of pictures, which are read apart; their bytes count as those of chunks.
 
     Raises:
         DataError: a file has no such column, or one of another type; a row that is looked at is malformed.
@@ -72,6 +77,8 @@ class TableDeserializer:
         key: str | None = None,
         corpus: Corpus | None = None,
         threads: bool = False,
+        condition: Filter | None = None,
+        pictures: str | None = None,
     ) -> None:
         self._tables, self._streams, self.dtype = list(tables), list(streams), np.dtype(dtype)
         self._threads = threads
@@ -79,25 +86,24 @@ class TableDeserializer:
         self.defines_mb_size = any(s.defines_mb_size for s in streams)
         self.streams = [StreamInformation(s.name, (s.dim,), s.sparse, self.dtype) for s in streams]
         for table in self._tables:
-            check_schema(table, streams, key)
-        self._groups = [
-            (table, group, rows)
-            for table in self._tables
-            for group, rows in enumerate(table.rows(self._columns[0]))
-            if rows
-        ]
-        if not self._groups:
-            raise DataError(f"{self.files[0]} has no rows.", path=self.files[0])
+            check_schema(table, streams, key, condition)
+            if pictures is not None:
+                check_pictures(table, pictures)
+        self.groups = row_groups(self._tables, condition)
+        """The row groups, which are the chunks."""
+        self._filtered = condition is not None
         named = [s for s in streams if text_inside(self._tables[0].field(s.columns[0]).type)]
         for stream in named:
             _number_listed(stream)
         self._find_names([s for s in named if s.listed is None])
         self.class_names: dict[str, Callable[[], dict[int, str]]] = {s.name: partial(_by_number, s) for s in named}
-        first = starts_of([rows for _, _, rows in self._groups])
+        first = starts_of([group.rows for group in self.groups])
         lengths, samples = self._lengths()
         keys = self._keys(key, corpus or Corpus()) if key is not None else None
+        if keys is None and self._filtered:
+            keys = np.concatenate([group.numbers() for group in self.groups]).astype(np.uint64)
         named_keys = corpus if corpus is not None and not corpus.numeric else None
-        if named_keys is not None and keys is None:
+        if named_keys is not None and key is None:
             raise DataError(
                 f"The rows of {self.files[0]} have no keys, but here keys are texts.",
                 path=self.files[0],
@@ -106,6 +112,8 @@ class TableDeserializer:
         self.table = SequenceTable(first, lengths, keys, named_keys)
         width = sum(ENTRY_BYTES if s.sparse else s.dim * self.dtype.itemsize for s in streams)
         self.chunk_bytes = samples * (width + SAMPLE_BYTES * len(streams))
+        if pictures is not None:
+            self.chunk_bytes += np.array([group.nbytes for group in self.groups])
         self._cache = ChunkCache(self.load_chunk, first, _MOST_CHUNKS, DEFAULT_MEMORY)
 
     @property
@@ -115,13 +123,13 @@ class TableDeserializer:
 
     def load_chunk(self, chunk: int) -> Chunk:
         """All rows of a row group."""
-        table, group, rows = self._groups[chunk]
-        pieces = self._read(chunk, self._columns)
+        group = self.groups[chunk]
+        pieces = group.read(self._columns, self._threads) if self._columns else {}
         streams: dict[str, StreamData] = {}
         for stream in self._streams:
-            laid = self._lay(table, group, stream, [pieces[column] for column in stream.columns])
-            if len(laid.lengths) != rows:
-                raise changed(table.path, group, len(laid.lengths), rows)
+            laid = self._lay(group, stream, [pieces[column] for column in stream.columns])
+            if len(laid.lengths) != group.rows:
+                raise changed(group.table.path, group.number, len(laid.lengths), group.rows)
             starts, bounds = sample_starts(laid, stream), starts_of(laid.lengths)
             streams[stream.name] = StreamData(stream.dim, laid.values, starts, bounds, laid.counts, laid.indices)
         found = Chunk(streams)
@@ -132,24 +140,14 @@ class TableDeserializer:
         """These rows, in the given order; the row groups that they are in are decoded whole, and the last ones kept."""
         return self._cache.sequences(sequences)
 
-    def _read(self, chunk: int, columns: Sequence[str]) -> dict[str, list[Any]]:
-        """The columns of a row group; arrays without rows are left out."""
-        table, group, rows = self._groups[chunk]
-        found = table.read(group, columns, self._threads)
-        for column, arrays in found.items():
-            found[column] = [one for one in arrays if len(one)]
-            if (count := sum(map(len, found[column]))) != rows:
-                raise changed(table.path, group, count, rows)
-        return found
-
-    def _lay(self, table: TableFile, group: int, stream: TableStream, columns: list[list[Any]]) -> Laid:
+    def _lay(self, group: RowGroup, stream: TableStream, columns: list[list[Any]]) -> Laid:
         """The samples of a stream; columns: the arrays of each of its columns."""
         cuts = sorted({0, *(end for arrays in columns for end in np.cumsum([len(one) for one in arrays]).tolist())})
         if any(len(arrays) != len(cuts) - 1 for arrays in columns):
             columns = [_cut_at(arrays, cuts) for arrays in columns]
         laid: list[Laid] = []
         for number, row in enumerate(cuts[:-1]):
-            places = [Place(table.path, group, row, column) for column in stream.columns]
+            places = [group.place(row, column) for column in stream.columns]
             with _placed(places[0]):
                 laid.append(lay([arrays[number] for arrays in columns], stream, places, self.dtype))
         return joined(laid, stream)
@@ -157,23 +155,23 @@ class TableDeserializer:
     def _find_names(self, streams: Sequence[TableStream]) -> None:
         """Number the names of classes that occur; there are at most as many as the dimension."""
         for s in streams:
-            names = names_of(self._tables, s.columns[0], s.dim)
+            names = names_of(self._tables, s.columns[0], s.dim, nulls=self._filtered)
             s.classes.update({name: number for number, name in enumerate(names)})
 
     def _lengths(self) -> tuple[np.ndarray, np.ndarray]:
         """Nominal lengths of all rows, int32 as in SequenceTable, and the samples of each row group, int64."""
         defining = [s for s in self._streams if s.defines_mb_size] or self._streams
         varying = [s for s in defining if len(s.columns) == 1 and self._varies(s)]
-        counts = np.array([rows for _, _, rows in self._groups], np.int64)
+        counts = np.array([group.rows for group in self.groups], np.int64)
         if not varying:
             return np.ones(1, np.int32), counts
         found: list[np.ndarray] = []
-        for chunk, (table, group, rows) in enumerate(self._groups):
-            pieces = self._read(chunk, list(dict.fromkeys(s.columns[0] for s in varying)))
-            longest = np.ones(rows, np.int64)
+        for chunk, group in enumerate(self.groups):
+            pieces = group.read(list(dict.fromkeys(s.columns[0] for s in varying)), self._threads)
+            longest = np.ones(group.rows, np.int64)
             for s in varying:
                 lengths: list[np.ndarray] = []
-                for array, place in _placed_arrays(pieces[s.columns[0]], table, group, s.columns[0]):
+                for array, place in group.placed(pieces[s.columns[0]], s.columns[0]):
                     with _placed(place):
                         lengths.append(lengths_in(array, s, place))
                 np.maximum(longest, np.concatenate(lengths), out=longest)
@@ -188,26 +186,32 @@ class TableDeserializer:
     def _keys(self, column: str, corpus: Corpus) -> np.ndarray:
         """The keys of all rows, uint64."""
         found: list[np.ndarray] = []
-        for chunk, (table, group, _) in enumerate(self._groups):
-            for array, place in _placed_arrays(self._read(chunk, [column])[column], table, group, column):
+        for group in self.groups:
+            for array, place in group.placed(group.read([column])[column], column):
                 with _placed(place):
                     found.append(_keys_in(array, place, corpus))
         return np.concatenate(found)
 
 
-def names_of(tables: Sequence[TableFile], column: str, most: int) -> list[str]:
+def names_of(tables: Sequence[TableFile], column: str, most: int, nulls: bool = False) -> list[str]:
     """The names of classes that occur in a column, in the order of their numbers.
+
+    Args:
+        tables: the files. All rows count, so that every filter leaves the same numbers.
+        column: of texts.
+        most: classes that there may be.
+        nulls: values may be missing.
 
     Raises:
         DataError: there are more than `most`, or a value is missing.
     """
     names: set[str] = set()
     for table in tables:
-        for group in range(table.groups):
-            arrays = [one for one in table.read(group, [column])[column] if len(one)]
-            for array, place in _placed_arrays(arrays, table, group, column):
+        for number in range(table.groups):
+            group = RowGroup(table, number, 0, 0, None, 0)
+            for array, place in group.placed(table.read(number, [column])[column], column):
                 with _placed(place):
-                    names |= used_names(array, place)
+                    names |= used_names(array, place, nulls)
             if len(names) > most:
                 raise DataError(
                     f"{table.path}: column '{column}' has more than {most} classes, which is dim.",
@@ -217,7 +221,9 @@ def names_of(tables: Sequence[TableFile], column: str, most: int) -> list[str]:
     return in_order(names)
 
 
-def check_schema(table: TableFile, streams: Sequence[TableStream], key: str | None = None) -> None:
+def check_schema(
+    table: TableFile, streams: Sequence[TableStream], key: str | None = None, condition: Filter | None = None
+) -> None:
     """Refuse a table whose columns cannot be these streams.
 
     Raises:
@@ -237,25 +243,13 @@ def check_schema(table: TableFile, streams: Sequence[TableStream], key: str | No
         if not (arrow().types.is_integer(kind) or is_text(kind)):
             message = f"{table.path}: column '{key}' cannot have keys: it is {kind}."
             raise DataError(message, path=table.path, hint="keys are whole numbers or texts")
-
-
-def changed(path: str, group: int, count: int, expected: int) -> DataError:
-    """The error of a row group with another number of rows than it had."""
-    return DataError(
-        f"{path}, row group {group}: it has {count} rows, but the file said {expected}.",
-        path=path,
-        hint="the file is damaged, or was changed while it was read",
-    )
+    if condition is not None:
+        condition.check(table)
 
 
 def _placed(place: Place) -> AbstractContextManager[None]:
     """What pyarrow raises inside becomes an error that names a column."""
     return guarded(f"{place.path}, row group {place.group}, column '{place.column}'", place.path)
-
-
-def _placed_arrays(arrays: Sequence[Any], table: TableFile, group: int, column: str) -> list[tuple[Any, Place]]:
-    rows = starts_of([len(one) for one in arrays]).tolist()
-    return [(one, Place(table.path, group, row, column)) for one, row in zip(arrays, rows[:-1], strict=True)]
 
 
 def _cut_at(arrays: Sequence[Any], cuts: Sequence[int]) -> list[Any]:

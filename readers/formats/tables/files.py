@@ -5,18 +5,22 @@ from __future__ import annotations
 import os
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from typing import Any, ClassVar
+from typing import Any, BinaryIO, ClassVar
 
 from cntk_config.base.diagnostics import shorten, suggestion
 from cntk_config.base.files import is_url, open_input
 from readers.common.remote import RemoteBytes, shown
 from readers.errors import DataError
 
+from .footer import Statistics, statistics
 from .library import arrow, broken, parquet
+from .partitions import Partition
 
 MOST_ROWS = 2**31 - 1
 """A row group has at most so many rows."""
 DAMAGED = "the file is damaged: write it again"
+READ_BYTES = 1 << 20
+"""Bytes of a column chunk of Parquet that are read at a time."""
 PLAUSIBLE = 8
 """Rows for each byte of a file; where it claims more, they are counted before memory is taken for them."""
 
@@ -38,6 +42,7 @@ class TableFile:
 
     Args:
         path: the file, or a URL.
+        partition: the columns that are folders. A column of the file with the same name counts instead.
 
     Raises:
         DataError: it cannot be read, or is no such file.
@@ -47,26 +52,43 @@ class TableFile:
     groups: int
     """How many row groups there are."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, partition: Partition | None = None) -> None:
         self.path = shown(path)
         self._remote = RemoteBytes(path) if is_url(path) else None
         with self.opened() as file:
             self.schema: Any = self._schema(file)
             self.groups = self._groups(file)
-            self.names: list[str] = list(self.schema.names)
+            self._own: list[str] = list(self.schema.names)
+        if not self._own:
+            raise DataError(f"{self.path} has no columns.", path=self.path)
+        self.folders = {name: one for name, one in (partition or {}).items() if name not in self._own}
+        """Columns that are folders of the file, and their values."""
+        self.names: list[str] = [*self._own, *self.folders]
 
-    def rows(self, column: str) -> list[int]:
-        """Rows of every row group. column: one of those that are going to be read."""
+    def rows(self, column: str | None = None) -> list[int]:
+        """Rows of every row group. column: one of those that are going to be read, if that is known."""
         raise NotImplementedError
+
+    def bytes_of_groups(self) -> list[int]:
+        """About how many bytes the decoded columns of every row group take."""
+        raise NotImplementedError
+
+    def known_of_groups(self) -> list[dict[str, Statistics]]:
+        """What the file says of the values of its columns, by row group; [] if it says nothing."""
+        return []
 
     def read(self, group: int, columns: Sequence[str], threads: bool = False) -> dict[str, list[Any]]:
         """The columns of a row group, each as its Arrow arrays one after the other; their buffers are checked."""
+        own = [name for name in columns if name not in self.folders]
         with self.opened(group) as file:
-            found = self._read(file, group, columns, threads)
-            pieces = {name: list(found.column(name).chunks) for name in columns}
-            for name in columns:
+            found = self._read(file, group, own or self._own[:1], threads)
+            pieces = {name: list(found.column(name).chunks) for name in own}
+            for name in own:
                 for one in pieces[name]:
                     one.validate(full=True)  # offsets and indices that point outside are found here
+            for name in columns:
+                if name in self.folders:
+                    pieces[name] = [self._constant(name, found.num_rows)]
         return pieces
 
     def field(self, name: str) -> Any:
@@ -80,7 +102,14 @@ class TableFile:
             what = f"has {count} columns" if count else "has no column"
             hint = suggestion(name, self.names) or f"its columns are {shorten(', '.join(self.names), 200)}"
             raise DataError(f"{self.path} {what} '{name}'.", path=self.path, hint=hint)
-        return self.schema.field(name)
+        return self._field_of_folder(name) if name in self.folders else self.schema.field(name)
+
+    def _field_of_folder(self, name: str) -> Any:
+        pa = arrow()
+        return pa.field(name, pa.int64() if self.folders[name].whole else pa.string())
+
+    def _constant(self, name: str, rows: int) -> Any:
+        return arrow().repeat(arrow().scalar(self.folders[name].value, self._field_of_folder(name).type), rows)
 
     @contextmanager
     def opened(self, group: int | None = None) -> Generator[Any]:
@@ -88,13 +117,16 @@ class TableFile:
         where = self.path if group is None else f"{self.path}, row group {group}"
         hint = "check 'file' and its type" if group is None else DAMAGED
         what = f"{where} cannot be read as {self.kind}"
-        remote = self._remote
-        with (
-            guarded(what, self.path, hint),
-            remote.stream() if remote else open_input(self.path) as file,
-        ):
-            self.size = remote.size if remote else os.fstat(file.fileno()).st_size
+        with guarded(what, self.path, hint), self.opened_bytes() as file:
             yield arrow().PythonFile(file, mode="r")
+
+    @contextmanager
+    def opened_bytes(self) -> Generator[BinaryIO]:
+        """The file."""
+        remote = self._remote
+        with remote.stream() if remote else open_input(self.path) as file:
+            self.size = remote.size if remote else os.fstat(file.fileno()).st_size
+            yield file
 
     def _schema(self, file: Any) -> Any:
         raise NotImplementedError
@@ -122,7 +154,17 @@ class ParquetTable(TableFile):
     def _groups(self, file: Any) -> int:
         return self.metadata.num_row_groups
 
-    def rows(self, column: str) -> list[int]:
+    def bytes_of_groups(self) -> list[int]:
+        """What the metadata say, at least the share of the file that a row group is."""
+        groups = [self.metadata.row_group(number) for number in range(self.groups)]
+        return [max(int(one.total_byte_size), self.size // self.groups) for one in groups]
+
+    def known_of_groups(self) -> list[dict[str, Statistics]]:
+        """The statistics of the footer."""
+        with self.opened_bytes() as file:
+            return statistics(file, self.size)
+
+    def rows(self, column: str | None = None) -> list[int]:
         """Rows of every row group, as the metadata say; counted where these are not plausible."""
         # No metadata of columns: pyarrow aborts the process where those are damaged.
         found = [int(self.metadata.row_group(number).num_rows) for number in range(self.groups)]
@@ -130,8 +172,9 @@ class ParquetTable(TableFile):
             if not 0 <= rows <= MOST_ROWS:
                 raise self._bad_rows(number, f"it has {rows} rows, the limit is {MOST_ROWS}")
         if sum(found) > PLAUSIBLE * self.size:
+            counted = self._own[0] if column is None or column in self.folders else column
             for number, rows in enumerate(found):
-                if (count := self._count(number, column)) != rows:
+                if (count := self._count(number, counted)) != rows:
                     raise self._bad_rows(number, f"it has {count} rows, but its header says {rows}")
         return found
 
@@ -145,7 +188,9 @@ class ParquetTable(TableFile):
             return sum(batch.num_rows for batch in batches)
 
     def _read(self, file: Any, group: int, columns: Sequence[str], threads: bool) -> Any:
-        whole = parquet().ParquetFile(file, metadata=self.metadata)
+        # Else pyarrow reads whole column chunks, into new memory each time; so it does from a URL, with few requests.
+        reading = {} if self._remote else {"pre_buffer": False, "buffer_size": READ_BYTES}
+        whole = parquet().ParquetFile(file, metadata=self.metadata, **reading)
         return whole.read_row_group(group, columns=list(columns), use_threads=threads)
 
 
@@ -161,9 +206,18 @@ class ArrowTable(TableFile):
     def _groups(self, file: Any) -> int:
         return self._reader.num_record_batches
 
-    def rows(self, column: str) -> list[int]:
+    def bytes_of_groups(self) -> list[int]:
+        """The share of the file that a record batch is."""
+        return [self.size // max(1, self.groups)] * self.groups
+
+    def rows(self, column: str | None = None) -> list[int]:
         """Rows of every record batch: their headers are read."""
-        return [sum(map(len, self.read(number, [column])[column])) for number in range(self.groups)]
+        one = column if column is not None and column not in self.folders else self._smallest()
+        return [sum(map(len, self.read(number, [one])[one])) for number in range(self.groups)]
+
+    def _smallest(self) -> str:
+        """The column whose values take least room."""
+        return min(self._own, key=lambda name: _bits(self.schema.field(name).type))
 
     def _read(self, file: Any, group: int, columns: Sequence[str], threads: bool) -> Any:
         ipc = arrow().ipc
@@ -173,6 +227,14 @@ class ArrowTable(TableFile):
         if batch.num_rows > MOST_ROWS:
             raise self._bad_rows(group, f"it has {batch.num_rows} rows, the limit is {MOST_ROWS}")
         return arrow().Table.from_batches([batch])
+
+
+def _bits(kind: Any) -> int:
+    """Bits of a value of a type; many where values have different sizes."""
+    try:
+        return kind.bit_width
+    except ValueError:
+        return 1 << 30
 
 
 def _reason(error: BaseException) -> str:

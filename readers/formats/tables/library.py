@@ -31,6 +31,20 @@ def parquet() -> Any:
 
 
 @cache
+def compute() -> Any:
+    """The module pyarrow.compute; the same error as `arrow`."""
+    arrow()
+    return _module("pyarrow.compute")
+
+
+@cache
+def arrow_csv() -> Any:
+    """The module pyarrow.csv; the same error as `arrow`."""
+    arrow()
+    return _module("pyarrow.csv")
+
+
+@cache
 def broken() -> tuple[type[BaseException], ...]:
     """The exceptions of pyarrow on a damaged file."""
     return (*BROKEN, arrow().ArrowException)
@@ -42,6 +56,6 @@ def _module(name: str) -> Any:
     except ImportError as error:
         raise UserError(
             "MissingPackage",
-            f"Parquet and Arrow files are read by pyarrow, which is not installed: {error}",
+            f"tables (Parquet, Arrow, CSV) are read by pyarrow, which is not installed: {error}",
             hint=how_to_install("tables"),
         ) from error

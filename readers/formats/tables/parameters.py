@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, ClassVar
 
 from cntk_config.declare import (
     BOOLEAN,
@@ -11,26 +12,37 @@ from cntk_config.declare import (
     TEXT,
     Declared,
     Parameter,
+    Part,
     array,
     choice,
     sections_by_name,
 )
 from cntk_config.parameters import ConfigParameters
+from readers.formats.image.options import SECTION_LIST, scaled_size, transform_parts
 from readers.parameters import PATHS, check_precision
 
 if TYPE_CHECKING:
+    from readers.formats.image.deserializer import Pictures
     from readers.registry import Setting
 
     from .columns import TableStream
+    from .conditions import Condition
     from .deserializer import TableDeserializer
     from .files import TableFile
+    from .filters import Filter
+    from .partitions import Partition
 
 
 class TableStreamParameters(Declared):
     """One stream of a table: a column, or several columns of numbers side by side."""
 
     dim = Parameter(
-        "dim", SIZE, help="Values per dense sample; classes of a sparse one are below it.", maximum=2**31 - 1
+        "dim",
+        SIZE,
+        default=None,
+        own=True,
+        help="Values per dense sample; classes of a sparse one are below it. Required but for pictures.",
+        maximum=2**31 - 1,
     )
     format = Parameter(
         "format",
@@ -52,14 +64,42 @@ class TableStreamParameters(Declared):
     defines_mb_size = Parameter(
         "definesMBSize", BOOLEAN, default="false", own=True, help="Samples of this stream are the length of a sequence."
     )
+    transforms = Parameter(
+        "transforms",
+        SECTION_LIST,
+        default=None,
+        own=True,
+        help="The column has pictures as bytes: transforms as of an ImageDeserializer; may be empty.",
+    )
+    grayscale = Parameter("grayscale", BOOLEAN, default="false", own=True, help="Read pictures with one channel.")
 
-    def sample_size(self) -> int:
-        """Elements of a sample."""
-        return self.dim
+    @property
+    def is_picture(self) -> bool:
+        """Whether the column has pictures."""
+        return self.transforms is not None
+
+    def column(self, name: str) -> str:
+        """The column of the stream of this name."""
+        return str(self.alias) if self.alias is not None else name
+
+    def named_parts(self) -> Iterator[Part]:
+        """The transforms."""
+        return transform_parts(self.transforms or ())
+
+    def sample_size(self) -> int | None:
+        """Elements of a sample; None if only the pictures say."""
+        return scaled_size(self.transforms, None) if self.transforms is not None else self.dim
 
     def check_together(self) -> None:
         """Errors in what does not go together."""
-        if not self.dim:
+        if self.transforms is not None:
+            for name in ("dim", "format", "columns", "labelMappingFile", "definesMBSize"):
+                if self.given(name) is not None:
+                    raise self.error(name, "is not there for pictures", "leave it out, or transforms", "Conflict")
+            return
+        if self.dim is None:
+            raise self.error("dim", "is missing", "write dim = values of a sample", "MissingParameter")
+        if self.dim == 0:
             raise self.error("dim", "0 is not a dimension", "write a number from 1 to 2147483647")
         if self.columns is None:
             return
@@ -76,16 +116,17 @@ class TableStreamParameters(Declared):
         from .columns import TableStream
 
         self.check_together()
-        one = str(self.alias) if self.alias is not None else name
-        columns = tuple(map(str, self.columns)) if self.columns is not None else (one,)
+        columns = tuple(map(str, self.columns)) if self.columns is not None else (self.column(name),)
         listed = str(self.labels) if self.labels is not None else None
-        return TableStream(name, self.dim, self.format == "sparse", columns, self.defines_mb_size, listed)
+        return TableStream(name, self.dim or 0, self.format == "sparse", columns, self.defines_mb_size, listed)
 
 
 class TableParameters(Declared):
     """A table: each row is a sequence, each column a stream."""
 
-    file = Parameter("file", PATHS, help="The data file, or several with the same columns.")
+    endings: ClassVar[tuple[str, ...]] = ()
+    """How names of files in a folder end."""
+    file = Parameter("file", PATHS, help="The data file, or several with the same columns; a folder; a pattern with *.")
     input = Parameter(
         "input",
         sections_by_name("stream", "readers.formats.tables.parameters:TableStreamParameters"),
@@ -95,19 +136,62 @@ class TableParameters(Declared):
         "keyColumn", TEXT, default=None, own=True, help="The column with the keys of sequences; if absent, row numbers."
     )
 
+    filter = Parameter(
+        "filter", TEXT, default=None, own=True, help="What rows have to fulfil: \"label < 5 and split == 'train'\"."
+    )
+
+    def condition(self) -> Filter | None:
+        """The filter; None without one."""
+        if (parsed := self._parsed()) is None:
+            return None
+        from .filters import Filter
+
+        return Filter(parsed)
+
+    def _parsed(self) -> Condition | None:
+        if self.filter is None:
+            return None
+        from .conditions import BadConditionError, condition_of
+
+        try:
+            return condition_of(str(self.filter))
+        except BadConditionError as error:
+            raise self.error("filter", str(error), error.hint) from None
+
     def streams(self) -> list[TableStream]:
         """The streams, in alphabetical order."""
         names = sorted((name for name, _ in self.input.inner()), key=str.lower)
         if not names:
             raise self.error("input", "no input stream is given", "write input=[name=[dim=...]]")
-        found = [TableStreamParameters(self.input.section(name)).stream(name) for name in names]
+        sections = {name: TableStreamParameters(self.input.section(name)) for name in names}
+        found = [one.stream(name) for name, one in sections.items() if not one.is_picture]
         if sum(one.defines_mb_size for one in found) > 1:
             raise self.error("input", "only one stream can define the size of the minibatch (definesMBSize)")
         return found
 
+    def picture(self) -> tuple[str, TableStreamParameters] | None:
+        """Name and section of the stream of pictures; None without one."""
+        every = [(name, TableStreamParameters(section)) for name, section in self.input.inner()]
+        found = [(name, p) for name, p in every if p.is_picture]
+        if len(found) > 1:
+            message = "only one stream can have pictures (transforms)"
+            raise self.error("input", message, "read the others by another section of the same file")
+        for _, p in found:
+            p.check_together()
+        return found[0] if found else None
+
     def check_together(self) -> None:
         """Errors in what does not go together."""
         self.streams()
+        self.picture()
+        self._parsed()
+
+    def files(self) -> list[tuple[str, Partition]]:
+        """The files, and the columns that their folders are."""
+        from .partitions import files_of, partitions_of
+
+        paths = files_of([str(path) for path in self.file], self.endings)
+        return list(zip(paths, partitions_of(paths), strict=True))
 
     def tables(self) -> list[TableFile]:
         """The files, opened."""
@@ -117,45 +201,65 @@ class TableParameters(Declared):
 class ParquetParameters(TableParameters):
     """A Parquet file: each row is a sequence, each column a stream."""
 
+    endings = (".parquet", ".pq")
+
     def tables(self) -> list[TableFile]:
         """The files, opened."""
         from .files import ParquetTable
 
-        return [ParquetTable(str(path)) for path in self.file]
+        return [ParquetTable(path, partition) for path, partition in self.files()]
 
 
 class ArrowParameters(TableParameters):
     """A file in Arrow's file format (Feather): each row is a sequence, each column a stream."""
 
+    endings = (".arrow", ".feather", ".ipc")
+
     def tables(self) -> list[TableFile]:
         """The files, opened."""
         from .files import ArrowTable
 
-        return [ArrowTable(str(path)) for path in self.file]
+        return [ArrowTable(path, partition) for path, partition in self.files()]
 
 
-def create_parquet(section: ConfigParameters, setting: Setting) -> TableDeserializer:
+def create_parquet(section: ConfigParameters, setting: Setting) -> TableDeserializer | Pictures:
     """ParquetDeserializer."""
     return _create(ParquetParameters(section), setting)
 
 
-def create_arrow(section: ConfigParameters, setting: Setting) -> TableDeserializer:
+def create_arrow(section: ConfigParameters, setting: Setting) -> TableDeserializer | Pictures:
     """ArrowDeserializer."""
     return _create(ArrowParameters(section), setting)
 
 
-def _create(p: TableParameters, setting: Setting) -> TableDeserializer:
+def _create(p: TableParameters, setting: Setting) -> TableDeserializer | Pictures:
     from readers.streams import DTYPES
 
     from .deserializer import TableDeserializer
 
-    streams = p.streams()
+    streams, picture = p.streams(), p.picture()
     precision = check_precision(p.config, setting.precision)
-    return TableDeserializer(
+    data = TableDeserializer(
         p.tables(),
         streams,
         DTYPES[precision],
         key=str(p.key_column) if p.key_column is not None else None,
         corpus=setting.corpus,
         threads=setting.threads > 1,
+        condition=p.condition(),
+        pictures=picture[1].column(picture[0]) if picture is not None else None,
     )
+    return data if picture is None else _with_pictures(*picture, data, setting)
+
+
+def _with_pictures(name: str, p: TableStreamParameters, data: TableDeserializer, setting: Setting) -> Pictures:
+    from readers.common.corpus import Corpus
+    from readers.formats.image.deserializer import Pictures
+    from readers.formats.image.transforms.chain import make_chain
+
+    from .pictures import PictureColumn
+
+    chain = make_chain(p.transforms or (), data.dtype, 1 if p.grayscale else 3, until_mean=False)
+    listing = PictureColumn(data.groups, p.column(name))
+    corpus = setting.corpus or Corpus()
+    return Pictures(name, chain, listing, corpus, dtype=data.dtype, grayscale=p.grayscale, beside=data)

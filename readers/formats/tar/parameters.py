@@ -18,7 +18,7 @@ from cntk_config.declare import (
     sections_by_name,
 )
 from cntk_config.parameters import ConfigParameters
-from readers.formats.image.options import SECTION_LIST, parts_of, size_after
+from readers.formats.image.options import SECTION_LIST, scaled_size, transform_parts
 from readers.parameters import PATHS, check_precision
 
 if TYPE_CHECKING:
@@ -63,11 +63,11 @@ class TarStreamParameters(Declared):
 
     def sample_size(self) -> int | None:
         """Values of a sample; None if only the pictures says."""
-        return self.dim if self.transforms is None else size_after(self.transforms)
+        return self.dim if self.transforms is None else scaled_size(self.transforms, None)
 
     def named_parts(self) -> Iterator[Part]:
         """The transforms."""
-        return parts_of(self.transforms or ())
+        return transform_parts(self.transforms or ())
 
     def check_together(self) -> None:
         """Pictures or numbers."""

@@ -15,7 +15,7 @@ from readers.common.index_cache import describe
 from readers.common.labels import load_labels
 from readers.errors import DataError
 from readers.formats.binary import format as f
-from readers.formats.binary.file import StoredSection
+from readers.formats.binary.file import BinaryFile, StoredSection
 from readers.formats.binary.reader import BinaryRecords, check_sessions, open_files
 from readers.formats.binary.stamp import check, stamp
 from readers.formats.binary.writer import BinaryWriter, Plan, plan_files
@@ -119,9 +119,23 @@ class Cache:
             log.info("Wrote the cache %s of %s", ", ".join(self.paths), s.path)
 
     def read(self) -> tuple[BinaryRecords, dict[int, str]]:
-        """The records and the label map, after checking that they are those of the text file."""
-        s, c = self.settings, self.settings.columns
+        """The records and the label map, after checking that they are those of the text file.
+
+        Raises:
+            Stale, DataError: they are not. The files are closed then: Windows replaces none that is open.
+        """
         files, sections, count = open_files(self.paths)
+        try:
+            return self._checked(files, sections, count)
+        except BaseException:
+            for file in files:
+                file.close()
+            raise
+
+    def _checked(
+        self, files: list[BinaryFile], sections: dict[str, StoredSection], count: int
+    ) -> tuple[BinaryRecords, dict[int, str]]:
+        s, c = self.settings, self.settings.columns
         check_sessions(files)
         session = self._fingerprint() if exists(s.path) else None
         for file in files:

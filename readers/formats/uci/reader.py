@@ -47,7 +47,7 @@ class UCIReader(Reader):
                         path=self._cache.paths[0],
                         hint="restore the text; readerType=BinaryReader reads the records of files that are whole",
                     ) from None
-                log.warning("Rebuilding the cache of %s: %s", s.path, problem)
+                log.warning("Rebuilding the cache of %s: %s", s.path, str(problem))  # a record keeps what it names
         self._text = s.text()
         self._labels = self._text.labels.mapping()
         return self._source(self._text)

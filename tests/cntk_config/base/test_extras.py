@@ -4,11 +4,22 @@ import importlib.metadata
 import importlib.util
 import shlex
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
-from cntk_config.base.extras import how_to_install, requirements
+from cntk_config.base.diagnostics import UserError
+from cntk_config.base.extras import (
+    BUILT_ON,
+    PACKAGES,
+    extra_of,
+    how_to_install,
+    missing,
+    need,
+    need_to_import,
+    requirements,
+)
 
 EVERY = [
     "lark>=1.2",
@@ -60,3 +71,44 @@ def test_without_metadata(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(importlib.metadata, "requires", gone)
     assert how_to_install("plot").endswith(" 'cntkpy[plot]'")
+
+
+def test_extras_inside_of_extras(monkeypatch: pytest.MonkeyPatch) -> None:
+    nested = [
+        "nothing-like-numpy>=1; extra == 'data'",
+        "cntkpy[data]; extra == 'train'",
+        "nothing-like-jax>=2; extra == 'train'",
+        "cntkpy[train]; extra == 'sweep'",
+        "pytest>=1; extra == 'sweep'",
+    ]
+    monkeypatch.setattr(importlib.metadata, "requires", lambda name: nested)
+    assert requirements("train") == ["nothing-like-numpy>=1", "nothing-like-jax>=2"]
+    assert requirements("sweep") == ["nothing-like-numpy>=1", "nothing-like-jax>=2"]  # pytest is installed
+
+
+def test_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name in ("scipy", "jax") else object())
+    assert [missing(one) for one in ("data", "train", "plot", "tables")] == ["scipy", "scipy", None, "scipy"]
+    with pytest.raises(UserError, match=r"^training needs scipy, which is not installed") as caught:
+        need("train", "training")
+    assert str(caught.value.hint).startswith("add the extra train: ")
+    with pytest.raises(
+        ModuleNotFoundError, match="m needs scipy, which is not installed; add the extra data: "
+    ) as lost:
+        need_to_import("data", "m")
+    assert lost.value.name == "scipy"
+    need("plot", "a picture")
+
+
+def test_the_extra_of_a_module() -> None:
+    assert extra_of("jax.numpy") == "train" and extra_of("jaxlib") == "train" and extra_of("numpy.linalg") == "data"
+    assert extra_of("somewhere") is None and extra_of(None) is None
+
+
+def test_extras_are_those_of_the_project() -> None:
+    project = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text("utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    assert {*PACKAGES} == {*extras} - {"all", "cuda", "docs", "dev"}
+    for extra, below in BUILT_ON.items():
+        assert {f"cntkpy[{one}]" for one in below} <= {*extras[extra]}
+    assert {one.split(">")[0] for one in project["dependencies"]} == {"lark", "click", "rich"}

@@ -1,4 +1,4 @@
-"""docs/actions.md: every action with its table, every parameter explained."""
+"""docs/actions.md and docs/training.md: every action with its table, every parameter explained."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,7 @@ from cntk_config.entry import Entry
 from commands.catalogue.dispatch import ACTIONS
 
 ROOT = Path(__file__).parents[3]
-PAGE = (ROOT / "docs/actions.md").read_text(encoding="utf-8")
+PAGE = "".join((ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("actions.md", "training.md"))
 
 
 @pytest.mark.parametrize("action", [one for one in ACTIONS if not one.unsupported], ids=lambda one: one.name)

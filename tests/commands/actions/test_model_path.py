@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import fcntl
 from pathlib import Path
 
 import pytest
+
+from cntk_config.base.systems.locks import lock
 
 CONFIG = """command = train
 train = [ action = train
@@ -32,7 +33,7 @@ def test_a_log_into_which_another_run_writes(cntkpy, tmp_path: Path) -> None:
     path = tmp_path / "log"
     path.write_text("of the other run\n")
     with path.open("a") as other:
-        fcntl.flock(other, fcntl.LOCK_EX)
+        assert lock(other.fileno())
         done = cntkpy("configFile=main.cntk", f"stderr={path}", "modelPath=m", files={"main.cntk": CONFIG})
         assert done.code == 1
         assert "another run writes into the log file" in done.message

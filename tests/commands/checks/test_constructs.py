@@ -206,7 +206,7 @@ EXAMPLES = {
     "8.7 an unknown action": bad(change("writeWordAndClass", "writeWords"), "unknown action"),
     "8.8 defaults of a command": good(line("traceLevel = 0") + "makeMode = false\nnumCPUThreads = 1\n"),
     "8.9 a file when all is done": good("doneFile = done\n" + BASE, makes="done", has=""),
-    "8.9 precision": bad("precision = half\n" + BASE, 'precision is "float" or "double"'),
+    "8.9 precision": bad("precision = half\n" + BASE, 'precision is "float", "double" or "bfloat16"'),
     "8.10 NDL in a file": good(
         change(BUILDER,
                "NDLNetworkBuilder = [ networkDescription = net.ndl ; run = net ; Dim = 2 ]", TRAIN),

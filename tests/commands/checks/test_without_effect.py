@@ -221,7 +221,7 @@ def test_options_that_are_not_known(cntkpy) -> None:
     """C13: CNTK takes them for parameters that are true."""
     got = cntkpy("run", "--strickt", "configFile=m.cntk", files=FILES)
     assert got.code == 2
-    assert "No such option '--strickt'" in got.err
+    assert "No such option" in got.err and "--strickt" in got.err
     got = cntkpy("configFile=m.cntk", "command=train", "--foo")
     assert "nothing reads '--foo'" in got.err
     assert "options follow `cntkpy run`" in got.err

@@ -32,6 +32,7 @@ SYNTAX = re.compile(r"^cntkpy .*\b(?:FILE|INPUT)\b", re.MULTILINE)
 """Blocks that say what there is: the list of commands, which test_completion.py compares, and that of `convert`."""
 
 ELSEWHERE = {
+    "docs/README.md": "tests/commands/newcomer/test_tutorials.py",
     "docs/errors.md": "tests/commands/checks/test_errors_page.py",
     "docs/kaldi.md": "tests/readers/formats/kaldi/test_page.py",
 }
@@ -46,6 +47,11 @@ NOT_RUN = {
     ".ci/run": "runs these tests",
     "cntkpy configFile=sample_configs/plugin/flowers.cntk": "needs the package; test_plugin_package.py runs it",
     "cd editors/vscode": "for the three commands after it",
+    "mkdocs ": "tests/tools/test_site.py builds the site",
+    "python -m tools.docs.drawings": "tests/tools/test_docs.py draws",
+    "codespell": "CI runs it",
+    "SITE_URL=": "commits to a branch",
+    "mike ": "commits to a branch",
     "docker ": "needs Docker; tests/integrations looks at the Dockerfile",
     "npm ": "makes a package for an editor, for which it needs the network",
     "code ": "installs into an editor",

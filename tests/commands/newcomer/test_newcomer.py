@@ -168,7 +168,7 @@ def test_missing_names_of_classes_are_found_before_anything_is_trained(cntkpy, t
 
 def test_no_page_installs_from_an_index() -> None:
     """The package is on none: it is installed from a clone, once; extras are added to what is there."""
-    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
     said = [
         page.name for page in pages if re.search(r"pip install '?cntkpy(\[train\])?'?(\s|$)", page.read_text(), re.M)
     ]

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cntk_config.base.systems import cores as systems
 from commands.runner import cores
 
 PROGRAM = """\
@@ -38,10 +39,10 @@ def test_neighbours_stay_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         folder.mkdir(parents=True)
         (folder / "physical_package_id").write_text(f"{package}\n")
         (folder / "core_id").write_text(f"{physical}\n")
-    monkeypatch.setattr(cores, "TOPOLOGY", tmp_path)
+    monkeypatch.setattr(systems, "TOPOLOGY", tmp_path)
     assert cores.shares(places, 2) == [{0, 4, 2, 6}, {1, 5, 3, 7}]
     assert cores.shares(places, 4) == [{0, 4}, {2, 6}, {1, 5}, {3, 7}]
-    monkeypatch.setattr(cores, "TOPOLOGY", tmp_path / "nothing")
+    monkeypatch.setattr(systems, "TOPOLOGY", tmp_path / "nothing")
     assert cores.shares(places, 4) == [set(pair) for pair in list(pairwise(range(8)))[::2]]
 
 

@@ -1,5 +1,6 @@
 """Links under the names of files that a run writes: what they lead to is not overwritten (A1)."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -63,8 +64,8 @@ def test_a_dangling_link_creates_nothing(folder: Path, cntkpy) -> None:
 
 
 def test_a_link_to_a_pipe_does_not_hold_the_run(folder: Path, cntkpy) -> None:
-    import os
-
+    if not hasattr(os, "mkfifo"):
+        pytest.skip("no pipes with names here")
     for name in ("out/.m.lock", "log"):
         os.mkfifo(folder / name)
     assert cntkpy("configFile=m.cntk", files=FILES).code == 1

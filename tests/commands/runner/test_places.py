@@ -139,6 +139,8 @@ def hard_link(place: Path, victim: Path) -> None:
 
 
 def pipe(place: Path, victim: Path) -> None:
+    if not hasattr(os, "mkfifo"):
+        pytest.skip("no pipes with names here")
     os.mkfifo(place)
 
 

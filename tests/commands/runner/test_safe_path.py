@@ -69,8 +69,8 @@ def test_processes_of_check(folder: Path) -> None:
     """Those of Python's own pool, started again as on macOS and Windows."""
     code = (
         "import multiprocessing; multiprocessing.set_start_method('spawn')\n"
-        "from commands.checks import check\nfrom commands.context import processes\n"
-        "check.CONFIGS_PER_PROCESS, processes.cores = 1, lambda: 2\n"
+        "from commands.checks import check\nfrom cntk_config.base.systems import cores\n"
+        "check.CONFIGS_PER_PROCESS, cores.count = 1, lambda: 2\n"
         "print(check.check(['m.cntk', 'm.cntk']))"
     )
     done = run(folder, "-P", "-c", code)

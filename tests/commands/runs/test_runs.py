@@ -1,7 +1,6 @@
 """`cntkpy runs`: what is read of event files and logs, the table, its forms, conditions and order."""
 
 import csv
-import fcntl
 import io
 import json
 from pathlib import Path
@@ -9,6 +8,7 @@ from pathlib import Path
 import pytest
 import small_classification as actions
 
+from cntk_config.base.systems.locks import lock
 from commands.runs.events import json_events, run_of
 from commands.runs.find import find_runs, is_run, read_run
 from commands.runs.table import Table, differing_values, select, table_of
@@ -146,7 +146,7 @@ def test_states(tmp_path: Path) -> None:
     path.write_text('{"time": "2026-01-01T00:00:00+00:00", "event": "run started", "words": ["x"]}\n')
     assert read_run(path).state == "killed"
     with path.open("a") as file:
-        fcntl.flock(file, fcntl.LOCK_SH)
+        assert lock(file.fileno(), shared=True)
         assert read_run(path).state == "running"
     for status, state in ((0, "completed"), (1, "failed"), (130, "interrupted"), (143, "interrupted")):
         path.write_text(json.dumps({"event": "run finished", "status": status, "error": "why"}))

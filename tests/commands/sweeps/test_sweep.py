@@ -54,6 +54,7 @@ def test_a_grid(cntkpy, tmp_path: Path) -> None:
     assert rows(folder) == found
 
 
+@pytest.mark.thorough
 def test_killed_twice_each_trial_is_run_once(tmp_path: Path, cntkpy_process) -> None:
     """First only the sweep is killed, and its trial notices; then both are, in the middle of an epoch perhaps."""
     for name, text in small.files("").items():
@@ -97,6 +98,7 @@ def test_killed_twice_each_trial_is_run_once(tmp_path: Path, cntkpy_process) -> 
         assert not list((folder / str(number)).glob("*.before"))
 
 
+@pytest.mark.thorough
 def test_a_trial_that_fails_is_a_row(cntkpy, tmp_path: Path) -> None:
     """The second rate makes the criterion infinite; the sweep goes on."""
     got = cntkpy("sweep", "m.cntk", "train/SGD/learningRatesPerSample=1e308,0.05", files=small.files(""))

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from commands.tools.convert import convert
 from readers.convert.batches import parse_stream
 from readers.convert.tables import from_csv, is_number
+from readers.errors import DataError
 
 FLOWERS = "width,species,height\n1.5,rose,2\n-3e2,aster,4\n0.25,rose,6\n"
 """The classes in order: aster, rose."""
@@ -158,6 +159,36 @@ def test_in_pieces(here, monkeypatch) -> None:
     assert [len(one.keys) for one in batches] == [10] * 25 + [7]
     np.testing.assert_array_equal(np.concatenate([one.parts["features"].rows for one in batches]), values)
     np.testing.assert_array_equal(np.concatenate([one.parts["labels"].rows.indices for one in batches]), kinds)
+
+
+def test_blank_rows_quotes_and_signs(here) -> None:
+    """Rows without anything in them do not count, wherever they stand; cells are those that Python reads."""
+    Path("a.csv").write_text('\n  \nx,y\n,\n+1.5,"a, b"\n   \n 2 ,"c ""d"""\n\n1e400,"e\nf"\n\u0663,5" pipe\n,\n\n')
+    found = from_csv(["a.csv"], [])
+    assert found.names["labels"] == ['5" pipe', "a, b", 'c "d"', "e\nf"]
+    (batch,) = found.batches
+    assert batch.parts["features"].rows[:, 0].tolist() == [1.5, 2, float("inf"), 3]
+    assert batch.parts["labels"].rows.indices.tolist() == [1, 2, 3, 0]
+
+
+def test_several_blocks(here, monkeypatch) -> None:
+    """An error is placed in its line, whichever block it is in, with blank rows and texts of several lines before."""
+    monkeypatch.setattr("readers.convert.tables.BLOCK_BYTES", 100)
+    rows = [f'{i},"k\n{i % 3}"\n' + "\n" * (i % 2) for i in range(100)]
+    Path("a.csv").write_text("x,y\n" + "".join(rows))
+    batches = list(from_csv(["a.csv"], []).batches)
+    assert len(batches) > 5
+    assert np.concatenate([one.parts["features"].rows[:, 0] for one in batches]).tolist() == list(range(100))
+    assert [key for one in batches for key in one.keys] == list(range(100))
+    rows[90] = 'z,"k\n0"\n'
+    Path("a.csv").write_text("x,y\n" + "".join(rows))
+    line = ("x,y\n" + "".join(rows[:90])).count("\n") + 2  # where the row ends
+    with pytest.raises(DataError, match=rf"a\.csv:{line}: column 'x' is 'z', which is not a number"):
+        list(from_csv(["a.csv"], []).batches)
+    Path("a.csv").write_text("x,y\n" + "".join(rows[:50]) + "7\n" + "".join(rows[50:]))
+    line = ("x,y\n" + "".join(rows[:50])).count("\n") + 1
+    with pytest.raises(DataError, match=rf"a\.csv:{line}: the row has 1 columns"):
+        list(from_csv(["a.csv"], []).batches)
 
 
 letters = st.characters(codec="utf-8", categories=["L", "M", "N", "P", "S"])

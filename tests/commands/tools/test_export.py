@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from cntk_config.base.extras import how_to_install
 from networks.builders.ndl.front_end import parse_ndl
 from networks.files.model_file import save_model
 from networks.onnx import check
@@ -77,12 +78,52 @@ def test_without_jax_a_model_is_written_unchecked(cntkpy, model, monkeypatch):
     got = cntkpy("export", model, "m.onnx", "--check")
     assert got.code != 0
     assert "computing values of a network needs JAX" in got.err
-    assert "add the extra train: " in got.err
+    assert how_to_install("train") in got.err
 
 
 def test_without_the_package(cntkpy, model, monkeypatch):
     monkeypatch.setitem(sys.modules, "onnx", None)
     got = cntkpy("export", model, "m.onnx")
     assert got.code != 0
-    assert "ONNX models need the package onnx" in got.err
-    assert "add the extra onnx: " in got.err
+    assert "an ONNX model needs onnx, which is not installed" in got.err
+    assert how_to_install("onnx") in got.err
+
+
+MEAN = """\
+<?xml version="1.0"?>
+<opencv_storage>
+<Channel>2</Channel>
+<Row>2</Row>
+<Col>3</Col>
+<MeanImg type_id="opencv-matrix">
+  <rows>1</rows>
+  <cols>12</cols>
+  <dt>f</dt>
+  <data>0. 1. 2. 3. 4. 5. 6. 7. 8. 9. 10. 11.</data></MeanImg>
+</opencv_storage>
+"""
+
+
+@pytest.mark.parametrize("layout, order", [("CHW", (2, 0, 1)), ("HWC", (0, 1, 2))])
+def test_a_mean_picture_is_subtracted_first(cntkpy, tmp_path, layout, order):
+    text = f"x = ImageInput(3, 2, 2, imageLayout={layout}, tag=feature)\nz = Scale(Constant(2), x, tag=output)\n"
+    save_model(tmp_path / "m.model", parse_ndl(text, precision="float", diagnostics=[]).validate())
+    got = cntkpy("export", "m.model", "m.onnx", "--mean", "x=mean.xml", files={"mean.xml": MEAN})
+    assert got.code == 0, got
+    picture = np.arange(12, dtype=np.float32).reshape(2, 3, 2)
+    data = (picture + 5).transpose(order)[None]
+    (z,) = onnxruntime.InferenceSession(tmp_path / "m.onnx").run(None, {"x": data})
+    np.testing.assert_array_equal(z, np.full_like(data, 10))
+
+
+@pytest.mark.parametrize(
+    "mean, message",
+    [
+        ("x", "'x' is no mean"),
+        ("x=mean.xml", "the mean picture mean.xml is 3 x 2 x 2, and 'x' is no image of that size"),
+        ("x=absent.xml", "absent.xml"),
+    ],
+)
+def test_a_mean_that_does_not_fit(cntkpy, model, mean, message):
+    got = cntkpy("export", model, "m.onnx", "--mean", mean, files={"mean.xml": MEAN})
+    assert got.code == 1 and message in got.err

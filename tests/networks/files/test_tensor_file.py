@@ -39,3 +39,18 @@ def test_arrays_of_any_order_come_back(
             turned = file.read(name, np.float64, transposed=True)
             np.testing.assert_array_equal(turned, array.transpose())
             assert turned.flags.c_contiguous
+
+
+def test_numbers_that_all_elements_are(tmp_path):
+    """Read without NumPy, for checks that look at constants."""
+    arrays = {
+        "same": np.full((2, 3), 0.1, np.float32),
+        "double": np.full((4,), -0.1),
+        "other": np.array([1.0, 1.0, 2.0]),
+        "none": np.zeros((0,), np.float32),
+        "whole": np.ones((2,), np.int32),
+    }
+    write_tensors(tmp_path / "m", arrays, {})
+    with TensorFile(tmp_path / "m") as file:
+        found = {name: file.same(name) for name in arrays}
+    assert found == {"same": float(np.float32(0.1)), "double": -0.1, "other": None, "none": None, "whole": None}

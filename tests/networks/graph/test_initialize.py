@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from cntk_config.base.diagnostics import UserError
+from networks.graph import initialize
 from networks.graph.initialize import Initializer, MinStdRand0, SeedCounter, read_matrix
 from networks.graph.network import Network
 from networks.nodes import create
@@ -130,7 +131,7 @@ def test_only_random_parameters_take_seeds():
 def test_from_file(tmp_path):
     path = tmp_path / "m.txt"
     path.write_text("\ufeff1 2 3\n\n 4\t5  6\r\n")
-    assert read_matrix(str(path)).tolist() == [[1, 2, 3], [4, 5, 6]]
+    assert read_matrix(str(path)) == [[1, 2, 3], [4, 5, 6]]
     initializer = Initializer("fromFile", path=str(path))
     for given, full in {(2, 3): (2, 3), (0, 3): (2, 3), (2, 0): (2, 3), (0,): (2, 3), (2, 0, 3): (2, 1, 3)}.items():
         assert initializer.complete_shape(given) == full
@@ -155,3 +156,55 @@ def test_bad_files_are_located(tmp_path, text, message):
         read_matrix(str(path))
     with pytest.raises(UserError, match="cannot read"):
         read_matrix(str(tmp_path / "none"))
+
+
+def test_numbers_that_all_elements_are(tmp_path):
+    path = tmp_path / "m.txt"
+    path.write_text("2 2\n2 2\n")
+    assert Initializer("fixedValue", value=0.25).same() == 0.25
+    assert Initializer("zero", value=7).same() == 0
+    assert Initializer("fromFile", path=str(path)).same() == 2
+    assert Initializer("fromLiteral", literal="1 2").same() is None
+    assert Initializer("uniform", seed=1).same() is None
+
+
+@pytest.mark.parametrize(
+    ("initializer", "shape", "message"),
+    [
+        (Initializer("uniform", 1e38), (2, 3), "are not finite"),
+        (Initializer("gaussian", float("nan")), (2, 3), "are not finite"),
+        (Initializer("gaussian"), (), "need 1 axes"),
+        (Initializer("bilinear"), (3, 3, 2, 4), "bilinear"),
+    ],
+)
+def test_a_check_refuses_what_a_value_would(initializer, shape, message):
+    """Without a value, and before there is a seed."""
+    with pytest.raises(UserError, match=message):
+        initializer.check(shape, "float")
+    initializer.seed = 1
+    with pytest.raises(UserError, match=message):
+        initializer.create(shape, FLOAT)
+
+
+def test_the_largest_scale():
+    """The border at which single precision has no number any more, as NumPy rounds."""
+    for factor, fits in ((1 - 1e-9, True), (1 + 1e-9, False)):
+        scale = factor * initialize.OVERFLOW_SINGLE / 10
+        with np.errstate(over="ignore"):
+            assert bool(np.isfinite(np.float32(10 * scale))) == fits
+        if fits:
+            Initializer("uniform", scale).check((2, 3), "float")
+        else:
+            Initializer("uniform", scale).check((2, 3), "double")
+            with pytest.raises(UserError, match="not finite"):
+                Initializer("uniform", scale).check((2, 3), "float")
+    assert np.float32(0.05) == initialize.UNIFORM
+
+
+def test_a_network_without_values_has_shapes():
+    network = Network("float", values=False)
+    node = create(network, "Parameter", "W", (), {"dims": (2, 0), "init": "gaussian"})
+    product = create(network, "Times", "z", (node, create(network, "InputValue", "x", (), {"dims": (3,)})))
+    network.initialize(node, SeedCounter())
+    network.validate()
+    assert (node.shape, node.value, product.shape) == ((2, 3), None, (2,))

@@ -2,6 +2,7 @@
 
 import numpy as np
 from numpy.linalg import norm
+from scipy.special import erf
 
 
 def softmax(x):
@@ -89,6 +90,15 @@ def pool(x, kw, kh, sw, sh, f, width, height, left=0, top=0):
         a, b = p * sw - left, q * sh - top
         out[p, q] = f(x[max(a, 0) : a + kw, max(b, 0) : b + kh], axis=(0, 1))
     return out
+
+
+def along(w, x, axis, around, stride=1, dilation=1):
+    """One kernel along an axis, with zeros in front of the first and behind the last element."""
+    w, x = w.reshape(-1), np.moveaxis(x, axis, -1)
+    padded = np.pad(x, [(0, 0)] * (x.ndim - 1) + [(around, around)])
+    reach = (len(w) - 1) * dilation + 1
+    firsts = range(0, padded.shape[-1] - reach + 1, stride)
+    return np.moveaxis(np.stack([padded[..., f : f + reach : dilation] @ w for f in firsts], axis=-1), -1, axis)
 
 
 def transposed(w, x, stride):
@@ -305,7 +315,29 @@ CELLS = [
         {"kernelShape": (2, 1, 1), "mapCount": 1, "autoPadding": (False,), "sharing": (False,), "dilation": (2, 1, 1)},
         lambda w, x: (np.stack([x[:3], x[2:]]) * flat(w).reshape((2, 3, 3, 1), order="F")).sum(0),
     ),
+    (
+        "convolution_along_channels",
+        "Convolution",
+        [("P", 1, 1, 5, 1), (3, 2, 7, 1)],
+        {"kernelShape": (1, 1, 5), "mapCount": 1},
+        lambda w, x: along(w, x, 2, 2),
+    ),
+    (
+        "convolution_along_the_width",
+        "Convolution",
+        [("P", 1, 3), (9, 2, 1)],
+        {"kernelShape": (3, 1, 1), "mapCount": 1, "stride": (2, 1, 1), "dilation": (2, 1, 1), "lowerPad": (1, 0, 0),
+         "upperPad": (1, 0, 0), "autoPadding": (False,)},
+        lambda w, x: along(w, x, 0, 1, 2, 2),
+    ),
     ("max_pooling", "MaxPooling", [(4, 6, 2)], POOL | CHW, lambda x: pool(x, 2, 2, 2, 2, np.max, 2, 3)),
+    (
+        "pooling_average_of_channels",
+        "Pooling",
+        [(3, 2, 7)],
+        {"kind": "average", "kernelShape": (1, 1, 5), "autoPadding": (False, False, True)},
+        lambda x: np.stack([x[:, :, max(c - 2, 0) : c + 3].mean(2) for c in range(7)], axis=2),
+    ),
     (
         "pooling_ceiling",
         "Pooling",
@@ -610,6 +642,7 @@ MORE_CELLS = [
             ("sinh", np.sinh),
             ("cosh", np.cosh),
             ("asinh", np.arcsinh),
+            ("erf", erf),
         )
     ],
 ]

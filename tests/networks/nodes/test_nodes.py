@@ -28,6 +28,15 @@ SPECIAL_GRADIENT = {
 """Cases whose gradient is tested elsewhere, and why."""
 
 
+SHORT = {"float16": "half", "bfloat16": "bfloat16"}
+"""The precisions of networks that compute in 16 bits, by the type."""
+
+
+def _rounded(array, short):
+    """The nearest numbers of a type of 16 bits, in single precision."""
+    return np.asarray(array).astype(np.dtype(short)).astype(np.float32)
+
+
 def _data(random, how, mask, dims):
     x = random.normal(size=(*mask.shape, *reversed(dims)))
     if how == ">":
@@ -45,11 +54,14 @@ def _data(random, how, mask, dims):
 
 
 class Built:
-    """The network of a case, `result`, its data, and the values of its parameters."""
+    """The network of a case, `result`, its data, and the values of its parameters.
 
-    def __init__(self, h, case, lengths, sparse=False, moved=False, still=None):
+    short: half a precision: its data and parameters have numbers of this type, and its operands are products.
+    """
+
+    def __init__(self, h, case, lengths, sparse=False, moved=False, still=None, short=""):
         name, kind, specs, options, _ = case
-        self.sketch = s = h.Sketch(seed=zlib.crc32(name.encode()))
+        self.sketch = s = h.Sketch(SHORT.get(short, "double"), seed=zlib.crc32(name.encode()))
         self.mask, start, end = h.grid(lengths)
         self.operands, self.data, self.initial = [], {}, {}
         for index, spec in enumerate(specs):
@@ -62,10 +74,20 @@ class Built:
             else:
                 node = s.input(f"x{index}", *dims, sparse=sparse)
                 self.data[node.name] = _data(s.random, how, self.mask, dims)
+                if short:
+                    self.data[node.name] = _rounded(self.data[node.name], short)
             if node.is_parameter:
+                node.value = _rounded(node.value, short) if short else node.value
                 self.initial[node] = node.matrix().copy()
             self.operands.append(node)
-        self.result = s(kind, *(self._moved(specs, still) if moved else self.operands), name="result", **options)
+        operands = self._moved(specs, still) if moved else self.operands
+        if short:
+            shapes = [one.shape for one in self.operands]
+            operands = [
+                one if one.is_parameter else self._product(one, shape)
+                for one, shape in zip(operands, shapes, strict=True)
+            ]
+        self.result = s(kind, *operands, name="result", **options)
         inputs = {name: _sparse(array) for name, array in self.data.items()} if sparse else self.data
         frames = all(length == 1 for length in lengths)
         self.batch = h.Batch(inputs) if frames else h.Batch(inputs, self.mask, start, end)
@@ -86,6 +108,12 @@ class Built:
                     node = s("Plus", node, s.parameter(f"shift{index}", *node.inputs[0].shape))
             result.append(node)
         return result
+
+    def _product(self, x, shape):
+        """X as a product with the identity."""
+        rank, size = len(shape), int(np.prod(shape))
+        one = self.sketch.parameter(f"one_{x.name}", *shape, *shape, value=np.eye(size).reshape(*shape * 2))
+        return self.sketch("Times", one, x, outputRank=rank)
 
     def samples(self, t, slot):
         """The operands of one cell as the formula takes them."""

@@ -46,6 +46,13 @@ def test_labels_and_criteria_are_left_out():
     assert {"W0", "b0"} < {one.name for one in model.graph.initializer}
 
 
+def test_a_criterion_that_is_asked_for_has_its_labels_as_an_input():
+    exported, model = exported_model(MLP, "ce", "err")
+    assert feeds(exported) == {"features", "labels"}
+    assert [port.dims for port in exported.graph.outputs] == [(1,), (1,)]
+    assert all(one.allowed for one in check(exported, files.as_bytes(model)))
+
+
 def test_the_softmax_of_a_node():
     exported, model = exported_model(MLP, softmax=("z",))
     assert [port.name for port in exported.graph.outputs] == ["z.softmax"]
@@ -83,11 +90,11 @@ def test_the_same_bytes_every_time():
 
 def test_all_nodes_that_cannot_be_exported_are_named():
     with pytest.raises(UserError) as error:
-        exported_model(MLP, "ce", "err")
+        exported_model(MLP + "noise = RandomLike(z)\naverage = EpochAccumulator(h)\n", "noise", "average")
     lines = str(error.value).splitlines()
     assert lines[0] == "the network cannot be written as ONNX, because of 2 nodes:"
-    assert lines[1].startswith("  CrossEntropyWithSoftmax 'ce': it is a criterion of training")
-    assert lines[2].startswith("  ClassificationError 'err': it is a criterion of training")
+    assert lines[1].startswith("  RandomLike 'noise': it draws random numbers")
+    assert lines[2].startswith("  EpochAccumulator 'average': it counts the samples of an epoch of training")
 
 
 def test_without_outputs_the_operands_of_criteria_are_proposed():

@@ -77,8 +77,20 @@ def test_values(make, tmp_path):
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
 
 
-def test_a_criterion_is_an_error(tmp_path):
+def test_a_criterion_has_a_value_for_each_sample(tmp_path):
+    x, y = C.input_variable(3, name="x"), C.input_variable(3, name="y")
+    function = C.combine([C.cross_entropy_with_softmax(x * 2, y), C.classification_error(x, y)])
+    function.save(tmp_path / "f.onnx", format=C.ModelFormat.ONNX)
+    labels = np.eye(3, dtype=np.float32)[[0, 2, 1, 0]]
+    data = np.random.default_rng(0).normal(size=(4, 3)).astype(np.float32)
+    session = onnxruntime.InferenceSession(tmp_path / "f.onnx")
+    found = session.run(None, {"x": data, "y": labels})
+    for one, expected in zip(found, function.eval({x: data, y: labels}).values(), strict=True):
+        np.testing.assert_allclose(one.reshape(-1), expected, rtol=1e-5, atol=1e-6)
+
+
+def test_random_numbers_are_an_error(tmp_path):
     x = C.input_variable(3)
-    with pytest.raises(UserError, match="it is a criterion of training"):
-        C.cross_entropy_with_softmax(x * 2, C.input_variable(3)).save(tmp_path / "f.onnx", format=C.ModelFormat.ONNX)
+    with pytest.raises(UserError, match="it draws random numbers"):
+        (x + C.random.normal_like(x)).save(tmp_path / "f.onnx", format=C.ModelFormat.ONNX)
     assert not (tmp_path / "f.onnx").exists()

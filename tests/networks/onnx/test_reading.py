@@ -25,7 +25,18 @@ helper, numpy_helper = onnx.helper, onnx.numpy_helper
 
 ONE_WAY = {
     *("sum_over_minibatch", "minibatch_Mean", "minibatch_Max", "minibatch_Min", "minibatch_Prod", "minibatch_LogSum"),
-    *("lstm_along_an_axis", "max_unpooling"),
+    *(
+        "lstm_along_an_axis",
+        "max_unpooling",
+        "ce",
+        "cross_entropy",
+        "square_error",
+        "logistic",
+        "sum_elements",
+        "l1",
+        "l2",
+    ),
+    *("error", "class_based", "dummy", "negative_samples"),
 }
 """Cases that are exported, but not read: they mix samples, or their operators are not read."""
 

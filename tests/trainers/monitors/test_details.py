@@ -1,4 +1,4 @@
-"""What `traceLevel` 2 and 3 add to the log (D17), as docs/actions.md says."""
+"""What `traceLevel` 2 and 3 add to the log (D17), as docs/training.md says."""
 
 import re
 from pathlib import Path

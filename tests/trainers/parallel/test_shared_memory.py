@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from meeting import Store, of_each
 
+from cntk_config.base.systems import sockets
 from trainers.parallel import host_call, shared_memory
 from trainers.parallel.communicator import Communicator, WorkerLost
 from trainers.parallel.launchers import COORDINATOR, RANK, SIZE
@@ -210,11 +211,11 @@ def test_where_memory_cannot_be_shared(why: str, monkeypatch: pytest.MonkeyPatch
     """None of the workers has it then, and nothing is left open."""
     if why == "machine":
         number = iter(range(9))
-        monkeypatch.setattr(shared_memory, "_machine", lambda: ["boot", next(number)])
+        monkeypatch.setattr(sockets, "machine", lambda: ["boot", next(number)])
     elif why == "memory":
         monkeypatch.setattr(os, "posix_fallocate", fails)
     else:
-        monkeypatch.setattr(shared_memory, "_check_user", fails)
+        monkeypatch.setattr(sockets, "check_user", fails)
         monkeypatch.setattr(shared_memory, "CONNECT_SECONDS", 1.0)  # a stranger may have come first, so worker 0 waits
     before, start = descriptors(), time.perf_counter()
     assert of_each(2, connect) == [None, None]

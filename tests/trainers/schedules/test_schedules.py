@@ -161,7 +161,7 @@ def test_what_changes_nothing_is_mentioned_once(level: int, cntkpy) -> None:
     assert got.code == 0, got.err
     for name in IGNORED:
         assert len(re.findall(f"^SGD: {name} has no effect. Ignored: ", got.err, re.M)) == level
-        assert f"`{name}`" in (Path(__file__).parents[3] / "docs/actions.md").read_text()
+        assert f"`{name}`" in (Path(__file__).parents[3] / "docs/training.md").read_text()
 
 
 ADJUST = "learningRatesPerSample=0.01;AutoAdjust=[autoAdjustLR=adjustAfterEpoch;learnRateAdjustInterval=3;{}]".format(

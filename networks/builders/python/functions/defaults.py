@@ -26,7 +26,7 @@ OPTIONS = (
 )  # fmt: skip
 """What `default_options` takes."""
 
-SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
+HALF, SINGLE, DOUBLE = np.dtype(np.float16), np.dtype(np.float32), np.dtype(np.float64)
 
 
 class default_override_or:  # CNTK's name, which programs call like a function
@@ -117,7 +117,7 @@ def chosen(layer: str, name: str, given: Any, own: Any) -> Any:
 
 
 def checked_dtype(given: Any) -> np.dtype[Any]:
-    """Single or double precision.
+    """Half, single or double precision.
 
     Raises:
         UserError: it is something else.
@@ -126,10 +126,15 @@ def checked_dtype(given: Any) -> np.dtype[Any]:
         found = np.dtype(np.float32 if isinstance(given, str) and given == "float" else given)
     except TypeError:
         found = np.dtype(object)
-    if given is None or found not in (SINGLE, DOUBLE):
-        hint = "networks compute in single or in double precision" if found == np.float16 else ""
-        raise UserError("WrongArguments", f"a dtype is numpy.float32 or numpy.float64, not {given!r}", hint=hint)
+    if given is None or found not in (HALF, SINGLE, DOUBLE):
+        message = f"a dtype is numpy.float16, numpy.float32 or numpy.float64, not {given!r}"
+        raise UserError("WrongArguments", message)
     return found
+
+
+def kept_dtype(dtype: Any) -> np.dtype[Any]:
+    """The type in which parameters of a precision are kept: those of half precision in single."""
+    return SINGLE if dtype == HALF else np.dtype(dtype)
 
 
 def chosen_dtype(leaf: str, given: Any) -> np.dtype[Any] | None:

@@ -29,7 +29,7 @@ from networks.builders.python.functions.blocks import keep_block
 from networks.builders.python.functions.cells import cell_of
 from networks.builders.python.functions.checks import as_array, check_name, check_path, is_whole
 from networks.builders.python.functions.copies import copied_roots
-from networks.builders.python.functions.defaults import SINGLE
+from networks.builders.python.functions.defaults import HALF, SINGLE, kept_dtype
 from networks.builders.python.functions.free import are_free, free_shape, probed
 from networks.builders.python.functions.graph import Model
 from networks.builders.python.functions.leaves import (
@@ -328,7 +328,8 @@ class Variable(Operators, Structure):
                 "NoValue", f"{self!r} has no value of its own that could be set", hint="set that of a parameter"
             )
         cell = cell_of(self.root)
-        array = as_array("a value", given, cell.dtype or (SINGLE if cell.value is None else cell.value.dtype))
+        dtype = cell.dtype or (SINGLE if cell.value is None else cell.value.dtype)
+        array = as_array("a value", given, kept_dtype(dtype))
         before = cell.current()
         if before is not None:
             if array.ndim and filled(array.shape) != filled(before.shape):
@@ -561,8 +562,9 @@ class Function(Variable, Evaluated):
 
         Args:
             path: the file.
-            format: of a name with `ONNX`: an ONNX model, with sequences by time first, `(steps, batch, ...)`; it needs
-                the package onnx. Anything else: a model file of this package.
+            format: of a name with `ONNX`: an ONNX model, with sequences by time first, `(steps, batch, ...)`, and
+                criteria as a value for each sample; it needs the package onnx. Anything else: a model file of this
+                package.
 
         Raises:
             UserError: an operation has no equivalent in ONNX; the file cannot be written.
@@ -576,7 +578,7 @@ class Function(Variable, Evaluated):
             from networks.onnx.export import Settings
             from networks.onnx.save import save_onnx
 
-            network = as_reread(self.network)
+            network = as_reread(Function(map(per_sample, self.roots)).network)
             outputs = tuple(node.name for node in network.groups["output"])
             save_onnx(path, network, Settings(outputs, double=network.precision == "double"))
             return
@@ -814,7 +816,7 @@ def as_function(network: Network) -> Function:
             cell_of(value).value = node.value
         cell_of(value).samples = node.samples
         if not node.inputs:
-            cell_of(value).dtype = np.dtype(network.dtype)
+            cell_of(value).dtype = HALF if network.precision == "half" else np.dtype(network.dtype)
         if node.dynamic_axes is not None:
             axis = node.options.get("dynamicAxis", "") if node.dynamic_axes == 2 else ""
             INPUTS[value] = Input(node.dynamic_axes == 2, axis, node.dynamic_axes == 0)

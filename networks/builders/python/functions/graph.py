@@ -15,7 +15,7 @@ from cntk_config.base.diagnostics import UserError
 from networks.builders.brainscript.node_values import NodeValue
 from networks.builders.python.functions.calls import MARK, UNSEEDED, inputs_of
 from networks.builders.python.functions.cells import Cell, cell_of
-from networks.builders.python.functions.defaults import DOUBLE, SINGLE
+from networks.builders.python.functions.defaults import DOUBLE, HALF, SINGLE, kept_dtype
 from networks.builders.python.functions.nodes import CASTS, INPUTS, ONE_STEP, add, ordered
 from networks.builders.python.functions.per_sample import CRITERIA
 from networks.builders.python.functions.recipes import resolve
@@ -40,22 +40,28 @@ class Model:
     Attributes:
         network: the network, validated.
         nodes: the node of each value, in the order of the network.
+        version: how often `load` has found other values.
     """
 
     network: ValidatedNetwork
     nodes: dict[NodeValue, Node] = field(default_factory=dict[NodeValue, Node])
+    version: int = 0
 
     def load(self) -> None:
         """Take the values that parameters have now; programs compiled for other `network.changing` are outdated."""
         for cell, node, inlined in self._cells:
             if not node.is_parameter:
                 cell.release()
+                self.version += node.samples != cell.samples
                 node.samples = cell.samples
                 continue
             found = cell.current()
             if found is None:
                 continue
             array = found.astype(self.network.dtype, copy=False)
+            if array is node.value:  # arrays of cells and nodes are replaced, never changed in place
+                continue
+            self.version += 1
             if inlined and not np.array_equal(array, np.asarray(node.value), equal_nan=True):
                 self.network.changing.add(node.name)
             node.value = array
@@ -105,7 +111,7 @@ def make(roots: Sequence[NodeValue], groups: dict[str, Sequence[NodeValue]] | No
     names = names_of(order)
     inputs = [INPUTS[one] for one in order if one in INPUTS]
     dtype = precision(roots)
-    network = Network("double" if dtype == DOUBLE else "float")
+    network = Network(_computed_in(roots, dtype))
     sequences = any(one.sequence for one in inputs) or any(map(looks_along_time, order)) or makes_steps(order)
     made = {one: add(network, one, names[one], sequences) for one in order}
     for one, node in made.items():
@@ -128,7 +134,7 @@ def make(roots: Sequence[NodeValue], groups: dict[str, Sequence[NodeValue]] | No
         cell = cell_of(value)
         if node.is_parameter and cell.value is None and node.value is not None:
             cell.value = node.value
-    _decide(made, dtype)
+    _decide(made, HALF if network.precision == "half" else dtype)
     return model
 
 
@@ -140,7 +146,15 @@ def _decide(made: dict[NodeValue, Node], dtype: np.dtype[Any]) -> None:
         cell = cell_of(value)
         if node.is_parameter and value.learning_rate_multiplier > 0 and cell.dtype is None:
             cell.dtype = dtype
-            cell.value = None if cell.value is None else cell.value.astype(dtype, copy=False)
+            cell.value = None if cell.value is None else cell.value.astype(kept_dtype(dtype), copy=False)
+
+
+def _computed_in(roots: Iterable[NodeValue], dtype: np.dtype[Any]) -> str:
+    """The precision of a network: half where any part of it is, unless the result is in double precision."""
+    if dtype == DOUBLE:
+        return "double"
+    halves = dtype == HALF or any(HALF in (CASTS.get(one), cell_of(one).dtype) for one in ordered(roots))
+    return "half" if halves else "float"
 
 
 def precision(roots: Iterable[NodeValue]) -> np.dtype[Any]:

@@ -24,7 +24,7 @@ from networks.builders.python.functions.checks import (
     check_whole,
     is_whole,
 )
-from networks.builders.python.functions.defaults import DOUBLE, SINGLE, chosen_dtype
+from networks.builders.python.functions.defaults import DOUBLE, HALF, SINGLE, chosen_dtype, kept_dtype
 from networks.builders.python.functions.nodes import INPUTS, Input
 from networks.graph.initialize import RANDOM_KINDS
 
@@ -115,7 +115,7 @@ def leaf(shape: Shape | None, init: Any, dtype: Any, label: str) -> NodeValue:
         cell_of(node).dtype = dtype
         node.start = init.start()
         return node
-    array = as_array("a start value", init, dtype)
+    array = as_array("a start value", init, kept_dtype(dtype))
     if shape is not None and 0 in dims(shape):
         if array.ndim:
             message = f"an array of shape {array.shape} for a parameter of shape {shape}, which is not known yet"
@@ -139,7 +139,7 @@ def leaf(shape: Shape | None, init: Any, dtype: Any, label: str) -> NodeValue:
 def adopting_constant(given: Any) -> NodeValue:
     """A constant that adopts the precision of the leaves that it meets; an array alone has its own."""
     node = leaf(None, as_array("an operand", given, np.float64), DOUBLE, "Constant")
-    if isinstance(given, np.ndarray) and given.dtype == np.float64:
+    if isinstance(given, np.ndarray) and given.dtype in (HALF, DOUBLE):
         cell_of(node).alone = given.dtype
     cell_of(node).dtype = None
     return node

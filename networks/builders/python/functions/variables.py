@@ -14,7 +14,7 @@ import numpy as np
 from networks.builders.python.functions.axes import axis_name, is_batch
 from networks.builders.python.functions.cells import cell_of
 from networks.builders.python.functions.checks import check_name
-from networks.builders.python.functions.defaults import DOUBLE, SINGLE, chosen_dtype
+from networks.builders.python.functions.defaults import DOUBLE, HALF, SINGLE, chosen_dtype
 from networks.builders.python.functions.function import Function
 from networks.builders.python.functions.leaves import GLOROT, Shape, data_input, leaf, placeholder_of
 from networks.builders.python.functions.nodes import Input
@@ -32,8 +32,8 @@ def input_variable(
 
     Args:
         shape: of a sample.
-        dtype: numpy.float32 or numpy.float64; by default that of `default_options`, else numpy.float32. A network has
-            the precision of its leaves.
+        dtype: numpy.float16, numpy.float32 or numpy.float64; by default that of `default_options`, else numpy.float32.
+            A network has the precision of its leaves.
         needs_gradient: whether a `UserFunction` gives a gradient by it; `grad` gives one by any input.
         is_sparse: keep only the elements that are not zero.
         dynamic_axes: the axes that samples lie along; more than one of them: they come in sequences, along the time
@@ -77,8 +77,8 @@ def parameter(
     Args:
         shape: 0 or -1 for axes to be inferred; not needed where `init` is an array.
         init: an initializer, a number or an array; by default the initializer glorot_uniform.
-        dtype: numpy.float32 or numpy.float64; by default that of `default_options`, else that of an array, else
-            numpy.float32.
+        dtype: numpy.float16, numpy.float32 or numpy.float64; by default that of `default_options`, else that of an
+            array, else numpy.float32.
         device: accepted; changes nothing.
         name: names it.
     """
@@ -111,8 +111,8 @@ def layer_parameter(shape: Shape, init: Any, name: str) -> Function:
 
 
 def _dtype_of_array(given: Any) -> np.dtype[Any]:
-    """Double precision for an array of it, else single."""
-    return DOUBLE if isinstance(given, np.ndarray) and given.dtype == DOUBLE else SINGLE
+    """Half or double precision for an array of it, else single."""
+    return given.dtype if isinstance(given, np.ndarray) and given.dtype in (HALF, DOUBLE) else SINGLE
 
 
 def placeholder(shape: Shape | None = None, dynamic_axes: Any = None, name: str = "") -> Function:

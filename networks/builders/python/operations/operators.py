@@ -146,9 +146,10 @@ def _is_whole_sample(call: str, x: Function, axis: Any) -> bool:
 
 
 def cast(node_input: Operand, dtype: Any, name: str = "") -> Function:
-    """X in single or double precision: the network that it is part of has this precision.
+    """X in half, single or double precision: the network that it is part of has this precision.
 
-    All that x depends on is computed in it, too.
+    All that x depends on is computed in it, too. A network with parts of half and of single precision is computed in
+    half precision, and has values of single precision after a cast to it.
     """
     found = alias(node_input, name)
     CASTS[found.root] = checked_dtype(dtype)

@@ -38,7 +38,8 @@ def uniform(
 
     Args:
         shape: of the array.
-        dtype: numpy.float32 or numpy.float64; by default that of `default_options`, else that of the network.
+        dtype: numpy.float16, numpy.float32 or numpy.float64; by default that of `default_options`, else that of the
+            network.
         low: the smallest number.
         high: above all numbers.
         seed: functions of the same seed draw the same numbers, each time they are computed others; None: the place in

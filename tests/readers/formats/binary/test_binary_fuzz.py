@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +12,7 @@ from readers.formats.binary.file import BinaryFile
 from tests.readers.formats.binary.test_binary import SECTIONS, example
 
 pytestmark = pytest.mark.malformed
+resource = pytest.importorskip("resource", reason="this system limits no memory of processes")
 
 
 def mutate(rng: np.random.Generator, data: bytearray) -> bytearray:

@@ -344,3 +344,16 @@ def test_a_cache_of_another_program_without_its_text(case: Case) -> None:
         data[one.offset + PLACE : one.offset + PLACE + STAMP.size] = bytes(STAMP.size)
     case.cache.write_bytes(data)
     assert case.read() == wanted
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="the system does not list open files")
+def test_a_cache_that_is_not_used_is_not_left_open(case: Case) -> None:
+    """Windows replaces no file that is open; the exception may be kept, and with it what it knows."""
+    case.read()
+    case.text.write_text(TEXT.replace("a 1 ", "b 9 "))
+    reader = case.reader()
+    with pytest.raises(Stale) as kept:
+        reader._cache.read()
+    descriptors = [one.readlink() for one in Path("/proc/self/fd").iterdir() if one.exists()]
+    assert case.cache not in descriptors and kept.value
+    reader.close()

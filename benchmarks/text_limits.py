@@ -1,0 +1,102 @@
+"""Reading CTF next to what one core can do with the same bytes: finding newlines, copying, parsing as JSON by simdjson.
+
+    pip install pysimdjson
+    python benchmarks/text_limits.py [--size MB] [--repeat N]
+
+Processor time, in turns, medians. Ours: from opening the file to minibatches of 256 in single precision, names and
+dimensions checked. simdjson gets the same numbers as one array in memory; "to float32" copies them to a NumPy array.
+The index: finding all sequences of a file of short ones, next to `wc -l`, by the clock.
+"""
+
+import argparse
+import functools
+import statistics
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import simdjson
+import text
+
+
+def processor_seconds(calls: dict[str, Callable[[], object]], repeat: int) -> dict[str, list[float]]:
+    """Seconds of processor time of each call, in turns; the first turn, which compiles, is left out."""
+    found: dict[str, list[float]] = {name: [] for name in calls}
+    for _ in range(repeat + 1):
+        for name, call in calls.items():
+            begun = time.process_time()
+            call()
+            found[name].append(time.process_time() - begun)
+    return {name: seconds[1:] for name, seconds in found.items()}
+
+
+def row(name: str, content: str, path: Path, inputs: str, tags: tuple[str, ...], repeat: int) -> str:
+    """A line of the table."""
+    path.write_text(content)
+    raw = content.encode()
+    bare = functools.reduce(lambda left, tag: left.replace(tag, ""), tags, content)
+    document, parser = f"[{','.join(bare.split())}]".encode(), simdjson.Parser()
+
+    def as_array() -> np.ndarray:
+        return np.frombuffer(parser.parse(document).as_buffer(of_type="d"), np.float64).astype(np.float32)
+
+    calls: dict[str, Callable[[], object]] = {
+        "cntkpy": lambda: text.read(path, inputs),
+        "newlines": lambda: raw.count(b"\n"),
+        "copy": lambda: bytearray(raw),
+        "simdjson": lambda: parser.parse(document),
+        "to float32": as_array,
+    }
+    seconds = processor_seconds(calls, repeat)
+    speeds = [f"{len(raw) / 1e6 / statistics.median(found):,.0f}" for found in seconds.values()]
+    ratios = [
+        f"{statistics.median(peer / ours for peer, ours in zip(seconds[key], seconds['cntkpy'], strict=True)):.2f}"
+        for key in ("simdjson", "to float32")
+    ]
+    return f"| {name} | {' | '.join([*speeds, *ratios])} |"
+
+
+def index_row(folder: Path, size: int, repeat: int) -> str:
+    """The line of the index: megabytes per second of ours and of `wc -l`."""
+    path = folder / "sequences.ctf"
+    content = text.short_sequences(np.random.default_rng(1), 10_000_000)
+    with path.open("w") as file:
+        for _ in range(max(1, size // 10)):
+            file.write(content)
+    megabytes = path.stat().st_size / 1e6
+    found: dict[str, list[float]] = {"index": [], "wc": []}
+    for _ in range(repeat):
+        begun = time.perf_counter()
+        text.index(path)
+        between = time.perf_counter()
+        subprocess.run(["wc", "-l", str(path)], capture_output=True, check=True)
+        found["index"].append(between - begun)
+        found["wc"].append(time.perf_counter() - between)
+    ratio = statistics.median(peer / ours for peer, ours in zip(found["wc"], found["index"], strict=True))
+    speeds = [f"{megabytes / statistics.median(found[key]):,.0f}" for key in ("index", "wc")]
+    return f"The index of {megabytes:,.0f} MB: {speeds[0]} MB/s, `wc -l` {speeds[1]} MB/s, {ratio:.2f} of it."
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--size", type=int, default=40, help="megabytes of each file")
+    parser.add_argument("--index", type=int, default=1000, help="megabytes of the file whose sequences are found")
+    parser.add_argument("--repeat", type=int, default=9, help="measurements, of which the median is taken")
+    arguments = parser.parse_args()
+    print("## Text and what one core can do\nMB of text per second of processor time.\n")
+    print("| CTF | cntkpy | newlines | copy | simdjson | to float32 | cntkpy / simdjson | / to float32 |")
+    print("|---|---:|---:|---:|---:|---:|---:|---:|")
+    with tempfile.TemporaryDirectory() as folder:
+        for name, make, inputs, tags in text.DATA:
+            if tags:
+                content = make(np.random.default_rng(1), arguments.size * 1_000_000)
+                print(row(name, content, Path(folder) / "data.ctf", inputs, tags, arguments.repeat), flush=True)
+        print(f"\n{index_row(Path(folder), arguments.index, arguments.repeat)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""`cntkpy new`: packages of people's own, made of templates."""
