@@ -1,15 +1,17 @@
 """Samples per second on a GPU of three networks of steps.py, beside PyTorch eager and `torch.compile`.
 
-    python benchmarks/gpu.py [--device auto] [--cases dnn conv lstm] [--seconds 5] [--tiny]
+    python benchmarks/gpu.py [--device auto] [--cases dnn conv lstm] [--seconds 5] [--precision bfloat16] [--tiny]
 
 All train on the same minibatches in full single precision (no TF32), copied from the host's memory as in any training:
-forward, backward, momentum SGD, the criterion and the number of errors. Rounds take turns; numbers are medians. Beside
+forward, backward, momentum SGD, the criterion and the number of errors. With `--precision bfloat16` products are in
+bfloat16, and PyTorch's peers run under `torch.autocast`. Rounds take turns; numbers are medians. Beside
 them stands how busy the device was, as `nvidia-smi` says. `--device cpu --tiny` tries the code without a GPU.
 """
 
 import argparse
 import contextlib
 import functools
+import importlib.util
 import os
 import statistics
 import subprocess
@@ -62,11 +64,20 @@ def utilisation() -> Iterator[list[float]]:
         found += [float(line) for line in text.splitlines() if line.strip().isdigit()]
 
 
-def row(case: Any, device: str, seconds: float) -> str:
+def autocast(precision: str, device: str) -> contextlib.AbstractContextManager[Any]:
+    """PyTorch's mixed precision, where it is here and wanted."""
+    if precision == "float" or importlib.util.find_spec("torch") is None:
+        return contextlib.nullcontext()
+    import torch  # pyright: ignore[reportMissingImports]
+
+    return torch.autocast("cpu" if device == "cpu" else "cuda", torch.bfloat16)
+
+
+def row(case: Any, device: str, seconds: float, precision: str) -> str:
     """Measure one case: a line of the table."""
     import steps
 
-    runners = {"cntkpy": steps.Ours(case)}
+    runners = {"cntkpy": steps.Ours(case, precision)}
     if device == "cpu" or has_cuda():
         peer = functools.partial(steps.Torch, case, "cpu" if device == "cpu" else "cuda")
         runners |= {"PyTorch": peer(), "torch.compile": peer(compiled=True)}
@@ -76,13 +87,14 @@ def row(case: Any, device: str, seconds: float) -> str:
     stack = len(case.minibatches)
     counts, speeds, busy = {}, {name: [] for name in PEERS}, {name: [] for name in PEERS}
     for name, runner in runners.items():
-        runner.run(stack)  # compiles
-        began = time.perf_counter()
-        runner.run(stack)
+        with autocast(precision, device):
+            runner.run(stack)  # compiles
+            began = time.perf_counter()
+            runner.run(stack)
         counts[name] = stack * max(1, round(seconds / ROUNDS / (time.perf_counter() - began)))
     for _ in range(ROUNDS):
         for name, runner in runners.items():
-            with utilisation() as percentages:
+            with utilisation() as percentages, autocast(precision, device):
                 began = time.perf_counter()
                 runner.run(counts[name])
                 speeds[name].append(real * counts[name] / stack / (time.perf_counter() - began))
@@ -117,6 +129,7 @@ def main() -> str:
     options.add_argument("--device", default="auto", help="a deviceId: auto, cpu, 0, ...")
     options.add_argument("--cases", nargs="+", default=["dnn", "conv", "lstm"])
     options.add_argument("--seconds", type=float, default=5.0, help="for every network and peer")
+    options.add_argument("--precision", choices=["float", "bfloat16"], default="float", help="of products")
     options.add_argument("--tiny", action="store_true", help="very small minibatches, to try this file")
     given = options.parse_args()
     if given.device == "cpu":
@@ -131,14 +144,14 @@ def main() -> str:
     import steps
 
     lines = [
-        f"## GPU\nSamples per second on {kind or 'the CPU'}, {today}, and how busy the device was\n",
+        f"## GPU\nSamples per second on {kind or 'the CPU'}, {today}, {given.precision}, and how busy the device was\n",
         f"| network, minibatch | {' | '.join(PEERS)} | {' | '.join(f'/ {peer}' for peer in PEERS[1:])} "
         f"| {' | '.join(f'busy: {peer}' for peer in PEERS)} |",
         "|---|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
     for name in given.cases:
         case = steps.CASES[name]()
-        lines.append(row(tiny(case) if given.tiny else case, given.device, given.seconds))
+        lines.append(row(tiny(case) if given.tiny else case, given.device, given.seconds, given.precision))
         print(lines[-1], file=sys.stderr, flush=True)
     return "\n".join(lines)
 

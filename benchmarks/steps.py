@@ -65,7 +65,7 @@ class Case:
 class Ours:
     """The compiled step of the trainers, over stacks of minibatches."""
 
-    def __init__(self, case: Case) -> None:
+    def __init__(self, case: Case, precision: str = "float") -> None:
         from cntk_config import parse
         from networks.builders.build import build_network
         from networks.compile.evaluate import Settings
@@ -77,7 +77,7 @@ class Ours:
         folder = Path(tempfile.mkdtemp())
         (folder / "n.ndl").write_text(HEAD + case.ndl + TAIL)
         config = parse(f'NDLNetworkBuilder = [ networkDescription = "{folder}/n.ndl" ]')
-        network = build_network(config, "float", SeedCounter())
+        network = build_network(config, precision, SeedCounter())
         self.trainer = CompiledStep(network, [network["ce"], network["err"]], momentum())
         self.settings = EpochSettings(RATE, MOMENTUM ** (1 / len(case.minibatches[0]["y"])), Settings(), 1)
         minibatches = []

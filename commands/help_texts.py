@@ -184,8 +184,8 @@ OUT.safetensors are its parameters.
 MODEL is a model file of cntkpy or of CNTK. An ONNX model has the nodes of the
 group `output`, or those that --output names; --softmax adds posteriors of a
 node that feeds CrossEntropyWithSoftmax. It needs the package onnx; onnxruntime
-computes it on random data, and values that differ are an error:
-pip install 'cntkpy[onnx]'.
+computes it on random data, and values that differ are an error. Both are in the
+extra `onnx`.
 
 \b
 Examples:

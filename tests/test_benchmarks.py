@@ -12,6 +12,7 @@ FOLDER = ROOT / "benchmarks"
 SMALLEST = {
     "images": "--pictures 64 --repeat 1",
     "language": "--words 2000",
+    "local_response": "--rounds 1",
     "onnx_models": "--rounds 1",
     "speech": "--frames 5000 --utterances 5 --repeat 1",
     "startup": "",

@@ -15,6 +15,7 @@ from cntk_config.base.diagnostics import Diagnostic, Span, UserError, suggestion
 from cntk_config.base.files import exists, is_folder
 from cntk_config.base.names import is_url
 from cntk_config.base.systems.files import HAS_DRIVES
+from cntk_config.base.systems.names import meant
 from cntk_config.base.writing import why_no_folder, why_not_in_place
 from cntk_config.declare import Parameter
 from commands.actions.train import TrainParameters
@@ -294,8 +295,18 @@ def _missing(value: ConfigValue, kind: str = "MissingFile") -> Iterator[Diagnost
         return  # or it is not a name
     folder = next((one for one in path.parents if exists(one)), None)
     what = f"the folder '{path.parent}' does not exist" if folder != path.parent else "no such file"
-    hint = (_alike(path) if folder == path.parent else None) or f"the current directory is {Path.cwd()}"
+    hint = _of_other_system(path) or (_alike(path) if folder == path.parent else None)
+    hint = hint or f"the current directory is {Path.cwd()}"
     yield Diagnostic(kind, f"{value.path}: '{value}': {what}", value.span, hint)
+
+
+def _of_other_system(path: Path) -> str | None:
+    """Which file is meant by a name that is right on Windows."""
+    found = meant(str(path))
+    if found is None:
+        return None
+    why = "folders are separated by /" if "\\" in str(path) else "small and capital letters differ"
+    return f"did you mean '{found}'? On this system {why}"
 
 
 def _alike(path: Path) -> str | None:

@@ -21,7 +21,7 @@ def build_network(section: ConfigParameters, precision: str, seeds: SeedCounter)
 
     Args:
         section: the command's `ConfigParameters`.
-        precision: "float" or "double".
+        precision: a key of `networks.graph.precision.PRECISIONS`.
         seeds: the process-wide seed counter of the network description language.
 
     Raises:

@@ -77,7 +77,7 @@ def load_model(path: str | Path, precision: str | None = None, values: bool = Tr
 
     Args:
         path: a file written by `save_model`, a model of CNTK in any of its formats, or an ONNX model.
-        precision: "float" or "double" to convert to; None: as stored.
+        precision: a key of `networks.graph.precision.PRECISIONS` to convert to; None: as stored.
         values: whether parameters get values; names and shapes need none. Models of CNTK and of ONNX always have them.
 
     Raises:
@@ -247,7 +247,7 @@ def as_reread(network: ValidatedNetwork, precision: str | None = None) -> Valida
 
     Args:
         network: the network, which stays as it is.
-        precision: "float" or "double" to convert to; None: its own.
+        precision: a key of `networks.graph.precision.PRECISIONS` to convert to; None: its own.
     """
 
     def fill(node: Node) -> None:

@@ -72,7 +72,6 @@ class Network:
         values: whether parameters get values; names and shapes need none.
 
     Attributes:
-        dtype: the element type of parameters, data and criteria.
         nodes: all nodes (`NodeTable`).
         groups: for each of `GROUPS`, its nodes in order.
         changing: names of constants of one element whose value a program changes: it is an argument of compiled
@@ -88,7 +87,7 @@ class Network:
 
     @functools.cached_property
     def dtype(self) -> np.dtype:
-        """The element type of all values."""
+        """The element type of parameters, data and criteria."""
         return dtype_of(self.precision)
 
     def inlined(self) -> set[Node]:

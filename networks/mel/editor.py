@@ -55,7 +55,7 @@ class Editor:
     """The state of a script: models and macros.
 
     Args:
-        precision: "float" or "double", of all models.
+        precision: a key of `networks.graph.precision.PRECISIONS`, of all models.
         seeds: the counter of start values.
         section: gives the values of `$variables$` in NDL files.
         files: where models come from and go to; None: the files that the script names.

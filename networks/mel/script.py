@@ -53,7 +53,7 @@ def edit_file(
         path: the file; if it has an entry `edit` (and perhaps `load`), these name its sections to be run (and sections
             with macros), otherwise the whole file is run.
         section: gives the values of `$variables$`, and `ndlMacros`.
-        precision: "float" or "double", of all models.
+        precision: a key of `networks.graph.precision.PRECISIONS`, of all models.
         seeds: the counter of start values.
         files: where models come from and go to; None: the files that the script names.
 

@@ -2,25 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Protocol
 
 from readers.common.sparse import is_dense
 from readers.errors import ArgumentError
+from readers.minibatch import Minibatch
+from readers.streams import StreamInformation
 
 from .frameworks import to_jax, to_torch
 from .rows import rows_of
-
-if TYPE_CHECKING:
-    from .minibatch_source import MinibatchSource
 
 FRAMEWORKS: dict[str, Callable[[Any], Any]] = {"numpy": lambda data: data, "torch": to_torch, "jax": to_jax}
 LENGTHS = "_lengths"
 """What the names of lengths of sequences end with."""
 
 
+class PlainSource(Protocol):
+    """What is asked of a `MinibatchSource`."""
+
+    @property
+    def has_single_samples(self) -> bool:
+        """Whether every sequence is known to have one sample of each stream."""
+        ...
+
+    def stream_infos(self) -> Sequence[StreamInformation]:
+        """The streams in order."""
+        ...
+
+    def next_plain(self, size: int, workers: int = 1, rank: int = 0) -> Minibatch | None:
+        """The next minibatch; None at the end of the data."""
+        ...
+
+
 def arrays_of(
-    source: MinibatchSource, minibatch_size: int, framework: str, num_data_partitions: int, partition_index: int
+    source: PlainSource, minibatch_size: int, framework: str, num_data_partitions: int, partition_index: int
 ) -> Iterator[dict[str, Any]]:
     """The minibatches from the current position on; see `MinibatchSource.arrays`.
 

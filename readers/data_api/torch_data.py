@@ -5,13 +5,10 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterator
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from .arrays import arrays_of
+from .arrays import PlainSource, arrays_of
 from .frameworks import framework_module
-
-if TYPE_CHECKING:
-    from .minibatch_source import MinibatchSource
 
 
 class Share(NamedTuple):
@@ -22,7 +19,7 @@ class Share(NamedTuple):
     partition: int
 
 
-def torch_dataset(source: MinibatchSource, share: Share) -> Any:
+def torch_dataset(source: PlainSource, share: Share) -> Any:
     """The minibatches of a source for a `DataLoader` with `batch_size=None`; see `MinibatchSource.torch_dataset`."""
     return _dataset_class()(pickle.dumps(source), share, source)
 
@@ -39,7 +36,7 @@ def _dataset_class() -> Any:
     class TorchDataset(data.IterableDataset):
         """Minibatches as dictionaries of tensors."""
 
-        def __init__(self, pickled: bytes, share: Share, source: MinibatchSource | None = None) -> None:
+        def __init__(self, pickled: bytes, share: Share, source: PlainSource | None = None) -> None:
             self._pickled, self._share, self._source = pickled, share, source
 
         def __reduce__(self) -> Any:

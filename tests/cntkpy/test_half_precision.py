@@ -113,3 +113,42 @@ def test_casts_join_parts_of_half_and_single_precision() -> None:
     np.testing.assert_array_equal(found, found.astype(HALF))  # computed in half precision
     wide = C.cast(z, np.float64).eval({x: DATA})
     assert wide.dtype == np.float64
+
+
+class Twice(C.ops.functions.UserFunction):
+    """2 x; it keeps the types of what it gets."""
+
+    def __init__(self, x, name="twice"):
+        super().__init__([x], name=name)
+        self.seen = set()
+
+    def forward(self, x, device=None, outputs_to_retain=None):
+        self.seen.add(x.dtype)
+        return None, 2 * x
+
+    def backward(self, state, gradient):
+        self.seen.add(gradient.dtype)
+        return 2 * gradient
+
+    def infer_outputs(self):
+        (x,) = self.inputs
+        return [C.output_variable(x.shape, x.dtype, x.dynamic_axes)]
+
+
+def test_user_functions_get_half_precision() -> None:
+    x = C.input_variable(2, HALF, needs_gradient=True)
+    twice = Twice(C.times(x, C.parameter(init=np.eye(2, dtype=HALF))))
+    z = C.user_function(twice)
+    assert z.eval({x: [[1, 2]]}).tolist() == [[2, 4]]
+    assert z.grad({x: [[1, 2]]}).tolist() == [[2, 2]]
+    assert twice.seen == {np.dtype(HALF)}
+
+
+def test_onnx_models_are_of_single_precision(tmp_path: Path) -> None:
+    pytest.importorskip("onnx")
+    x, _, z = classifier()
+    z.save(tmp_path / "z.onnx", format=C.ModelFormat.ONNX)
+    again = C.Function.load(tmp_path / "z.onnx", format=C.ModelFormat.ONNX)
+    found = again.eval({again.arguments[0]: DATA})
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, z.eval({x: DATA}), atol=5e-3)

@@ -2,18 +2,14 @@
 
 python -m tools.docs.drawings    runs the configurations, and writes `docs/pictures`
 
-A picture is written twice, for light and for dark pages. Its lines and boxes are those of `cntkpy report`.
+Lines and boxes are those of `cntkpy report`.
 """
 
 from __future__ import annotations
 
-import contextlib
-import io
 import os
 import re
-import shutil
-import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +18,14 @@ from commands.cli import main as cntkpy
 from commands.report.charts import HEIGHT, WIDTH, Line, curves
 from commands.report.markup import tag
 from commands.report.picture import parts_of, picture
-from commands.runs.find import find_runs
 from commands.runs.record import Run
 from networks.builders.brainscript.build import build_brainscript
 from networks.graph.initialize import SeedCounter
 from networks.graph.outline import outline
 from tools.docs.bars import bars, table
 from tools.docs.orders import KINDS, order, panels
+from tools.docs.sample_runs import ran
+from tools.docs.themes import both
 
 ROOT = Path(__file__).resolve().parents[2]
 LOOP = """\
@@ -40,22 +37,8 @@ BrainScriptNetworkBuilder = {
 }
 """
 FOLDER = "docs/pictures"
-THEMES = ("light", "dark")
 SHEET = "shapes.png"
 RATES = ("0.02", "0.1", "0.5")
-STYLE = ROOT / "commands/report/report.css"
-LARGER = """\
-svg.curves text { font-size: 16px; font-family: system-ui, sans-serif; }
-svg.curves .line text { fill: currentColor; font-weight: 600; }
-svg.bars text { font: 14px system-ui, sans-serif; fill: var(--text); }
-svg.bars .name { font-weight: 600; }
-"""
-"""Charts are small on pages, and have no font of a page."""
-
-_PALETTE = re.compile(r":root \{\n([^}]*)\}")
-_RULE = re.compile(
-    r"^(?:svg\.curves text|\.(?:grid|line|color\d|validation|progress|box|edge|head)\b).*$", re.MULTILINE
-)
 
 
 def trained() -> dict[str, str]:
@@ -118,29 +101,6 @@ def page(name: str) -> str:
     return (ROOT / "docs" / name).read_text(encoding="utf-8")
 
 
-@contextlib.contextmanager
-def ran(files: dict[str, str], commands: Sequence[str]) -> Iterator[list[Run]]:
-    """Runs in a folder of its own that has the sample configurations, one for each command."""
-    here, environment = Path.cwd(), dict(os.environ)
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        shutil.copytree(ROOT / "sample_configs", folder / "sample_configs", ignore=shutil.ignore_patterns("output"))
-        for file, text in files.items():
-            (folder / file).write_text(text, encoding="utf-8")
-        os.chdir(folder)
-        try:
-            for number, command in enumerate(commands):
-                more = [f"stderr=logs/{number}.log", "logFormat=json", f"modelPath=models/{number}"]
-                with contextlib.redirect_stderr(io.StringIO()):
-                    status = cntkpy([*command.split(), *more])
-                assert status == 0, (folder / f"logs/{number}.log").read_text()
-            yield find_runs(["logs"])
-        finally:
-            os.chdir(here)
-            os.environ.clear()
-            os.environ.update(environment)
-
-
 def chart(runs: Sequence[Run], node: str, legend: Sequence[str]) -> str:
     """The curves of a node: training, and validation where there is one; the texts of `legend` explain them."""
     lines: list[Line] = []
@@ -180,21 +140,6 @@ def boxes(network: dict[str, Any]) -> str:
     drawn = picture(parts_of(network))
     assert drawn is not None
     return drawn
-
-
-def both(name: str, svg: str) -> dict[str, str]:
-    """A picture for light and for dark pages, each a file of its own."""
-    css = STYLE.read_text(encoding="utf-8")
-    light, dark = _PALETTE.findall(css.replace("\n  :root", "\n:root").replace("\n  }", "\n}"))
-    rules = "\n".join(_RULE.findall(css))
-    made: dict[str, str] = {}
-    for theme, palette in zip(THEMES, (light, light + dark), strict=True):
-        values = dict(re.findall(r"(--[\w-]+): ([^;]+);", palette))
-        style = re.sub(r"var\((--[\w-]+)\)", lambda found, values=values: values[found[1]], f"{rules}\n{LARGER}")
-        head, _, rest = svg.partition(">")
-        head = head.replace("<svg", '<svg xmlns="http://www.w3.org/2000/svg"', 1)
-        made[f"{name}-{theme}.svg"] = f"{head}>\n<style>\n{style}</style>\n{rest}\n"
-    return made
 
 
 def main() -> None:

@@ -30,7 +30,7 @@ class ParallelTraining:
     Args:
         group: all processes and their devices.
         plan: how they train together; None: each trains alone, all alike.
-        precision: "float" or "double".
+        precision: a key of `networks.graph.precision.PRECISIONS`.
     """
 
     group: ProcessGroup | None = None

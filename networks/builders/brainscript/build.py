@@ -24,7 +24,7 @@ def build_brainscript(value: ConfigValue, precision: str, seeds: SeedCounter) ->
 
     Args:
         value: the value; its `scope` is the section of the command.
-        precision: "float" or "double".
+        precision: a key of `networks.graph.precision.PRECISIONS`.
         seeds: the counters of the process; BrainScript has one for each precision.
 
     Raises:
@@ -42,7 +42,7 @@ def check_brainscript(value: ConfigValue, precision: str, load: Load = load_mode
 
     Args:
         value: the section or file names of the builder.
-        precision: "float" or "double".
+        precision: a key of `networks.graph.precision.PRECISIONS`.
         load: gives the networks of model files; what it raises besides a `UserError` is passed on.
 
     Raises:
@@ -61,7 +61,7 @@ def build_program(program: Program, precision: str, seeds: SeedCounter, names: M
 
     Args:
         program: see `parse_network`.
-        precision: "float" or "double".
+        precision: a key of `networks.graph.precision.PRECISIONS`.
         seeds: hands out the seeds of random parameters, in the order of evaluation.
         names: `deviceId` and `traceLevel`.
 

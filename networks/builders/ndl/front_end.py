@@ -52,7 +52,7 @@ def build_ndl(
 
     Args:
         section: the section; names that it lacks are looked up in the sections around it.
-        precision: "float" or "double".
+        precision: a key of `networks.graph.precision.PRECISIONS`.
         seeds: the counter of start values of the process; `randomSeedOffset` of the section is added.
         strict: an option that a function does not have is an error among the diagnostics, every time; otherwise it is
             a warning, once for each function.
@@ -86,7 +86,7 @@ def parse_ndl(
     Args:
         text: the script.
         name: how messages call it.
-        precision: "float" or "double"; ignored with `network`.
+        precision: a key of `networks.graph.precision.PRECISIONS`; ignored with `network`.
         seeds: the counter of start values.
         macros: texts of macro files.
         network: add to this network; its nodes can be used by their full names.

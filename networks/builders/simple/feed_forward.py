@@ -12,7 +12,7 @@ def simple_network(settings: Settings, precision: str = "float", seeds: SeedCoun
 
     Args:
         settings: the builder's parameters.
-        precision: "float" or "double".
+        precision: a key of `networks.graph.precision.PRECISIONS`.
         seeds: seed counter; starts at 1 by default.
 
     Returns:

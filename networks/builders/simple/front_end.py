@@ -69,7 +69,7 @@ def build_simple(section: ConfigParameters, precision: str, seeds: SeedCounter) 
 
     Args:
         section: its `ConfigParameters`.
-        precision: "float" or "double".
+        precision: a key of `networks.graph.precision.PRECISIONS`.
         seeds: says whether every seed is 1 (`forceConstantRandomSeed`); this builder has a counter of its own.
 
     Raises:

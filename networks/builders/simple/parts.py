@@ -50,7 +50,7 @@ class Builder:
 
     Args:
         settings: the builder's parameters.
-        precision: "float" or "double".
+        precision: a key of `networks.graph.precision.PRECISIONS`.
         seeds: where random parameters take their seeds; a fresh counter by default.
     """
 

@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from networks.graph.node import Node
-from networks.onnx.reading.axes import enumerable, padded, part, reduced, stacked
+from networks.onnx.reading.axes import enumerable, padded, part, stacked
 from networks.onnx.reading.building import Use
 from networks.onnx.reading.elementwise import Rule
+from networks.onnx.reading.reductions import reduced
 from networks.onnx.reading.values import Array, Data, Unusable, Value
 
 

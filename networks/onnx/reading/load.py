@@ -14,7 +14,7 @@ from cntk_config.base.diagnostics import UserError
 from networks.graph.axes import ONE
 from networks.graph.network import Network, ValidatedNetwork
 from networks.nodes import create
-from networks.onnx.reading import axes, elementwise, images, matrices, recurrent, resizing
+from networks.onnx.reading import axes, elementwise, images, matrices, recurrent, reductions, resizing
 from networks.onnx.reading.building import Building
 from networks.onnx.reading.elementwise import Rule
 from networks.onnx.reading.graph import Graph
@@ -28,6 +28,7 @@ RULES: dict[str, Rule] = {
     **axes.RULES,
     **images.RULES,
     **recurrent.RULES,
+    **reductions.RULES,
     **resizing.RULES,
 }
 """By operator: makes nodes of it, where it depends on the inputs."""
@@ -40,13 +41,16 @@ TRAINED, LAYOUT = "cntkpy.trained", "cntkpy.layout"
 
 BATCH = "batch"
 
+REAL = (1, 10, 11)
+"""Numbers of the types float, float16 and double."""
+
 
 def load_onnx(path: str | Path, precision: str | None = None) -> ValidatedNetwork:
     """Read an ONNX model.
 
     Args:
         path: the file.
-        precision: "float" or "double" to convert to; None: as stored.
+        precision: a key of `networks.graph.precision.PRECISIONS` to convert to; None: as stored.
 
     Raises:
         UserError: it is damaged, or has operators that cannot become nodes, all of which are named.
@@ -109,10 +113,9 @@ def _add_inputs(building: Building, graph: Graph, model: Model) -> None:
         building.owner = one.name
         embedded = _embedding(one, model)
         axes_, dims = _split(building, one, _recurrent_user(one, model))
-        if one.integer and embedded is None:
-            raise Unusable(
-                f"its input '{one.name}' has integers, which are supported as numbers of rows of Gather only"
-            )
+        if one.integer and embedded is None and not _becomes_real(one, model):
+            what = "as numbers of rows of Gather, as lengths of sequences, or before a Cast to real numbers"
+            raise Unusable(f"its input '{one.name}' has integers, which are supported {what} only")
         if embedded is not None:
             if dims:
                 raise Unusable(f"its input '{one.name}' of numbers has more axes than those of a minibatch")
@@ -149,6 +152,12 @@ def _recurrent_user(one: Input, model: Model) -> Operator | None:
         return None
     users = (o for o in model.operators if o.kind in ("LSTM", "GRU", "RNN") and o.inputs[:1] == [one.name])
     return next(users, None)
+
+
+def _becomes_real(one: Input, model: Model) -> bool:
+    """Whether an input of integers is converted to real numbers first, as the bytes of an image are."""
+    users = [operator for operator in model.operators if one.name in operator.inputs]
+    return bool(users) and all(o.kind == "Cast" and o.attributes.get("to") in REAL for o in users)
 
 
 def _embedding(one: Input, model: Model) -> int | None:

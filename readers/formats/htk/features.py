@@ -223,7 +223,7 @@ class FeatureSource:
         for u, a, b, row in several:
             file = group.file(int(s.file[u]))
             low, high = int(s.first[u]), int(s.last[u])
-            wanted = np.clip(np.arange(low + a, low + b), low, high)
+            wanted = np.array([min(max(low + at, low), high) for at in range(a, b)])
             first, last = int(wanted[0]), int(wanted[-1])
             try:
                 frames = file.raw(first, last + 1)

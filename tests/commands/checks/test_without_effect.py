@@ -1,9 +1,11 @@
 """What is accepted and changes nothing says so (A19, A20); texts that mislead (C5, C12); an edit without a script."""
 
 import re
+from pathlib import Path
 
 import pytest
 
+from cntk_config.base.systems.files import HAS_DRIVES
 from cntk_config.declare import INTEGER, Declared, Parameter
 from commands.catalogue.topics import topics
 from readers import registry
@@ -321,3 +323,20 @@ train = [ action = train
     assert "no such file" in out
     out = cntkpy("check", "c.cntk", files={"c.cntk": text.replace("output =", "outputs =")}).out
     assert "reader: nothing reads 'outputs'" in out
+
+
+@pytest.mark.skipif(HAS_DRIVES, reason="Windows finds it")
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        (r"Data\d.ctf", "did you mean 'Data/d.ctf'? On this system folders are separated by /"),
+        ("data/D.ctf", "did you mean 'Data/d.ctf'? On this system small and capital letters differ"),
+    ],
+)
+def test_a_file_as_windows_would_find_it(name: str, hint: str, cntkpy, tmp_path: Path) -> None:
+    reader = f'reader = [ file = "{name}" ; input = [] ]'
+    config = f"command = a\na = [ action = test ; modelPath = m ; {reader} ]\n"
+    got = cntkpy("check", "m.cntk", files={"m.cntk": config, "Data/d.ctf": "|x 1\n"})
+    if "/" in name and (tmp_path / name).exists():
+        pytest.skip("macOS finds it, too")
+    assert hint in got.out

@@ -48,6 +48,7 @@ def test_its_own_test_passes(kind: str, cntkpy, tmp_path: Path) -> None:
     project = tomllib.loads(texts[folder / "pyproject.toml"])
     cls = f"OurThings{kind.capitalize()}"
     assert project["project"]["entry-points"] == {f"cntkpy.{kind}s": {cls: f"our_things:{cls}"}}
+    assert project["project"]["dependencies"] == [{"reader": "cntkpy[data]", "tracker": "cntkpy"}[kind]]
     assert "passed, 1 skipped" in own_tests(folder)
 
 

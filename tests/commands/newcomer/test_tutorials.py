@@ -21,6 +21,8 @@ ROOT = Path(__file__).resolve().parents[3]
 FIRST = ROOT / "docs/README.md"
 TUTORIALS = sorted((ROOT / "docs/tutorials").glob("*.md"))
 BLOCK = re.compile(r'^```(\w+)(?: title="([^"\n]+)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
+ANY = re.compile(r"\n?^\.\.\.$\n?|\.\.\.", re.MULTILINE)
+"""Lines, or a part of one."""
 STATUS = {
     "cntkpy check old.cntk": 2,
     "cntkpy check old.cntk DataDir=sample_configs/data": 1,
@@ -44,7 +46,7 @@ def steps(text: str) -> Iterator[tuple[str, str, str]]:
 
 def matches(shown: str, got: str) -> bool:
     """Whether a text is what a page shows, where `...` is any text."""
-    first, *rest = shown.strip().replace("\n...\n", "...").replace("...\n", "...").replace("\n...", "...").split("...")
+    first, *rest = ANY.split(shown.strip())
     got = got.strip()
     if not rest:
         return got == first
@@ -63,6 +65,7 @@ def test_what_matches() -> None:
     assert matches("...", "anything\nat all") and matches("a", "a\n")
     assert not matches("a", "ab") and not matches("a\n...\nb", "a\nx") and not matches("b...a", "a b")
     assert not matches("a...x...b", "a b")
+    assert matches("end.\n...\nb", "end.\nb") and matches("...\na", "x\na") and not matches("end.\n...\nb", "end.b!")
 
 
 def prepare(folder: Path) -> None:

@@ -10,6 +10,7 @@ from networks.onnx.files import as_bytes
 
 from .test_reading import loaded, model_of, real
 
+onnx = pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
 
 IMAGE = (2, 4, 9, 8)
@@ -95,3 +96,12 @@ def test_an_exact_gelu(tmp_path):
     model, data = model_of(operators, {"x": ["n", 5]}, ["z"], arrays), {"x": real(np.random.default_rng(0), 3, 5)}
     found = ours.values(loaded(model, tmp_path), ["z"], Batch({"x": data["x"][None]}))["z"]
     np.testing.assert_allclose(found[0], run(as_bytes(model), data)["z"], rtol=1e-5, atol=1e-6)
+
+
+def test_the_bytes_of_an_image(tmp_path):
+    operators = [("Cast", ["x"], ["r"], {"to": 1}), ("Mul", ["r", "s"], ["z"], {})]
+    model = model_of(operators, {"x": ["n", 3, 4, 5]}, ["z"], {"s": np.array(1 / 255, np.float32)})
+    model.graph.input[0].type.tensor_type.elem_type = onnx.TensorProto.UINT8
+    data = np.random.default_rng(0).integers(0, 256, (2, 3, 4, 5), np.uint8)
+    found = ours.values(loaded(model, tmp_path), ["z"], Batch({"x": data[None].astype(np.float32)}))["z"]
+    np.testing.assert_allclose(found[0], run(as_bytes(model), {"x": data})["z"], rtol=1e-6)

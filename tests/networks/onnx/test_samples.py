@@ -47,6 +47,7 @@ def networks_of(path):
 def filled(network):
     """The network with values everywhere: start values, and statistics that nothing has computed."""
     random = np.random.default_rng(1)
+    network.values = True
     network.validate()
     for node in network.nodes.values():
         if node.kind.precompute:

@@ -18,6 +18,7 @@ from networks.builders.brainscript.operations import Operation
 from networks.builders.python.functions import calls
 from networks.builders.python.functions.axes import axis_name, is_batch
 from networks.builders.python.functions.checks import check_name
+from networks.builders.python.functions.defaults import HALF
 from networks.builders.python.functions.deferring import needs_shapes
 from networks.builders.python.functions.function import Function, as_node, to_node
 from networks.builders.python.functions.leaves import data_input
@@ -224,7 +225,7 @@ class _Host:
     def forward(self, operands: list[Any]) -> tuple[Any, Any]:
         """See `HostFunction`."""
         function = self.function
-        arguments = tuple(map(self._given, operands))
+        arguments = tuple(map(self._given, operands, function.inputs))
         whole = next(iter(arguments), None) if len(arguments) < 2 else arguments
         if len(function.outputs) == 1:
             found: Any = function.forward(whole, None, function.outputs)
@@ -243,10 +244,10 @@ class _Host:
     def backward(self, state: Any, gradient: Any) -> list[Any]:
         """See `HostFunction`."""
         function = self.function
-        roots: Any = self._given(gradient)
+        roots: Any = self._given(gradient, function.outputs[0])
         if len(function.outputs) > 1:
             parts = self._split(gradient)
-            roots = {one: self._given(part) for one, part in zip(function.outputs, parts, strict=True)}
+            roots = {one: self._given(part, one) for one, part in zip(function.outputs, parts, strict=True)}
         if len(self._wanted) == 1:
             found = {self._wanted[0]: function.backward(state, roots)}
         else:
@@ -263,8 +264,15 @@ class _Host:
         state = _stored(self.function.serialize(), type(self.function).__name__)
         return {"operation": self.function.op_name, "state": state, "dynamic": list(self.dynamic)}
 
-    def _given(self, samples: Any) -> Any:
-        """Data as the code wants them."""
+    @cached_property
+    def _half(self) -> set[Function]:
+        """The inputs and outputs of half precision."""
+        return {one for one in (*self.function.inputs, *self.function.outputs) if one.dtype == HALF}
+
+    def _given(self, samples: Any, function: Function) -> Any:
+        """Data of an input or an output as the code wants them."""
+        if function in self._half:
+            samples = [one.astype(HALF) for one in samples] if isinstance(samples, list) else samples.astype(HALF)
         return samples if self.function.as_numpy else Value(samples)
 
     @property

@@ -298,7 +298,10 @@ WRONG: list[tuple[str, Any, str, str]] = [
 @pytest.mark.malformed
 @pytest.mark.parametrize(("column", "stream", "words"), [one[1:] for one in WRONG], ids=[one[0] for one in WRONG])
 def test_errors_name_row_group_row_and_column(kind: str, column: Any, stream: str, words: str) -> None:
-    assert words in failure(pa.table({"x": column}), kind, stream)
+    found = failure(pa.table({"x": column}), kind, stream)
+    if int(pa.__version__.split(".")[0]) < 22 and "Expected all lists to be of size" in found:
+        pytest.skip("this pyarrow does not read missing vectors of Parquet files")
+    assert words in found
 
 
 @pytest.mark.malformed

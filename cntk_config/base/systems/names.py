@@ -1,0 +1,32 @@
+"""Names of files that were written on a system where `\\` separates folders and the case of letters does not count."""
+
+from __future__ import annotations
+
+from pathlib import Path, PurePosixPath
+
+
+def meant(name: str) -> str | None:
+    """The name of a file or folder that is there and differs in separators or in the case of letters only.
+
+    Returns:
+        The name with slashes; None: there is none, or more than one, or it is the same.
+    """
+    asked = PurePosixPath(name.replace("\\", "/"))
+    found = PurePosixPath(asked.anchor)
+    for part in asked.parts[1 if asked.anchor else 0 :]:
+        here = _spelled(Path(found), part)
+        if here is None:
+            return None
+        found /= here
+    return None if str(found) == name else str(found)
+
+
+def _spelled(folder: Path, name: str) -> str | None:
+    """How a name is spelled in a folder; None: it is not there, or in several ways."""
+    try:
+        if (folder / name).exists():
+            return name
+        alike = [one.name for one in folder.iterdir() if one.name.casefold() == name.casefold()]
+    except (OSError, ValueError):
+        return None
+    return alike[0] if len(alike) == 1 else None
