@@ -14,6 +14,8 @@ from cntk_config.parameters import ConfigParameters, root_of
 
 CONFIG_FILE = "configfile="
 CURRENT_DIRECTORY = "currentdirectory="
+ALLOW_REMOTE = "allowremote=true"
+"""The word that allows configurations behind URLs; in a file it has no effect."""
 STEP = re.compile(r"\w[\w-]*")
 PATH = re.compile(rf"(?P<path>{STEP.pattern}(?:[./]{STEP.pattern})+)[ \t]*=")
 """The name of one value: no name of CNTK has a point or a slash. Names of one's own may have a point: `$my.dim$`."""
@@ -29,9 +31,10 @@ def load(argv: Sequence[str]) -> ConfigParameters:
 
     The words are used strictly from left to right: files are read, other words become lines, and what comes later
     is stronger. `train/SGD/maxEpochs=3`, or the same with points, sets one value, unless the files have that very name,
-    or a variable `$...$` of it. `currentDirectory=DIR` changes the directory of the process at once.
+    or a variable `$...$` of it. `currentDirectory=DIR` changes the directory of the process at once. Files may be URLs
+    if one of the words is `allowRemote=true`.
     """
-    loader = Loader()
+    loader = Loader(any(word.lower() == ALLOW_REMOTE for word in argv))
     layers: list[list[Line]] = []
     named: set[str] = set()
     paths: dict[int, tuple[Source, str]] = {}

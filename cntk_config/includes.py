@@ -9,6 +9,7 @@ from pathlib import Path
 from cntk_config.base import grammars
 from cntk_config.base.diagnostics import ConfigError, Diagnostic, Span
 from cntk_config.base.files import exists, read_input
+from cntk_config.base.names import is_url, public_name
 from cntk_config.base.source import BLANKS, COMMENT, Line, Place, Source, Text, decode, join_lines, read_lines
 
 INCLUDE = grammars.terminal("config", "INCLUDE")
@@ -18,15 +19,19 @@ INLINE = grammars.terminal("config", "INLINE_INCLUDE")
 class Loader:
     """Reads the inputs of one configuration: remembers what was read, and the warnings."""
 
-    def __init__(self) -> None:
+    def __init__(self, allow_remote: bool = False) -> None:
+        self.allow_remote = allow_remote
+        """Whether configurations may be read from URLs."""
         self.read: set[str] = set()
-        """The canonical paths of the files read so far."""
+        """The canonical paths, or URLs, of the files read so far."""
         self.last = "global"
         """The base name of the last file: the name of the root."""
         self.warnings: list[Diagnostic] = []
 
     def file(self, name: str, span: Span | None = None, *, base: Path | None = None) -> list[Line]:
         """The lines of a file, which `span` asks for. `base` is a second folder to look in."""
+        if is_url(name):
+            return self._remote(name, span)
         path = Path(name)
         if base is not None and not path.is_absolute() and not exists(path) and exists(base / path):
             path = base / path
@@ -40,6 +45,22 @@ class Loader:
         self.read.add(os.path.realpath(path))
         self.last = path.name
         return read_lines(decode(data, name, path=Path(os.path.abspath(path)), included_at=span))  # noqa: PTH100
+
+    def _remote(self, url: str, span: Span | None) -> list[Line]:
+        """The lines of a configuration behind a URL."""
+        shown = public_name(url)
+        if not self.allow_remote:
+            message = f"the configuration {shown} is not on this machine, and says what is run and written"
+            raise ConfigError("RemoteConfiguration", message, span, "add --allow-remote if you trust it")
+        try:
+            data = read_input(url)
+        except OSError as error:
+            raise ConfigError("FileNotFound", f"cannot read '{shown}': {error.strerror or error}", span) from None
+        self.read.add(url)
+        self.last = shown.rpartition("/")[2]
+        source = decode(data, shown, included_at=span)
+        source.url = url
+        return read_lines(source)
 
     def expand(self, lines: Iterable[Line]) -> Text:
         """The text of the lines, with the files that include lines name in their place, depth first, each once."""
@@ -69,6 +90,12 @@ class Loader:
 
     def _include(self, name: str, span: Span) -> list[Line]:
         source = span.source
+        if isinstance(source, Source) and source.url is not None and not is_url(name):
+            name = f"{public_name(source.url).rpartition('/')[0]}/{name}"  # from the folder of the including one
+        if is_url(name) and name in self.read:
+            message = f"'{public_name(name)}' has been read before; it is not read again"
+            self.warnings.append(Diagnostic("RepeatedInclude", message, span, severity="warning"))
+            return []
         base = source.path.parent if isinstance(source, Source) and source.path else None
         for folder in [Path(), base] if base else [Path()]:
             if os.path.realpath(folder / name.replace("\0", "")) in self.read and exists(folder / name):

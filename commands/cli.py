@@ -14,7 +14,7 @@ from commands.report.commands import report_command
 from commands.runs.commands import runs_command
 from commands.sweeps.command import sweep_command
 from commands.tools.data_commands import FORM, convert_command, preview_command
-from commands.words import AGAIN, TRACK, as_classic, is_config_word
+from commands.words import AGAIN, ALLOW_REMOTE, TRACK, as_classic, is_config_word
 
 EXIT_FAILURE, EXIT_USAGE, EXIT_INTERRUPTED, EXIT_PIPE = 1, 2, 130, 141
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
@@ -350,6 +350,7 @@ def _explain(words: list[str]) -> tuple[str, str | None]:
 
 def execute(words: list[str]) -> int:
     """Do what the words say; return the exit status."""
+    words = ["allowRemote=true" if word == ALLOW_REMOTE else word for word in words]
     if not words:
         return refuse(words)
     first = words[0]

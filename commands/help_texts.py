@@ -61,6 +61,7 @@ WORDS of the classic form are read from left to right:
   NAME=VALUE            set a parameter; a later one wins
   SECTION=[NAME=VALUE]  set a parameter of a section; the rest of it stays
   currentDirectory=DIR  change directory, for the words that follow
+  --allow-remote        let A, B and their includes be URLs
 
 \b
 Examples:

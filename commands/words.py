@@ -12,6 +12,8 @@ AGAIN = "--again"
 """The word that makes every training of a run start over; it is an option, since a command may have any name."""
 TRACK = "--track"
 """The option that sends what happens to a tracker: `--track mlflow:URI`; as one word in the words of a run."""
+ALLOW_REMOTE = "--allow-remote"
+"""The option of all commands that read configurations; it stands for the word allowRemote=true."""
 OPEN = ("UnknownVariable", "VariableCycle")
 """Kinds of errors that say that a variable is not given, which `--open` allows."""
 

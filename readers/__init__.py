@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         KaldiLabelDeserializer,
         LatticeDeserializer,
         ParquetDeserializer,
+        TarDeserializer,
     )
     from readers.data_api.from_data import MinibatchSourceFromData
     from readers.data_api.minibatch_source import MinibatchSource, TraceLevel
@@ -67,6 +68,7 @@ _WHERE = {
     "StreamDef": "user.record",
     "StreamDefs": "user.record",
     "StreamInformation": "user.streams",
+    "TarDeserializer": "data_api.factories",
     "TraceLevel": "data_api.minibatch_source",
     "UserDeserializer": "user.deserializer",
     "UserMinibatchSource": "data_api.user_source",
@@ -106,6 +108,7 @@ __all__ = [
     "StreamDef",
     "StreamDefs",
     "StreamInformation",
+    "TarDeserializer",
     "TraceLevel",
     "UserDeserializer",
     "UserMinibatchSource",

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from cntk_config.base.diagnostics import ConfigError
-from cntk_config.base.files import exists, is_url
+from cntk_config.base.files import exists
+from cntk_config.base.names import is_url
 from cntk_config.base.spelling import nearest
 from cntk_config.declare import (
     BOOLEAN,

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol, Self
 
 from cntk_config.base.kinds import Kind, Rule, kind_of, rule_of
+from cntk_config.base.names import masked
 from cntk_config.base.spelling import nearest
 
 Severity = Literal["error", "warning", "note"]
@@ -86,6 +87,8 @@ class Diagnostic:
 
     def __post_init__(self) -> None:
         kind_of(self.kind)
+        object.__setattr__(self, "message", masked(self.message))
+        object.__setattr__(self, "hint", masked(self.hint) if self.hint else self.hint)
 
     @property
     def rule(self) -> Rule:
@@ -142,7 +145,8 @@ class UserError(ValueError):
         hint: Hint = None,
         notes: Iterable[str] = (),
     ) -> None:
-        message = _without_middle(message)
+        message, notes = masked(_without_middle(message)), [masked(note) for note in notes]
+        hint = masked(hint) if isinstance(hint, str) else hint
         super().__init__(message)
         self.message = message
         self.span = span
@@ -237,7 +241,7 @@ def _excerpt(span: Span, width: int = 160) -> list[str]:
     if line is None:
         return []
     start = max(0, span.column - 1 - width // 2) if len(line) > width else 0
-    shown = line[start : start + width]
+    shown = masked(line, "*")[start : start + width]
     before = "".join("\t" if c == "\t" else " " for c in shown[: span.column - 1 - start])
     length = max(1, min(span.length, len(shown) - len(before)))
     if length > LONG and "[" in shown[len(before) : len(before) + length]:  # a section, not what it contains

@@ -1,8 +1,8 @@
 """Every input file is opened here.
 
 An input is a regular file, or a pipe where the caller says so: devices and sockets are refused, a pipe to which nobody
-writes does not block the program, and a text that is read whole has a limit. Reads that fail with a transient error
-are retried, see `retry`. Files are written by `writing`.
+writes does not block the program, and a text that is read whole has a limit. What a URL names is read whole, see
+`url_cache`. Reads that fail with a transient error are retried, see `retry`. Files are written by `writing`.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from __future__ import annotations
 import errno
 import io
 import os
-import re
 import stat
 from pathlib import Path
 from typing import BinaryIO, cast
 
+from cntk_config.base.names import Url, checked_name, is_url, kind_of
 from cntk_config.base.retry import RetryingFile, with_retries
 from cntk_config.base.systems.files import READ_FLAGS, system_name, wait_for_bytes
 
@@ -25,27 +25,24 @@ LIST_LIMIT = 4 << 30
 PIPE_TIMEOUT_SECONDS = 10.0
 """Seconds to wait for the first bytes of a pipe."""
 _READ_BYTES = 1 << 20
-_URL = re.compile("[A-Za-z][A-Za-z0-9+.-]+://")
-_KINDS = (
-    (stat.S_ISFIFO, "a pipe"),
-    (stat.S_ISCHR, "a device"),
-    (stat.S_ISBLK, "a device"),
-    (stat.S_ISSOCK, "a socket"),
-    (stat.S_ISREG, "a file"),
-)
 
 
 def open_input(path: str | os.PathLike[str], *, pipe: bool = False, buffering: int = -1) -> BinaryIO:
     """Open a file for reading bytes; `/dev/null` counts as an empty file.
 
     Args:
-        path: its name.
+        path: its name, or a URL.
         pipe: whether it may be a pipe, which can be read once and has no size.
         buffering: as of `open`.
 
     Raises:
         OSError: there is none, it cannot be opened, or it is not a regular file; `strerror` says what it is.
+        UserError: a package that reads the URL is missing.
     """
+    if is_url(path):
+        from cntk_config.base.url_cache import open_url
+
+        return open_url(os.fspath(path))
     name = checked_name(path)
     try:
         descriptor = with_retries(lambda: os.open(system_name(name), READ_FLAGS), f"The file {name} cannot be opened")
@@ -74,13 +71,18 @@ def read_input(path: str | os.PathLike[str], limit: int = TEXT_LIMIT, *, pipe: b
     """All bytes of a file.
 
     Args:
-        path: its name.
+        path: its name, or a URL.
         limit: most bytes it may have.
         pipe: see `open_input`.
 
     Raises:
         OSError: see `open_input`; or it is larger than the limit.
+        UserError: see `open_input`.
     """
+    if is_url(path):
+        from cntk_config.base.url_cache import read_url
+
+        return read_url(os.fspath(path), limit)
     with open_input(path, pipe=pipe) as file:
         size = os.fstat(file.fileno()).st_size
         if size <= limit:
@@ -94,30 +96,20 @@ def read_input(path: str | os.PathLike[str], limit: int = TEXT_LIMIT, *, pipe: b
     raise OSError(errno.EFBIG, f"it has more than {limit:,} bytes, the limit of such a file", os.fspath(path))
 
 
-def checked_name(path: str | os.PathLike[str]) -> str:
-    """The name of a file as text.
+def read_start(path: str | os.PathLike[str], count: int) -> bytes:
+    """The first bytes of a file or of what a URL names, fewer if it is shorter; errors as of `open_input`."""
+    if is_url(path):
+        from cntk_config.base.remote import RemoteObject
 
-    Raises:
-        OSError: no file can have this name; `strerror` says why.
-    """
-    name = os.fspath(path)
-    if is_url(name):
-        raise OSError(
-            errno.EINVAL, "it is a URL; text formats, Parquet and Arrow files can be read from one, not this", name
-        )
-    if "\0" in name:
-        raise OSError(errno.EINVAL, "the name has a NUL character in it", name.replace("\0", "\\0"))
-    try:
-        os.fsencode(name)
-    except UnicodeEncodeError:
-        shown = name.encode("utf-8", "backslashreplace").decode()
-        raise OSError(errno.EINVAL, "the name has a character that no file name can have", shown) from None
-    return name
+        found = RemoteObject(os.fspath(path))
+        return found.fetch(0, min(count, found.size))
+    with open_input(path) as file:
+        return file.read(count)
 
 
-def is_url(path: str | os.PathLike[str]) -> bool:
-    """Whether a name is a URL: with a scheme of two letters or more; one letter is a drive."""
-    return _URL.match(os.fspath(path)) is not None
+def file_or_url(path: str | os.PathLike[str]) -> Path | Url:
+    """What a name stands for, to be opened by `open_input` or `atomic_write`, and to be shown in messages."""
+    return Url(os.fspath(path)) if is_url(path) else Path(path)
 
 
 def exists(path: str | os.PathLike[str]) -> bool:
@@ -142,11 +134,6 @@ def is_folder(path: str | os.PathLike[str]) -> bool:
         return Path(path).is_dir()
     except (OSError, ValueError):
         return False
-
-
-def kind_of(mode: int) -> str:
-    """What a mode of `stat` stands for, in words."""
-    return next((word for test, word in _KINDS if test(mode)), "something else")
 
 
 def _is_null(descriptor: int) -> bool:

@@ -40,7 +40,8 @@ class Rule:
 
 RULES = (
     Rule("CK001", "a configuration file cannot be read", "error",
-         ("FileNotFound", "DuplicateConfigFile", "BadDirectory", "BadPath"), "correct the path"),
+         ("FileNotFound", "DuplicateConfigFile", "BadDirectory", "BadPath", "RemoteConfiguration"),
+         "correct the path"),
     Rule("CK002", "a line is not text", "error", ("MalformedLine",), "save the file as UTF-8 with ordinary line ends"),
     Rule("CK003", "a variable in an include", "error", ("VariableInInclude",), "write the path out"),
     Rule("CK004", "a bracket or quote is never closed", "error", ("UnclosedBracket",), "close it"),

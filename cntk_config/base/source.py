@@ -35,11 +35,14 @@ class Source:
         path: Path | None = None,
         argument: int | None = None,
         included_at: Span | None = None,
+        url: str | None = None,
     ) -> None:
         self.name = name
         self.text = text
         self.path = path
         """The absolute path of a file."""
+        self.url = url
+        """The URL of a text that is not on this machine."""
         self.argument = argument
         """The number of a command-line word, from 1."""
         self.included_at = included_at

@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import IO, Any, TextIO
 
 from cntk_config.base.diagnostics import UserError
-from cntk_config.base.files import checked_name, kind_of
+from cntk_config.base.names import checked_name, is_url, kind_of, public_name
+from cntk_config.base.remote import local_name, upload
 from cntk_config.base.systems import users
 from cntk_config.base.systems.files import (
     DEVICE,
@@ -42,6 +43,8 @@ def why_not_written(path: str | os.PathLike[str]) -> str:
 
     A folder that is missing, or where nothing may be written, is not looked at.
     """
+    if is_url(path):  # the server says it
+        return ""
     try:
         mode = Path(checked_name(path)).stat().st_mode
     except (FileNotFoundError, PermissionError):
@@ -59,6 +62,8 @@ def why_no_folder(path: str | os.PathLike[str]) -> str:
     A name that no file can have has no folder, either.
     """
     name = os.fspath(path)
+    if is_url(name):
+        return ""
     try:
         Path(checked_name(name)).lstat()
     except OSError as error:
@@ -92,7 +97,7 @@ def atomic_write(
     temporary file is removed. Text modes write UTF-8 and keep `\\n`.
 
     Args:
-        path: the file.
+        path: the file; or a URL, where the object appears when all of it is written.
         mode: as of `open`.
         through_link: a link under this name stays, and the file that it leads to is replaced; for names that users
             give. False: the link itself is replaced.
@@ -101,7 +106,12 @@ def atomic_write(
     Raises:
         OSError: the name cannot be that of a file, or the file cannot be written; `strerror` says why.
         NotOurFile: a link under this name was made by another user.
+        UserError: a package that writes to the URL is missing.
     """
+    if is_url(path):
+        with _uploaded(os.fspath(path), mode) as file:
+            yield file
+        return
     if why := why_not_written(path):
         raise OSError(errno.EINVAL, why, os.fspath(path))
     target = Path(path)
@@ -129,6 +139,22 @@ def atomic_write(
         _temporaries.discard(temporary)
     if durable:
         sync_folder(target.parent)
+
+
+@contextlib.contextmanager
+def _uploaded(url: str, mode: str) -> Generator[IO[Any], None, None]:
+    """A temporary file of this machine whose content is written to a URL on success."""
+    name = local_name(url)
+    if name is not None:
+        with atomic_write(name, mode) as file:
+            yield file
+        return
+    encoding, newline = (None, None) if "b" in mode else ("utf-8", "\n")
+    with tempfile.TemporaryDirectory(prefix="cntkpy-") as folder:
+        handle = os.open(Path(folder, "object"), os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o600)
+        with open(handle, mode, encoding=encoding, newline=newline) as file:  # noqa: PTH123 - a descriptor, not a path
+            yield file
+        upload(str(Path(folder, "object")), url)
 
 
 def remove_temporaries() -> None:
@@ -173,7 +199,7 @@ def not_written(error: OSError, path: str | os.PathLike[str]) -> str:
 
 def shown(path: str | os.PathLike[str]) -> str:
     """The name of a file in a message: a line break or a NUL in it is written as in Python."""
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in os.fspath(path))
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in public_name(path))
 
 
 def target_of(path: Path) -> Path:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from cntk_config.base.diagnostics import ConfigError, Diagnostic, Span
 from cntk_config.base.files import exists
+from cntk_config.base.names import is_url
 from cntk_config.base.writing import shown, why_no_folder, why_not_written
 from cntk_config.declare import BOOLEAN, SECTION, Declared, Parameter, section_of
 from commands.actions.networks_and_readers import load, log_ignored, process_group_of, reader_for
@@ -46,6 +47,9 @@ def only_run(p: TrainingParameters, context: RunContext) -> Generator[None]:
     from trainers.checkpoints.lock import only_run_of
 
     path = str(p.sgd.model_path)
+    if is_url(path):
+        message = "is a URL, and a training keeps files of its epochs beside the model"
+        raise p.sgd.error("modelPath", message, "write the name of a file here, and copy the model at the end")
     wrong = why_not_written(path) or why_no_folder(path)
     if wrong:
         raise p.sgd.error("modelPath", f"'{shown(path)}' cannot be a model file: {wrong}", "give the name of a file")

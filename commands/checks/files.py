@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from cntk_config import ConfigError, ConfigParameters, ConfigValue
 from cntk_config.base.diagnostics import Diagnostic, Span, UserError, suggestion
-from cntk_config.base.files import exists, is_folder, is_url
+from cntk_config.base.files import exists, is_folder
+from cntk_config.base.names import is_url
 from cntk_config.base.systems.files import HAS_DRIVES
 from cntk_config.base.systems.names import meant
 from cntk_config.base.writing import why_no_folder, why_not_in_place
@@ -20,6 +21,7 @@ from cntk_config.declare import Parameter
 from commands.actions.train import TrainParameters
 from commands.catalogue.section_map import Use
 from commands.checks.scan import TRAINING
+from commands.checks.shards import shard_problems
 from commands.checks.tables import table_problems
 from commands.context.root import RootParameters
 from readers.formats.uci.parameters import LabelParameters
@@ -86,6 +88,7 @@ def file_problems(
         if data:
             yield from _data(use, axes)
             yield from table_problems(use)
+            yield from shard_problems(use)
 
 
 def missing_inputs(top: Use) -> Iterator[Diagnostic]:

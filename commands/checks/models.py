@@ -12,6 +12,7 @@ from cntk_config import ConfigError, UserError
 from cntk_config.base.diagnostics import nearest
 from cntk_config.base.extras import how_to_install, missing
 from cntk_config.base.files import exists
+from cntk_config.base.names import is_url
 from commands.actions.edit import EditParameters, builds
 from commands.actions.train import TrainParameters
 from commands.catalogue.section_map import Use
@@ -54,6 +55,8 @@ class Models:
             return self._networks[self._final(name)]
         if self._anything or self._is_output(name):
             raise ModelToCome
+        if is_url(path):  # a model behind a URL is not loaded before the run
+            raise ModelToCome
         from networks.files.cntk_binary.recognise import is_cntk, is_onnx
         from networks.files.model_file import load_model
 
@@ -85,6 +88,8 @@ class Models:
 
     def is_missing(self, path: str) -> bool:
         """Whether there is no such file and no earlier command may write it."""
+        if is_url(path):  # it is not asked for
+            return False
         name = os.path.normpath(path)
         known = self._anything or self._final(name) in self._networks or self._is_output(name)
         return not known and not exists(Path(path))

@@ -7,7 +7,8 @@ from typing import Any
 
 from cntk_config import ConfigError
 from cntk_config.base.diagnostics import Diagnostic, UserError
-from cntk_config.base.files import exists, is_url
+from cntk_config.base.files import exists
+from cntk_config.base.names import is_url
 from commands.catalogue.section_map import Use
 from readers.errors import DataError
 from readers.formats.tables.parameters import TableParameters, TableStreamParameters

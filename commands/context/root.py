@@ -107,6 +107,12 @@ class RootParameters(Declared):
         default="false",
         help="What the start of a run warns about is an error: names that nothing reads.",
     )
+    allow_remote = Parameter(
+        "allowRemote",
+        BOOLEAN,
+        default="false",
+        help="Configurations may be URLs; only as a word of the command line, where --allow-remote says the same.",
+    )
     tracking = Parameter(
         "tracking",
         section_of("commands.tracking.parameters:TrackingParameters"),

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TextIO
 
 from cntk_config.base.diagnostics import ConfigError, Span, UserError
+from cntk_config.base.names import masked
 from cntk_config.base.systems.locks import lock
 from cntk_config.base.writing import NotOurFile, open_text_in_place, shown, why_no_folder
 from commands import __version__
@@ -41,7 +42,7 @@ class LogHandler(logging.Handler):
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the message, stamped where it has to be. Several lines have one stamp, as in CNTK."""
-        text = super().format(record)
+        text = masked(super().format(record))
         if self.timestamping and not getattr(record, "plain", False):
             return time.strftime("%m/%d/%Y %H:%M:%S: ", time.localtime(record.created)) + text
         return text

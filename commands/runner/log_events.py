@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
 
+from cntk_config.base.names import masked
 from cntk_config.base.systems.locks import lock
 from cntk_config.base.writing import empty, open_text_in_place
 from commands.runner.earlier_events import EarlierEvents
@@ -51,7 +52,7 @@ class EventHandler(logging.Handler):
         time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
         try:
             own = json.dumps(_finite({"time": time, **self._command, **event}), ensure_ascii=False)
-            self._stream.write("".join(f"{line}\n" for line in (*earlier, own)))
+            self._stream.write("".join(f"{line}\n" for line in (*earlier, masked(own))))
             self._stream.flush()
         except OSError:
             self.handleError(record)

@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any, cast
 
 from cntk_config.base.diagnostics import UserError
-from cntk_config.base.files import open_input
+from cntk_config.base.files import file_or_url, read_start
 from cntk_config.base.lazy_modules import np
+from cntk_config.base.names import Url, is_url
 from cntk_config.base.retry import cure
 from cntk_config.base.writing import shown, why_not_written
 from networks.files.cntk_binary.recognise import is_cntk, is_onnx
@@ -82,7 +83,7 @@ def load_model(path: str | Path, precision: str | None = None, values: bool = Tr
     Raises:
         UserError: no such file, damaged, of a newer format, or not a model.
     """
-    path = Path(path)
+    path = file_or_url(path)
     if is_cntk(path):
         from networks.files.cntk_binary.load import load_cntk  # only such a model needs it
 
@@ -103,7 +104,7 @@ def load_model(path: str | Path, precision: str | None = None, values: bool = Tr
         return _network_of(file, path, precision, values)
 
 
-def _network_of(file: TensorFile, path: Path, precision: str | None, values: bool) -> ValidatedNetwork:
+def _network_of(file: TensorFile, path: Path | Url, precision: str | None, values: bool) -> ValidatedNetwork:
     """The network of an open file."""
     try:
         graph = json.loads(file.metadata["cntkpy"])
@@ -145,6 +146,8 @@ def _filling(file: TensorFile, precision: str, values: bool) -> Callable[[Node],
 
 def why_no_model(path: str | Path) -> str:
     """What to do about a model that is not there: a training that has not come to its end left those of its epochs."""
+    if is_url(path):
+        return "check the URL"
     path = Path(path)
     begin = f"{path.name}."
     try:
@@ -168,11 +171,10 @@ def read_training(path: str | Path) -> dict[str, Any] | None:
     return cast("dict[str, Any]", found) if isinstance(found, dict) else None
 
 
-def _no_model(path: Path) -> UserError | None:
+def _no_model(path: Path | Url) -> UserError | None:
     """The error for a text, which nobody has written as a model: a model has zeros in its first eight bytes."""
     try:
-        with open_input(path) as file:
-            begin = file.read(4096)
+        begin = read_start(path, 4096)
     except OSError:
         return None
     if len(begin) < 8 or b"\0" in begin:
@@ -181,11 +183,11 @@ def _no_model(path: Path) -> UserError | None:
     return UserError("BadModel", f"{path} is not a model file{what}", hint="correct modelPath")
 
 
-def _not_read(path: Path, problem: OSError) -> UserError:
+def _not_read(path: Path | Url, problem: OSError) -> UserError:
     return UserError("CannotRead", f"cannot read the model {path}: {problem.strerror or problem}", hint=cure(problem))
 
 
-def _damaged(path: Path, why: str) -> UserError:
+def _damaged(path: Path | Url, why: str) -> UserError:
     return UserError(
         "BadModel",
         f"the model {path} is damaged: {why}",

@@ -13,6 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from cntk_config.base.diagnostics import UserError
+from cntk_config.base.files import file_or_url
+from cntk_config.base.names import Url
 from cntk_config.base.writing import atomic_write
 from networks.files.tensor_file import METADATA, write_tensors
 from networks.graph.network import ValidatedNetwork
@@ -63,9 +65,9 @@ def write_weights(path: str | Path, network: ValidatedNetwork) -> int:
     Raises:
         UserError: the file cannot be written.
     """
-    path, found = Path(path), weights(network)
+    path, found = file_or_url(path), weights(network)
     try:
-        if path.suffix.lower() == ".npz":
+        if Path(path).suffix.lower() == ".npz":
             _write_npz(path, found)
         else:
             if METADATA in found:
@@ -77,7 +79,7 @@ def write_weights(path: str | Path, network: ValidatedNetwork) -> int:
     return len(found)
 
 
-def _write_npz(path: Path, arrays: dict[str, np.ndarray]) -> None:
+def _write_npz(path: Path | Url, arrays: dict[str, np.ndarray]) -> None:
     with atomic_write(path) as file, zipfile.ZipFile(file, "w") as archive:
         for name, array in arrays.items():
             entry = zipfile.ZipInfo(f"{name}.npy", FIRST_DATE)

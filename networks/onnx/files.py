@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from cntk_config.base.diagnostics import UserError
+from cntk_config.base.files import file_or_url
+from cntk_config.base.names import Url
 from cntk_config.base.writing import atomic_write
 from networks.onnx.package import onnx
 
@@ -37,16 +39,19 @@ def write(path: str | Path, model: Any, most: int = MOST_BYTES) -> None:
     Raises:
         UserError: it cannot be written.
     """
-    path = Path(path)
+    path = file_or_url(path)
     try:
         if size_of(model) > most:
+            if isinstance(path, Url):
+                what = f"{path} cannot be written: the model is so large that its values are in a second file"
+                raise UserError("CannotWrite", what, hint="write the name of a file here, and copy both")
             _write(path.with_name(path.name + ".data"), _outside(model, path.name + ".data"))
         _write(path, as_bytes(model))
     except OSError as problem:
         raise UserError("CannotWrite", f"cannot write {path}: {problem.strerror or problem}") from problem
 
 
-def _write(path: Path, content: bytes) -> None:
+def _write(path: Path | Url, content: bytes) -> None:
     with atomic_write(path) as file:
         file.write(content)
 

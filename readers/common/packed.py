@@ -9,14 +9,16 @@ from __future__ import annotations
 import errno
 import io
 import logging
+import weakref
 from bisect import bisect_right
 from collections import deque
-from threading import RLock
+from threading import Lock, RLock
 from typing import BinaryIO, cast
 
 import numpy as np
 
-from cntk_config.base.files import TEXT_LIMIT, is_url, open_input, read_input
+from cntk_config.base.files import TEXT_LIMIT, open_input, read_input
+from cntk_config.base.names import is_url
 from readers.common.codecs import LONGEST_MAGIC, Broken, Restart, Unpacker, format_of, unpacker
 from readers.common.file_bytes import FileBytes
 from readers.common.position import Position
@@ -24,8 +26,8 @@ from readers.common.remote import RemoteBytes
 from readers.errors import DataError
 
 log = logging.getLogger("cntkpy.readers")
-RECENT = 64 << 20
-"""Bytes of plain text that are kept after they were unpacked: readers ask a little behind where they were."""
+RECENT = 256 << 20
+"""Bytes of plain text of all files that are kept after they were unpacked: data are read after their index is made."""
 APART, COPIES_APART = 256 << 10, 8 << 20
 """Bytes of plain text between places to begin again: at streams and frames, and at copies of the state of gzip."""
 MOST_PLACES = 1024
@@ -66,8 +68,9 @@ class PackedBytes:
         self.path, self.kind = file.path, kind
         self._file, self.local = file, file.local
         self._unpacker: Unpacker = self._begin(Restart())
-        self._recent: deque[tuple[int, bytes]] = deque()
-        self._held = 0
+        self.recent: dict[int, bytes] = {}
+        """What was unpacked last, by where it begins; others may remove some, see `_Recent`."""
+        self._last: tuple[int, bytes] = (0, b"")
         self._places = [Restart()]
         self._apart, self._copies_apart = APART, COPIES_APART
         self._size: int | None = None
@@ -131,9 +134,8 @@ class PackedBytes:
 
     def _piece(self, at: int) -> tuple[int, bytes] | None:
         """The unpacked piece with byte `at`, and where it begins; None after the end."""
-        for begin, content in self._recent:
-            if begin <= at < begin + len(content):
-                return begin, content
+        if (found := self._kept(at)) is not None:
+            return found
         if self._size is not None and at >= self._size:
             return None
         place = self._places[bisect_right(self._places, at, key=lambda one: one.plain) - 1]
@@ -147,9 +149,21 @@ class PackedBytes:
             if not content:
                 self._size = begin
                 return None
-            self._keep(begin, content)
+            _RECENT.add(self, begin, content)
             if at < begin + len(content):
-                return begin, content
+                self._last = begin, content
+                return self._last
+
+    def _kept(self, at: int) -> tuple[int, bytes] | None:
+        """The piece with byte `at`, if it was unpacked not long ago."""
+        begin, content = self._last
+        if begin <= at < begin + len(content):
+            return self._last
+        for begin, content in list(self.recent.items()):
+            if begin <= at < begin + len(content):
+                self._last = begin, content
+                return self._last
+        return None
 
     def _next(self) -> bytes:
         """The next bytes of the plain text, from many streams if these are short; none at its end."""
@@ -170,12 +184,6 @@ class PackedBytes:
                 hint=f"{TOOLS[self.kind]} {self.path} tests it; make it again",
             ) from None
         return parts[0] if len(parts) == 1 else b"".join(parts)
-
-    def _keep(self, begin: int, content: bytes) -> None:
-        self._recent.append((begin, content))
-        self._held += len(content)
-        while self._held > RECENT and len(self._recent) > 1:
-            self._held -= len(self._recent.popleft()[1])
 
     def _note(self, plain: int) -> None:
         """Note that unpacking can begin again here, if it can and was not noted before."""
@@ -206,6 +214,30 @@ class PackedBytes:
             self.path,
             place.packed,
         )
+
+
+class _Recent:
+    """What was unpacked last of all files; the oldest goes first."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._order: deque[tuple[weakref.ref[PackedBytes], int, int]] = deque()
+        self._held = 0
+
+    def add(self, owner: PackedBytes, begin: int, content: bytes) -> None:
+        """Keep a piece."""
+        with self._lock:
+            owner.recent[begin] = content
+            self._order.append((weakref.ref(owner), begin, len(content)))
+            self._held += len(content)
+            while self._held > RECENT and len(self._order) > 1:
+                of, at, size = self._order.popleft()
+                self._held -= size
+                if (found := of()) is not None:
+                    found.recent.pop(at, None)
+
+
+_RECENT = _Recent()
 
 
 class _Fails:

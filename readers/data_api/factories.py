@@ -85,6 +85,31 @@ def _table(kind: str, filename: Any, streams: Mapping[str, Any], more: Mapping[s
     return found | {name: value for name, value in more.items() if value is not None}
 
 
+def TarDeserializer(filename: Any, streams: Mapping[str, Any]) -> Config:
+    """Members of tar archives (WebDataset); those with the same name but for the ending are a sample.
+
+    Args:
+        filename: the archive, or a list of archives.
+        streams: StreamDefs(x=StreamDef(field="jpg", transforms=[...]), y=StreamDef(field="cls", shape=10,
+            is_sparse=True)); field is the ending of the names of members, or a list of endings. Transpose is appended
+            to transforms.
+    """
+    inputs: Config = {}
+    for key, stream in _streams("TarDeserializer", streams).items():
+        if (transforms := stream.get("transforms")) is not None:
+            inputs[key] = {"transforms": [*transforms, {"type": "Transpose"}]}
+        else:
+            inputs[key] = {
+                "dim": _dim("TarDeserializer", key, stream),
+                "format": "sparse" if stream.is_sparse else "dense",
+                "definesMBSize": bool(stream.get("defines_mb_size", False)),
+            }
+        if (field := stream.stream_alias) is not None:
+            inputs[key]["member"] = list(map(str, field)) if is_several(field) else str(field)
+    files = list(map(str, filename)) if is_several(filename) else str(filename)
+    return {"type": "TarDeserializer", "file": files, "input": inputs}
+
+
 def ImageDeserializer(filename: str, streams: Mapping[str, Any]) -> Config:
     """Pictures that a map file lists.
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from readers.common.chunk import Chunk
 from readers.common.sequences import SequenceTable, starts_of
-from readers.contracts import Deserializer, LoadsWholeChunks, ReadsFiles
+from readers.contracts import DefinesLength, Deserializer, LoadsWholeChunks, ReadsFiles
 from readers.errors import DataError
 from readers.streams import StreamInformation
 
@@ -79,10 +79,47 @@ class Bundle:
 
     def load_sequences(self, sequences: np.ndarray) -> Chunk:
         """The same sequences from every part."""
-        chunks = [part.load_sequences(found[sequences]) for part, found in zip(self.parts, self.found, strict=True)]
-        streams = {name: data for chunk in chunks for name, data in chunk.streams.items()}
-        invalid = _any([chunk.invalid for chunk in chunks])
-        return Chunk(streams, sum(chunk.nbytes for chunk in chunks), invalid, _any([one.damaged for one in chunks]))
+        pairs = zip(self.parts, self.found, strict=True)
+        return _together([part.load_sequences(found[sequences]) for part, found in pairs])
+
+
+class SideBySide:
+    """A deserializer whose sequences carry the streams of all its parts, which have the same sequences.
+
+    Args:
+        parts: what is joined; the first one's table counts.
+    """
+
+    def __init__(self, parts: Sequence[Deserializer]) -> None:
+        self.parts = list(parts)
+        self.streams: Sequence[StreamInformation] = [s for part in parts for s in part.streams]
+        self.table = parts[0].table
+        self.found = [np.arange(self.table.num_sequences)] * len(self.parts)
+        """Per part: its sequence numbers, which are those of all."""
+        self.chunk_bytes = np.sum([part.chunk_bytes for part in parts], axis=0)
+        first = parts[0]
+        self.whole_chunks = isinstance(first, LoadsWholeChunks) and first.whole_chunks
+        self.defines_mb_size = any(isinstance(one, DefinesLength) and one.defines_mb_size for one in parts)
+
+    @property
+    def files(self) -> list[str]:
+        """The files of the first part."""
+        return list(self.parts[0].files) if isinstance(self.parts[0], ReadsFiles) else []
+
+    def load_chunk(self, chunk: int) -> Chunk:
+        """A chunk of every part."""
+        return self.load_sequences(self.table.of_chunk(chunk))
+
+    def load_sequences(self, sequences: np.ndarray) -> Chunk:
+        """The same sequences from every part."""
+        return _together([part.load_sequences(sequences) for part in self.parts])
+
+
+def _together(chunks: Sequence[Chunk]) -> Chunk:
+    """One chunk with the streams of several, which have the same sequences."""
+    streams = {name: data for chunk in chunks for name, data in chunk.streams.items()}
+    invalid, damaged = _any([chunk.invalid for chunk in chunks]), _any([chunk.damaged for chunk in chunks])
+    return Chunk(streams, sum(chunk.nbytes for chunk in chunks), invalid, damaged)
 
 
 def _any(flags: Sequence[np.ndarray | None]) -> np.ndarray | None:

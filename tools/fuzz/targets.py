@@ -175,6 +175,7 @@ TARGETS = (
            (["convert", "-q", "a.arrow", OUTPUT],)),
     Target("compressed", "a.ctf", calls.packed_seeds, (["convert", "-q", "configFile=main.cntk", "reader", OUTPUT],),
            {"main.cntk": "command=c\nc=[action=test]\n" + CTF_READER.format(more="randomize=false")}),
+    Target("tar", "a.tar", calls.tar_seeds, (), call=calls.tar),
     Target("npz", "a.npz", _command("a.npz", "convert", "-q", "a.ctf", "a.npz", "--stream", "x:3", "--stream", "s:6:sparse", a_ctf=CTF),
            (["convert", "-q", "a.npz", "o.ctf"],)),
     Target("htk", "a.ark", _command("a.ark", "convert", "-q", "a.ctf", "a.scp", "--stream", "x:3", a_ctf="0 |x 1 2 3\n0 |x 4 5 6\n1 |x 7 8 9\n"),

@@ -11,6 +11,7 @@ import numpy as np
 
 from cntk_config.base.diagnostics import UserError
 from cntk_config.base.files import read_input
+from cntk_config.base.names import public_name
 from networks.files.cntk_binary.build import build
 from networks.files.cntk_binary.recognise import HEAD, V1, V2, recognise
 from networks.files.cntk_binary.records import BadFile, NotSupported, Records
@@ -38,7 +39,7 @@ def load_cntk(path: str | Path, precision: str | None = None) -> ValidatedNetwor
     Raises:
         UserError: damaged, too new, or with operations that are not in the library, which are named.
     """
-    return read_cntk(_content(path), str(path), precision)
+    return read_cntk(_content(path), public_name(path), precision)
 
 
 def load_records(path: str | Path) -> Records:
@@ -48,7 +49,7 @@ def load_records(path: str | Path) -> Records:
         UserError: damaged or too new.
     """
     content = _content(path)
-    return _said(str(path), lambda: parse(content))
+    return _said(public_name(path), lambda: parse(content))
 
 
 def read_cntk(content: bytes, name: str = "<model>", precision: str | None = None) -> ValidatedNetwork:
@@ -86,7 +87,9 @@ def _content(path: str | Path) -> bytes:
     try:
         return read_input(path, MODEL_LIMIT)
     except OSError as problem:
-        raise UserError("CannotRead", f"cannot read the model {path}: {problem.strerror or problem}") from None
+        raise UserError(
+            "CannotRead", f"cannot read the model {public_name(path)}: {problem.strerror or problem}"
+        ) from None
 
 
 def _said(name: str, work: Callable[[], T]) -> T:

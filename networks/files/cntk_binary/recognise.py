@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
-from cntk_config.base.files import open_input
+from cntk_config.base.files import read_start
 
 HEAD = 64
 """So many bytes tell what a file is."""
@@ -70,7 +70,6 @@ def is_onnx(path: str | Path) -> bool:
 
 def _kind_of(path: str | Path) -> Kind | None:
     try:
-        with open_input(path) as file:
-            return recognise(file.read(HEAD))
+        return recognise(read_start(path, HEAD))
     except (OSError, ValueError):
         return None

@@ -11,7 +11,8 @@ from typing import Any, cast
 import numpy as np
 
 from cntk_config.base.diagnostics import UserError
-from cntk_config.base.files import open_input, read_input
+from cntk_config.base.files import file_or_url, open_input, read_input
+from cntk_config.base.names import Url
 from networks.onnx.package import onnx
 
 MOST_BYTES = 1 << 31
@@ -103,7 +104,7 @@ def read_model(path: str | Path) -> Model:
     Raises:
         UserError: it is damaged, too new or too old; the package `onnx` is not installed.
     """
-    path = Path(path)
+    path = file_or_url(path)
     package = onnx()
     try:
         content = read_input(path, MOST_BYTES)
@@ -116,7 +117,7 @@ def read_model(path: str | Path) -> Model:
     except Exception as problem:  # protobuf's DecodeError, of whichever implementation it uses
         raise _bad(path, f"it is damaged: {problem}") from None
     try:
-        return _Reading(path.parent).model(found)
+        return _Reading(path.parent if isinstance(path, Path) else None).model(found)
     except _Wrong as problem:
         raise _bad(path, str(problem)) from None
 
@@ -130,7 +131,7 @@ def text(value: str | bytes) -> str:
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
 
 
-def _bad(path: Path, why: str) -> UserError:
+def _bad(path: Path | Url, why: str) -> UserError:
     return UserError("BadModel", f"the ONNX model {path} cannot be used: {why}")
 
 
@@ -141,7 +142,7 @@ class _Reading:
         folder: of the model, where its files of initialisers are.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path | None) -> None:
         self._folder = folder
         self._package = onnx()
 
@@ -275,6 +276,8 @@ class _Reading:
         """
         entries = {text(one.key): text(one.value) for one in tensor.external_data}
         location = entries.get("location", "")
+        if self._folder is None:
+            raise _Wrong(f"the values of '{text(tensor.name)}' are beside it, which is not read from a URL")
         folder = self._folder.resolve()
         path = (folder / location).resolve()
         if not location or Path(location).is_absolute() or folder not in path.parents:

@@ -81,6 +81,10 @@ class Base64File:
         """The file itself."""
         return [self.path]
 
+    def source(self, record: int) -> tuple[str, int | None]:
+        """The file, and the line of a picture."""
+        return self.path, record + 1
+
     def encoded(self, record: int) -> bytes:
         """The bytes of a picture."""
         begin, end = int(self._begins[record]), int(self._ends[record])

@@ -9,7 +9,9 @@ import zlib
 from pathlib import Path
 
 from cntk_config.base.files import open_input
+from cntk_config.base.names import is_url
 from cntk_config.base.retry import cure, with_retries
+from readers.common.remote import RemoteBytes
 
 from .decode import MOST_BYTES, PictureError
 
@@ -67,6 +69,15 @@ def _read(path: str, begin: int, count: int | None) -> bytes:
         return data
 
 
+def _zip(path: str) -> zipfile.ZipFile:
+    """An archive; of one behind a URL only the members that are asked for are read."""
+    if is_url(path):
+        file = RemoteBytes(path).stream()
+        return zipfile.ZipFile(file)
+    open_input(path).close()
+    return with_retries(lambda: zipfile.ZipFile(path), f"The archive {path} cannot be read")
+
+
 class Archives:
     """Zip archives, each opened once. Reading is safe from several threads."""
 
@@ -105,8 +116,7 @@ class Archives:
         with self._lock:
             if path not in self._open:
                 try:
-                    open_input(path).close()
-                    self._open[path] = with_retries(lambda: zipfile.ZipFile(path), f"The archive {path} cannot be read")
+                    self._open[path] = _zip(path)
                 except FileNotFoundError:
                     raise PictureError(f"there is no archive {path}", hint=_where(path)) from None
                 except (OSError, ValueError, zipfile.BadZipFile, NotImplementedError) as error:

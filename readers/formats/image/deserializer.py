@@ -44,6 +44,10 @@ class Listing(Protocol):
         """Where a picture is listed."""
         ...
 
+    def source(self, record: int) -> tuple[str, int | None]:
+        """The file that lists a picture, and its line, if it has lines."""
+        ...
+
     def encoded(self, record: int) -> bytes:
         """The bytes of a picture."""
         ...
@@ -134,17 +138,14 @@ class Pictures:
                     self._kept[record] = data
             return decode(data, self._grayscale)
         except PictureError as error:
+            path, line = self.listing.source(record)
             raise PictureError(
                 f"Cannot open file '{self.listing.name(record)}' ({self.listing.place(record)}): "
                 f"{error.diagnostic.message}.",
-                path=self.listing.path,
-                line=self._line(record),
+                path=path,
+                line=line,
                 hint=error.diagnostic.hint,
             ) from None
-
-    def _line(self, record: int) -> int | None:
-        """The line of a record in its list; a table has none."""
-        return record + 1 if self._beside is None else None
 
     def sample(self, sequence: int, sweep: int, number: int, into: np.ndarray) -> None:
         """Write the sample of a sequence into an array of the samples' shape.
@@ -154,13 +155,14 @@ class Pictures:
         """
         record, view = divmod(sequence, self._views)
         picture = self.read(record)
+        path, line = self.listing.source(record)
         try:
             made = with_channels(self.chain.apply(picture, sweep, number, view))
         except DataError as error:
             raise DataError(
                 f"{self.listing.name(record)} ({self.listing.place(record)}): {error.diagnostic.message}.",
-                path=self.listing.path,
-                line=self._line(record),
+                path=path,
+                line=line,
                 hint=error.diagnostic.hint,
             ) from None
         if made.shape != into.shape:
@@ -168,8 +170,8 @@ class Pictures:
                 "Packer currently does not support samples with varying shapes. Please make sure there is a transform "
                 f"that unifies the shape of samples for input stream '{self.name}': {self.listing.name(record)} "
                 f"({self.listing.place(record)}) has the shape {made.shape}, not {into.shape} as others have.",
-                path=self.listing.path,
-                line=self._line(record),
+                path=path,
+                line=line,
                 hint='add [type="Scale" ; width=... ; height=... ; channels=...]',
             )
         np.copyto(into, made, casting="unsafe")

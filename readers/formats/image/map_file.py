@@ -72,6 +72,10 @@ class MapFile:
         names = map(self.name, range(len(self)))
         return list(dict.fromkeys(inside[0] if (inside := split(name)) else name for name in names))
 
+    def source(self, record: int) -> tuple[str, int | None]:
+        """The file, and the line of a picture."""
+        return self.path, record + 1
+
     def encoded(self, record: int) -> bytes:
         """The bytes of a picture."""
         path = self.name(record)

@@ -17,7 +17,7 @@ from readers.contracts import Deserializer
 from readers.errors import DataError
 from readers.minibatch import Minibatch
 from readers.pipeline.assembly import Inputs, Made
-from readers.pipeline.bundle import Bundle
+from readers.pipeline.bundle import Bundle, SideBySide
 from readers.pipeline.pack import FramePacker, SequencePacker, place
 from readers.pipeline.randomize import Selection
 from readers.pipeline.source import Source
@@ -36,9 +36,12 @@ def pictures_in(data: Deserializer) -> list[tuple[Pictures, np.ndarray | None]]:
     """The picture streams of a deserializer, each with its sequence numbers by that of the reader (None: the same)."""
     if isinstance(data, Pictures):
         return [(data, None)]
-    if not isinstance(data, Bundle):
+    if not isinstance(data, Bundle | SideBySide):
         return []
-    return [(part, found) for part, found in zip(data.parts, data.found, strict=True) if isinstance(part, Pictures)]
+    pairs = zip(data.parts, data.found, strict=True)
+    return [
+        (one, found if inner is None else inner[found]) for part, found in pairs for one, inner in pictures_in(part)
+    ]
 
 
 def source_of(data: Deserializer, timeline: Any, *, threads: int, **options: Any) -> Source:

@@ -62,6 +62,11 @@ class PictureColumn:
         group, row = self._at(record)
         return self._groups[group].place(row, self._column).text()
 
+    def source(self, record: int) -> tuple[str, int | None]:
+        """The file of a picture; a row has no line."""
+        group, row = self._at(record)
+        return self._groups[group].place(row, self._column).path, None
+
     def encoded(self, record: int) -> bytes:
         """The bytes of a picture.
 

@@ -6,20 +6,23 @@ import gzip
 import pickle
 import random
 import sys
-import time
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
+import cv2
 import fsspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from fsspec.implementations.memory import MemoryFileSystem
+from unreliable import Unreliable
 
+from cntk_config.base import remote as base_remote
 from cntk_config.base.diagnostics import UserError
 from cntk_config.base.extras import how_to_install
+from cntk_config.base.url_cache import CachedObject
 from commands.cli import main
 from readers import (
     CTFDeserializer,
@@ -38,30 +41,6 @@ from readers.common.remote import RemoteBytes
 CTF = "".join(f"{k} |x {k} {t} |y {k % 4}:1\n" for k in range(900) for t in range(1 + k % 3)).encode()
 
 
-class Unreliable(MemoryFileSystem):
-    """A memory that fails as `faults` say: an exception, or how many bytes are lacking, for each request in turn."""
-
-    protocol = "unreliable"
-    store: ClassVar[dict[str, Any]] = {}
-    pseudo_dirs: ClassVar[list[str]] = [""]
-    faults: ClassVar[list[Any]] = []
-    requests: ClassVar[list[tuple[int, int]]] = []
-
-    @classmethod
-    def _strip_protocol(cls, path: str) -> str:
-        return "/" + path.removeprefix("unreliable://").partition("?")[0].rpartition("@")[2].strip("/")
-
-    def cat_file(self, path: str, start: int | None = None, end: int | None = None, **_: Any) -> bytes:
-        self.requests.append((start or 0, end or 0))
-        fault = self.faults.pop() if self.faults else None
-        if isinstance(fault, Exception):
-            raise fault
-        if isinstance(fault, float):
-            time.sleep(fault)
-        content: bytes = super().cat_file(path, start, end)
-        return content[: len(content) - fault] if isinstance(fault, int) else content
-
-
 class Answer(Exception):
     """What a server answers by HTTP, as fsspec's libraries raise it."""
 
@@ -74,8 +53,8 @@ class Answer(Exception):
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.chdir(tmp_path)
     fsspec.register_implementation("unreliable", Unreliable, clobber=True)
-    monkeypatch.setattr(remote, "RETRY_SECONDS", (0.0, 0.0, 0.0))
-    monkeypatch.setattr(remote, "BLOCK", 1 << 10)
+    monkeypatch.setattr(base_remote, "RETRY_SECONDS", (0.0, 0.0, 0.0))
+    monkeypatch.setattr(CachedObject, "block_bytes", 1 << 10)
     monkeypatch.setattr(remote, "KEPT", 1 << 12)
     Unreliable.faults.clear()
     yield
@@ -238,8 +217,36 @@ def test_other_texts_and_sources() -> None:
         copy = pickle.loads(pickle.dumps(source))
         rest = [[m[s["x"]].num_samples for m in s.minibatches(64)] for s in (source, copy)]
         assert rest[0] == rest[1] and sum(rest[0]) > 800
-    with pytest.raises(DataError, match=r"it is a URL; text formats, Parquet and Arrow files can be read from one"):
-        create_reader('deserializers=([type=CNTKBinaryFormatDeserializer;file="memory://a.cbf"])')
+
+
+def test_every_other_format_is_read_whole() -> None:
+    picture = cv2.imencode(".png", np.arange(48, dtype=np.uint8).reshape(4, 4, 3))[1].tobytes()
+    with zipfile.ZipFile("a.zip", "w") as archive:
+        archive.writestr("q.png", picture)
+    Path("a.ctf").write_bytes(b"".join(b"%d |x %d 2 3\n" % (k, k) for k in range(9)))
+    for name in ("a.cbf", "a.bin", "a.scp"):
+        assert main(["convert", "-q", "a.ctf", name, "--stream", "x:3"]) == 0
+    for name in ("a.cbf", "a.bin", "a.ark", "a.scp", "a.zip"):
+        put(f"d/{name}", Path(name).read_bytes())
+    put("d/p.png", picture)
+    put("d/map", b"unreliable://d/p.png\t0\n.../p.png\t1\nunreliable://d/a.zip@/q.png\t0\n")
+    Path("p.png").write_bytes(picture)
+    Path("map").write_bytes(b"p.png\t0\n.../p.png\t1\na.zip@/q.png\t0\n")
+    scale = "[type=Scale;width=2;height=2;channels=3]"
+    for section in (
+        'deserializers=([type=CNTKBinaryFormatDeserializer;file="{}a.cbf"])',
+        'readerType=BinaryReader;file="{}a.bin"',
+        'deserializers=([type=HTKFeatureDeserializer;input=[x=[dim=3;scpFile="{}a.scp"]]])',
+        f'deserializers=([type=ImageDeserializer;file="{{}}map";input=[x=[transforms=({scale})];y=[labelDim=2]]])',
+        'readerType=ImageReader;file="{}map";x=[width=2;height=2;channels=3];y=[labelDim=2]',
+    ):
+        found = []
+        for folder in ("", "unreliable://d/"):
+            reader = create_reader(f"randomize=false;{section.format(folder)}")
+            reader.start_minibatch_loop(30, 0)
+            found.append([m.streams["x"].tolist() for m in iter(reader.get_minibatch, None)])
+            reader.close()
+        assert found[0] == found[1] != []
 
 
 def test_check_does_not_look_for_urls_as_files(capsys: pytest.CaptureFixture[str]) -> None:

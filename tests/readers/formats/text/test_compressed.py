@@ -300,8 +300,8 @@ def test_bombs_unpack_in_pieces(kind: str, monkeypatch: pytest.MonkeyPatch) -> N
     text = b"|x 1 2 |y 0:1 |" + bytes(30 << 20)
     Path("packed").write_bytes(PACKS[kind](text))
     sizes: list[int] = []
-    keep = PackedBytes._keep
-    monkeypatch.setattr(PackedBytes, "_keep", lambda self, at, piece: (sizes.append(len(piece)), keep(self, at, piece)))
+    keep = packed._RECENT.add
+    monkeypatch.setattr(packed._RECENT, "add", lambda of, at, piece: (sizes.append(len(piece)), keep(of, at, piece)))
     monkeypatch.setattr(packed, "LONGEST", 8 << 20)
     with pytest.raises(DataError, match=r"has a line or a sequence of more than 8 MB \(byte offset 0"):
         minibatches("packed")
@@ -322,6 +322,16 @@ def test_bombs_unpack_in_pieces(kind: str, monkeypatch: pytest.MonkeyPatch) -> N
         load_labels("packed")
 
 
+def test_all_files_together_keep_so_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packed, "RECENT", 1 << 20)
+    Path("packed").write_bytes(gzip.compress(bytes(600_000)))
+    several: list[Any] = [data_bytes("packed") for _ in range(5)]
+    for one in several:
+        assert one.bytes(0, 600_000) == bytes(600_000)
+    assert sum(len(piece) for one in several for piece in one.recent.values()) <= 1 << 20
+    assert all(one.bytes(500_000, 5) == bytes(5) for one in several)
+
+
 @pytest.mark.malformed
 @pytest.mark.parametrize("kind", ["gz", "bz2", "xz", "zst"])
 def test_many_short_streams(kind: str) -> None:
@@ -330,7 +340,7 @@ def test_many_short_streams(kind: str) -> None:
     Path("packed").write_bytes(b"".join(streams))
     data: Any = data_bytes("packed")
     assert data.size == 20_000 * 14
-    assert len(data._recent) < 5 and len(data._places) < 5
+    assert len(data.recent) < 5 and len(data._places) < 5
 
 
 @pytest.mark.malformed

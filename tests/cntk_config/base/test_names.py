@@ -1,0 +1,43 @@
+"""What may be secret in a URL stands in no message."""
+
+import pytest
+
+from cntk_config.base.diagnostics import Diagnostic, Span, UserError
+from cntk_config.base.names import Url, is_url, masked, public_name
+from cntk_config.base.source import Source
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("read https://me:pw@host/a?sig=s3cret now", "read https://host/a now"),
+        ("(s3://key:secret@b/a) and gs://b/c?x", "(s3://b/a) and gs://b/c"),
+        ("file='https://h/a?b=c&d';", "file='https://h/a';"),
+        ("[x=https://u@h/a?t=1;y=2]", "[x=https://h/a;y=2]"),
+        ("see https://h/page#place", "see https://h/page#place"),
+        ("what? me@home", "what? me@home"),
+        ("C://a", "C://a"),
+    ],
+)
+def test_masked(text: str, found: str) -> None:
+    assert masked(text) == found
+    assert len(masked(text, "*")) == len(text)
+
+
+def test_urls_and_their_public_names() -> None:
+    url = Url("https://u:p@h/a?q=1#f")
+    assert f"{url}" == str(url) == "%s" % url == public_name(url) == "https://h/a"  # noqa: UP031
+    assert repr(url) == "'https://h/a'" and f"{url:>12}" == " https://h/a"
+    assert url == "https://u:p@h/a?q=1#f" and is_url(url)  # what is opened is all of it
+    assert public_name("a?b") == "a?b" and not is_url("C:/a") and not is_url("a/b")
+
+
+def test_errors_have_no_secrets() -> None:
+    url = "https://me:secret@host/a?sig=secret"
+    error = UserError("CannotRead", f"cannot read {url}", hint=f"look at {url}", notes=(f"from {url}",))
+    source = Source("f", f"file = {url}")
+    found = Diagnostic("CannotRead", f"cannot read {url}", Span(source, 1, 8, len(url)), f"look at {url}")
+    assert (
+        "secret" not in f"{error}{error.hint}{error.notes}{error.__notes__}{error.diagnostic.render()}{found.render()}"
+    )
+    assert "file = https://**********host/a***********" in found.render()

@@ -1,0 +1,104 @@
+"""Configurations, models and output behind URLs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import fsspec
+import pytest
+
+from cntk_config import ConfigError, load
+from cntkpy.training import load_model
+from commands.cli import execute
+
+READER = "reader=[readerType=CNTKTextFormatReader;file=a.ctf;input=[x=[dim=3;format=dense];y=[dim=2;format=dense]]]\n"
+NETWORK = (
+    "x=Input{3};y=Input{2};W=ParameterTensor{(2:3)};z=W*x;ce=CrossEntropyWithSoftmax(y,z,tag='criterion');"
+    "featureNodes=(x);labelNodes=(y);outputNodes=(z)"
+)
+TEST = "command=test\nprecision=float\ndeviceId=cpu\ninclude=base.cntk\ntest=[action=test;modelPath=memory://d/m.dnn]\n"
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.chdir(tmp_path)
+    Path("a.ctf").write_text("".join(f"|x {k} {k % 3} {k % 5} |y {k % 2} {1 - k % 2}\n" for k in range(20)))
+    yield
+    fsspec.filesystem("memory").store.clear()
+
+
+def put(name: str, content: str) -> str:
+    fsspec.filesystem("memory").pipe_file(f"/{name}", content.encode())
+    return f"memory://{name}"
+
+
+def test_configurations_need_leave() -> None:
+    put("c/base.cntk", READER)
+    url = put("c/test.cntk", TEST)
+    with pytest.raises(ConfigError, match=r"the configuration memory://c/test.cntk is not on this machine") as caught:
+        load([f"configFile={url}"])
+    assert caught.value.hint == "add --allow-remote if you trust it"
+    root = load([f"configFile={url}", "allowRemote=true"])
+    assert str(root.section("reader")("file")) == "a.ctf"
+    Path("local.cntk").write_text(f"allowRemote=true\ninclude={url}\n")  # a file cannot allow it
+    with pytest.raises(ConfigError, match="is not on this machine"):
+        load(["configFile=local.cntk"])
+    root = load(["configFile=local.cntk", "allowRemote=true"])
+    assert str(root("command")) == "test"
+
+
+@pytest.mark.malformed
+def test_errors_in_configurations_have_the_url(capsys: pytest.CaptureFixture[str]) -> None:
+    url = put("c/test.cntk", "command=test\ntest=[\n")
+    assert execute(["check", f"configFile={url}", "--allow-remote"]) != 0
+    assert "memory://c/test.cntk:2:6" in (printed := capsys.readouterr().out) and "s3cret" not in printed
+    assert execute(["check", "configFile=memory://me:s3cret@c/none.cntk", "--allow-remote"]) != 0
+    assert "cannot read 'memory://c/none.cntk': there is no such object" in (printed := capsys.readouterr().out)
+    assert "s3cret" not in printed
+    put("c/twice.cntk", "include=memory://c/test2.cntk\ninclude=test2.cntk\n")
+    put("c/test2.cntk", "command=test\n")
+    root = load(["configFile=memory://c/twice.cntk", "allowRemote=true"])
+    assert str(root("command")) == "test"
+    put("c/lost.cntk", "include=lost2.cntk\n")
+    with pytest.raises(ConfigError, match=r"cannot read 'memory://c/lost2.cntk': there is no such object"):
+        load(["configFile=memory://c/lost.cntk", "allowRemote=true"])
+
+
+@pytest.mark.thorough
+def test_models_and_output(capfd: pytest.CaptureFixture[str]) -> None:
+    Path("t.cntk").write_text(
+        f"command=train\nprecision=float\ndeviceId=cpu\n{READER}train=[action=train;modelPath=m.dnn;"
+        f"SGD=[maxEpochs=1;minibatchSize=5;learningRatesPerMB=0.1];BrainScriptNetworkBuilder=[{NETWORK}]]\n"
+    )
+    assert execute(["configFile=t.cntk"]) == 0
+    system: Any = fsspec.filesystem("memory")
+    system.pipe_file("/d/m.dnn", Path("m.dnn").read_bytes())
+    system.pipe_file("/d/a.ctf", Path("a.ctf").read_bytes())
+    put("c/base.cntk", READER.replace("a.ctf", "memory://d/a.ctf"))
+    put("c/test.cntk", TEST)
+    words = ["configFile=memory://c/test.cntk", "--allow-remote"]
+    assert execute(words) == 0
+    assert "Final Results: Minibatch[1-1]: ce = " in capfd.readouterr().err
+    assert execute(["check", *words]) == 0
+    assert execute([*words, "test=[modelPath=memory://me:s3cret@d/n.dnn?sig=s3cret]"]) == 1
+    printed = capfd.readouterr()
+    assert "there is no model memory://d/n.dnn" in printed.err and "s3cret" not in printed.err + printed.out
+    Path("w.cntk").write_text(
+        f"command=w\nprecision=float\n{READER}w=[action=write;modelPath=memory://d/m.dnn;outputPath=memory://o/w]\n"
+    )
+    assert execute(["configFile=w.cntk"]) == 0
+    assert system.ls("/o", detail=False) == ["/o/w.z"] and len(system.cat_file("/o/w.z").split(b"\n")) > 20
+    assert execute(["convert", "-q", "a.ctf", "memory://o/a.npz", "--stream", "x:3"]) == 0
+    assert execute(["export", "memory://d/m.dnn", "memory://o/m.npz"]) == 0
+    found = load_model("memory://d/m.dnn")
+    found.save("memory://o/m.dnn")
+    assert [one.name for one in load_model("memory://o/m.dnn").parameters] == ["W"]
+    assert sorted(system.ls("/o", detail=False)) == ["/o/a.npz", "/o/m.dnn", "/o/m.npz", "/o/w.z"]
+    Path("e.mel").write_text("m=LoadModel(memory://d/m.dnn,format=cntk)\nSaveModel(m,memory://o/e.dnn)\n")
+    Path("e.cntk").write_text("command=e\ne=[action=edit;editPath=e.mel]\n")
+    assert execute(["configFile=e.cntk"]) == 0 and system.exists("/o/e.dnn")
+    assert execute(["configFile=t.cntk", "train=[modelPath=memory://o/t.dnn]"]) == 2
+    assert "is a URL, and a training keeps files of its epochs beside the model" in capfd.readouterr().err
+    assert not [path.name for path in Path().iterdir() if ":" in path.name]
