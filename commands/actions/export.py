@@ -63,7 +63,7 @@ def export(section: ConfigParameters, context: RunContext) -> None:
     names, softmax = (
         tuple(node.name for node in find_nodes(network, given)) for given in (p.output_nodes, p.softmax_nodes)
     )
-    means = _means(p, section) if p.preprocessing else {}
+    means = _means(p) if p.preprocessing else {}
     settings = Settings(names, softmax, int(p.opset), p.double, p.batch_first, tuple(p.indices), p.lengths, means)
     told = hashlib.sha256(Export(section, on_error=lambda error: "").flat().encode()).hexdigest()
     ready = prepared(str(p.output_file), network, settings, {"cntkpy.configuration": told})
@@ -82,13 +82,13 @@ def export(section: ConfigParameters, context: RunContext) -> None:
     log.info("Written: %s", ready.describe())
 
 
-def _means(p: ExportParameters, section: ConfigParameters) -> "dict[str, np.ndarray]":
+def _means(p: ExportParameters) -> "dict[str, np.ndarray]":
     """The mean pictures that the reader subtracts, by input."""
     from readers.formats.image.subtracted import subtracted_pictures
 
     if p.reader is None:
         raise p.error("readerPreprocessing", "there is no reader", "add a reader section, as the training has it")
-    return subtracted_pictures(section.section("reader"))
+    return subtracted_pictures(p.reader)
 
 
 def _on_data(ready: "Ready", section: ConfigParameters, context: RunContext, size: int) -> "list[Difference]":

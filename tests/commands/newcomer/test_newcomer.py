@@ -173,4 +173,4 @@ def test_no_page_installs_from_an_index() -> None:
         page.name for page in pages if re.search(r"pip install '?cntkpy(\[train\])?'?(\s|$)", page.read_text(), re.M)
     ]
     assert said == []
-    assert "pip install '.[train]'" in GUIDE
+    assert "pip install '.[train,tables]'" in GUIDE
