@@ -151,7 +151,7 @@ def _uploaded(url: str, mode: str) -> Generator[IO[Any], None, None]:
         return
     encoding, newline = (None, None) if "b" in mode else ("utf-8", "\n")
     with tempfile.TemporaryDirectory(prefix="cntkpy-") as folder:
-        handle = os.open(Path(folder, "object"), os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o600)
+        handle = os.open(Path(folder, "object"), os.O_RDWR | os.O_CREAT | WRITE_FLAGS, 0o600)
         with open(handle, mode, encoding=encoding, newline=newline) as file:  # noqa: PTH123 - a descriptor, not a path
             yield file
         upload(str(Path(folder, "object")), url)

@@ -215,7 +215,7 @@ def test_a_storage_with_another_sweep_of_the_name(tmp_path: Path) -> None:
         (["--join", "sqlite:///none.db"], "there is no sweep in sqlite:///none.db"),
         (["--join", "none.log"], "there is no sweep none.log"),
         (["--join", "."], "it has no sweep.json"),
-        (["--join", "nosuch://u:secret@host/db"], "the storage nosuch://u@host/db cannot be used"),
+        (["--join", "nosuch://u:secret@host/db"], "the storage nosuch://host/db cannot be used"),
         (["--join", "x", "m.cntk"], "--join has no words"),
         ([], "No configuration is given"),
         (["m.cntk", RATES, "--sampler", "tpe"], "needs a number of trials"),
