@@ -22,7 +22,7 @@ LONGEST = 60
 """Letters of a licence's name; a longer text is the licence itself."""
 HEAD = """\
 # Licences
-cntkpy is under the MIT licence. It contains no other program; pip installs the packages below beside it. The table
+cntkpy is under the MIT licence. It contains no other program; pip installs the packages below with it. The table
 is made by `python -m tools.licences` from the metadata of the packages. A build has a bill of materials in CycloneDX's
 format, too, with versions: see [developing.md](developing.md#the-package).
 

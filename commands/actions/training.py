@@ -48,7 +48,7 @@ def only_run(p: TrainingParameters, context: RunContext) -> Generator[None]:
 
     path = str(p.sgd.model_path)
     if is_url(path):
-        message = "is a URL, and a training keeps files of its epochs beside the model"
+        message = "is a URL, and a training keeps files of its epochs next to the model"
         raise p.sgd.error("modelPath", message, "write the name of a file here, and copy the model at the end")
     wrong = why_not_written(path) or why_no_folder(path)
     if wrong:

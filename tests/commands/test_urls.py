@@ -100,5 +100,5 @@ def test_models_and_output(capfd: pytest.CaptureFixture[str]) -> None:
     Path("e.cntk").write_text("command=e\ne=[action=edit;editPath=e.mel]\n")
     assert execute(["configFile=e.cntk"]) == 0 and system.exists("/o/e.dnn")
     assert execute(["configFile=t.cntk", "train=[modelPath=memory://o/t.dnn]"]) == 2
-    assert "is a URL, and a training keeps files of its epochs beside the model" in capfd.readouterr().err
+    assert "is a URL, and a training keeps files of its epochs next to the model" in capfd.readouterr().err
     assert not [path.name for path in Path().iterdir() if ":" in path.name]
