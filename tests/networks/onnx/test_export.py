@@ -73,6 +73,8 @@ def test_metadata():
 
 @pytest.mark.parametrize("opset", [17, 18, 21, 24, 27])
 def test_versions_of_operators(opset):
+    if opset > onnx.defs.onnx_opset_version():
+        pytest.skip("the installed onnx is older")
     text = "x = Input(3, 2, tag=feature)\ny = ReduceElements(x, axis=1, reductionOp=LogSum)\nz = Plus(x, y)\n"
     exported, model = exported_model(text, "z", opset=opset)
     onnx.checker.check_model(model, full_check=True)

@@ -72,6 +72,8 @@ QUICK = {"a transposed convolution of groups", "means of windows with gaps", "cu
 )
 def test_values(name, tmp_path):
     (kind, inputs, attributes), arrays = CASES[name]
+    if kind == "AveragePool":
+        pytest.importorskip("onnxruntime", "1.20")  # the first with means over windows with gaps
     opset = 19 if kind in ("AveragePool", "Resize") else 13
     model = model_of(
         [(kind, inputs, ["y"], attributes), ("Tanh", ["y"], ["z"], {})], {"x": ["n", 4, 9, 8]}, ["z"], arrays, opset
