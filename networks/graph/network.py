@@ -6,7 +6,6 @@ function.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterable, Iterator, Mapping, ValuesView
 from typing import Any, NewType
 
@@ -85,7 +84,7 @@ class Network:
         self.groups: dict[str, list[Node]] = {group: [] for group in GROUPS}
         self.changing: set[str] = set()
 
-    @functools.cached_property
+    @property
     def dtype(self) -> np.dtype:
         """The element type of parameters, data and criteria."""
         return dtype_of(self.precision)

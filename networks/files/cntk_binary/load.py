@@ -17,7 +17,8 @@ from networks.files.cntk_binary.recognise import HEAD, V1, V2, recognise
 from networks.files.cntk_binary.records import BadFile, NotSupported, Records
 from networks.files.cntk_binary.v1 import parse_v1
 from networks.files.cntk_binary.v2 import parse_v2
-from networks.graph.network import Network, ValidatedNetwork
+from networks.graph.network import ValidatedNetwork
+from networks.graph.precision import known_precision
 
 T = TypeVar("T")
 MODEL_LIMIT = 1 << 36
@@ -58,9 +59,9 @@ def read_cntk(content: bytes, name: str = "<model>", precision: str | None = Non
     network = _said(name, lambda: build(records))
     for note in records.notes:
         log.info("%s: %s", name, note)
-    wanted = Network(precision or records.precision)
-    if wanted.precision != network.precision:
-        network.precision, network.dtype = wanted.precision, wanted.dtype
+    wanted = known_precision(precision or records.precision)
+    if wanted != network.precision:
+        network.precision = wanted
         for node in network.nodes.values():
             if node.value is not None:
                 with np.errstate(over="ignore"):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from .node_cases import CASES, FRAMES_ONLY
-from .test_nodes import FRAMES, LENGTHS, SHORT, SPECIAL_GRADIENT, Built, nodes
+from .test_nodes import FRAMES, LENGTHS, SHORT, SPECIAL_GRADIENT, Built, nodes, weighted_sum
 
 TOLERANCE = {short: 8 * float(jnp.finfo(short).eps) for short in SHORT}
 """Relative to the largest element."""
@@ -51,14 +51,9 @@ def test_value_and_gradient(case, short, helpers):
 
 
 def _compare_gradients(built, short, helpers):
-    s, result = built.sketch, built.result
-    s.network.validate()
-    if result.has_layout:
-        weight = s.input("weight", *result.shape)
-        built.data["weight"] = s.random.normal(size=(*built.mask.shape, *reversed(result.shape)))
-        result = s("SumElements", s("ElementTimes", result, weight), name="total")
+    s, result = built.sketch, weighted_sum(built)
     _, found = helpers.gradients(s.network, result.name, built.batch)
-    s.network.precision, s.network.dtype = "double", np.dtype(np.float64)
+    s.network.precision = "double"
     _, expected = helpers.gradients(s.network, result.name, built.batch)
     largest = max(np.abs(one).max() for one in expected.values())
     for name, gradient in found.items():

@@ -176,6 +176,17 @@ def is_quick(number, case):
     return number % 6 == 0 and not case[0].startswith(("gru", "lstm"))
 
 
+def weighted_sum(built):
+    """The sum of the result with random weights; the result itself if it is one number for the minibatch."""
+    s, result = built.sketch, built.result
+    s.network.validate()
+    if result.has_layout:
+        weight = s.input("weight", *result.shape)
+        built.data["weight"] = s.random.normal(size=(*built.mask.shape, *reversed(result.shape)))
+        result = s("SumElements", s("ElementTimes", result, weight), name="total")
+    return result
+
+
 @pytest.mark.parametrize(
     "case",
     [
@@ -189,12 +200,7 @@ def test_gradient(case, helpers):
         assert case[0] in SPECIAL_GRADIENT or case[1] in NOT_DIFFERENTIABLE
         return
     built = Built(helpers, case, FRAMES if case[0] in FRAMES_ONLY else LENGTHS, moved=True)
-    s, result = built.sketch, built.result
-    s.network.validate()
-    if result.has_layout:
-        weight = s.input("weight", *result.shape)
-        built.data["weight"] = s.random.normal(size=(*built.mask.shape, *reversed(result.shape)))
-        result = s("SumElements", s("ElementTimes", result, weight), name="total")
+    s, result = built.sketch, weighted_sum(built)
     total, found = helpers.gradients(s.network, result.name, built.batch)
     assert np.isfinite(total)
     for name, (chosen, slopes) in helpers.central_differences(s.network, result.name, built.batch).items():

@@ -49,6 +49,7 @@ class Model:
 
     def load(self) -> None:
         """Take the values that parameters have now; programs compiled for other `network.changing` are outdated."""
+        dtype = self.network.dtype
         for cell, node, inlined in self._cells:
             if not node.is_parameter:
                 cell.release()
@@ -58,7 +59,7 @@ class Model:
             found = cell.current()
             if found is None:
                 continue
-            array = found.astype(self.network.dtype, copy=False)
+            array = found.astype(dtype, copy=False)
             if array is node.value:  # arrays of cells and nodes are replaced, never changed in place
                 continue
             self.version += 1
