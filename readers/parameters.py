@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from cntk_config.base.diagnostics import ConfigError
@@ -43,6 +43,28 @@ PATHS = Type("path | array of paths", several_paths)
 
 CNTK_MODULES = ("cntktextformatreader", "cntkbinaryreader", "imagereader", "htkdeserializers")
 """Values of `module` in configurations of CNTK, which name its libraries."""
+
+
+def stream_names(p: Any, example: str) -> list[str]:
+    """The names of the sections of `p.input` in alphabetical order.
+
+    Args:
+        p: the parameters of a reader or a deserializer.
+        example: what to write where there is none.
+
+    Raises:
+        ConfigError: there is none.
+    """
+    names = sorted((name for name, _ in p.input.inner()), key=str.lower)
+    if not names:
+        raise p.error("input", "no input stream is given", example)
+    return names
+
+
+def check_one_defines_size(p: Any, streams: Iterable[Any]) -> None:
+    """Refuse several streams of a deserializer `p` with `defines_mb_size`."""
+    if sum(one.defines_mb_size for one in streams) > 1:
+        raise p.error("input", "only one stream can define the size of the minibatch (definesMBSize)")
 
 
 def no_stream(section: ConfigParameters, message: str, hint: str, names: tuple[str, ...]) -> ConfigError:

@@ -19,7 +19,7 @@ from cntk_config.declare import (
 )
 from cntk_config.parameters import ConfigParameters
 from readers.formats.image.options import SECTION_LIST, scaled_size, transform_parts
-from readers.parameters import PATHS, check_precision
+from readers.parameters import PATHS, check_one_defines_size, check_precision, stream_names
 
 if TYPE_CHECKING:
     from readers.formats.image.deserializer import Pictures
@@ -160,13 +160,10 @@ class TableParameters(Declared):
 
     def streams(self) -> list[TableStream]:
         """The streams, in alphabetical order."""
-        names = sorted((name for name, _ in self.input.inner()), key=str.lower)
-        if not names:
-            raise self.error("input", "no input stream is given", "write input=[name=[dim=...]]")
+        names = stream_names(self, "write input=[name=[dim=...]]")
         sections = {name: TableStreamParameters(self.input.section(name)) for name in names}
         found = [one.stream(name) for name, one in sections.items() if not one.is_picture]
-        if sum(one.defines_mb_size for one in found) > 1:
-            raise self.error("input", "only one stream can define the size of the minibatch (definesMBSize)")
+        check_one_defines_size(self, found)
         return found
 
     def picture(self) -> tuple[str, TableStreamParameters] | None:

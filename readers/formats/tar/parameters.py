@@ -19,7 +19,7 @@ from cntk_config.declare import (
 )
 from cntk_config.parameters import ConfigParameters
 from readers.formats.image.options import SECTION_LIST, scaled_size, transform_parts
-from readers.parameters import PATHS, check_precision
+from readers.parameters import PATHS, check_one_defines_size, check_precision, stream_names
 
 if TYPE_CHECKING:
     from readers.contracts import Deserializer
@@ -112,9 +112,7 @@ class TarParameters(Declared):
 
     def streams(self) -> list[tuple[str, TarStreamParameters]]:
         """The streams, in alphabetical order."""
-        names = sorted((name for name, _ in self.input.inner()), key=str.lower)
-        if not names:
-            raise self.error("input", "no input stream is given", "write input=[name=[dim=...]]")
+        names = stream_names(self, "write input=[name=[dim=...]]")
         found = [(name, TarStreamParameters(self.input.section(name))) for name in names]
         for _, one in found:
             one.check_together()
@@ -125,8 +123,7 @@ class TarParameters(Declared):
                 if used.setdefault(ending, several) != several:
                     message = f"members .{ending} are read by '{name}' and by a stream with other endings"
                     raise self.error("input", message, "write the same endings, or no ending twice", "Conflict")
-        if sum(one.defines_mb_size for _, one in found) > 1:
-            raise self.error("input", "only one stream can define the size of the minibatch (definesMBSize)")
+        check_one_defines_size(self, (one for _, one in found))
         return found
 
     def check_together(self) -> None:

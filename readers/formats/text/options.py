@@ -19,7 +19,7 @@ from cntk_config.declare import (
 )
 from cntk_config.parameters import ConfigParameters
 from readers.common.threads import threads_for
-from readers.parameters import DeserializerParameters, OrderParameters, check_keys, check_precision
+from readers.parameters import DeserializerParameters, OrderParameters, check_keys, check_precision, stream_names
 
 from .stream_format import StreamFormat
 
@@ -94,11 +94,8 @@ class TextFormatParameters(Declared):
 
     def formats(self) -> list[StreamFormat]:
         """The streams, in alphabetical order."""
-        names = sorted((name for name, _ in self.input.inner()), key=str.lower)
-        if not names:
-            raise self.error("input", "no input stream is given", "write input=[name=[dim=... ; format=dense]]")
         formats: list[StreamFormat] = []
-        for name in names:
+        for name in stream_names(self, "write input=[name=[dim=... ; format=dense]]"):
             stream = StreamParameters(self.input.section(name))
             alias = str(stream.alias) if stream.alias is not None else name
             self._check(stream, name, alias, formats)
