@@ -13,9 +13,9 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import cntk_v1_writer
-import numpy as np
 import pytest
+
+from .test_consoles import old_model
 
 ROOT = Path(__file__).resolve().parents[3]
 FIRST = ROOT / "docs/README.md"
@@ -71,12 +71,7 @@ def test_what_matches() -> None:
 def prepare(folder: Path) -> None:
     """The samples, and what pages say that the reader has."""
     shutil.copytree(ROOT / "sample_configs", folder / "sample_configs", ignore=shutil.ignore_patterns("output"))
-    model = cntk_v1_writer.Writer(30, "double")
-    model.parameter("W", np.ones((3, 2)))
-    model.input("x", 2)
-    model.node("Times", "z", cntk_v1_writer.u64(1) + cntk_v1_writer.i32(-1), "W x")
-    model.groups = {"FeatureNodes": ["x"], "OutputNodes": ["z"]}
-    (folder / "model.dnn").write_bytes(model.content)
+    old_model(folder)
 
 
 def derive(folder: Path, name: str, text: str) -> None:

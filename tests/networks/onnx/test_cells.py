@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from networks import nodes
-from networks.builders.ndl.front_end import parse_ndl
 from networks.compile.evaluate import compile_gradient, network_parameters, network_state
 from networks.files.model_file import load_model
 from networks.onnx import ours
@@ -12,6 +11,8 @@ from networks.onnx.check import check
 from networks.onnx.export import Settings, export
 from networks.onnx.files import as_bytes, write
 from networks.onnx.model import to_model
+
+from .test_sequences import exported_model
 
 onnx = pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
@@ -76,18 +77,6 @@ QUICK = {
     "gru with the reset gate behind the product",
 }
 EVERY = [pytest.param(one, marks=() if one in QUICK else pytest.mark.thorough) for one in CELLS]
-
-
-def exported_model(text, names=("h",), **settings):
-    network = parse_ndl(text, precision="float", diagnostics=[]).validate()
-    random = np.random.default_rng(3)
-    for node in network.nodes.values():
-        if node.trainable:
-            node.value = random.normal(size=node.value.shape).astype(network.dtype)
-    exported = export(network, ours.constants, Settings(tuple(names), **settings))
-    model = to_model(exported, "0", {})
-    onnx.checker.check_model(model, full_check=True)
-    return exported, model
 
 
 def kinds(exported):

@@ -8,31 +8,21 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from cntk_config.base.diagnostics import UserError
 from commands.cli import main
-from readers import ArrowDeserializer, DataError, MinibatchSource, ParquetDeserializer, StreamDef, StreamDefs
+from readers import DataError, MinibatchSource, StreamDef, StreamDefs
 from readers.formats.tables.conditions import BadConditionError, Combined, Comparison, comparisons, condition_of
-from readers.formats.tables.files import ArrowTable, ParquetTable
+from readers.formats.tables.files import ParquetTable
 from readers.formats.tables.filters import Filter
 from readers.formats.tables.footer import statistics
 from readers.formats.tables.groups import row_groups
 from readers.formats.tables.partitions import files_of, partitions_of
 
+from .table_files import MAKERS, opened, write_table
+
 ROWS = 60
-MAKERS = {"parquet": ParquetDeserializer, "arrow": ArrowDeserializer}
-
-
-@pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-
-
-@pytest.fixture(params=list(MAKERS))
-def kind(request: pytest.FixtureRequest) -> str:
-    return request.param
 
 
 def table() -> pa.Table:
@@ -53,16 +43,7 @@ def table() -> pa.Table:
 
 def write(found: pa.Table, path: str, rows: int = 8) -> str:
     Path(path).parent.mkdir(parents=True, exist_ok=True)
-    if path.endswith("parquet"):
-        pq.write_table(found, path, row_group_size=rows)
-    else:
-        with pa.ipc.new_file(path, found.schema) as writer:
-            writer.write_table(found, max_chunksize=rows)
-    return path
-
-
-def opened(path: str) -> Any:
-    return ParquetTable(path) if path.endswith("parquet") else ArrowTable(path)
+    return write_table(found, path, rows)
 
 
 def rows_of(path: str, text: str) -> list[int]:

@@ -7,19 +7,16 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 import cntkpy.testing
 from cntk_config.base.diagnostics import UserError
 from commands.cli import main
 from readers import (
-    ArrowDeserializer,
     CTFDeserializer,
     DataError,
     ImageDeserializer,
     MinibatchSource,
-    ParquetDeserializer,
     StreamDef,
     StreamDefs,
     create_reader,
@@ -27,20 +24,10 @@ from readers import (
 )
 
 from ..image.pictures import png, solid
+from .table_files import KINDS, MAKERS, write_table
 
-KINDS = {"parquet": "ParquetDeserializer", "arrow": "ArrowDeserializer"}
 COUNT = 24
 SCALE = "transforms=([type=Scale;width=3;height=2;channels=3]:[type=Transpose])"
-
-
-@pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-
-
-@pytest.fixture(params=list(KINDS))
-def kind(request: pytest.FixtureRequest) -> str:
-    return request.param
 
 
 def encoded(number: int) -> bytes:
@@ -53,14 +40,7 @@ def write(kind: str, *, structs: bool = False, **columns: Any) -> str:
     if structs:
         images = pa.array([{"bytes": one, "path": "x.png"} for one in images])
     found = {"image": images, "label": [i % 4 for i in range(COUNT)], "text": [f"t{i % 3}" for i in range(COUNT)]}
-    table = pa.table(found | columns)
-    path = f"t.{kind}"
-    if kind == "parquet":
-        pq.write_table(table, path, row_group_size=5)
-    else:
-        with pa.ipc.new_file(path, table.schema) as writer:
-            writer.write_table(table, max_chunksize=5)
-    return path
+    return write_table(pa.table(found | columns), f"t.{kind}", rows=5)
 
 
 def streams() -> Any:
@@ -70,9 +50,6 @@ def streams() -> Any:
         y=StreamDef(field="label", shape=4, is_sparse=True),
         t=StreamDef(field="text", shape=3, is_sparse=True),
     )
-
-
-MAKERS = {"parquet": ParquetDeserializer, "arrow": ArrowDeserializer}
 
 
 @pytest.mark.parametrize("structs", [False, True])

@@ -22,19 +22,8 @@ from readers.pipeline.store import ChunkStore
 
 from ..htk.htk_data import LENGTHS, Speech
 from ..image.pictures import png, solid
+from .table_files import KINDS
 from .test_tables import ROWS, every_column, write
-
-KINDS = {"parquet": "ParquetDeserializer", "arrow": "ArrowDeserializer"}
-
-
-@pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-
-
-@pytest.fixture(params=list(KINDS))
-def kind(request: pytest.FixtureRequest) -> str:
-    return request.param
 
 
 def keys(section: str, worker: int, workers: int, size: int = 20) -> list[int]:

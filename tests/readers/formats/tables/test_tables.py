@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 import cntkpy.testing
@@ -31,36 +30,17 @@ from readers import (
 from readers.formats.tables import library
 from readers.formats.tables.columns import TableStream
 from readers.formats.tables.deserializer import TableDeserializer
-from readers.formats.tables.files import ArrowTable, ParquetTable, TableFile
+from readers.formats.tables.files import ParquetTable
 from readers.pipeline import randomize
 
-KINDS = {"parquet": "ParquetDeserializer", "arrow": "ArrowDeserializer"}
+from .table_files import KINDS, opened, write_table
+
 ROWS = 230
-
-
-@pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-
-
-@pytest.fixture(params=list(KINDS))
-def kind(request: pytest.FixtureRequest) -> str:
-    return request.param
 
 
 def write(table: pa.Table, kind: str, name: str = "t", rows: int = 50) -> str:
     """A file with row groups of that many rows."""
-    path = f"{name}.{kind}"
-    if kind == "parquet":
-        pq.write_table(table, path, row_group_size=rows)
-    else:
-        with pa.ipc.new_file(path, table.schema) as writer:
-            writer.write_table(table, max_chunksize=rows)
-    return path
-
-
-def opened(path: str) -> TableFile:
-    return ParquetTable(path) if path.endswith("parquet") else ArrowTable(path)
+    return write_table(table, f"{name}.{kind}", rows)
 
 
 def samples(path: str, *streams: str) -> dict[str, list[Any]]:
