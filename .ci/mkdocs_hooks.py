@@ -1,4 +1,4 @@
-"""What the site has and Markdown on a code host has not: links to files beside docs, a first page without menus."""
+"""Differences between the site and GitHub: links to files outside of docs, a first page without menus."""
 
 import posixpath
 import re

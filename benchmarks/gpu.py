@@ -4,8 +4,9 @@
 
 All train on the same minibatches in full single precision (no TF32), copied from the host's memory as in any training:
 forward, backward, momentum SGD, the criterion and the number of errors. With `--precision bfloat16` products are in
-bfloat16, and PyTorch's peers run under `torch.autocast`. Rounds take turns; numbers are medians. Beside
-them stands how busy the device was, as `nvidia-smi` says. `--device cpu --tiny` tries the code without a GPU.
+bfloat16, and PyTorch's peers run under `torch.autocast`. Rounds take turns; numbers are medians. The
+last columns are the utilisation of the device as `nvidia-smi` reports it. `--device cpu --tiny` tries the code without
+a GPU.
 """
 
 import argparse

@@ -2,11 +2,11 @@
 
     python benchmarks/tables.py [--megabytes N] [--seconds S] [--repeat N]
 
-Prints a table in Markdown. Beside the reader, in turns, each in a process of its own that may use one core or two:
-pyarrow in a DataLoader of PyTorch, by row groups and with one copy (one core: in the process; two: in two workers),
-and Grain's ParquetIterDataset (two cores: with a thread that reads ahead). Shuffled, PyTorch shuffles the rows of as
-many row groups as the reader does (`WINDOW`), Grain those of a window of `GRAIN_WINDOW` rows. Medians of sweeps after
-a first one, each of at most S seconds. The last column compares with the faster of the two.
+Prints a table in Markdown. The peers are measured in turns with the reader, each in a process of its own that may use
+one core or two: pyarrow in a DataLoader of PyTorch, by row groups and with one copy (one core: in the process; two: in
+two workers), and Grain's ParquetIterDataset (two cores: with a thread that reads ahead). Shuffled, PyTorch shuffles the
+rows of as many row groups as the reader does (`WINDOW`), Grain those of a window of `GRAIN_WINDOW` rows. Medians of
+sweeps after a first one, each of at most S seconds. The last column compares with the faster of the two.
 
 The peers are found in the folders that BENCHMARK_SITE names, which are looked at after all others:
 `pip install --target FOLDER torch grain`.
