@@ -1,4 +1,4 @@
-"""Memory of stacks of minibatches, which the device of the machine reads without a copy.
+"""Memory of stacks of minibatches, which a CPU reads without a copy, and which other devices copy to their own.
 
 A stack has room for more minibatches than it often holds. What is not filled costs nothing as long as nobody touches
 it. A copy would touch it all, and so does filling it with zeros where the process uses its memory again.
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from networks.arrays.lazy import jax
+from networks.arrays.lazy import default_device, jax
 
 ALIGNED = 64
 """Bytes: XLA reads arrays that begin at a multiple of it where they are."""
@@ -51,3 +51,8 @@ def lend(arrays: Any) -> Any:
     """
     little = sum(leaf.nbytes for leaf in jax.tree.leaves(arrays)) <= MAX_COPIED_BYTES
     return arrays if little else jax.device_put(arrays, may_alias=True)
+
+
+def has_own_memory() -> bool:
+    """Whether the device computes in memory of its own, to which arrays have to be copied."""
+    return default_device().platform != "cpu"

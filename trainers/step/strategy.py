@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from networks.arrays.lazy import jax
-from trainers.step.memory import lend
+from trainers.step.memory import has_own_memory, lend
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,6 +43,11 @@ class Strategy(Protocol):
     def place_batch(self, batch: Any) -> Any:
         """A stack of minibatches (numpy) as the compiled step takes it."""
         ...
+
+    @property
+    def copies(self) -> bool:
+        """Whether `place_batch` begins a copy to the device, during which the device computes something else."""
+        return False
 
     def step_scalars(
         self, stack: Stack, momentum: float, dtype: Any, per_step: bool = False, gaps: bool = True
@@ -165,8 +170,13 @@ class SingleDevice(Strategy):
         return batcher
 
     def place_batch(self, batch: Any) -> Any:
-        """In the memory that it has."""
-        return lend(batch)
+        """In the memory that it has, or on its way to that of the device."""
+        return jax.device_put(batch, may_alias=True) if self.copies else lend(batch)
+
+    @property
+    def copies(self) -> bool:
+        """Where the device has memory of its own."""
+        return has_own_memory()
 
     def step_scalars(
         self, stack: Stack, momentum: float, dtype: Any, per_step: bool = False, gaps: bool = True
