@@ -1,0 +1,101 @@
+"""Runs on another device than the first: the CPU of a process of its own is made four devices."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+DEVICE = 3
+
+RUNS = {"first": (0, False), "other": (DEVICE, False), "copied": (DEVICE, True)}
+"""Of each run the number of the device, and whether stacks are copied as to a device with memory of its own."""
+
+PROGRAM = """
+import gc, json, sys
+from commands.context.device import Device
+from commands.runner.run import run
+from networks.arrays.lazy import jax
+from networks.compile.executables import Program
+from trainers.step.strategy import SingleDevice
+
+runs, words = json.load(sys.stdin)
+seen = []
+call = Program.__call__
+
+def watched(self, *arguments):
+    results = call(self, *arguments)
+    del arguments
+    live = jax.live_arrays()
+    devices = {device.id for array in live for device in array.devices()}
+    seen.append(["training" if self._donate else "evaluation", len(live), sum(array.nbytes for array in live), sorted(devices)])
+    return results
+
+Program.__call__ = watched
+found = {}
+for name, (number, copies) in runs.items():
+    Device.here = lambda self, number=number: [jax.devices()[number]]
+    SingleDevice.copies = property(lambda self, copies=copies: copies)
+    status = run([*words, f"RunDir={name}", f"stderr={name}/log"])
+    gc.collect()
+    found[name] = {"status": status, "seen": seen[:], "left": len(jax.live_arrays())}
+    seen.clear()
+json.dump(found, sys.stdout)
+"""
+
+
+def run_all(folder: Path, *words: str) -> dict[str, Any]:
+    """All `RUNS` of a configuration in one process, and what arrays there were after every program."""
+    flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count={DEVICE + 1}"
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        input=json.dumps([RUNS, [*words, f"SampleDir={ROOT / 'sample_configs'}"]]),
+        cwd=folder,
+        env=os.environ | {"XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu", "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def files(folder: Path, run: str) -> dict[str, bytes]:
+    """What a run has written, without its log."""
+    paths = (path for path in (folder / run).rglob("*") if path.is_file() and path.name != "log")
+    return {str(path.relative_to(folder / run)): path.read_bytes() for path in paths}
+
+
+def check(folder: Path, found: dict[str, Any]) -> None:
+    """All runs have written the same, on the device that was asked for, and nothing is left of them."""
+    expected = files(folder, "first")
+    assert expected
+    for name, (number, _) in RUNS.items():
+        got = found[name]
+        assert got["status"] == 0, (folder / name / "log").read_text()
+        assert {tuple(devices) for *_, devices in got["seen"]} == {(number,)}, "all arrays lie on the device"
+        assert got["left"] == 0
+        assert files(folder, name) == expected, name
+
+
+def test_another_device_computes_the_same_to_the_last_digit(tmp_path: Path) -> None:
+    digits = ROOT / "sample_configs/digits.cntk"
+    words = "maxEpochs=1;minibatchSize=5;learningRatesPerMB=0.05;numMBsToShowResult=25"
+    found = run_all(tmp_path, f"configFile={digits}", "command=train:test", f"train=[SGD=[{words}]]")
+    check(tmp_path, found)
+    for name in RUNS:
+        first, *others = [one[1:3] for one in found[name]["seen"] if one[0] == "training"]
+        assert len(others) == 11  # 280 minibatches, 25 in a stack
+        assert first[0] <= others[0][0] and others == others[:1] * 11, "no stack leaves an array behind"
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", ["batch_normalization", "sequence_classifier", "slot_tagging", "speech_lstm"])
+def test_samples_on_another_device(name: str, tmp_path: Path) -> None:
+    config = f"configFile={ROOT / 'sample_configs' / name}.cntk"
+    check(tmp_path, run_all(tmp_path, config, "train=[SGD=[maxEpochs=1]]"))
