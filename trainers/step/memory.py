@@ -53,6 +53,11 @@ def lend(arrays: Any) -> Any:
     return arrays if little else jax.device_put(arrays, may_alias=True)
 
 
+def place(arrays: Any, copies: bool) -> Any:
+    """Arrays of NumPy, which nobody changes from now on, for a program: on their way to the device, or as `lend`."""
+    return jax.device_put(arrays, may_alias=True) if copies else lend(arrays)
+
+
 def has_own_memory() -> bool:
     """Whether the device computes in memory of its own, to which arrays have to be copied."""
     return default_device().platform != "cpu"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from networks.arrays.lazy import jax
-from trainers.step.memory import has_own_memory, lend
+from trainers.step.memory import has_own_memory, place
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -171,7 +171,7 @@ class SingleDevice(Strategy):
 
     def place_batch(self, batch: Any) -> Any:
         """In the memory that it has, or on its way to that of the device."""
-        return jax.device_put(batch, may_alias=True) if self.copies else lend(batch)
+        return place(batch, self.copies)
 
     @property
     def copies(self) -> bool:

@@ -14,12 +14,13 @@ import pytest
 
 from cntk_config.base.stopping import Stopped
 from readers.minibatch import Layout, Minibatch
+from trainers.evaluation.evaluate import evaluate
 from trainers.loop.epoch import EpochView, _capacity, train_epoch  # pyright: ignore[reportPrivateUsage]
 from trainers.step import ahead
 from trainers.step.ahead import PlacedStack, StacksAhead
 from trainers.step.batching import CAPACITY
 
-NODE: Any = SimpleNamespace(name="ce", axis=None, kind=SimpleNamespace(last_counts=False))
+NODE: Any = SimpleNamespace(name="ce", operation="", axis=None, kind=SimpleNamespace(last_counts=False))
 SAMPLES = 2
 
 
@@ -38,7 +39,7 @@ class Results:
 
 @dataclass
 class SimulatedDevice:
-    """A trainer and its batcher in one: stacks of one minibatch that take so long to read, to copy and to compute.
+    """A trainer or evaluator and its batcher in one: stacks of one minibatch that take so long to read, to copy and to compute.
 
     Attributes:
         now: the clock of the host.
@@ -65,6 +66,9 @@ class SimulatedDevice:
     def forget(self) -> None:
         """There is nothing to forget."""
 
+    def load(self) -> None:
+        """There is nothing to load."""
+
     def batcher(self, size: int, capacity: int) -> "SimulatedDevice":
         return self
 
@@ -80,12 +84,12 @@ class SimulatedDevice:
         self.copied = max(self.now, self.copied) + self.copy
         return PlacedStack(stack, (self.now, self.copied))
 
-    def run(self, placed: PlacedStack, settings: Any, first: int) -> Results:
+    def run(self, placed: PlacedStack, settings: Any = None, first: int = 0) -> Results:
         was_placed, ready = placed.batch
         self.computed = max(ready, self.computed) + self.compute
         self.lives.append((was_placed, self.computed))
         self.begun += 1
-        return Results(self, first + 1, self.computed)
+        return Results(self, self.begun, self.computed)
 
     def wait(self, results: Results) -> None:
         self.now = max(self.now, results.ready)
@@ -150,6 +154,22 @@ def test_a_device_without_memory_of_its_own_has_nothing_read_early() -> None:
     device = SimulatedDevice(3, 0, 3, copies=False)
     train(device, 20)
     assert device.now == 6 + 19 * 3 and device.most_stacks <= 2
+
+
+@pytest.mark.parametrize(("read", "copy", "compute"), COSTS)
+@pytest.mark.parametrize("copies", [True, False])
+def test_an_evaluation_reads_and_copies_the_next_stack_while_it_computes(
+    read: float, copy: float, compute: float, copies: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    count, device = 50, SimulatedDevice(read, copy, compute, copies)
+    monkeypatch.setattr("trainers.evaluation.evaluate.minibatches", lambda *_: minibatches(count))
+    (total,) = evaluate(None, [NODE], None, SAMPLES, evaluator=device)  # type: ignore[arg-type]
+    alone = read + copy + compute
+    if copies:
+        assert device.now <= alone + (count - 1) * max(read, copy, compute, alone / 2)
+    else:
+        assert device.now == count * alone
+    assert device.most_stacks <= 2 and total.value == count * (count + 1) / 2
 
 
 def test_totals_are_those_without_reading_early() -> None:

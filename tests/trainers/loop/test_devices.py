@@ -21,6 +21,7 @@ from commands.context.device import Device
 from commands.runner.run import run
 from networks.arrays.lazy import jax
 from networks.compile.executables import Program
+from trainers.evaluation.evaluator import Evaluator
 from trainers.step.strategy import SingleDevice
 
 runs, words = json.load(sys.stdin)
@@ -32,14 +33,15 @@ def watched(self, *arguments):
     del arguments
     live = jax.live_arrays()
     devices = {device.id for array in live for device in array.devices()}
-    seen.append(["training" if self._donate else "evaluation", len(live), sum(array.nbytes for array in live), sorted(devices)])
+    what = "training" if self._donate else "evaluation"
+    seen.append([what, len(live), sum(array.nbytes for array in live), sorted(devices)])
     return results
 
 Program.__call__ = watched
 found = {}
 for name, (number, copies) in runs.items():
     Device.here = lambda self, number=number: [jax.devices()[number]]
-    SingleDevice.copies = property(lambda self, copies=copies: copies)
+    SingleDevice.copies = Evaluator.copies = property(lambda self, copies=copies: copies)
     status = run([*words, f"RunDir={name}", f"stderr={name}/log"])
     gc.collect()
     found[name] = {"status": status, "seen": seen[:], "left": len(jax.live_arrays())}
