@@ -39,9 +39,10 @@ class Results:
 
 @dataclass
 class SimulatedDevice:
-    """A trainer or evaluator and its batcher in one: stacks of one minibatch that take so long to read, to copy and to compute.
+    """A trainer or evaluator and its batcher in one: stacks of one minibatch, and how long each takes.
 
     Attributes:
+        read, copy, compute: milliseconds of a stack.
         now: the clock of the host.
         copied, computed: when the queues of copies and of computations are empty.
         waits, drained: how often the host waited, and how often nothing was left to compute then.
