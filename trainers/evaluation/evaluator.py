@@ -115,7 +115,7 @@ class Evaluator:
     def place(self, stack: Stack) -> PlacedStack:
         """A stack as `run` takes it; a copy to the device is begun, not waited for."""
         self._check(stack.batch)
-        return PlacedStack(stack, place(stack.batch, self.copies))
+        return PlacedStack(stack, place(stack.batch, len(stack.minibatches), self.copies))
 
     def run(self, stack: Stack | PlacedStack) -> Any:
         """Sums as `CompiledStep.run`, or by node the stacked values (minibatches, T, S, ...), with padding."""

@@ -463,7 +463,7 @@ class CompiledStep:
         if self.targets is not None:
             stack = self.targets(stack)
         self._check(stack.batch)
-        return PlacedStack(stack, self.strategy.place_batch(stack.batch))
+        return PlacedStack(stack, self.strategy.place_batch(stack))
 
     def run(self, stack: Stack | PlacedStack, epoch: EpochSettings, first: int) -> Float[Array, "minibatches nodes"]:
         """Train on a stack of minibatches.

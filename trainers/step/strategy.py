@@ -40,8 +40,8 @@ class Strategy(Protocol):
         """What pads and stacks the minibatches; `batcher`: that of a process by itself."""
         ...
 
-    def place_batch(self, batch: Any) -> Any:
-        """A stack of minibatches (numpy) as the compiled step takes it."""
+    def place_batch(self, stack: Stack) -> Any:
+        """The `batch` of a stack (numpy) as the compiled step takes it."""
         ...
 
     @property
@@ -169,9 +169,9 @@ class SingleDevice(Strategy):
         """As it is."""
         return batcher
 
-    def place_batch(self, batch: Any) -> Any:
+    def place_batch(self, stack: Stack) -> Any:
         """In the memory that it has, or on its way to that of the device."""
-        return place(batch, self.copies)
+        return place(stack.batch, len(stack.minibatches), self.copies)
 
     @property
     def copies(self) -> bool:
