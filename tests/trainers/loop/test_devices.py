@@ -17,6 +17,7 @@ RUNS = {"first": (0, False), "other": (DEVICE, False), "copied": (DEVICE, True)}
 
 PROGRAM = """
 import gc, json, sys
+import numpy as np
 from commands.context.device import Device
 from commands.runner.run import run
 from networks.arrays.lazy import jax
@@ -25,8 +26,26 @@ from trainers.evaluation.evaluator import Evaluator
 from trainers.step.strategy import SingleDevice
 
 runs, words = json.load(sys.stdin)
-seen = []
+seen, waits = [], []
 call = Program.__call__
+
+
+def watch(owner, name):
+    # what waits for an array, or copies it to the host
+    function = getattr(owner, name)
+
+    def watched(value, *rest, **more):
+        if isinstance(value, jax.Array):
+            waits.append(name)
+        return function(value, *rest, **more)
+
+    setattr(owner, name, watched)
+
+
+for name in ("__float__", "__int__", "__bool__", "item", "tolist", "block_until_ready"):
+    watch(type(jax.numpy.zeros(1)), name)
+for owner, name in ((np, "asarray"), (np, "array"), (np, "any"), (jax, "block_until_ready"), (jax, "device_get")):
+    watch(owner, name)
 
 def watched(self, *arguments):
     results = call(self, *arguments)
@@ -34,7 +53,8 @@ def watched(self, *arguments):
     live = jax.live_arrays()
     devices = {device.id for array in live for device in array.devices()}
     what = "training" if self._donate else "evaluation"
-    seen.append([what, len(live), sum(array.nbytes for array in live), sorted(devices)])
+    seen.append([what, len(live), sum(array.nbytes for array in live), waits[:], sorted(devices)])
+    waits.clear()
     return results
 
 Program.__call__ = watched
@@ -91,9 +111,10 @@ def test_another_device_computes_the_same_to_the_last_digit(tmp_path: Path) -> N
     found = run_all(tmp_path, f"configFile={digits}", "command=train:test", f"train=[SGD=[{words}]]")
     check(tmp_path, found)
     for name in RUNS:
-        first, *others = [one[1:3] for one in found[name]["seen"] if one[0] == "training"]
+        first, *others = [one[1:4] for one in found[name]["seen"] if one[0] == "training"]
         assert len(others) == 11  # 280 minibatches, 25 in a stack
         assert first[0] <= others[0][0] and others == others[:1] * 11, "no stack leaves an array behind"
+        assert others[0][2] == ["asarray"], "between two stacks the host waits once, for the sums of one"
 
 
 @pytest.mark.thorough
