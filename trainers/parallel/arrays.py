@@ -49,6 +49,11 @@ class OnProcessGroup(Strategy, Protocol):
         """Those that programs run on."""
         return list(self.group.mesh.devices.flat)
 
+    @property
+    def copies(self) -> bool:
+        """Of one process whose devices have memory of their own. Several read together, and none of them early."""
+        return self.group.communicator.size == 1 and self.devices[0].platform != "cpu"
+
     def flag(self) -> Array:
         """True, on every device."""
         return self.group.on_all(np.ones((), bool))

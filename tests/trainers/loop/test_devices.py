@@ -10,10 +10,13 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
-DEVICE = 3
+DEVICES = 4
 
-RUNS = {"first": (0, False), "other": (DEVICE, False), "copied": (DEVICE, True)}
-"""Of each run the number of the device, and whether stacks are copied as to a device with memory of its own."""
+Runs = dict[str, tuple[list[int], bool]]
+"""Of each run the devices, and whether stacks are copied as to a device with memory of its own."""
+
+ONE: Runs = {"first": ([0], False), "other": ([3], False), "copied": ([3], True)}
+TWO: Runs = {"first": ([0, 1], False), "other": ([2, 3], False), "copied": ([2, 3], True)}
 
 PROGRAM = """
 import gc, json, sys
@@ -23,6 +26,7 @@ from commands.runner.run import run
 from networks.arrays.lazy import jax
 from networks.compile.executables import Program
 from trainers.evaluation.evaluator import Evaluator
+from trainers.parallel.arrays import OnProcessGroup
 from trainers.step.strategy import SingleDevice
 
 runs, words = json.load(sys.stdin)
@@ -59,9 +63,10 @@ def watched(self, *arguments):
 
 Program.__call__ = watched
 found = {}
-for name, (number, copies) in runs.items():
-    Device.here = lambda self, number=number: [jax.devices()[number]]
-    SingleDevice.copies = Evaluator.copies = property(lambda self, copies=copies: copies)
+for name, (numbers, copies) in runs.items():
+    Device.here = lambda self, numbers=numbers: [jax.devices()[number] for number in numbers]
+    for one in (SingleDevice, OnProcessGroup, Evaluator):
+        one.copies = property(lambda self, copies=copies: copies)
     status = run([*words, f"RunDir={name}", f"stderr={name}/log"])
     gc.collect()
     found[name] = {"status": status, "seen": seen[:], "left": len(jax.live_arrays())}
@@ -70,12 +75,15 @@ json.dump(found, sys.stdout)
 """
 
 
-def run_all(folder: Path, *words: str) -> dict[str, Any]:
-    """All `RUNS` of a configuration in one process, and what arrays there were after every program."""
-    flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count={DEVICE + 1}"
+def run_all(folder: Path, runs: Runs, *words: str) -> dict[str, Any]:
+    """Runs of a configuration in one process, and what arrays there were after every program.
+
+    All have written the same, on the devices that were asked for, and no arrays are left of them.
+    """
+    flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count={DEVICES}"
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM],
-        input=json.dumps([RUNS, [*words, f"SampleDir={ROOT / 'sample_configs'}"]]),
+        input=json.dumps([runs, [*words, f"SampleDir={ROOT / 'sample_configs'}"]]),
         cwd=folder,
         env=os.environ | {"XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu", "PYTHONPATH": str(ROOT)},
         capture_output=True,
@@ -84,7 +92,16 @@ def run_all(folder: Path, *words: str) -> dict[str, Any]:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    found = json.loads(done.stdout)
+    expected = files(folder, "first")
+    assert expected
+    for name, (numbers, _) in runs.items():
+        got = found[name]
+        assert got["status"] == 0, (folder / name / "log").read_text()
+        assert set().union(*(devices for *_, devices in got["seen"])) == set(numbers)
+        assert got["left"] == 0
+        assert files(folder, name) == expected, name
+    return found
 
 
 def files(folder: Path, run: str) -> dict[str, bytes]:
@@ -93,24 +110,11 @@ def files(folder: Path, run: str) -> dict[str, bytes]:
     return {str(path.relative_to(folder / run)): path.read_bytes() for path in paths}
 
 
-def check(folder: Path, found: dict[str, Any]) -> None:
-    """All runs have written the same, on the device that was asked for, and nothing is left of them."""
-    expected = files(folder, "first")
-    assert expected
-    for name, (number, _) in RUNS.items():
-        got = found[name]
-        assert got["status"] == 0, (folder / name / "log").read_text()
-        assert {tuple(devices) for *_, devices in got["seen"]} == {(number,)}, "all arrays lie on the device"
-        assert got["left"] == 0
-        assert files(folder, name) == expected, name
-
-
 def test_another_device_computes_the_same_to_the_last_digit(tmp_path: Path) -> None:
     digits = ROOT / "sample_configs/digits.cntk"
     words = "maxEpochs=1;minibatchSize=5;learningRatesPerMB=0.05;numMBsToShowResult=25"
-    found = run_all(tmp_path, f"configFile={digits}", "command=train:test", f"train=[SGD=[{words}]]")
-    check(tmp_path, found)
-    for name in RUNS:
+    found = run_all(tmp_path, ONE, f"configFile={digits}", "command=train:test", f"train=[SGD=[{words}]]")
+    for name in ONE:
         first, *others = [one[1:4] for one in found[name]["seen"] if one[0] == "training"]
         assert len(others) == 11  # 280 minibatches, 25 in a stack
         assert first[0] <= others[0][0] and others == others[:1] * 11, "no stack leaves an array behind"
@@ -121,4 +125,14 @@ def test_another_device_computes_the_same_to_the_last_digit(tmp_path: Path) -> N
 @pytest.mark.parametrize("name", ["batch_normalization", "sequence_classifier", "slot_tagging", "speech_lstm"])
 def test_samples_on_another_device(name: str, tmp_path: Path) -> None:
     config = f"configFile={ROOT / 'sample_configs' / name}.cntk"
-    check(tmp_path, run_all(tmp_path, config, "train=[SGD=[maxEpochs=1]]"))
+    run_all(tmp_path, ONE, config, "train=[SGD=[maxEpochs=1]]")
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("method", ["DataParallelSGD", "BlockMomentumSGD;BlockMomentumSGD=[blockSizePerWorker=100]"])
+def test_several_other_devices(method: str, tmp_path: Path) -> None:
+    """Of one process; `first` has two devices, too."""
+    method = f"ParallelTrain=[parallelizationMethod={method}]"
+    words = "maxEpochs=2;numMBsToShowResult=25"
+    digits = ROOT / "sample_configs/digits.cntk"
+    run_all(tmp_path, TWO, f"configFile={digits}", "command=train:test", f"train=[SGD=[{words};{method}]]")
