@@ -18,7 +18,8 @@ from trainers.step.strategy import SingleDevice
 pytestmark = [pytest.mark.thorough, pytest.mark.optimised]
 
 CONFIG = """
-    SimpleNetworkBuilder = [ rnnType=LSTM ; recurrentLayer=1 ; layerSizes=3:5:2 ; trainingCriterion=CrossEntropyWithSoftmax
+    SimpleNetworkBuilder = [ rnnType=LSTM ; recurrentLayer=1 ; layerSizes=3:5:2
+                             trainingCriterion=CrossEntropyWithSoftmax
                              evalCriterion=ErrorPrediction ; applyMeanVarNorm=false ; uniformInit=true ]
     SGD = [ modelPath="{folder}/m" ; maxEpochs=2 ; numMBsToShowResult={every} ; minibatchSize=24
             learningRatesPerSample=0.05 ; momentumPerMB=0.5 ]
