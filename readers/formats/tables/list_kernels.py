@@ -31,18 +31,15 @@ def _header(data: Bytes, at: Int):
 
 
 @part
-def _value(data: Bytes, bit: Int, width: Int):
-    """The value of `width` bits, at most `MOST_BITS`, from a bit on.
+def _whole(data: Bytes, at: Int, width: Int):
+    """The value of a run of one value: as many bytes as `width` bits need.
 
-    In range: the caller has checked that data have bit + width bits.
+    In range: the caller has checked that data have the bytes from at on.
     """
-    at, used = bit >> 3, bit & 7
-    found, have = np.int64(data[at]) >> used if width else np.int64(0), 8 - used
-    while have < width:
-        at += 1
-        found |= np.int64(data[at]) << have
-        have += 8
-    return found & ((np.int64(1) << width) - 1)
+    found = np.int64(0)
+    for i in range((width + 7) // 8):
+        found |= np.int64(data[at + i]) << (8 * i)
+    return found
 
 
 @kernel
@@ -53,7 +50,7 @@ def pattern(data: Bytes, width: Int, count: Int, first: Int, every: Int, start: 
 
     In range: a run is read after its bytes are found to be within data.
     """
-    at, i, end = 0, first, first + count
+    at, i, end, mask = 0, first, first + count, (np.int64(1) << width) - 1
     while i < end:
         number, at = _header(data, at)
         if number < 0:
@@ -62,17 +59,21 @@ def pattern(data: Bytes, width: Int, count: Int, first: Int, every: Int, start: 
             values = min((number >> 1) * 8, end - i)
             if at + (values * width + 7) // 8 > len(data):
                 return False
-            within = i % every
-            for v in range(values):
-                if _value(data, at * 8 + v * width, width) != (start if within == 0 else other):
+            byte, bits, have, within = at, np.int64(0), 0, i % every
+            for _ in range(values):
+                while have < width:
+                    bits |= np.int64(data[byte]) << have
+                    byte, have = byte + 1, have + 8
+                if bits & mask != (start if within == 0 else other):
                     return False
+                bits, have = bits >> width, have - width
                 within = within + 1 if within + 1 < every else 0
             at += (number >> 1) * width
         else:
             values = min(number >> 1, end - i)
             if at + (width + 7) // 8 > len(data):
                 return False
-            value = _value(data, at * 8, width)
+            value = _whole(data, at, width)
             starts = (i + values - 1) // every - (i - 1) // every
             if (starts and value != start) or (starts < values and value != other):
                 return False
@@ -87,7 +88,7 @@ def unpack(data: Bytes, width: Int, out: Int32s):
 
     In range: as in `pattern`; a run is cut to the room that is left.
     """
-    at, i = 0, 0
+    at, i, mask = 0, 0, (np.int64(1) << width) - 1
     while i < len(out):
         number, at = _header(data, at)
         if number < 0:
@@ -96,14 +97,19 @@ def unpack(data: Bytes, width: Int, out: Int32s):
             values = min((number >> 1) * 8, len(out) - i)
             if at + (values * width + 7) // 8 > len(data):
                 return i
+            byte, bits, have = at, np.int64(0), 0
             for v in range(values):
-                out[i + v] = _value(data, at * 8 + v * width, width)
+                while have < width:
+                    bits |= np.int64(data[byte]) << have
+                    byte, have = byte + 1, have + 8
+                out[i + v] = bits & mask
+                bits, have = bits >> width, have - width
             at += (number >> 1) * width
         else:
             values = min(number >> 1, len(out) - i)
             if at + (width + 7) // 8 > len(data):
                 return i
-            out[i : i + values] = _value(data, at * 8, width)
+            out[i : i + values] = _whole(data, at, width)
             at += (width + 7) // 8
         i += values
     return i

@@ -109,10 +109,12 @@ def _numbers(file: BinaryIO, chunk: ColumnChunk, rows: int, level: int, kind: An
             _expect(len(data) == out.nbytes)
             out.view(np.uint8)[:] = data
         else:
-            _expect(page.encoding in _CODES and dictionary is not None and int(data[0]) <= MOST_BITS)
+            if page.encoding not in _CODES or dictionary is None or int(data[0]) > MOST_BITS:
+                raise _Other
             codes = np.empty(page.values, np.int32)
             _expect(unpack(data[1:], int(data[0]), codes) == page.values)
-            np.take(dictionary, codes, out=out)  # type: ignore[arg-type]
+            _expect(0 <= int(codes.min()) <= int(codes.max()) < len(dictionary))
+            np.take(dictionary, codes, out=out, mode="clip")  # the mode that makes no copy
         done += page.values
     return buffer
 
