@@ -57,7 +57,7 @@ def pattern(data: Bytes, width: Int, count: Int, first: Int, every: Int, start: 
             return False
         if number & 1:
             values = min((number >> 1) * 8, end - i)
-            if at + (values * width + 7) // 8 > len(data):
+            if at + (number >> 1) * width > len(data):
                 return False
             byte, bits, have, within = at, np.int64(0), 0, i % every
             for _ in range(values):
@@ -95,7 +95,7 @@ def unpack(data: Bytes, width: Int, out: Int32s):
             return i
         if number & 1:
             values = min((number >> 1) * 8, len(out) - i)
-            if at + (values * width + 7) // 8 > len(data):
+            if at + (number >> 1) * width > len(data):
                 return i
             byte, bits, have = at, np.int64(0), 0
             for v in range(values):
