@@ -28,8 +28,6 @@ class CompactReader:
         Raises:
             ValueError, IndexError: the data are damaged, or end.
         """
-        if depth > _DEEPEST:
-            raise ValueError
         found: dict[int, Any] = {}
         number = 0
         while kind := self._byte():
@@ -39,6 +37,8 @@ class CompactReader:
         return found
 
     def _value(self, kind: int, depth: int) -> Any:
+        if depth > _DEEPEST:
+            raise ValueError("the values are nested too deep")
         if kind in _WHOLE:
             return self._whole()
         if kind == _BINARY:
