@@ -19,13 +19,24 @@ from numpy.typing import NDArray
 
 from cntk_config.base.diagnostics import UserError, suggestion
 from cntk_config.base.stopping import Stopped
+from networks.arrays.batch import Grid, PackedGrid
 from networks.arrays.sparse import Sparse
 from networks.compile.evaluate import Batch
 from networks.graph.axes import own_axis
 from networks.graph.network import Node, ValidatedNetwork
 from networks.graph.precision import dtype_of
 from readers.minibatch import Layout, Minibatch, as_dense
-from trainers.step.axes import Axes, Placed, count_of_samples, grids, network_axes, place, put_csr, put_dense
+from trainers.step.axes import (
+    Axes,
+    Placed,
+    count_of_samples,
+    grids,
+    network_axes,
+    packed_grids,
+    place,
+    put_csr,
+    put_dense,
+)
 from trainers.step.buckets import COMPILE_WORK, Buckets
 from trainers.step.memory import empty, zeros
 from trainers.step.shape import Shape
@@ -161,7 +172,8 @@ class Batcher:
         self._dense = [node for node in self.nodes if not node.kind.sparse]
         self._sizes = {node.name: math.prod(node.shape or ()) for node in self.nodes}
         self._last = self._own = Shape(-1, -1)  # that of no minibatch, not even of an empty one
-        self.buckets.keep(len(self._sparse), len(self.axes.others) if self.axes is not None else 0)
+        several, packed = (len(self.axes.names), self.axes.packed) if self.axes is not None else (1, ())
+        self.buckets.keep(len(self._sparse), several - 1, several if packed else 0)
 
     @classmethod
     def of(cls, network: ValidatedNetwork, roots: Sequence[Node], minibatch_size: int, **more: Any) -> "Batcher":
@@ -324,7 +336,7 @@ class Batcher:
         for node in self._sparse:
             steps = placed.steps(node.axis or axes.main)
             rows = put_csr(_csr(minibatch.streams[stream_of(minibatch, node.name)], node), placed, node, steps)
-            sparse.append(Sparse.from_csr(rows, steps, placed.count, self._dtype, True))
+            sparse.append(Sparse.from_csr(rows, steps, placed.slots(node.axis or axes.main), self._dtype, True))
         of_main = next(node for node in self.nodes if node.axis == axes.main)
         return Prepared(minibatch, minibatch.layouts[stream_of(minibatch, of_main.name)], sparse, placed)
 
@@ -339,7 +351,9 @@ class Batcher:
         if placed is None or self.axes is None:
             return Shape(layout.T, layout.S, sparse)
         others = tuple(placed.steps(axis) for axis in self.axes.others)
-        return Shape(placed.steps(self.axes.main), placed.count, sparse, others)
+        axes, shared = self.axes, placed.layouts
+        packed = tuple(shared[axis].S if axis in shared else 0 for axis in axes.names) if axes.packed else ()
+        return Shape(placed.steps(axes.main), placed.count, sparse, others, packed)
 
     def _shape(self, prepared: "Prepared") -> Shape:
         layout = prepared.layout
@@ -434,11 +448,16 @@ class Batcher:
     def _stack_axes(self, axes: Axes, pending: list["Prepared"], shape: Shape, capacity: int) -> Stack:
         """As `_stack`, in a network with several time axes."""
         placed = [one.placed for one in pending if one.placed is not None]
-        steps = dict(zip(axes.names, (shape.steps, *shape.others), strict=True))
-        lie = {axis: grids(placed, axis, capacity, steps[axis], shape.slots) for axis in axes.names}
+        shapes = dict(zip(axes.names, shape.grids, strict=True))
+        lie: dict[str, Grid | PackedGrid] = {
+            axis: packed_grids(placed, axis, capacity, steps, slots, shape.slots)
+            if axis in axes.packed
+            else grids(placed, axis, capacity, steps, slots)
+            for axis, (steps, slots) in shapes.items()
+        }
         inputs: dict[str, Any] = {}
         for node in self._dense:
-            grid = (capacity, steps[node.axis or axes.main], shape.slots)
+            grid = (capacity, *shapes[node.axis or axes.main])
             target = inputs[node.name] = zeros((*grid, *reversed(node.shape or ())), self._dtype)
             for k, one in enumerate(pending):
                 values = one.minibatch.streams[stream_of(one.minibatch, node.name)]
@@ -446,7 +465,7 @@ class Batcher:
                     raise _wrong_size(node, values.shape[-1])
                 put_dense(target[k], as_dense(values), placed[k], node)
         for number, node in enumerate(self._sparse):
-            grid = (capacity, steps[node.axis or axes.main], shape.slots)
+            grid = (capacity, *shapes[node.axis or axes.main])
             inputs[node.name] = self._stack_sparse(number, pending, grid, *shape.sparse[number])
         main = lie[axes.main]
         batch = Batch(inputs, main.mask, main.to_start, main.to_end, lie)

@@ -101,9 +101,10 @@ class Buckets:
         self.counts[minibatch_size] = len(self.chosen[minibatch_size])
         self.know(self.chosen[minibatch_size])
 
-    def keep(self, sparse: int, others: int) -> None:
-        """Forget all if a bucket is not one of minibatches with so many sparse inputs and other time axes."""
-        if any((len(shape.sparse), len(shape.others)) != (sparse, others) for shape in self.known):
+    def keep(self, sparse: int, others: int, packed: int = 0) -> None:
+        """Forget all if a bucket is not one of minibatches with so many sparse inputs, other time axes and `packed`."""
+        sizes = (sparse, others, packed)
+        if any((len(shape.sparse), len(shape.others), len(shape.packed)) != sizes for shape in self.known):
             self.known, self.chosen, self.counts = [], {}, {}
 
     def use(self, shape: Shape) -> bool:
@@ -129,7 +130,7 @@ class Buckets:
             exact: neither slots nor steps may be added.
         """
         if not shape.slots:  # all sequences of the minibatch are malformed, and left out
-            shape = replace(shape, steps=max(1, shape.steps), slots=1)
+            shape = replace(shape, steps=max(1, shape.steps), slots=1, packed=tuple(max(1, slots) for slots in shape.packed))
         if minibatch_size in self.chosen and not exact:
             return self._fit_chosen(shape, minibatch_size, slots_stay)
         full = _is_full(shape, minibatch_size) and not (exact or slots_stay)

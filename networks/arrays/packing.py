@@ -1,0 +1,96 @@
+"""Values of sequences that share slots, and of the same sequences in a slot each.
+
+A `PackedGrid` says where several sequences lie after each other in the slots of a time axis. Where a node looks at
+whole sequences, their values come into a slot each, or one value of each sequence comes to all its steps. Gradients are
+gathered, not scattered: XLA writes the elements of a scatter one by one on a processor.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from networks.arrays.batch import Grid, PackedGrid
+from networks.arrays.lazy import custom_gradient, jnp
+
+if TYPE_CHECKING:
+    from jaxtyping import Int32, Shaped
+
+Array = Any
+
+
+def separated(grid: Grid | PackedGrid) -> Grid:
+    """Where the sequences of an axis lie when each has a slot of its own; the time steps are as many."""
+    if isinstance(grid, Grid):
+        return grid
+    step = jnp.arange(grid.mask.shape[0], dtype=jnp.int32)[:, None]
+    inside = step < grid.lengths
+    return Grid(inside, jnp.where(inside, step, -1), jnp.where(inside, grid.lengths - 1 - step, -1))
+
+
+def lengths_of(grid: Grid | PackedGrid) -> Int32[Array, " N"]:
+    """The steps of each sequence."""
+    return jnp.sum(grid.mask, axis=0, dtype=jnp.int32) if isinstance(grid, Grid) else grid.lengths
+
+
+def first_cells(grid: Grid | PackedGrid) -> Int32[Array, " N"]:
+    """The cell `t * S + s` of the first step of each sequence."""
+    return jnp.arange(grid.mask.shape[1], dtype=jnp.int32) if isinstance(grid, Grid) else grid.first
+
+
+def by_cell(rows: Shaped[Array, " N"], grid: Grid | PackedGrid) -> Shaped[Array, "#T S"]:
+    """A number of each sequence, at its cells; what gaps have is undefined."""
+    return rows[None] if isinstance(grid, Grid) else rows[grid.owner]
+
+
+def apart(packed: Shaped[Array, "T S ..."], grid: PackedGrid) -> Shaped[Array, "T N ..."]:
+    """Values with each sequence in a slot of its own; what gaps have is undefined."""
+    return _apart(packed, _numbers(grid))
+
+
+def together(values: Shaped[Array, "T N ..."], grid: PackedGrid) -> Shaped[Array, "T S ..."]:
+    """The inverse of `apart`."""
+    return _together(values, _numbers(grid))
+
+
+def at_every_step(rows: Shaped[Array, "N ..."], grid: PackedGrid) -> Shaped[Array, "T S ..."]:
+    """The value of each sequence at all its steps; what gaps have is undefined."""
+    return together(jnp.broadcast_to(rows, (grid.mask.shape[0], *rows.shape)), grid)
+
+
+Numbers = tuple[Array, Array, Array, Array]
+"""The cells in the slots of others of the cells of own slots, and the other way round; which of both are no gaps."""
+
+
+def _numbers(grid: PackedGrid) -> Numbers:
+    steps, slots = grid.mask.shape
+    step = jnp.arange(steps, dtype=jnp.int32)[:, None]
+    own = jnp.maximum(grid.to_start, 0) * len(grid.first) + grid.owner
+    return grid.first + step * slots, own, step < grid.lengths, grid.mask
+
+
+def _taken(values: Array, cells: Array) -> Array:
+    return jnp.take(values.reshape(-1, *values.shape[2:]), cells, axis=0, mode="clip")
+
+
+def _masked(values: Array, mask: Array) -> Array:
+    return jnp.where(mask.reshape(*mask.shape, *(1,) * (values.ndim - 2)), values, jnp.zeros((), values.dtype))
+
+
+def _plain_apart(packed: Array, numbers: Numbers) -> Array:
+    return _taken(packed, numbers[0])
+
+
+def _plain_together(values: Array, numbers: Numbers) -> Array:
+    return _taken(values, numbers[1])
+
+
+_apart = custom_gradient(
+    _plain_apart,
+    lambda packed, numbers: (_plain_apart(packed, numbers), numbers),
+    lambda numbers, g: (_masked(_taken(g, numbers[1]), numbers[3]), None),
+)
+_together = custom_gradient(
+    _plain_together,
+    lambda values, numbers: (_plain_together(values, numbers), numbers),
+    lambda numbers, g: (_masked(_taken(g, numbers[0]), numbers[2]), None),
+)
