@@ -42,7 +42,7 @@ class Batch(NamedTuple):
     """A minibatch on T time steps and S slots.
 
     In a network with several time axes T is another on each. Each sequence has a slot of its own, the same on all axes;
-    on the axes that `networks.graph.packing` names, several sequences may lie after each other in a slot.
+    on the axes that `networks.graph.packing` names, several sequences may lie after each other in a slot of their grid.
 
     Attributes:
         inputs: by name of the input node: array `(T, S, ...)` (trailing axes in the flat order of the sample, any

@@ -7,10 +7,12 @@ gathered, not scattered: XLA writes the elements of a scatter one by one on a pr
 
 from __future__ import annotations
 
+from collections.abc import Container, Mapping
 from typing import TYPE_CHECKING, Any
 
-from networks.arrays.batch import Grid, PackedGrid
+from networks.arrays.batch import Batch, Grid, PackedGrid
 from networks.arrays.lazy import custom_gradient, jnp
+from networks.arrays.sparse import Sparse
 
 if TYPE_CHECKING:
     from jaxtyping import Int32, Shaped
@@ -55,6 +57,34 @@ def together(values: Shaped[Array, "T N ..."], grid: PackedGrid) -> Shaped[Array
 def at_every_step(rows: Shaped[Array, "N ..."], grid: PackedGrid) -> Shaped[Array, "T S ..."]:
     """The value of each sequence at all its steps; what gaps have is undefined."""
     return together(jnp.broadcast_to(rows, (grid.mask.shape[0], *rows.shape)), grid)
+
+
+def batch_apart(batch: Batch, axes: Mapping[str, str | None], packed: Container[str] = ()) -> Batch:
+    """A batch with each sequence in a slot of its own.
+
+    Args:
+        batch: the batch.
+        axes: by name of an input, its time axis.
+        packed: the axes on which sequences go on sharing slots.
+    """
+    shared = {
+        name: grid
+        for name, grid in (batch.axes or {}).items()
+        if isinstance(grid, PackedGrid) and name not in packed
+    }
+    if not shared:
+        return batch
+
+    def of(name: str, data: Any) -> Any:
+        grid = shared.get(axes.get(name) or "")
+        if grid is None:
+            return data
+        if isinstance(data, Sparse):
+            return Sparse(data.rows, *(_masked(apart(one, grid), separated(grid).mask) for one in data[1:]))
+        return _masked(apart(data, grid), separated(grid).mask)
+
+    lie = {name: separated(grid) if name in shared else grid for name, grid in (batch.axes or {}).items()}
+    return batch._replace(inputs={name: of(name, data) for name, data in batch.inputs.items()}, axes=lie)
 
 
 Numbers = tuple[Array, Array, Array, Array]

@@ -468,7 +468,9 @@ class Batcher:
             grid = (capacity, *shapes[node.axis or axes.main])
             inputs[node.name] = self._stack_sparse(number, pending, grid, *shape.sparse[number])
         main = lie[axes.main]
-        batch = Batch(inputs, main.mask, main.to_start, main.to_end, lie)
+        if isinstance(main, PackedGrid):
+            main = grids(placed, axes.main, capacity, shape.steps, shape.slots)
+        batch = Batch(inputs, *main, lie)
         return Stack(batch, [one.minibatch for one in pending], [one.layout for one in pending], placed)
 
 
