@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -156,9 +156,15 @@ class Placed:
         """How many sequences there are."""
         return len(next(iter(self.lengths.values())))
 
-    def slots(self, axis: str) -> int:
-        """The slots on an axis."""
-        return self.layouts[axis].S if axis in self.layouts else self.count
+    def packed(self, steps: Mapping[str, int]) -> Placed:
+        """The same with slots of so many steps, by axis, which sequences share; never more slots than before."""
+        layouts = dict(self.layouts)
+        for axis, count in steps.items():
+            before = layouts.get(axis)
+            if before is None or before.T != count:
+                found = _packed(self.lengths[axis], count)
+                layouts[axis] = found if before is None or found.S < before.S else before
+        return replace(self, layouts=layouts)
 
     def place_of(self, axis: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Step and slot of every sample, sequence after sequence."""
@@ -189,14 +195,20 @@ class Placed:
         return Layout(max(1, int(lengths.max(initial=0))), len(slot), np.stack([slot, slot, 0 * slot, lengths], axis=1))
 
 
-def _packed(lengths: Lengths) -> Layout:
-    """Sequences after each other, each in the first slot with room, the longest one first: that leaves fewest gaps."""
+def _packed(lengths: Lengths, steps: int) -> Layout:
+    """Sequences after each other, each in the first slot with room, the longest one first: that leaves fewest gaps.
+
+    Args:
+        lengths: of the sequences.
+        steps: of a slot, at least the longest sequence.
+    """
     order = np.argsort(-lengths, kind="stable")
-    found = pack.place(lengths[order])
-    table = found.sequences.copy()
-    table[order] = found.sequences
+    found = pack.place(np.append(steps, lengths[order])).sequences[1:]  # the first one says how long slots are
+    table = np.empty_like(found)
+    table[order] = found
     table[:, 0] = np.arange(len(lengths))
-    return Layout(found.T, found.S, table)
+    table[:, 1] -= 1
+    return Layout(steps, int(table[:, 1].max(initial=0)) + 1, table)
 
 
 def place(axes: Axes, nodes: Sequence[Node], minibatch: Minibatch, stream: Callable[[str], str]) -> Placed:
@@ -258,8 +270,8 @@ def place(axes: Axes, nodes: Sequence[Node], minibatch: Minibatch, stream: Calla
     samples.setdefault(ONE, len(lengths[axes.main]))
     samples |= {axis: count(minibatch) for axis, count in axes.made.items() if axis in axes.counted}
     counts = tuple(samples.get(axis, samples[axes.main]) for axis in axes.counted)
-    layouts = {axis: _packed(lengths[axis]) for axis in axes.names if axis in axes.packed}
-    return Placed(lengths, rows, cells, columns, counts, layouts)
+    placed = Placed(lengths, rows, cells, columns, counts)
+    return placed.packed({axis: placed.steps(axis) for axis in axes.packed})
 
 
 def _name(minibatch: Minibatch, at: int) -> str:
@@ -347,13 +359,6 @@ def put_dense(target: NDArray[Any], values: NDArray[Any], placed: Placed, node: 
     step, slot = placed.place_of(node.axis or DEFAULT)
     flat = values.reshape(-1, values.shape[-1])[placed.rows[node.name]]
     target[step, slot] = flat.reshape(len(flat), *target.shape[2:])
-
-
-def put_csr(values: Any, placed: Placed, node: Node, steps: int) -> Any:
-    """The CSR matrix of an input with a row for each cell `t * S + s`."""
-    axis = node.axis or DEFAULT
-    (step, slot), slots = placed.place_of(axis), placed.slots(axis)
-    return rows_at(values[placed.rows[node.name]], step * slots + slot, steps * slots)
 
 
 def rows_at(rows: Any, to: NDArray[np.int64], count: int) -> Any:

@@ -10,7 +10,8 @@ import math
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import takewhile
 from typing import Any, TypeVar
 
@@ -22,7 +23,7 @@ from cntk_config.base.stopping import Stopped
 from networks.arrays.batch import Grid, PackedGrid
 from networks.arrays.sparse import Sparse
 from networks.compile.evaluate import Batch
-from networks.graph.axes import own_axis
+from networks.graph.axes import DEFAULT, own_axis
 from networks.graph.network import Node, ValidatedNetwork
 from networks.graph.precision import dtype_of
 from readers.minibatch import Layout, Minibatch, as_dense
@@ -34,7 +35,6 @@ from trainers.step.axes import (
     network_axes,
     packed_grids,
     place,
-    put_csr,
     put_dense,
 )
 from trainers.step.buckets import COMPILE_WORK, Buckets
@@ -193,7 +193,10 @@ class Batcher:
             source: the minibatches of an epoch.
             is_due: called with the number of a minibatch (from 1), says whether a stack has to end with it.
         """
-        ahead = self._read_ahead(map(self._prepare, source), self._own_shape, lambda one: one.minibatch.truncated)
+        in_bucket = self._in_bucket if self.axes is not None and self.axes.packed else None
+        ahead = self._read_ahead(
+            map(self._prepare, source), self._own_shape, lambda one: one.minibatch.truncated, in_bucket=in_bucket
+        )
         for group in self._groups(ahead, self._shape, is_due, FILL_SECONDS):
             yield self._emptied(*group)
 
@@ -248,6 +251,7 @@ class Batcher:
         own_shape: Callable[[T], Shape],
         truncated: Callable[[T], bool],
         *,
+        in_bucket: Callable[[T, Shape], Shape] | None = None,
         fails_late: bool = True,
     ) -> Iterator[T]:
         """The minibatches as they come; before the first whose shapes may differ, buckets are chosen for their shapes.
@@ -293,6 +297,8 @@ class Batcher:
                 most=self.chosen,
                 least_saving=COMPILE_WORK / max(1.0, self.weights) if ended else 0.0,
             )
+            if in_bucket is not None:
+                self.buckets.tighten(self.minibatch_size, shapes, lambda k, one: in_bucket(held[k], one))
             while held:
                 yield held.popleft()
             if failure is not None:
@@ -333,10 +339,9 @@ class Batcher:
     def _prepare_axes(self, axes: Axes, minibatch: Minibatch) -> "Prepared":
         placed = place(axes, self.nodes, minibatch, lambda name: stream_of(minibatch, name))
         sparse: list[Sparse] = []
-        for node in self._sparse:
-            steps = placed.steps(node.axis or axes.main)
-            rows = put_csr(_csr(minibatch.streams[stream_of(minibatch, node.name)], node), placed, node, steps)
-            sparse.append(Sparse.from_csr(rows, steps, placed.slots(node.axis or axes.main), self._dtype, True))
+        for node in self._sparse:  # a step for each sample; their cells are known when there is a bucket
+            rows = _csr(minibatch.streams[stream_of(minibatch, node.name)], node)[placed.rows[node.name]]
+            sparse.append(Sparse.from_csr(rows, rows.shape[0], 1, self._dtype, True))
         of_main = next(node for node in self.nodes if node.axis == axes.main)
         return Prepared(minibatch, minibatch.layouts[stream_of(minibatch, of_main.name)], sparse, placed)
 
@@ -351,9 +356,22 @@ class Batcher:
         if placed is None or self.axes is None:
             return Shape(layout.T, layout.S, sparse)
         others = tuple(placed.steps(axis) for axis in self.axes.others)
-        axes, shared = self.axes, placed.layouts
-        packed = tuple(shared[axis].S if axis in shared else 0 for axis in axes.names) if axes.packed else ()
-        return Shape(placed.steps(axes.main), placed.count, sparse, others, packed)
+        return Shape(placed.steps(self.axes.main), placed.count, sparse, others, self._slots(placed))
+
+    def _slots(self, placed: Placed) -> tuple[int, ...]:
+        """`Shape.packed` of a minibatch."""
+        if self.axes is None or not self.axes.packed:
+            return ()
+        return tuple(placed.layouts[axis].S if axis in placed.layouts else 0 for axis in self.axes.names)
+
+    def _in_bucket(self, prepared: "Prepared", bucket: Shape) -> Shape:
+        """The shape of a minibatch whose sequences share slots that are as long as those of a bucket."""
+        own, placed = self._own_shape(prepared), prepared.placed
+        if placed is None or self.axes is None:
+            return own
+        steps = dict(zip(self.axes.names, (bucket.steps, *bucket.others), strict=True))
+        longer = {axis: steps[axis] for axis, layout in placed.layouts.items() if layout.T < steps[axis]}
+        return replace(own, packed=self._slots(placed.packed(longer)))
 
     def _shape(self, prepared: "Prepared") -> Shape:
         layout = prepared.layout
@@ -367,7 +385,9 @@ class Batcher:
         if plain and shorter and is_small and not truncated and not self.exact:
             minibatch_size = self.max_minibatch_size
             own = Shape(1, minibatch_size)
-        self._last = self.buckets.fit(own, minibatch_size, slots_stay=truncated, exact=self.exact)
+        self._last = self.buckets.fit(
+            own, minibatch_size, slots_stay=truncated, exact=self.exact, within=partial(self._in_bucket, prepared)
+        )
         if self.buckets.use(self._last) and self.trace_level >= 2:
             text = "Compiling for minibatches of up to %d time steps and %d sequences (compilation %d)."
             log.info(text, self._last.steps, self._last.slots, len(self.buckets.used))
@@ -441,14 +461,21 @@ class Batcher:
             stacked.rows[k, : len(values.rows)] = values.rows
             stacked.rows[k, len(values.rows) :] = self._sizes[self._sparse[number].name]
             t, s, e = values.index.shape
-            stacked.index[k, :t, :s, :e] = values.index
-            stacked.values[k, :t, :s, :e] = values.values
+            if one.placed is None:
+                stacked.index[k, :t, :s, :e] = values.index
+                stacked.values[k, :t, :s, :e] = values.values
+            else:
+                step, slot = one.placed.place_of(self._sparse[number].axis or DEFAULT)
+                stacked.index[k, step, slot, :e] = values.index[:, 0]
+                stacked.values[k, step, slot, :e] = values.values[:, 0]
         return stacked
 
     def _stack_axes(self, axes: Axes, pending: list["Prepared"], shape: Shape, capacity: int) -> Stack:
         """As `_stack`, in a network with several time axes."""
-        placed = [one.placed for one in pending if one.placed is not None]
         shapes = dict(zip(axes.names, shape.grids, strict=True))
+        for one in pending:
+            one.placed = one.placed and one.placed.packed({axis: shapes[axis][0] for axis in axes.packed})
+        placed = [one.placed for one in pending if one.placed is not None]
         lie: dict[str, Grid | PackedGrid] = {
             axis: packed_grids(placed, axis, capacity, steps, slots, shape.slots)
             if axis in axes.packed
