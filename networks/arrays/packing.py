@@ -68,9 +68,7 @@ def batch_apart(batch: Batch, axes: Mapping[str, str | None], packed: Container[
         packed: the axes on which sequences go on sharing slots.
     """
     shared = {
-        name: grid
-        for name, grid in (batch.axes or {}).items()
-        if isinstance(grid, PackedGrid) and name not in packed
+        name: grid for name, grid in (batch.axes or {}).items() if isinstance(grid, PackedGrid) and name not in packed
     }
     if not shared:
         return batch
@@ -114,13 +112,21 @@ def _plain_together(values: Array, numbers: Numbers) -> Array:
     return _taken(values, numbers[1])
 
 
-_apart = custom_gradient(
-    _plain_apart,
-    lambda packed, numbers: (_plain_apart(packed, numbers), numbers),
-    lambda numbers, g: (_masked(_taken(g, numbers[1]), numbers[3]), None),
-)
-_together = custom_gradient(
-    _plain_together,
-    lambda values, numbers: (_plain_together(values, numbers), numbers),
-    lambda numbers, g: (_masked(_taken(g, numbers[0]), numbers[2]), None),
-)
+def _apart_forward(packed: Array, numbers: Numbers) -> Any:
+    return _plain_apart(packed, numbers), numbers
+
+
+def _apart_backward(numbers: Numbers, g: Array) -> Any:
+    return _masked(_taken(g, numbers[1]), numbers[3]), None
+
+
+def _together_forward(values: Array, numbers: Numbers) -> Any:
+    return _plain_together(values, numbers), numbers
+
+
+def _together_backward(numbers: Numbers, g: Array) -> Any:
+    return _masked(_taken(g, numbers[0]), numbers[2]), None
+
+
+_apart = custom_gradient(_plain_apart, _apart_forward, _apart_backward)
+_together = custom_gradient(_plain_together, _together_forward, _together_backward)

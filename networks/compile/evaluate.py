@@ -321,8 +321,9 @@ def _no_numbers(totals: dict[str, Array], wrong: list[Array]) -> dict[str, Array
 def _as_in(batch: Batch, node: Node, value: Array, context: Context) -> Array:
     """A value with the sequences where the batch has them: it may have been computed with a slot for each."""
     lie = (batch.axes or {}).get(node.axis or "")
-    shared = isinstance(lie, PackedGrid) and context.on(node.axis).packed is None
-    return together(value, lie) if shared else value
+    if not isinstance(lie, PackedGrid) or context.on(node.axis).packed is not None:
+        return value
+    return together(value, lie)
 
 
 def _dense(node: Node, value: Any) -> Array:

@@ -25,7 +25,8 @@ def packed_axes(nodes: Iterable[Node]) -> frozenset[str]:
         rule = node.kind.time
         needs_own = (rule.own_slots or rule.across or rule.whole) and not rule.packs
         if needs_own or not _are_of_one_axis(node):
-            apart |= {node.axis, *(source.axis for source in node.connected)}
+            of_cells = [source.input(0) for source in node.connected if source.operation == "PackedIndex"]
+            apart |= {node.axis, *(source.axis for source in (*node.connected, *of_cells))}
     return frozenset(axis for axis in given if axis not in apart and not is_kept(axis))
 
 

@@ -161,7 +161,7 @@ class Placed:
         layouts = dict(self.layouts)
         for axis, count in steps.items():
             before = layouts.get(axis)
-            if before is None or before.T != count:
+            if before is None or count != before.T:
                 found = _packed(self.lengths[axis], count)
                 layouts[axis] = found if before is None or found.S < before.S else before
         return replace(self, layouts=layouts)
@@ -319,9 +319,7 @@ def lengths_hint(node: Node) -> str:
     return "its operands must have as many steps in every sequence"
 
 
-def packed_grids(
-    placed: Sequence[Placed], axis: str, capacity: int, steps: int, slots: int, count: int
-) -> PackedGrid:
+def packed_grids(placed: Sequence[Placed], axis: str, capacity: int, steps: int, slots: int, count: int) -> PackedGrid:
     """Where the sequences of a stack of minibatches lie on an axis on which they share slots.
 
     Args:

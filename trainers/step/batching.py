@@ -298,7 +298,7 @@ class Batcher:
                 least_saving=COMPILE_WORK / max(1.0, self.weights) if ended else 0.0,
             )
             if in_bucket is not None:
-                self.buckets.tighten(self.minibatch_size, shapes, lambda k, one: in_bucket(held[k], one))
+                self.buckets.tighten(self.minibatch_size, shapes, [partial(in_bucket, one) for one in held])
             while held:
                 yield held.popleft()
             if failure is not None:
@@ -370,7 +370,7 @@ class Batcher:
         if placed is None or self.axes is None:
             return own
         steps = dict(zip(self.axes.names, (bucket.steps, *bucket.others), strict=True))
-        longer = {axis: steps[axis] for axis, layout in placed.layouts.items() if layout.T < steps[axis]}
+        longer = {axis: steps[axis] for axis, layout in placed.layouts.items() if steps[axis] > layout.T}
         return replace(own, packed=self._slots(placed.packed(longer)))
 
     def _shape(self, prepared: "Prepared") -> Shape:

@@ -101,20 +101,20 @@ class Buckets:
         self.counts[minibatch_size] = len(self.chosen[minibatch_size])
         self.know(self.chosen[minibatch_size])
 
-    def tighten(self, minibatch_size: int, shapes: Sequence[Shape], within: Callable[[int, Shape], Shape]) -> None:
+    def tighten(self, minibatch_size: int, shapes: Sequence[Shape], within: Sequence[Callable[[Shape], Shape]]) -> None:
         """Take slots that sequences share from the chosen buckets, as far as the minibatches do without.
 
         Slots that are longer than a minibatch needs hold more sequences.
 
         Args:
             minibatch_size, shapes: those that the buckets were chosen for.
-            within: the shape of the minibatch of a number with slots as long as those of a bucket.
+            within: for each minibatch, its shape with slots as long as those of a bucket.
         """
         chosen = self.chosen[minibatch_size]
         needed = {bucket: tuple(min(1, slots) for slots in bucket.packed) for bucket in chosen}
-        for number, shape in enumerate(shapes):
+        for shape, in_bucket in zip(shapes, within, strict=False):
             bucket = self._fit_chosen(shape, minibatch_size, slots_stay=False)
-            needed[bucket] = tuple(map(max, needed[bucket], within(number, bucket).packed))
+            needed[bucket] = tuple(map(max, needed[bucket], in_bucket(bucket).packed))
         tight = [replace(one, packed=slots).rounded(8).packed for one, slots in needed.items()]
         self.chosen[minibatch_size] = [
             replace(one, packed=tuple(map(min, one.packed, slots))) for one, slots in zip(needed, tight, strict=True)
@@ -160,7 +160,7 @@ class Buckets:
             within: its shape with slots as long as those of a bucket.
         """
         if not shape.slots:  # all sequences of the minibatch are malformed, and left out
-            shape = replace(shape, steps=max(1, shape.steps), slots=1, packed=tuple(max(1, slots) for slots in shape.packed))
+            shape = replace(shape, steps=max(1, shape.steps), slots=1)
         if minibatch_size in self.chosen and not exact:
             return self._fit_chosen(shape, minibatch_size, slots_stay, within if shape.packed else None)
         full = _is_full(shape, minibatch_size) and not (exact or slots_stay)

@@ -37,8 +37,8 @@ def in_pieces(gradient: Callable[..., Any], pieces: int, axes: Mapping[str, str 
         return gradient
 
     def function(weights: Any, state: Any, batch: Batch, key: Any, settings: Any) -> Any:
-        assert batch.mask is not None  # the trainer pads minibatches
         batch = batch_apart(batch, axes)
+        assert batch.mask is not None  # the trainer pads minibatches
         slots = batch.mask.shape[1]
         width = -(-slots // min(pieces, slots))
         count = -(-slots // width)

@@ -121,7 +121,7 @@ class Shape:
     def in_powers(self) -> "Shape":
         """A shape that holds this one, whose sizes are powers of two."""
         sparse = tuple((next_power(distinct), round_to(entries)) for distinct, entries in self.sparse)
-        others, packed = tuple(map(next_power, self.others)), tuple(slots and next_power(slots) for slots in self.packed)
+        others, packed = tuple(map(next_power, self.others)), tuple(s and next_power(s) for s in self.packed)
         return Shape(next_power(self.steps), next_power(self.slots), sparse, others, packed)
 
 
