@@ -142,6 +142,7 @@ class Placed:
         cells: by axis, the number of cells of that layout, gaps included.
         columns: what a minibatch counts for in momentum: the largest of these numbers of a feature.
         counts: for each node that is reported, the samples that it is the sum of.
+        tried: by axis and steps of a slot, the layouts found so far.
     """
 
     lengths: dict[str, Lengths]
@@ -150,6 +151,7 @@ class Placed:
     columns: int
     counts: tuple[int, ...] = ()
     layouts: dict[str, Layout] = field(default_factory=dict[str, Layout])
+    tried: dict[tuple[str, int], Layout] = field(default_factory=dict[tuple[str, int], Layout])
 
     @property
     def count(self) -> int:
@@ -162,7 +164,9 @@ class Placed:
         for axis, count in steps.items():
             before = layouts.get(axis)
             if before is None or count != before.T:
-                found = _packed(self.lengths[axis], count)
+                if (axis, count) not in self.tried:
+                    self.tried[axis, count] = _packed(self.lengths[axis], count)
+                found = self.tried[axis, count]
                 layouts[axis] = found if before is None or found.S < before.S else before
         return replace(self, layouts=layouts)
 

@@ -63,6 +63,10 @@ FILL_SECONDS = 0.5
 SMALL_STEP_WORK = 1 << 18
 """Weights times samples of a minibatch up to which it is padded to `max_minibatch_size`: some ten microseconds."""
 
+PACKED_WEIGHTS = 1 << 14
+"""Elements of parameters from which on sequences share slots where there are several time axes: to lay them out takes
+200 microseconds for 32 sequences."""
+
 BUCKETS_OF_SEVERAL_AXES = 2
 """Buckets to choose, at most, where there are several time axes."""
 
@@ -184,6 +188,8 @@ class Batcher:
         axes = network_axes(network, roots)
         if axes is not None:  # their programs take long to compile
             more["chosen"] = min(more.get("chosen", 0), BUCKETS_OF_SEVERAL_AXES)
+        if axes is not None and more["weights"] < PACKED_WEIGHTS:
+            axes = replace(axes, packed=frozenset())
         return cls(input_nodes(network, roots), network.precision, minibatch_size, exact=exact, axes=axes, **more)
 
     def stacks(self, source: Iterator[Minibatch], is_due: Callable[[int], bool]) -> Iterator[Stack]:

@@ -16,6 +16,7 @@ from networks.graph.initialize import SeedCounter
 from networks.graph.network import ValidatedNetwork
 from readers.minibatch import Layout, Minibatch
 from trainers.rules.updates import momentum
+from trainers.step import batching
 from trainers.step.axes import Placed
 from trainers.step.batching import Batcher
 from trainers.step.buckets import Buckets
@@ -32,6 +33,12 @@ ce = SquareError (d, Slice (0, 2, g))
 criterionNodes = (ce)
 """
 LENGTHS = [([5, 2, 3, 1, 2], [1, 4, 2, 3, 2]), ([6, 6, 1, 2, 2], [3, 1, 1, 3, 1])]
+
+
+@pytest.fixture(autouse=True)
+def small_networks_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sequences share slots in networks of any size."""
+    monkeypatch.setattr(batching, "PACKED_WEIGHTS", 0)
 
 
 def network(sparse: bool = False) -> ValidatedNetwork:
@@ -95,6 +102,13 @@ def test_every_sequence_has_its_own_cells(lengths: list[int], more: int) -> None
         assert np.bincount(owner).tolist() == lengths
         assert sorted(set(slot.tolist())) == list(range(layout.S))
     assert longer.layouts["t"].S <= placed.layouts["t"].S <= len(lengths)
+
+
+def test_sequences_of_small_networks_have_slots_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batching, "PACKED_WEIGHTS", 1000)
+    net = network()
+    (stack,) = CompiledStep(net, [net["ce"]], momentum()).batcher(6).stacks(iter(minibatches()), lambda number: False)
+    assert all(isinstance(grid, Grid) for grid in stack.batch.axes.values())
 
 
 def test_a_bucket_has_the_slots_that_are_needed_when_they_are_as_long_as_it() -> None:
