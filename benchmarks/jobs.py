@@ -1,14 +1,15 @@
 """Two whole jobs, from the command to a test error: `cntkpy` with a configuration, PyTorch with a program by hand.
 
-    BENCHMARK_SITE=... python benchmarks/jobs.py [--minutes 5] [--rounds 3] [--data DIR] [--jobs digits slots]
+    BENCHMARK_SITE=... python benchmarks/jobs.py [--minutes 5] [--rounds 1] [--data DIR] [--jobs digits slots]
 
 `digits`: a convolutional network in NDL on pictures of 28 x 28, SGD with momentum. `slots`: an LSTM in BrainScript that
-tags the words of questions, FSAdaGrad. Each program is a process of its own, started in turns, on both cores: it starts,
-reads its data, trains, computes the error on the test data after every epoch, and saves its state. The clock stops when
+tags the words of questions, FSAdaGrad. Each program is a process of its own, in turns, on all cores: it starts, reads
+its data, trains, computes the error on the test data after every epoch, and saves its state. The clock stops when
 it prints an error of at most the goal. `cntkpy` reads text and compiles with an empty cache; PyTorch reads arrays that
 were made before, which is faster. Errors per epoch of each run go to stderr.
 
-`--minutes` is about how long a program runs: it sets the widths of the networks, and below 1 the amount of data.
+`--minutes` is about how long a program runs. Up to 1 it sets the amount of data, up to 4 the widths of the networks;
+above, rates are lower, and the goal takes more epochs. The table says what was trained.
 `--data` is a folder with the files of CNTK's samples (`Train-28x28_cntk_text.txt`, `Test-28x28_cntk_text.txt`,
 `atis.train.ctf`, `atis.test.ctf`); what it lacks is generated. PyTorch is found in the folders of BENCHMARK_SITE, see
 tables.py.
@@ -47,17 +48,19 @@ class Job:
 
     Attributes:
         title: what the table calls it.
-        goal: the test error to reach, a fraction.
+        goals: the test errors to reach, fractions: with generated data, with those of CNTK's samples.
         epochs: the most that are trained.
+        rates: learning rates and for how many epochs each holds; the last one holds on.
         counts: samples of the training and of the test data, sequences where they are such.
-        widths: of the network at 1 minute, with the names that the configuration has for them.
+        widths: of the network up to 1 minute, with the names that the configuration has for them.
         settings: the other values that the configuration needs, from these and the seed.
         load, write: where the data come from, and how they are written (see jobs_data.py).
     """
 
     title: str
-    goal: float
+    goals: tuple[float, float]
     epochs: int
+    rates: tuple[tuple[float, int], ...]
     counts: dict[str, int]
     widths: dict[str, int]
     settings: Callable[[dict[str, int], int], dict[str, int]]
@@ -67,9 +70,10 @@ class Job:
 
 JOBS = {
     "digits": Job(
-        "digits, convolutional",
-        0.02,
-        30,
+        "digits, {Maps} and {Maps2} maps, {Hidden} hidden",
+        (0.035, 0.01),
+        20,
+        ((0.1, 1),),
         {"train": 60000, "test": 10000},
         {"Maps": 16, "Hidden": 128},
         lambda w, seed: {"Maps2": 2 * w["Maps"], "Fan2": 25 * w["Maps"], "Width": 32 * w["Maps"], "Seed": 100 * seed},
@@ -77,9 +81,10 @@ JOBS = {
         lambda data, order, place: jobs_data.write_digits(data[0][order], data[1][order], place),
     ),
     "slots": Job(
-        "slots, LSTM",
-        0.03,
+        "slots, vectors of {Vector}, {Cells} cells",
+        (0.04, 0.032),
         20,
+        ((0.003, 2), (0.0015, 1)),
         {"train": 4978, "test": 893},
         {"Vector": 150, "Cells": 300},
         lambda w, seed: {},
@@ -99,28 +104,48 @@ class Run:
     errors: tuple[float, ...]
 
 
-def widths(job: Job, minutes: float) -> dict[str, int]:
-    """The widths of the network: products of matrices grow with their square."""
-    return {name: max(4, round(width * minutes**0.5)) for name, width in job.widths.items()}
+@dataclass(frozen=True)
+class Size:
+    """How large the job is, from the minutes that a program shall run."""
+
+    minutes: float
+
+    @property
+    def data(self) -> float:
+        """Fraction of the data."""
+        return min(1.0, self.minutes)
+
+    @property
+    def slower(self) -> float:
+        """By what rates are divided, and how many times as many epochs a rate holds."""
+        return max(1.0, self.minutes / 4)
+
+    def widths(self, job: Job) -> dict[str, int]:
+        """The widths of the network: products of matrices grow with their square."""
+        return {name: max(4, round(width * min(4.0, self.minutes) ** 0.5)) for name, width in job.widths.items()}
+
+    def rates(self, job: Job) -> str:
+        """The learning rates, as CNTK writes values per epoch."""
+        return ":".join(f"{rate / self.slower:.6g}*{round(epochs * self.slower)}" for rate, epochs in job.rates)
 
 
-def write_data(job: Job, name: str, folder: Path | None, place: Path, minutes: float, seed: int) -> None:
+def write_data(job: Job, name: str, folder: Path | None, place: Path, size: Size, seed: int) -> None:
     """The data of both programs; the seed decides on the order of the training data in the file."""
     for part, count in job.counts.items():
-        data = job.load(folder, part, max(20, round(count * min(1, minutes))))
+        data = job.load(folder, part, max(20, round(count * size.data)))
         total = len(data[1]) if isinstance(data, tuple) else len(data)
         order = np.random.default_rng(seed).permutation(total) if part == "train" else np.arange(total)
         job.write(data, order, place / f"{name}.{part}")
 
 
-def command(program: str, name: str, data: Path, place: Path, epochs: int, minutes: float, seed: int) -> list[str]:
+def command(program: str, name: str, data: Path, place: Path, epochs: int, size: Size, seed: int) -> list[str]:
     """What is run."""
     job = JOBS[name]
-    wide = widths(job, minutes)
+    wide, rates = size.widths(job), size.rates(job)
     if program == PEER:
-        words = [name, data, place, epochs, seed, *wide.values()]
+        words = [name, data, place, epochs, seed, rates, *wide.values()]
         return [sys.executable, str(HERE / "jobs_by_hand.py"), *map(str, words)]
-    settings = {"DataDir": data, "RunDir": place, "Epochs": epochs, **wide, **job.settings(wide, seed)}
+    settings = {"DataDir": data, "RunDir": place, "Epochs": epochs, "Rates": rates, **wide, **job.settings(wide, seed)}
     words = [f"{key}={value}" for key, value in settings.items()]
     return [sys.executable, "-m", "cntkpy", f"configFile={HERE}/configs/{name}.cntk", *words]
 
@@ -153,30 +178,35 @@ def run(program: str, words: list[str], environment: dict[str, str], goal: float
     return Run(last - began, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024, tuple(errors))
 
 
+def goal_of(name: str, given: argparse.Namespace) -> float:
+    """The test error to reach."""
+    there = given.data is not None and (given.data / jobs_data.FILES[name]["train"]).is_file()
+    return JOBS[name].goals[there] if given.goal is None else given.goal
+
+
 def rounds(name: str, given: argparse.Namespace, programs: list[str]) -> dict[str, list[Run]]:
     """The runs of every program, in turns; every round has a seed of its own."""
-    job = JOBS[name]
-    epochs = given.epochs or job.epochs
-    goal = job.goal if given.goal is None else given.goal
+    job, size = JOBS[name], Size(given.minutes)
+    epochs = given.epochs or round(job.epochs * size.slower)
     found: dict[str, list[Run]] = {program: [] for program in programs}
     for seed in range(given.rounds):
         with tempfile.TemporaryDirectory() as folder:
             data = Path(folder, "data")
             data.mkdir()
-            write_data(job, name, given.data, data, given.minutes, seed)
+            write_data(job, name, given.data, data, size, seed)
             for program in programs:
                 place = Path(folder, program)
                 place.mkdir()
-                environment = {"OMP_WAIT_POLICY": "passive"} | os.environ | {"XDG_CACHE_HOME": str(place / "cache")}
-                words = command(program, name, data, place, epochs, given.minutes, seed)
-                one = run(program, words, environment, goal)
+                cache = {"XDG_CACHE_HOME": str(place / "cache")}
+                words = command(program, name, data, place, epochs, size, seed)
+                one = run(program, words, {"OMP_WAIT_POLICY": "passive"} | os.environ | cache, goal_of(name, given))
                 found[program].append(one)
                 shown = " ".join(f"{100 * error:.2f}" for error in one.errors)
                 sys.stderr.write(f"{name} {program} seed {seed}: {one.seconds:.1f} s, {one.processor:.1f} s, {shown}\n")
     return found
 
 
-def table(name: str, found: dict[str, list[Run]]) -> list[str]:
+def table(title: str, found: dict[str, list[Run]]) -> list[str]:
     """The lines of one job."""
     lines: list[str] = []
     for program, runs in found.items():
@@ -190,8 +220,15 @@ def table(name: str, found: dict[str, list[Run]]) -> list[str]:
         pairs = list(zip(runs, found.get(PEER, []), strict=False)) if program != PEER else []
         cells.append(f"{statistics.median(a.seconds / b.seconds for a, b in pairs):.2f}" if pairs else "")
         cells.append(f"{statistics.median(a.processor / b.processor for a, b in pairs):.2f}" if pairs else "")
-        lines.append(f"| {JOBS[name].title} | {program} | {' | '.join(cells)} |")
+        lines.append(f"| {title} | {program} | {' | '.join(cells)} |")
     return lines
+
+
+def title_of(name: str, size: Size) -> str:
+    """What the table calls a job."""
+    job = JOBS[name]
+    wide = size.widths(job)
+    return job.title.format(**wide, **job.settings(wide, 0))
 
 
 def has_torch() -> bool:
@@ -203,22 +240,26 @@ def has_torch() -> bool:
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--minutes", type=float, default=5.0, help="about how long each program runs")
-    options.add_argument("--rounds", type=int, default=3, help="runs of each program, each with a seed of its own")
+    options.add_argument("--rounds", type=int, default=1, help="runs of each program, each with a seed of its own")
     options.add_argument("--jobs", nargs="+", default=list(JOBS), choices=list(JOBS))
     options.add_argument("--data", type=Path, help="folder with the data of CNTK's samples")
     options.add_argument("--epochs", type=int, help="the most epochs (default: the job's)")
     options.add_argument("--goal", type=float, help="test error to reach, a fraction (default: the job's)")
     given = options.parse_args()
     programs = [OURS, PEER] if has_torch() else [OURS]
-    lines = [line for name in given.jobs for line in table(name, rounds(name, given, programs))]
+    size = Size(given.minutes)
+    lines = [line for name in given.jobs for line in table(title_of(name, size), rounds(name, given, programs))]
     print("## Whole jobs")
-    goals = " and ".join(f"{100 * JOBS[name].goal if given.goal is None else 100 * given.goal:g} %" for name in given.jobs)
+    goals = " and ".join(f"{100 * goal_of(name, given):g} %" for name in given.jobs)
+    data = "with the data of CNTK's samples where they are there" if given.data else "on generated data"
     print(
-        f"One process each, from its start to a test error of {goals}, which is computed after every epoch; files of "
-        f"all epochs written. {OURS} reads text and compiles with an empty cache, {PEER} reads arrays made before. "
-        f"Medians of {given.rounds} rounds.\n"
+        f"One process each, from its start to a test error of {goals} {data}, which is computed after every epoch; "
+        f"files of all epochs are written. {OURS} reads text and compiles with an empty cache, {PEER} reads arrays "
+        f"made before. `--minutes {given.minutes:g}`, medians of {given.rounds}.\n"
     )
-    print("| job | program | seconds | processor seconds | epochs | error | peak MB | / PyTorch | / PyTorch, processor |")
+    print(
+        "| job | program | seconds | processor seconds | epochs | error | peak MB | / PyTorch | / PyTorch, processor |"
+    )
     print("|---|---|---:|---:|---:|---:|---:|---:|---:|")
     print("\n".join(lines))
 

@@ -1,10 +1,11 @@
 """The two jobs of jobs.py by hand in PyTorch: a program that trains, tests after every epoch, and saves its state.
 
-    python benchmarks/jobs_by_hand.py JOB DATA FOLDER EPOCHS SEED WIDTH...
+    python benchmarks/jobs_by_hand.py JOB DATA FOLDER EPOCHS SEED RATES WIDTH...
 
 The data are arrays, DATA/JOB.train.npz and DATA/JOB.test.npz, read once and kept in memory as tensors. Minibatches are
 taken by index; no DataLoader is between. After every epoch it prints `epoch K error E`, E a fraction. Networks, scales
-of start values, rates, momentum and clipping are those of benchmarks/configs/JOB.cntk.
+of start values, momentum and clipping are those of benchmarks/configs/JOB.cntk;
+RATES are written as there, `0.003*2:0.0015`, and hold per epoch.
 """
 
 import os
@@ -17,8 +18,8 @@ import numpy as np
 
 sys.path += [folder for folder in os.environ.get("BENCHMARK_SITE", "").split(os.pathsep) if folder]
 
-import torch  # noqa: E402 # pyright: ignore[reportMissingImports]
-from torch.nn import functional  # noqa: E402 # pyright: ignore[reportMissingImports]
+import torch  # pyright: ignore[reportMissingImports]
+from torch.nn import functional  # pyright: ignore[reportMissingImports]
 
 Tensor = Any
 
@@ -26,7 +27,7 @@ Tensor = Any
 class Digits:
     """Two convolutions with pooling, two layers; SGD with momentum of unit gain, minibatches of 32."""
 
-    size, rate, momentum = 32, 0.1, 0.9
+    size, momentum = 32, 0.9
 
     def __init__(self, data: Path, maps: int, hidden: int) -> None:
         self.data = {part: self._read(data / f"digits.{part}.npz") for part in ("train", "test")}
@@ -35,7 +36,7 @@ class Digits:
         self.weights = [(torch.randn(s) / np.sqrt(np.prod(s[1:]))).requires_grad_() for s in shapes]
         self.biases = [torch.zeros(s[0]).requires_grad_() for s in shapes]
         self.parameters = self.weights + self.biases
-        gain = {"lr": self.rate / self.size, "momentum": self.momentum, "dampening": self.momentum}
+        gain = {"lr": 0.0, "momentum": self.momentum, "dampening": self.momentum}
         self.sgd = torch.optim.SGD(self.parameters, **gain, fused=True)
         for p in self.parameters:  # else the first update is not damped
             self.sgd.state[p]["momentum_buffer"] = torch.zeros_like(p)
@@ -51,13 +52,14 @@ class Digits:
         h = torch.sigmoid(functional.linear(x.flatten(1), self.weights[2], self.biases[2]))
         return functional.linear(h, self.weights[3], self.biases[3])
 
-    def train(self, epoch: int) -> None:
+    def train(self, rate: float) -> None:
         x, y = self.data["train"]
         for some in torch.randperm(len(y)).split(self.size):
             z = self.scores(x[some])
             self.sgd.zero_grad()
             functional.cross_entropy(z, y[some], reduction="sum").backward()
             group, n = self.sgd.param_groups[0], len(some)
+            group["lr"] = rate / self.size
             group["momentum"] = group["dampening"] = self.momentum ** (n / self.size)
             self.sgd.step()
 
@@ -125,9 +127,8 @@ class Slots:
         here = lengths[some]
         return torch.from_numpy(some), int(here.max()), int(here.sum())
 
-    def train(self, epoch: int) -> None:
+    def train(self, rate: float) -> None:
         x, y, lengths = self.data["train"]
-        rate = 0.003 if epoch < 2 else 0.0015 if epoch < 14 else 0.0003
         order = torch.randperm(len(lengths)).numpy()
         for some, longest, n in self.minibatches(order, lengths, self.size):
             z = self.scores(x[:longest, some])
@@ -176,11 +177,14 @@ class Slots:
         }
 
 
-def train(job: str, data: str, folder: str, epochs: str, seed: str, *widths: str) -> None:
+def train(job: str, data: str, folder: str, epochs: str, seed: str, rates: str, *widths: str) -> None:
+    """Train a job; `rates` are CNTK's values per epoch."""
     torch.manual_seed(int(seed))
     made = {"digits": Digits, "slots": Slots}[job](Path(data), *map(int, widths))
+    parts = [part.partition("*")[::2] for part in rates.split(":")]
+    listed = [float(rate) for rate, times in parts for _ in range(int(times or 1))]
     for epoch in range(int(epochs)):
-        made.train(epoch)
+        made.train(listed[min(epoch, len(listed) - 1)])
         with torch.no_grad():
             print(f"epoch {epoch + 1} error {made.error()}", flush=True)
         torch.save(made.state(), Path(folder) / f"{job}.{epoch + 1}.pt")

@@ -11,8 +11,11 @@ import numpy as np
 
 WORDS, TAGS = 943, 129
 DIGITS_8X8 = Path(__file__).resolve().parent.parent / "sample_configs" / "data"
-MNIST_FILES = {"train": "Train-28x28_cntk_text.txt", "test": "Test-28x28_cntk_text.txt"}
-ATIS_FILES = {"train": "atis.train.ctf", "test": "atis.test.ctf"}
+FILES = {
+    "digits": {"train": "Train-28x28_cntk_text.txt", "test": "Test-28x28_cntk_text.txt"},
+    "slots": {"train": "atis.train.ctf", "test": "atis.test.ctf"},
+}
+"""The files of CNTK's samples, by job."""
 Digits = tuple[np.ndarray, np.ndarray]
 Sentences = list[tuple[np.ndarray, np.ndarray]]
 
@@ -22,9 +25,9 @@ Sentences = list[tuple[np.ndarray, np.ndarray]]
 
 def digits(folder: Path | None, part: str, count: int) -> Digits:
     """The first `count` digits of MNIST, as CNTK's samples have it, or generated ones."""
-    if folder is None or not (folder / MNIST_FILES[part]).is_file():
+    if folder is None or not (folder / FILES["digits"][part]).is_file():
         return generated_digits(part, count)
-    with (folder / MNIST_FILES[part]).open() as file:
+    with (folder / FILES["digits"][part]).open() as file:
         return _digits_of([line for line, _ in zip(file, range(count), strict=False)])
 
 
@@ -47,7 +50,7 @@ def generated_digits(part: str, count: int) -> Digits:
         angle, scale = random.uniform(-0.26, 0.26), 8 / 20 / random.uniform(0.85, 1.15)
         turn = scale * np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
         offset = 3.5 - turn @ (13.5 + random.uniform(-3, 3, 2))
-        picture = affine_transform(small[k % len(small)].reshape(8, 8) * 15.9, turn, offset, (28, 28), order=1)
+        picture = affine_transform(small[k % len(small)].reshape(8, 8) * 15.9, turn, offset.tolist(), (28, 28), order=1)
         pixels[k] = np.clip(picture, 0, 255)
     return pixels.reshape(count, 784), classes[np.arange(count) % len(classes)]
 
@@ -66,10 +69,10 @@ def write_digits(pixels: np.ndarray, classes: np.ndarray, place: Path) -> None:
 
 def sentences(folder: Path | None, part: str, count: int) -> Sentences:
     """The first `count` sentences of ATIS, or generated ones."""
-    if folder is None or not (folder / ATIS_FILES[part]).is_file():
+    if folder is None or not (folder / FILES["slots"][part]).is_file():
         return generated_sentences(part, count)
     found: dict[str, tuple[list[int], list[int]]] = {}
-    with (folder / ATIS_FILES[part]).open() as file:
+    with (folder / FILES["slots"][part]).open() as file:
         for line in file:
             key, *fields = line.split("|")
             values = dict(field.split(" ", 1) for field in fields)
@@ -113,5 +116,8 @@ def write_sentences(chosen: Sentences, place: Path) -> None:
     with place.with_name(place.name + ".ctf").open("w") as file:
         for k, (words, tags) in enumerate(chosen):
             file.writelines(f"{k} |S0 {w}:1 |S2 {t}:1\n" for w, t in zip(words, tags, strict=True))
-    together: dict[str, Any] = {"x": np.concatenate([w for w, _ in chosen]), "y": np.concatenate([t for _, t in chosen])}
+    together: dict[str, Any] = {
+        "x": np.concatenate([w for w, _ in chosen]),
+        "y": np.concatenate([t for _, t in chosen]),
+    }
     np.savez(place.with_name(place.name + ".npz"), lengths=np.array([len(w) for w, _ in chosen]), **together)
