@@ -28,10 +28,10 @@ def digits(folder: Path | None, part: str, count: int) -> Digits:
     if folder is None or not (folder / FILES["digits"][part]).is_file():
         return generated_digits(part, count)
     with (folder / FILES["digits"][part]).open() as file:
-        return _digits_of([line for line, _ in zip(file, range(count), strict=False)])
+        return digits_of([line for line, _ in zip(file, range(count), strict=False)])
 
 
-def _digits_of(lines: list[str]) -> Digits:
+def digits_of(lines: list[str]) -> Digits:
     fields = [dict(part.strip().split(" ", 1) for part in line.split("|")[1:]) for line in lines]
     pixels = np.array([np.fromstring(f["features"], np.float32, sep=" ") for f in fields])
     return pixels.astype(np.uint8), np.array([f["labels"].split().index("1") for f in fields])
@@ -43,7 +43,7 @@ def generated_digits(part: str, count: int) -> Digits:
     from scipy.ndimage import affine_transform
 
     lines = (DIGITS_8X8 / f"digits_{part}.ctf").read_text().splitlines()
-    small, classes = _digits_of(lines)
+    small, classes = digits_of(lines)
     random = np.random.default_rng(len(part))
     pixels = np.empty((count, 28, 28), np.uint8)
     for k in range(count):
