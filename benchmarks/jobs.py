@@ -71,7 +71,7 @@ class Job:
 JOBS = {
     "digits": Job(
         "digits, {Maps} and {Maps2} maps, {Hidden} hidden",
-        (0.035, 0.01),
+        (0.04, 0.01),
         20,
         ((0.1, 1),),
         {"train": 60000, "test": 10000},
@@ -82,7 +82,7 @@ JOBS = {
     ),
     "slots": Job(
         "slots, vectors of {Vector}, {Cells} cells",
-        (0.04, 0.032),
+        (0.04, 0.034),
         20,
         ((0.003, 2), (0.0015, 1)),
         {"train": 4978, "test": 893},
