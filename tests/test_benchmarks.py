@@ -16,6 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "benchmarks"
 SMALLEST = {
     "compressed": "--size 8 --repeat 1",
+    "gpu": "--device cpu --small --parts dnn-float dnn-bfloat16 reading copies tests samples",
     "images": "--pictures 256 --repeat 1",
     "jobs": "--minutes 0.01 --epochs 2 --goal 0.5",
     "language": "--words 50000",
