@@ -253,8 +253,8 @@ def main() -> None:
     goals = " and ".join(f"{100 * goal_of(name, given):g} %" for name in given.jobs)
     data = "with the data of CNTK's samples where they are there" if given.data else "on generated data"
     print(
-        f"One process each, from its start to a test error of {goals} {data}, which is computed after every epoch; "
-        f"files of all epochs are written. {OURS} reads text and compiles with an empty cache, {PEER} reads arrays "
+        f"One process each, from its start to a test error of {goals}, or to its last epoch, {data}; the "
+        f"error is computed, and files are written, after every epoch. {OURS} reads text and compiles with an empty cache, {PEER} reads arrays "
         f"made before. `--minutes {given.minutes:g}`, medians of {given.rounds}.\n"
     )
     print(
