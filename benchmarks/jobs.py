@@ -254,8 +254,8 @@ def main() -> None:
     data = "with the data of CNTK's samples where they are there" if given.data else "on generated data"
     print(
         f"One process each, from its start to a test error of {goals}, or to its last epoch, {data}; the "
-        f"error is computed, and files are written, after every epoch. {OURS} reads text and compiles with an empty cache, {PEER} reads arrays "
-        f"made before. `--minutes {given.minutes:g}`, medians of {given.rounds}.\n"
+        f"error is computed, and files are written, after every epoch. {OURS} reads text and compiles with "
+        f"an empty cache, {PEER} reads arrays made before. `--minutes {given.minutes:g}`, medians of {given.rounds}.\n"
     )
     print(
         "| job | program | seconds | processor seconds | epochs | error | peak MB | / PyTorch | / PyTorch, processor |"
