@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
@@ -13,7 +14,7 @@ import numpy as np
 
 from readers.common import index_cache
 from readers.common.corpus import Corpus
-from readers.common.packed import DataBytes, believe, data_bytes
+from readers.common.packed import DataBytes, PackedBytes, believe, data_bytes
 from readers.common.sequences import SequenceTable
 from readers.errors import DataError
 from readers.formats.text import fallback
@@ -30,6 +31,9 @@ _SCANNED_PER_WORK, _LINE_WORK, _CHUNK_WORK = 8, 20, 40
 """How many bytes take as long to look through without kernels as a unit of work; the work of a line, of a chunk."""
 _BLANK = b" \t\r\n\v\f\0"
 NUMERIC = Corpus()
+Meanwhile = Callable[[np.ndarray, np.ndarray], bool]
+"""Something to be done with the first sequences: their offsets int64[n] and samples int32[n - 1]; the end of the last
+one is not known yet. Returns whether there was something to do."""
 
 
 @dataclass(eq=False)
@@ -67,11 +71,13 @@ def build_index(
     threads: int = 1,
     piece: int = BYTES_PER_THREAD,
     data: DataBytes | None = None,
+    meanwhile: Meanwhile | None = None,
 ) -> TextIndex:
     """Read the whole file once. main: alias of the input whose samples define the length of a sequence.
 
     cache: use an index kept next to the file, or keep this one; threads: read that many pieces of the file at once;
-    data: the file, if it is open already. A compressed file is unpacked for its index in any case, so none is kept.
+    data: the file, if it is open already. A compressed file is unpacked for its index in any case, so none is kept;
+    meanwhile: what is done as long as the next bytes of a compressed file are not unpacked.
     """
     data = data or open_text(path)
     path = data.path
@@ -80,7 +86,7 @@ def build_index(
         kept = index_cache.cache_name(path, main, skip_sequence_ids, not corpus.numeric, corpus.hashed)
         found = index_cache.load(kept, path) if cache else None
         if found is None:
-            found = _build(data, skip_sequence_ids, main.encode(), block, corpus, threads, piece)
+            found = _build(data, skip_sequence_ids, main.encode(), block, corpus, threads, piece, meanwhile)
             if cache:
                 index_cache.save(kept, path, *found)
         return _finish(data, main, chunk_size, corpus, *found)
@@ -121,7 +127,14 @@ class _Found:
 
 
 def _build(
-    data: DataBytes, skip_ids: bool, main: bytes, block: int, corpus: Corpus, threads: int, piece: int
+    data: DataBytes,
+    skip_ids: bool,
+    main: bytes,
+    block: int,
+    corpus: Corpus,
+    threads: int,
+    piece: int,
+    meanwhile: Meanwhile | None,
 ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """The arrays keys, samples, offsets of all sequences; the size of the file, whether it ends in LF, and the lines
     in front of the first one with data."""
@@ -151,7 +164,7 @@ def _build(
     pieces = [(a, b) for a, b in pairwise(cuts) if a < b]
 
     def scan(bounds: tuple[int, int]) -> _Found:
-        return _scan(data, *bounds, mode, main, block, corpus.hashed, continues=bounds[0] > begin)
+        return _scan(data, *bounds, mode, main, block, corpus.hashed, meanwhile, continues=bounds[0] > begin)
 
     together = Lock()
 
@@ -185,7 +198,16 @@ def _little(data: DataBytes) -> int:
 
 
 def _scan(
-    data: DataBytes, begin: int, end: int, mode: int, main: bytes, block: int, hashed: bool, *, continues: bool
+    data: DataBytes,
+    begin: int,
+    end: int,
+    mode: int,
+    main: bytes,
+    block: int,
+    hashed: bool,
+    meanwhile: Meanwhile | None = None,
+    *,
+    continues: bool,
 ) -> _Found:
     """Read the lines in the bytes begin..end-1. continues: the first ones may belong to a sequence that began before;
     then sequence 0 is what belongs to it."""
@@ -209,6 +231,9 @@ def _scan(
         while fault is None:
             if len(buffer) - held < block // 2 + 1:
                 buffer = np.concatenate([buffer[:held], np.empty(len(buffer) + block, np.uint8)])
+            if isinstance(data, PackedBytes) and meanwhile is not None and (n := int(state[k.SEQUENCES])):
+                while not data.ready(at + held) and meanwhile(offsets[:n], samples[: n - 1]):
+                    pass
             count: int = file.readinto(buffer.data[held : min(len(buffer) - 8, end - at)])  # type: ignore[assignment]
             filled = held + count
             if count == 0:
