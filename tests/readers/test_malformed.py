@@ -312,7 +312,7 @@ def test_nothing_behind_the_lines_is_looked_at(
             state[index_kernels.MODE] = mode
             arrays = np.zeros(9, np.uint64), np.zeros(9, np.int32), np.zeros(9, np.int64)
             index_kernels.find_sequences(
-                at_the_edge(text[:end] + b"\xff" * 8),
+                at_the_edge(text[:end] + b"7" * 64),
                 0,
                 end,
                 0,

@@ -26,6 +26,8 @@ BYTES_PER_THREAD = 16 << 20  # bytes of a file worth a thread
 BOM = b"\xef\xbb\xbf"
 UNKNOWN = 2**62
 """The size of a compressed file that is not little, before it was unpacked."""
+_READABLE = 64
+"""Bytes of the buffer after the lines, for the kernel."""
 _ARCHIVE = b"PK\x03\x04"
 _SCANNED_PER_WORK, _LINE_WORK, _CHUNK_WORK = 8, 20, 40
 """How many bytes take as long to look through without kernels as a unit of work; the work of a line, of a chunk."""
@@ -222,19 +224,19 @@ def _scan(
         keys[0], samples[0], offsets[0] = 0, 0, begin
     name = np.frombuffer(main, np.uint8)
     last_name = np.empty(codes.LONGEST_NAME if mode == codes.NAMES else 1, np.uint8)
-    buffer = np.empty(block + 64, np.uint8)
+    buffer = np.empty(block + _READABLE, np.uint8)
     held, at, fault = 0, begin, None
     newline = True
     with data.stream(0) as file:
         assert isinstance(file, io.RawIOBase)
         file.seek(begin)
         while fault is None:
-            if len(buffer) - held < block // 2 + 1:
+            if len(buffer) - _READABLE - held < block // 2 + 1:
                 buffer = np.concatenate([buffer[:held], np.empty(len(buffer) + block, np.uint8)])
             if isinstance(data, PackedBytes) and meanwhile is not None and (n := int(state[k.SEQUENCES])):
                 while not data.ready(at + held) and meanwhile(offsets[:n], samples[: n - 1]):
                     pass
-            count: int = file.readinto(buffer.data[held : min(len(buffer) - 8, end - at)])  # type: ignore[assignment]
+            count: int = file.readinto(buffer.data[held : min(len(buffer) - _READABLE, end - at)])  # type: ignore[assignment]
             filled = held + count
             if count == 0:
                 whole = filled
