@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from readers.kernels.jit import inlined, kernel, part
-from readers.kernels.kernel_types import Bytes, Int, Int32s, Int64s, Ints, UInt64s
-from readers.kernels.text_codes import DONE, FULL, LINES, LONG_NAME, NAMES, NO_ID, NUMBERS, OVERFLOW
+from readers.kernels.kernel_types import Bytes, Int, Int32s, Int64s, UInt64s
+from readers.kernels.text_codes import DONE, FULL, LINES, LONG_NAME, NAMES, NO_ID, NUMBERS, OTHER_KEYS, OVERFLOW
 from readers.kernels.words import byte_at, digits, matches, trailing_zeros, word_at
 
 # Elements of the state array, int64.
-SEQUENCES, LINE, MODE, POSITION, NAME, HASHED, CONTINUES = range(7)
+SEQUENCES, LINE, MODE, POSITION, NAME, HASHED, CONTINUES, COUNTED, BASE = range(9)
 
 _ONES, _HIGH = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)
 _LF8 = np.uint64(0x0A0A0A0A0A0A0A0A)
@@ -117,7 +117,8 @@ def find_sequences(
 ):
     """Add the lines buffer[begin:end] (whole lines; buffer[0] is byte `at` of the file) to the index.
 
-    keys uint64[n] (but in mode LINES), samples int32[n], offsets int64[n] are filled from state[SEQUENCES] on.
+    keys uint64[n], samples int32[n], offsets int64[n] are filled from state[SEQUENCES] on; keys not in mode LINES, and
+    not with state[COUNTED]: then the key of sequence i is state[BASE] + i, and OTHER_KEYS is returned where one is not.
     main uint8[k]: name of the stream whose lines count (empty: every line counts). In mode NAMES keys are the lengths
     of the names, or their hashes if state[HASHED], and last_name uint8[LONGEST_NAME] holds the name at hand. With
     state[CONTINUES] sequence 0, whose key is not known, takes the lines before the first key.
@@ -133,11 +134,14 @@ def find_sequences(
     capacity = len(offsets)
     mode = state[MODE]
     everything = len(main) == 0
+    counted, base_key = state[COUNTED] != 0, np.uint64(state[BASE])
     lines, here = np.int64(0), np.int64(0)
     previous, unknown = np.uint64(0), count == state[CONTINUES]
     if count:
         here = np.int64(samples[count - 1])
-        if mode == NUMBERS:
+        if counted:
+            previous = base_key + np.uint64(count - 1)
+        elif mode == NUMBERS:
             previous = keys[count - 1]
     code = DONE
     block = line
@@ -178,9 +182,15 @@ def find_sequences(
                 if count == capacity:
                     code = FULL
                     break
+                if counted and unknown:
+                    base_key = key - np.uint64(count)
+                    state[BASE] = np.int64(base_key)
+                if counted and key != base_key + np.uint64(count):
+                    code = OTHER_KEYS
+                    break
                 if count:
                     samples[count - 1] = here
-                if mode != LINES:
+                if mode == NAMES or (mode == NUMBERS and not counted):
                     keys[count] = key
                 offsets[count] = at + line - base
                 here, previous, unknown = np.int64(0), key, False
@@ -202,14 +212,17 @@ def find_sequences(
 
 
 @kernel
-def form_chunks(offsets: Int64s, sizes: Ints, maximum: Int, first: Int64s):
-    """First sequence of every chunk into first int64[n + 1]; returns the number of chunks: n at most, so all fit."""
+def form_chunks(begins: Int64s, ends: Int64s, maximum: Int, first: Int64s):
+    """First sequence of every chunk into first int64[n + 1]; returns the number of chunks: n at most, so all fit.
+
+    In range: begins and ends have n places each.
+    """
     chunks = 0
     start = np.int64(0)
-    for i in range(len(offsets)):
-        if chunks == 0 or offsets[i] + sizes[i] - start > maximum:
+    for i in range(len(begins)):
+        if chunks == 0 or ends[i] - start > maximum:
             first[chunks] = i
-            start = offsets[i]
+            start = begins[i]
             chunks += 1
-    first[chunks] = len(offsets)
+    first[chunks] = len(begins)
     return chunks

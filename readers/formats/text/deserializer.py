@@ -75,8 +75,8 @@ class TextFormatDeserializer:
             meanwhile=self._parsed.more if parse_ahead else None,
         )
         self.table = self.index.table
-        last = self.table.first[1:] - 1
-        spans = self.index.offsets[last] + self.index.sizes[last] - self.index.offsets[self.table.first[:-1]]
+        first = self.table.first
+        spans = self.index.ends[first[1:] - 1] - self.index.begins[first[:-1]]
         self.chunk_bytes = spans // 2 * self.dtype.itemsize
         self._lock = threading.Lock()
         self._counted: set[int] = set()
@@ -114,10 +114,9 @@ class TextFormatDeserializer:
         if (kept := self._parsed.take(chunk)) is not None:
             RECENTLY.release(self, kept.nbytes)
             return self._loaded(kept.parsed, kept.text, kept.begins, these)
-        offsets, sizes = self.index.offsets[these], self.index.sizes[these]
-        from_, to = offsets[:1], offsets[-1:] + sizes[-1:]
-        begins = offsets - from_[0]
-        ends = begins + sizes
+        begins, ends = self.index.begins[these], self.index.ends[these]
+        from_, to = begins[:1], ends[-1:]
+        begins, ends = begins - from_[0], ends - from_[0]
         return self._load((from_, to, np.zeros(1, np.int64)), begins, ends, these)
 
     def _parse_ahead(self, offsets: np.ndarray, sizes: np.ndarray, samples: np.ndarray) -> Kept | None:
@@ -141,7 +140,8 @@ class TextFormatDeserializer:
 
     def load_sequences(self, sequences: np.ndarray) -> Chunk:
         """These sequences, in the given order, read in order of the file. Neighbours are read in one go."""
-        offsets, sizes = self.index.offsets[sequences], self.index.sizes[sequences]
+        offsets = self.index.begins[sequences]
+        sizes = self.index.ends[sequences] - offsets
         ordered = np.argsort(offsets, kind="stable") if np.any(np.diff(offsets) < 0) else np.arange(len(offsets))
         starts, stops = offsets[ordered], offsets[ordered] + sizes[ordered]
         new = np.ones(len(starts), bool)
@@ -216,7 +216,7 @@ class TextFormatDeserializer:
         counts = {name: np.diff(data.sequences).tolist() for name, data in chunk.streams.items()}
         for i, key in enumerate(self.table.names(numbers)):
             samples = ", ".join(f"{name}: {lengths[i]}" for name, lengths in counts.items())
-            at = int(self.index.offsets[numbers[i]])
+            at = int(self.index.begins[numbers[i]])
             log.info(
                 "Read sequence id %s (samples of %s), at offset %d in the input file (%s).", key, samples, at, self.path
             )
@@ -237,10 +237,10 @@ class TextFormatDeserializer:
         """Errors counted before in these sequences: a place in the file counts once, however often it is read."""
         if not self._counted:
             return 0
-        offsets, sizes = self.index.offsets[sequences], self.index.sizes[sequences]
+        begins, ends = self.index.begins[sequences], self.index.ends[sequences]
         with self._lock:
             known = np.array(sorted(self._counted)) >> 4
-        return int(np.sum(np.searchsorted(known, offsets + sizes) - np.searchsorted(known, offsets)))
+        return int(np.sum(np.searchsorted(known, ends) - np.searchsorted(known, begins)))
 
     def _report(self, parsed: Parsed, buffer: np.ndarray, begins: np.ndarray, sequences: np.ndarray) -> None:
         """Log warnings, count errors, stop when the budget is used up."""
@@ -250,7 +250,7 @@ class TextFormatDeserializer:
             places, text, line, cure = Places(self._file), "", 0, None
             for kind, position, number, stream in parsed.events.tolist():
                 sequence = int(sequences[number])
-                at = int(self.index.offsets[sequence]) + position - int(begins[number])
+                at = int(self.index.begins[sequence]) + position - int(begins[number])
                 counted = kind < UNKNOWN
                 if counted:
                     fresh = (at << 4) + kind not in self._counted
