@@ -218,7 +218,7 @@ class PackedBytes:
         with self._changed:
             if self._has_thread():
                 self._until = max(self._until, at + AHEAD) if self._until else 0
-            elif self._size is None and at <= self._unpacker.plain < at + AHEAD // 2:
+            elif at <= self._unpacker.plain < at + AHEAD // 2 and self._unpacker.plain != self._size:
                 self._at, self._until = self._unpacker.plain, at + AHEAD
                 self._thread = Thread(target=self._unpack_more, name="cntkpy-unpack", daemon=True)
                 self._thread.start()

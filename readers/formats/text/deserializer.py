@@ -74,6 +74,7 @@ class TextFormatDeserializer:
             data=self._file,
             meanwhile=self._parsed.more if parse_ahead else None,
         )
+        self._own = threading.local()  # mostly other threads load
         self.table = self.index.table
         first = self.table.first
         spans = self.index.ends[first[1:] - 1] - self.index.begins[first[:-1]]
