@@ -200,4 +200,4 @@ def create_deserializer(section: ConfigParameters, setting: Setting) -> Deserial
         if of_reader is not None and not own.stands_in(section):
             section.insert(own.name, of_reader)
     precision = check_precision(section, setting.precision)
-    return p.deserializer(precision, corpus=setting.corpus, threads=setting.threads)
+    return p.deserializer(precision, corpus=setting.corpus, threads=setting.threads, alone=setting.alone)

@@ -210,6 +210,22 @@ def test_chunks_are_those_of_the_plain_file(order: str, parsed: list[int], small
     assert not any(small._reserved.values()), "all were taken"
 
 
+def test_chunks_of_a_single_deserializer(parsed: list[int]) -> None:
+    text = ctf(2000)
+    Path("plain").write_bytes(text)
+    Path("x.zst").write_bytes(PACKS["zst"](text))
+
+    def keys(path: str) -> list[Any]:
+        reader = create_reader(
+            "readerType=CompositeDataReader;randomize=false;deserializers=([type=CNTKTextFormatDeserializer;"
+            f"file={path};chunkSizeInBytes=9000;input=[x=[dim=2;format=dense];y=[dim=5;format=sparse]]])"
+        )
+        reader.start_minibatch_loop(50, 0)
+        return [(m.keys, m.streams["x"].tolist()) for m in iter(reader.get_minibatch, None)]
+
+    assert keys("x.zst") == keys("plain") and parsed
+
+
 @pytest.mark.parametrize("more", ["", ";maxErrors=5", ";traceLevel=2", ";maxErrors=5;traceLevel=0"])
 def test_errors_and_warnings_come_as_of_the_plain_file(
     more: str, parsed: list[int], caplog: pytest.LogCaptureFixture
