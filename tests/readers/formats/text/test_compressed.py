@@ -325,6 +325,35 @@ def test_bombs_unpack_in_pieces(kind: str, monkeypatch: pytest.MonkeyPatch) -> N
         load_labels("packed")
 
 
+def unpacked(whole: bytes) -> tuple[bytes, str, int]:
+    """What a file of Zstandard unpacks to, and the damage that is met."""
+    found = b""
+    one = codecs.unpacker("zstd", lambda at, count: whole[at : at + count], codecs.Restart())
+    try:
+        while piece := one.piece():
+            found += piece
+    except codecs.Broken as error:
+        return found, str(error), error.at
+    return found, "", 0
+
+
+@pytest.mark.parametrize("checksum", [False, True])
+def test_damage_in_a_group_of_blocks(checksum: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is sound before it, what is wrong and where are those of a file unpacked block by block."""
+    compress = zstandard.ZstdCompressor(write_checksum=checksum).compress
+    text = random_text(500_000)
+    whole = compress(text) + compress(b"") + compress(bytes(700_000)) + compress(text[:90_000])
+    draw, broken = random.Random(3), [whole]
+    for _ in range(30):
+        at = draw.randrange(len(whole))
+        broken += [whole[:at], whole[:at] + bytes([whole[at] ^ 1 << draw.randrange(8)]) + whole[at + 1 :]]
+    grouped = [unpacked(one) for one in broken]
+    assert grouped[0] == (text + bytes(700_000) + text[:90_000], "", 0)
+    monkeypatch.setattr(codecs._Frames, "_blocks", codecs._Frames._block)
+    assert [unpacked(one) for one in broken] == grouped
+    assert len({found for found, what, _ in grouped if what}) > 3
+
+
 def test_all_files_together_keep_so_much(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recent, "RECENT", 1 << 20)
     Path("packed").write_bytes(gzip.compress(bytes(600_000)))
