@@ -14,6 +14,7 @@ import numpy as np
 
 from readers.common import index_cache
 from readers.common.corpus import Corpus
+from readers.common.file_bytes import FileBytes
 from readers.common.packed import DataBytes, PackedBytes, believe, data_bytes
 from readers.common.sequences import SequenceTable
 from readers.errors import DataError
@@ -23,6 +24,8 @@ from readers.kernels.budget import BUDGET, fits_budget
 
 BLOCK_BYTES = 1 << 20
 _SOME = 1 << 16
+PAST_BLOCK = 4 << 20
+"""Of a file larger than the memory: reading past the cache of the system is slower in smaller blocks."""
 BYTES_PER_THREAD = 16 << 20  # bytes of a file worth a thread
 BOM = b"\xef\xbb\xbf"
 UNKNOWN = 2**62
@@ -278,10 +281,12 @@ class _Scan:
 
 def _scan(data: DataBytes, scan: _Scan, begin: int, end: int, block: int, meanwhile: Meanwhile | None = None) -> _Found:
     """Read the lines in the bytes begin..end-1."""
+    past = data if isinstance(data, FileBytes) and data.too_large_to_keep() else None
+    block = block if past is None else max(block, PAST_BLOCK)
     buffer = np.empty(block + _READABLE, np.uint8)
     held, at, fault = 0, begin, None
     newline = True
-    with data.stream(0) as file:
+    with data.stream(0) if past is None else past.passing() as file:
         assert isinstance(file, io.RawIOBase)
         file.seek(begin)
         while fault is None:

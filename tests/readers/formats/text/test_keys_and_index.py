@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
+import sys
 import tempfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -20,6 +23,7 @@ from readers.common.sequences import SequenceTable
 from readers.epochs import EpochRequest
 from readers.formats.text import index as index_module
 from readers.formats.text.index import build_index
+from readers.kernels import budget
 from readers.pipeline.randomize import NoRandomizer
 from readers.pipeline.source import Source
 from readers.streams import StreamInformation
@@ -345,6 +349,27 @@ def test_ids_that_count(files, first, odd, threads):
     assert (index.table.keys is None) == (first == 0 and odd is None)
     assert np.broadcast_to(index.table.lengths, 60).tolist() == [1 + key % 2 for key in ids]
     assert cached(path) == cached(path) == listed(build_index(str(path), chunk_size=32 << 20))
+
+
+@pytest.mark.parametrize("refused", [False, True])
+def test_a_file_larger_than_the_memory(files, sequences, monkeypatch, refused):
+    """It is read past the cache of the system, where the system can do that; the index is the same."""
+    path, flags = files.write(sequences), []
+    budget.reset(0)
+    expected = listed(build_index(str(path)))
+
+    def preadv(descriptor, buffers, offset, *flag):
+        flags.append(flag)
+        if flag and refused:
+            raise OSError(errno.EOPNOTSUPP, "no such flag")
+        return os.preadv(descriptor, buffers, offset)
+
+    monkeypatch.setattr("cntk_config.base.systems.memory.of_machine", lambda: 20)
+    monkeypatch.setattr("cntk_config.base.systems.files.os", SimpleNamespace(**vars(os) | {"preadv": preadv}))
+    assert listed(build_index(str(path), threads=2, piece=1)) == expected
+    if sys.platform == "linux":
+        assert (0x80,) in flags
+        assert refused == (flags.count(()) > 1), "the first read is of the format"
 
 
 def test_a_fault_in_the_index_has_its_line_whoever_finds_it(files):
