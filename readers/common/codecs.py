@@ -280,7 +280,7 @@ class _Frames:
         size = (0, 1, 2, 4)[descriptor & 3] + ((single, 2, 4, 8)[descriptor >> 6]) + (1 - single)
         header = magic + bytes([descriptor]) + self._all(size)
         self._checksum = bool(descriptor >> 2 & 1)
-        self._object = self._library.ZstdDecompressor(max_window_size=MOST_MEMORY // 2).decompressobj()
+        self._object = self._library.ZstdDecompressor(max_window_size=MOST_MEMORY // 2).decompressobj(PIECE)
         self._feed(header, at)
         return True
 

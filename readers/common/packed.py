@@ -157,8 +157,8 @@ class PackedBytes:
         if piece is None:
             return 0
         begin, content = piece
-        found = memoryview(content)[at - begin : at - begin + len(view)]
-        view[: len(found)] = found
+        found = np.frombuffer(content, np.uint8)[at - begin : at - begin + len(view)]
+        np.frombuffer(view, np.uint8)[: len(found)] = found  # without the interpreter lock
         return len(found)
 
     def _piece(self, at: int) -> tuple[int, bytes] | None:
