@@ -2,8 +2,9 @@
 
     python benchmarks/compressed.py [--size MB] [--repeat N]
 
-The peer unpacks the file with the program zstd and reads the plain one at the same time, as a pipe would. All columns
-of a row are measured in the same run, in turns, and are medians. The program zstd has to be installed.
+The peer unpacks the file with the program zstd and reads the plain one at the same time, as a pipe would: two
+processes. Ours has a thread that unpacks. All columns of a row are measured in the same run, in turns, and are medians.
+The program zstd has to be installed.
 """
 
 from __future__ import annotations

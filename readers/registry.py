@@ -44,7 +44,7 @@ class Setting:
 
     precision: element type; primary: whether it is the first one, whose order counts; frame_mode: whether minibatches
     are of frames; trace_level: level of the log, None for its own; corpus: how keys are understood; threads: how many
-    may load; max_errors: invalid sequences to leave out, as text, None for its own.
+    may load; max_errors: invalid sequences to leave out, as text, None for its own; alone: whether there is no other.
     """
 
     precision: str = "float"
@@ -54,6 +54,7 @@ class Setting:
     corpus: Corpus | None = None
     threads: int = 1
     max_errors: str | None = None
+    alone: bool = False
 
 
 def _entry_points(group: str) -> dict[str, Callable[[], Any]]:

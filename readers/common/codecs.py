@@ -157,12 +157,20 @@ class _Streams:
         return found
 
 
+class _InGroup(Exception):
+    """One of several blocks is damaged."""
+
+
 _SKIPPABLE = (0x184D2A50, 0x184D2A5F)
 _RAW, _RLE, _COMPRESSED = 0, 1, 2
 
 
 class _Frames:
-    """Frames of Zstandard, one after the other, unpacked block by block: a block is at most 128 KB of plain text."""
+    """Frames of Zstandard, one after the other, unpacked in groups of blocks: a block is at most 128 KB of plain text.
+
+    Each call of the library takes the interpreter lock, for which others wait; so it is given several blocks. Where it
+    meets damage, the frame is unpacked once more, block by block, up to the one that is damaged.
+    """
 
     def __init__(self, read: Read, start: Restart) -> None:
         self._library = _zstandard()
@@ -170,28 +178,75 @@ class _Frames:
         self._object: Any = None
         self._checksum = False
         self._ahead, self._ahead_at = b"", 0
+        self._frame = start
+        self._one_by_one = False
 
     def piece(self) -> bytes:
         """See `Unpacker`."""
-        parts: list[bytes] = []
-        size = 0
-        while size < PIECE // 2:
+        while True:
             if self._object is None:
-                if parts:
-                    break  # so that the start of a frame is a place to begin again
+                self._frame, self._one_by_one = Restart(self.plain, self._packed), False
                 if not self._begin():
                     return b""
                 continue
-            found = self._block()
-            size += len(found)
-            parts += [found] if found else []
-        whole = b"".join(parts)
-        self.plain += len(whole)
-        return whole
+            try:
+                found = self._block() if self._one_by_one else self._blocks()
+            except _InGroup:
+                found = self._once_more()
+            if found:
+                self.plain += len(found)
+                return found
 
     def restart(self, copied: bool = False) -> Restart | None:
         """See `Unpacker`."""
         return Restart(self.plain, self._packed) if self._object is None else None
+
+    def _blocks(self) -> bytes:
+        """The plain text of the next blocks of the frame, as many as make a piece.
+
+        Raises:
+            _InGroup: one is damaged.
+        """
+        size, last = 0, 0
+        for _ in range(max(1, PIECE >> 17)):
+            if (begin := self._look(size, 3)) < 0:
+                break
+            header = int.from_bytes(self._ahead[begin : begin + 3], "little")
+            end = size + 3 + (1 if header >> 1 & 3 == _RLE else header >> 3) + 4 * (header & self._checksum)
+            if header >> 1 & 3 > _COMPRESSED or header >> 3 > 1 << 17 or self._look(size, end - size) < 0:
+                break
+            size, last = end, header & 1
+            if last:
+                break
+        if not size:
+            return self._block()  # which says what is wrong
+        begin = self._look(0, size)
+        self._packed += size
+        try:
+            found = self._object.decompress(memoryview(self._ahead)[begin : begin + size])
+        except (self._library.ZstdError, MemoryError, ValueError):
+            raise _InGroup from None
+        if self._object.eof != bool(last):
+            raise _InGroup
+        if last:
+            self._object = None
+        return found
+
+    def _look(self, offset: int, count: int) -> int:
+        """Where bytes of the file, so many from here, are in `_ahead`; -1 if the file ends before them."""
+        begin = self._packed - self._ahead_at + offset
+        if begin < offset or begin + count > len(self._ahead):
+            self._ahead, self._ahead_at = self._file(self._packed, max(16 * INPUT, offset + count)), self._packed
+            begin = offset
+        return begin if begin + count <= len(self._ahead) else -1
+
+    def _once_more(self) -> bytes:
+        """The plain text of the next block, after one of a group turned out to be damaged; Broken if it is this one."""
+        done, self._packed, self._one_by_one = self.plain - self._frame.plain, self._frame.packed, True
+        self._begin()
+        while done > 0:
+            done -= len(self._block())
+        return self._block()
 
     def _take(self, count: int) -> bytes:
         """The next bytes of the file; fewer at its end."""
@@ -225,7 +280,7 @@ class _Frames:
         size = (0, 1, 2, 4)[descriptor & 3] + ((single, 2, 4, 8)[descriptor >> 6]) + (1 - single)
         header = magic + bytes([descriptor]) + self._all(size)
         self._checksum = bool(descriptor >> 2 & 1)
-        self._object = self._library.ZstdDecompressor(max_window_size=MOST_MEMORY // 2).decompressobj()
+        self._object = self._library.ZstdDecompressor(max_window_size=MOST_MEMORY // 2).decompressobj(PIECE)
         self._feed(header, at)
         return True
 

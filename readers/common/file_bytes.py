@@ -6,13 +6,16 @@ import io
 import os
 import threading
 import weakref
+from collections.abc import Callable
 from typing import BinaryIO, cast
 
 import numpy as np
 
 from cntk_config.base.files import open_input
 from cntk_config.base.retry import cure, with_retries
-from cntk_config.base.systems.files import can_read_at, read_at
+from cntk_config.base.systems import memory
+from cntk_config.base.systems.files import can_read_at, read_at, read_past
+from readers.common.position import Position
 from readers.errors import DataError
 
 
@@ -49,6 +52,14 @@ class FileBytes:
         """The file opened once more, with a position of its own."""
         return open_input(self.path, buffering=buffering)
 
+    def too_large_to_keep(self) -> bool:
+        """Whether the system cannot keep the file in memory until it is read again."""
+        return can_read_at() and (memory.of_machine() or self.size) < self.size
+
+    def passing(self) -> io.RawIOBase:
+        """The file with a position of its own; what is read lets the system forget nothing else that it keeps."""
+        return Position(_Passing(self))
+
     def fileno(self) -> int:
         """The number of the open file."""
         return self._file.fileno()
@@ -82,7 +93,11 @@ class FileBytes:
                 self.read(into[place : place + int(sizes[done])], int(at[done]))
                 done += 1
 
-    def _with_retries(self, view: memoryview, at: int) -> int:
+    def read_past(self, view: memoryview, at: int) -> int:
+        """Read some bytes from byte `at` on, see `systems.files.read_past`; 0 at the end."""
+        return self._with_retries(view, at, read_past)
+
+    def _with_retries(self, view: memoryview, at: int, read: Callable[[int, memoryview, int], int] = read_at) -> int:
         """Read some bytes; a disk or a network that fails gets more attempts.
 
         Raises:
@@ -91,7 +106,7 @@ class FileBytes:
         what = f"The data file {self.path} cannot be read at byte {at}"
         try:
             if can_read_at():
-                return with_retries(lambda: read_at(self._file.fileno(), view, at), what)
+                return with_retries(lambda: read(self._file.fileno(), view, at), what)
             with self._lock:
                 self._file.seek(at)
                 return self._file.readinto(view) or 0  # retries by itself
@@ -115,3 +130,14 @@ class FileBytes:
     def cut_short(self) -> DataError:
         """The error of a file that has fewer bytes than it had."""
         return DataError(f"The data file {self.path} was cut short while it was read.", path=self.path)
+
+
+class _Passing:
+    """A file as `Position` wants it, read past the memory of the system."""
+
+    def __init__(self, of: FileBytes) -> None:
+        self.size, self._of = of.size, of
+
+    def read_some(self, view: memoryview, at: int) -> int:
+        """Read some bytes from byte `at` on; 0 at the end."""
+        return self._of.read_past(view, at)

@@ -23,7 +23,7 @@ from cntk_config.base.files import open_input
 from cntk_config.base.writing import atomic_write
 
 log = logging.getLogger("cntkpy.readers")
-VERSION = 5
+VERSION = 6
 BLOCKS, BLOCK = 32, 64 << 10
 Arrays = dict[str, np.ndarray]
 
@@ -90,13 +90,13 @@ def _sound(arrays: Arrays, size: int) -> bool:
     """Whether these arrays can be the index of a file of this size: kernels read where they say."""
     keys, samples, offsets = arrays["keys"], arrays["samples"], arrays["offsets"]
     kinds = [(one.dtype, one.ndim) for one in (keys, samples, offsets)]
-    if kinds != [(np.uint64, 1), (np.int32, 1), (np.int64, 1)] or not len(offsets):
+    if kinds != [(np.uint64, 1), (np.int32, 1), (np.int64, 1)] or not len(samples):
         return False
     return (
-        len(samples) == len(offsets)
-        and len(keys) in (0, len(offsets))
+        len(offsets) == len(samples) + 1
+        and len(keys) in (0, len(samples))
         and int(offsets[0]) >= 0
-        and int(offsets[-1]) < size
+        and int(offsets[-1]) == size
         and bool((offsets[1:] > offsets[:-1]).all())
         and int(samples.min()) >= 0
         and int(samples.sum(dtype=np.int64)) <= size

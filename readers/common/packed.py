@@ -1,7 +1,7 @@
 """Compressed text as if it were a plain file: read in order, or at any place, with bounded memory.
 
 While a file is unpacked, the places are noted where unpacking can begin again. A gzip file has one every few megabytes,
-bzip2, xz and Zstandard files at the start of every stream or frame.
+bzip2, xz and Zstandard files at the start of every stream or frame. For who reads in order, a thread unpacks ahead.
 """
 
 from __future__ import annotations
@@ -9,25 +9,24 @@ from __future__ import annotations
 import errno
 import io
 import logging
-import weakref
 from bisect import bisect_right
-from collections import deque
-from threading import Lock, RLock
+from threading import Condition, Thread
 from typing import BinaryIO, cast
 
 import numpy as np
 
 from cntk_config.base.files import TEXT_LIMIT, open_input, read_input
 from cntk_config.base.names import is_url
-from readers.common.codecs import LONGEST_MAGIC, Broken, Restart, Unpacker, format_of, unpacker
+from readers.common.codecs import LONGEST_MAGIC, PIECE, Broken, Restart, Unpacker, format_of, unpacker
 from readers.common.file_bytes import FileBytes
 from readers.common.position import Position
+from readers.common.recent import RECENTLY
 from readers.common.remote import RemoteBytes
 from readers.errors import DataError
 
 log = logging.getLogger("cntkpy.readers")
-RECENT = 256 << 20
-"""Bytes of plain text of all files that are kept after they were unpacked: data are read after their index is made."""
+AHEAD, WORTH = 32 << 20, 1 << 20
+"""Most bytes that a thread unpacks ahead of who reads in order; the bytes from which on it is worth a thread."""
 APART, COPIES_APART = 256 << 10, 8 << 20
 """Bytes of plain text between places to begin again: at streams and frames, and at copies of the state of gzip."""
 MOST_PLACES = 1024
@@ -69,18 +68,25 @@ class PackedBytes:
         self._file, self.local = file, file.local
         self._unpacker: Unpacker = self._begin(Restart())
         self.recent: dict[int, bytes] = {}
-        """What was unpacked last, by where it begins; others may remove some, see `_Recent`."""
+        """What was unpacked last, by where it begins; others may remove some, see `recent.Recent`."""
+        self._ahead: dict[int, bytes] = {}
+        """What was unpacked ahead and nobody has read yet, by where it begins."""
         self._last: tuple[int, bytes] = (0, b"")
         self._places = [Restart()]
         self._apart, self._copies_apart = APART, COPIES_APART
         self._size: int | None = None
         self._told = False
-        self._lock = RLock()
+        self._changed = Condition()
+        """Held by who looks at the unpacker, but not while the thread uses it."""
+        self._next_read = self._next_of_stream = 0
+        self._thread: Thread | None = None
+        """Unpacks ahead from `_at` to `_until`; nobody else uses the unpacker."""
+        self._at = self._until = 0
 
     @property
     def size(self) -> int:
         """Bytes of the plain text; the whole file is unpacked if it was not before."""
-        with self._lock:
+        with self._changed:
             at = self._places[-1].plain
             while self._size is None:
                 piece = self._piece(at)
@@ -90,31 +96,40 @@ class PackedBytes:
     def read(self, into: np.ndarray, at: int) -> None:
         """Fill a uint8 array from byte `at` of the plain text on."""
         view = into.data
+        in_order, self._next_read = at == self._next_read, at + len(view)
         got = 0
         while got < len(view):
-            count = self.read_some(view[got:], at + got)
+            count = self._some(view[got:], at + got)
             if not count:
                 raise self.cut_short()
             got += count
+        if in_order:
+            self._unpack_ahead(at + got)
 
     def read_some(self, view: memoryview, at: int) -> int:
         """Read some bytes of the plain text from byte `at` on; 0 at its end."""
-        with self._lock:
-            piece = self._piece(at)
-        if piece is None:
-            return 0
-        begin, content = piece
-        found = memoryview(content)[at - begin : at - begin + len(view)]
-        view[: len(found)] = found
-        return len(found)
+        in_order = at == self._next_of_stream
+        count = self._some(view, at)
+        self._next_of_stream = at + count
+        if in_order:
+            self._unpack_ahead(at + count)
+        return count
 
     def bytes(self, at: int, length: int) -> bytes:
         """These bytes; fewer at the end of the text."""
         out = np.empty(length, np.uint8)
         got = 0
-        while got < length and (count := self.read_some(out.data[got:], at + got)):
+        while got < length and (count := self._some(out.data[got:], at + got)):
             got += count
         return out[:got].tobytes()
+
+    def ready(self, at: int) -> bool:
+        """Whether who reads byte `at` need not wait for the thread that unpacks it."""
+        return self._thread is None or self._kept(at) is not None
+
+    def forget(self, end: int) -> None:
+        """The text up to byte `end` need not be kept."""
+        RECENTLY.forget(self, end)
 
     def stream(self, buffering: int = -1) -> BinaryIO:
         """The text as a file of its own position."""
@@ -123,6 +138,9 @@ class PackedBytes:
 
     def close(self) -> None:
         """Close the file."""
+        with self._changed:
+            self._until = 0
+            self._wait_for_thread()
         self._file.close()
 
     def cut_short(self) -> DataError:
@@ -132,14 +150,31 @@ class PackedBytes:
     def _begin(self, place: Restart) -> Unpacker:
         return unpacker(self.kind, self._file.bytes, place)
 
+    def _some(self, view: memoryview, at: int) -> int:
+        if (piece := self._kept(at)) is None:
+            with self._changed:
+                piece = self._piece(at)
+        if piece is None:
+            return 0
+        begin, content = piece
+        found = np.frombuffer(content, np.uint8)[at - begin : at - begin + len(view)]
+        np.frombuffer(view, np.uint8)[: len(found)] = found  # without the interpreter lock
+        return len(found)
+
     def _piece(self, at: int) -> tuple[int, bytes] | None:
-        """The unpacked piece with byte `at`, and where it begins; None after the end."""
+        """The unpacked piece with byte `at`, and where it begins; None after the end. `_changed` is held."""
+        while self._has_thread() and self._kept(at) is None:
+            if not self._at <= at < self._until:
+                self._until = 0
+            self._wait_for_thread(once=True)
         if (found := self._kept(at)) is not None:
             return found
         if self._size is not None and at >= self._size:
             return None
         place = self._places[bisect_right(self._places, at, key=lambda one: one.plain) - 1]
         if not place.plain <= self._unpacker.plain <= at:
+            for one in list(self._ahead.items()):
+                self._was_read(*one)
             self._unpacker = self._begin(place)
             if at - place.plain > FAR and not self._told:
                 self._tell_cost(place)
@@ -149,21 +184,82 @@ class PackedBytes:
             if not content:
                 self._size = begin
                 return None
-            _RECENT.add(self, begin, content)
+            RECENTLY.add(self, begin, content)
             if at < begin + len(content):
                 self._last = begin, content
                 return self._last
 
     def _kept(self, at: int) -> tuple[int, bytes] | None:
-        """The piece with byte `at`, if it was unpacked not long ago."""
+        """The piece with byte `at`, if it was unpacked not long ago, or ahead."""
         begin, content = self._last
         if begin <= at < begin + len(content):
             return self._last
+        for begin, content in list(self._ahead.items()):
+            if begin <= at < begin + len(content):
+                self._was_read(begin, content)
+                self._last = begin, content
+                return begin, content
         for begin, content in list(self.recent.items()):
             if begin <= at < begin + len(content):
                 self._last = begin, content
-                return self._last
+                return begin, content
         return None
+
+    def _was_read(self, begin: int, content: bytes) -> None:
+        """A piece is not ahead any more. It is in one of the two at any time: others look for it without a lock."""
+        RECENTLY.add(self, begin, content)
+        if self._ahead.pop(begin, None) is not None:
+            RECENTLY.release(self, len(content))
+
+    def _unpack_ahead(self, at: int) -> None:
+        """Let a thread unpack what follows byte `at`, unless it does or that was unpacked before."""
+        if at < WORTH:
+            return
+        with self._changed:
+            if self._has_thread():
+                self._until = max(self._until, at + AHEAD) if self._until else 0
+            elif at <= self._unpacker.plain < at + AHEAD // 2 and self._unpacker.plain != self._size:
+                self._at, self._until = self._unpacker.plain, at + AHEAD
+                self._thread = Thread(target=self._unpack_more, name="cntkpy-unpack", daemon=True)
+                self._thread.start()
+
+    def _unpack_more(self) -> None:
+        """What the thread does. Damage is found once more, and raised, by who reads that far."""
+        more, most = True, GATHERED + PIECE
+        try:
+            while more and RECENTLY.reserve(self, most):
+                content = b""
+                try:
+                    content = self._next()
+                finally:
+                    RECENTLY.release(self, most - len(content))
+                with self._changed:
+                    if content:
+                        self._ahead[self._at] = content
+                    else:
+                        self._size = self._at
+                    self._at += len(content)
+                    more = bool(content) and self._at < self._until
+                    self._changed.notify_all()
+        except DataError:
+            pass
+        finally:
+            with self._changed:
+                self._thread = None
+                self._changed.notify_all()
+
+    def _wait_for_thread(self, once: bool = False) -> None:
+        """Wait until the thread has ended, or `once` until it has unpacked a piece. `_changed` is held."""
+        while self._has_thread():
+            self._changed.wait(1.0)
+            if once:
+                return
+
+    def _has_thread(self) -> bool:
+        """Whether the thread is at work: that of a process from which this one was forked is not."""
+        if self._thread is not None and not self._thread.is_alive():
+            self._thread = None
+        return self._thread is not None
 
     def _next(self) -> bytes:
         """The next bytes of the plain text, from many streams if these are short; none at its end."""
@@ -214,30 +310,6 @@ class PackedBytes:
             self.path,
             place.packed,
         )
-
-
-class _Recent:
-    """What was unpacked last of all files; the oldest goes first."""
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._order: deque[tuple[weakref.ref[PackedBytes], int, int]] = deque()
-        self._held = 0
-
-    def add(self, owner: PackedBytes, begin: int, content: bytes) -> None:
-        """Keep a piece."""
-        with self._lock:
-            owner.recent[begin] = content
-            self._order.append((weakref.ref(owner), begin, len(content)))
-            self._held += len(content)
-            while self._held > RECENT and len(self._order) > 1:
-                of, at, size = self._order.popleft()
-                self._held -= size
-                if (found := of()) is not None:
-                    found.recent.pop(at, None)
-
-
-_RECENT = _Recent()
 
 
 class _Fails:

@@ -56,6 +56,8 @@ class SequenceTable:
         """int64[C+1]: samples before each chunk."""
         if len(self.lengths) == 1:
             return self.first * int(self.lengths[0])
+        if (self.first[1:] > self.first[:-1]).all():  # then no array as long as the lengths is needed
+            return starts_of(np.add.reduceat(self.lengths, self.first[:-1], dtype=np.int64))
         return starts_of(self.lengths)[self.first]
 
     @property

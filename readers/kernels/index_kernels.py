@@ -1,19 +1,20 @@
-"""The kernel that finds the sequences of a text file: one pass over whole lines, eight bytes at a time."""
+"""The kernel that finds the sequences of a text file: one pass over whole lines, ends of lines 64 bytes at once."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from readers.kernels.jit import inlined, kernel, part
-from readers.kernels.kernel_types import Bytes, Int, Int32s, Int64s, Ints, UInt64s
-from readers.kernels.text_codes import DONE, FULL, LINES, LONG_NAME, NAMES, NO_ID, NUMBERS, OVERFLOW
-from readers.kernels.words import byte_at, trailing_zeros, word_at
+from readers.kernels.kernel_types import Bytes, Int, Int32s, Int64s, UInt64s
+from readers.kernels.text_codes import DONE, FULL, LINES, LONG_NAME, NAMES, NO_ID, NUMBERS, OTHER_KEYS, OVERFLOW
+from readers.kernels.words import byte_at, digits, matches, trailing_zeros, word_at
 
 # Elements of the state array, int64.
-SEQUENCES, LINE, MODE, POSITION, NAME, HASHED, CONTINUES = range(7)
+SEQUENCES, LINE, MODE, POSITION, NAME, HASHED, CONTINUES, COUNTED, BASE = range(9)
 
 _ONES, _HIGH = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)
 _LF8 = np.uint64(0x0A0A0A0A0A0A0A0A)
+_ONE = np.uint64(1)
 _LIMIT = np.uint64((2**64 - 1) // 10)
 
 
@@ -36,19 +37,24 @@ def end_of_line(p: Int, end: Int):
 def _has_stream(p: Int, end: Int, name: Bytes):
     """Whether |name followed by a delimiter, `|` or the end is in the bytes from p to end.
 
-    In range: p + n < end, so all bytes that are compared lie before `end`.
+    In range: p + n < end, so all bytes that are compared lie before `end`; 64 bytes after it are readable.
     """
     n = len(name)
-    while p + n < end:
-        if byte_at(p) == 124:
+    while p < end:
+        found = matches(p, 124)
+        while found:
+            at = p + trailing_zeros(found)
+            found &= found - _ONE
+            if at + n >= end:
+                return False
             i = 0
-            while i < n and byte_at(p + 1 + i) == name[i]:
+            while i < n and byte_at(at + 1 + i) == name[i]:
                 i += 1
             if i == n:
-                c = byte_at(p + 1 + n) if p + 1 + n < end else 10
+                c = byte_at(at + 1 + n) if at + 1 + n < end else 10
                 if c <= 32 or c >= 127 or c == 124:
                     return True
-        p += 1
+        p += 64
     return False
 
 
@@ -79,6 +85,23 @@ def _read_name(p: Int, end: Int, last_name: Bytes, state: Int64s):
     return n, h
 
 
+@part
+def _long_number(p: Int, end: Int):
+    """The number at byte_at(p), and how many digits it has; -1 if it does not fit 64 bits. In range: p < end."""
+    begin, key = p, np.uint64(0)
+    c = byte_at(p)
+    while 48 <= c <= 57:
+        if key > _LIMIT:
+            return -1, key
+        ten = key * np.uint64(10)
+        key = ten + np.uint64(c - 48)
+        if key < ten:
+            return -1, key
+        p += 1
+        c = byte_at(p) if p < end else -1
+    return p - begin, key
+
+
 @kernel
 def find_sequences(
     buffer: Bytes,
@@ -94,80 +117,112 @@ def find_sequences(
 ):
     """Add the lines buffer[begin:end] (whole lines; buffer[0] is byte `at` of the file) to the index.
 
-    keys uint64[n] (but in mode LINES), samples int32[n], offsets int64[n] are filled from state[SEQUENCES] on.
+    keys uint64[n], samples int32[n], offsets int64[n] are filled from state[SEQUENCES] on; keys not in mode LINES, and
+    not with state[COUNTED]: then the key of sequence i is state[BASE] + i, and OTHER_KEYS is returned where one is not.
     main uint8[k]: name of the stream whose lines count (empty: every line counts). In mode NAMES keys are the lengths
     of the names, or their hashes if state[HASHED], and last_name uint8[LONGEST_NAME] holds the name at hand. With
     state[CONTINUES] sequence 0, whose key is not known, takes the lines before the first key.
     Returns DONE, FULL (give longer arrays and call again from state[POSITION]) or an error.
 
-    In range: bytes are looked at before `end` only, which leaves eight bytes of the buffer (`_scan` and `_find_records`
-    keep them free); a sequence is added if `count` is below the length of the arrays, and the last one is looked at if
-    there is one, else NO_ID.
+    In range: single bytes are looked at before `end` only; words and vectors begin before it, which leaves 64 bytes of
+    the buffer (`_scan` keeps them free); a sequence is added if `count` is below the length of the arrays, and the last
+    one is looked at if there is one, else NO_ID.
     """
     base = buffer.ctypes.data
-    p, stop = base + begin, base + end
+    line, stop = base + begin, base + end
     count = state[SEQUENCES]
     capacity = len(offsets)
     mode = state[MODE]
     everything = len(main) == 0
-    while p < stop:
-        state[POSITION] = p - base
-        fresh = mode == LINES
-        key = np.uint64(0)
-        q = p
-        if mode == NAMES:
-            if count == capacity:
-                return FULL
-            length, h = _read_name(p, stop, last_name, state)
-            if length == -2:
-                return LONG_NAME
-            fresh = length > 0
-            if not fresh and count == 0:
-                return NO_ID
-            key = h if state[HASHED] else np.uint64(length)
+    counted, base_key = state[COUNTED] != 0, np.uint64(state[BASE])
+    lines, here = np.int64(0), np.int64(0)
+    previous, unknown = np.uint64(0), count == state[CONTINUES]
+    if count:
+        here = np.int64(samples[count - 1])
+        if counted:
+            previous = base_key + np.uint64(count - 1)
         elif mode == NUMBERS:
-            c = byte_at(p)
-            if 48 <= c <= 57:
-                key = np.uint64(0)
-                while 48 <= c <= 57:
-                    if key > _LIMIT:
-                        return OVERFLOW
-                    ten = key * np.uint64(10)
-                    key = ten + np.uint64(c - 48)
-                    if key < ten:
-                        return OVERFLOW
-                    q += 1
-                    c = byte_at(q) if q < stop else -1
-                fresh = c >= 0 and (count == state[CONTINUES] or key != keys[count - 1])
-            if not fresh and count == 0:
-                return NO_ID
-        if fresh:
-            if count == capacity:
-                return FULL
-            if mode != LINES:
-                keys[count] = key
-            samples[count] = 0
-            offsets[count] = at + p - base
-            count += 1
-            state[SEQUENCES] = count
-        q = end_of_line(q, stop)
-        if everything or _has_stream(p, q, main):
-            samples[count - 1] += 1
-        p = min(q + 1, stop)
-        state[LINE] += 1
-    state[POSITION] = p - base
-    return DONE
+            previous = keys[count - 1]
+    code = DONE
+    block = line
+    while block < stop and code == DONE:
+        ends = matches(block, 10)
+        last = stop - block <= 64
+        if last and stop - block < 64:
+            ends &= (_ONE << np.uint64(stop - block)) - _ONE
+        while True:
+            if ends:
+                after = block + trailing_zeros(ends)
+                ends &= ends - _ONE
+            elif last and line < stop:
+                after = stop  # a last line without an end
+            else:
+                break
+            fresh = mode == LINES
+            key = np.uint64(0)
+            if mode == NUMBERS:
+                length, key = digits(word_at(line))
+                if length == 8:
+                    length, key = _long_number(line, after)
+                    if length < 0:
+                        code = OVERFLOW
+                        break
+                fresh = length > 0 and line + length < stop and (key != previous or unknown)
+            elif mode == NAMES:
+                if count == capacity:
+                    code = FULL
+                    break
+                length, h = _read_name(line, after, last_name, state)
+                if length == -2:
+                    code = LONG_NAME
+                    break
+                fresh = length > 0
+                key = h if state[HASHED] else np.uint64(length)
+            if fresh:
+                if count == capacity:
+                    code = FULL
+                    break
+                if counted and unknown:
+                    base_key = key - np.uint64(count)
+                    state[BASE] = np.int64(base_key)
+                if counted and key != base_key + np.uint64(count):
+                    code = OTHER_KEYS
+                    break
+                if count:
+                    samples[count - 1] = here
+                if mode == NAMES or (mode == NUMBERS and not counted):
+                    keys[count] = key
+                offsets[count] = at + line - base
+                here, previous, unknown = np.int64(0), key, False
+                count += 1
+            elif count == 0:
+                code = NO_ID
+                break
+            if everything or _has_stream(line, after, main):
+                here += 1
+            line = after + 1
+            lines += 1
+        block += 64
+    if count:
+        samples[count - 1] = here
+    state[SEQUENCES] = count
+    state[LINE] += lines
+    state[POSITION] = min(line, stop) - base
+    return code
 
 
 @kernel
-def form_chunks(offsets: Int64s, sizes: Ints, maximum: Int, first: Int64s):
-    """First sequence of every chunk into first int64[n + 1]; returns the number of chunks: n at most, so all fit."""
+def form_chunks(begins: Int64s, ends: Int64s, maximum: Int, first: Int64s):
+    """First sequence of every chunk into first int64[n + 1]; returns the number of chunks: n at most, so all fit.
+
+    In range: begins and ends have n places each.
+    """
     chunks = 0
     start = np.int64(0)
-    for i in range(len(offsets)):
-        if chunks == 0 or offsets[i] + sizes[i] - start > maximum:
+    for i in range(len(begins)):
+        if chunks == 0 or ends[i] - start > maximum:
             first[chunks] = i
-            start = offsets[i]
+            start = begins[i]
             chunks += 1
-    first[chunks] = len(offsets)
+    first[chunks] = len(begins)
     return chunks

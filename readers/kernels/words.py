@@ -5,8 +5,8 @@ more when several threads count references of the same array. So the innermost k
 (`array.ctypes.data + i`) or `borrowed` arrays; their callers hold the arrays.
 
 Nothing checks an address, not even NUMBA_BOUNDSCHECK. Text read by address lies in a buffer with 32 more bytes after
-the data, all LF when lines are parsed (finding lines needs eight readable ones). Whoever goes forward through text
-stops at an LF at the latest, and nobody looks at more than the 24 bytes from one on.
+the data, all LF when lines are parsed. Whoever goes forward through text stops at an LF at the latest, and nobody looks
+at more than the 24 bytes from one on. Finding records needs eight readable bytes after the data, `matches` 64.
 """
 
 from __future__ import annotations
@@ -58,6 +58,27 @@ def byte_at(typing: Any, address: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         byte = builder.load(builder.inttoptr(arguments[0], ir.IntType(8).as_pointer()))
         return builder.zext(byte, ir.IntType(64))
+
+    return signature, generate
+
+
+@intrinsic
+def matches(typing: Any, address: Any, byte: Any) -> Any:
+    """Which of the 64 bytes at a memory address are this one, unchecked: bit i of a uint64 is that of address + i."""
+    signature = types.uint64(types.intp, types.int64)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        vector = ir.VectorType(ir.IntType(8), 64)
+        there = builder.load(builder.inttoptr(arguments[0], vector.as_pointer()))
+        there.align = 1
+        one = builder.insert_element(
+            ir.Constant(vector, ir.Undefined),
+            builder.trunc(arguments[1], ir.IntType(8)),
+            ir.Constant(ir.IntType(32), 0),
+        )
+        first = ir.Constant(ir.VectorType(ir.IntType(32), 64), [0] * 64)
+        wanted = builder.shuffle_vector(one, ir.Constant(vector, ir.Undefined), first)
+        return builder.bitcast(builder.icmp_unsigned("==", there, wanted), ir.IntType(64))
 
     return signature, generate
 

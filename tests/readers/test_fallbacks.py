@@ -477,8 +477,8 @@ def test_chunks_of_sequences(given_sizes: list[int], maximum: int, gap: int) -> 
     sizes = np.array(given_sizes, np.uint32)
     offsets = np.arange(len(sizes)) * gap + np.append(0, sizes.cumsum()[:-1]).astype(np.int64)
     first = np.empty(len(sizes) + 1, np.int64)
-    expected = first[: index_kernels.form_chunks(offsets, sizes, maximum, first) + 1]
-    assert_array_equal(text_fallback.form_chunks(offsets, sizes, maximum), expected)
+    expected = first[: index_kernels.form_chunks(offsets, offsets + sizes, maximum, first) + 1]
+    assert_array_equal(text_fallback.form_chunks(offsets, offsets + sizes, maximum), expected)
 
 
 @given(st.binary(max_size=20))

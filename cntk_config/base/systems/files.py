@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import sys
@@ -18,6 +19,8 @@ OWN_FILE_FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 """Of `os.open`: it fails at a link, and does not wait for the other side of a pipe."""
 DEVICE = re.compile(r"/dev/(null|stdout|stderr|tty|full|fd/[0-9]+|pts/[0-9]+)|/proc/self/fd/[0-9]+")
 """Names that are not files: of devices, and of what this process has open. Only the system makes them."""
+_DONT_KEEP = 0x80
+"""RWF_DONTCACHE of Linux, for which Python has no name."""
 HAS_DRIVES = sys.platform == "win32"
 """Whether paths begin with the letter of a drive."""
 IN_USE_SECONDS = 2.0
@@ -42,6 +45,21 @@ def read_at(descriptor: int, view: memoryview, offset: int) -> int:
         OSError: as of `os.preadv`.
     """
     return os.preadv(descriptor, [view], offset)
+
+
+def read_past(descriptor: int, view: memoryview, offset: int) -> int:
+    """As `read_at`; the system does not keep what it reads from the disk for this, if it can leave that (Linux 6.14).
+
+    Raises:
+        OSError: as of `os.preadv`.
+    """
+    if sys.platform == "linux":
+        try:
+            return os.preadv(descriptor, [view], offset, _DONT_KEEP)
+        except OSError as error:
+            if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL):
+                raise
+    return read_at(descriptor, view, offset)
 
 
 def wait_for_bytes(descriptor: int, seconds: float) -> bool:

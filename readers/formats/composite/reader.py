@@ -94,6 +94,7 @@ def _parts(p: CompositeParameters, precision: str, frame_mode: bool) -> list[Any
             corpus=corpus,
             threads=threads_for(p.threads),
             max_errors=p.given("maxErrors"),
+            alone=len(sections) == 1,
         )
         parts.append(find_deserializer(one)()(one, setting))
     return parts

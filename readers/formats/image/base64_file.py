@@ -200,4 +200,4 @@ def _chunks(begins: np.ndarray, ends: np.ndarray, size: int) -> np.ndarray:
     from readers.kernels import index_kernels as k
 
     first = np.empty(len(begins) + 1, np.int64)
-    return first[: k.form_chunks(begins, ends - begins, max(1, size), first) + 1].copy()
+    return first[: k.form_chunks(begins, ends, max(1, size), first) + 1].copy()

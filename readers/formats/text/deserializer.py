@@ -11,7 +11,8 @@ import numpy as np
 
 from readers.common.chunk import Chunk
 from readers.common.corpus import Corpus
-from readers.common.packed import DataBytes
+from readers.common.packed import DataBytes, PackedBytes
+from readers.common.recent import RECENTLY, SPARE
 from readers.common.sequences import starts_of
 from readers.errors import DataError
 from readers.formats.text import fallback
@@ -21,15 +22,21 @@ from readers.streams import StreamInformation
 from .events import UNKNOWN, UNREAD
 from .index import BOM, NUMERIC, build_index, open_text
 from .parse import PADDING, Parsed, parse, streams_of
+from .parsed_ahead import Kept, ParsedAhead
 from .stream_format import StreamFormat
 from .tables import Runs, Text
 
 GAP = 4096  # bytes that are as quickly read as left out
+_NO_TEXT = np.empty(0, np.uint8)
 log = logging.getLogger("cntkpy.readers")
 
 
 class TextFormatDeserializer:
-    """A file in CNTK text format. Loading is safe from several threads. threads: how many read the index."""
+    """A file in CNTK text format. Loading is safe from several threads.
+
+    threads: how many read the index; parse_ahead: parse chunks of a compressed file while the index is made, for who
+    loads whole chunks.
+    """
 
     def __init__(
         self,
@@ -44,6 +51,7 @@ class TextFormatDeserializer:
         corpus: Corpus = NUMERIC,
         cache_index: bool = False,
         threads: int = 1,
+        parse_ahead: bool = False,
     ):
         self._file = open_text(path)
         self.path, self.formats, self.dtype = self._file.path, list(formats), np.dtype(dtype)
@@ -52,6 +60,9 @@ class TextFormatDeserializer:
         self.streams = [StreamInformation(f.name, (f.dim,), f.sparse, self.dtype) for f in self.formats]
         self._names = streams_of(self.formats)
         main = next((f.alias for f in self.formats if f.defines_mb_size), "")
+        self._own = threading.local()  # the text of each thread
+        self._named = not corpus.numeric
+        self._parsed = ParsedAhead(chunk_size, self._parse_ahead)
         self.index = build_index(
             path,
             skip_sequence_ids=skip_sequence_ids,
@@ -61,13 +72,14 @@ class TextFormatDeserializer:
             cache=cache_index,
             threads=threads,
             data=self._file,
+            meanwhile=self._parsed.more if parse_ahead else None,
         )
+        self._own = threading.local()  # mostly other threads load
         self.table = self.index.table
-        last = self.table.first[1:] - 1
-        spans = self.index.offsets[last] + self.index.sizes[last] - self.index.offsets[self.table.first[:-1]]
+        first = self.table.first
+        spans = self.index.ends[first[1:] - 1] - self.index.begins[first[:-1]]
         self.chunk_bytes = spans // 2 * self.dtype.itemsize
         self._lock = threading.Lock()
-        self._own = threading.local()  # the text of each thread
         self._counted: set[int] = set()
         self._told: set[str] = set()
         self._kept_quiet = False
@@ -100,15 +112,37 @@ class TextFormatDeserializer:
     def load_chunk(self, chunk: int) -> Chunk:
         """All sequences of a chunk, read in one go."""
         these = slice(int(self.table.first[chunk]), int(self.table.first[chunk + 1]))
-        offsets, sizes = self.index.offsets[these], self.index.sizes[these]
-        from_, to = offsets[:1], offsets[-1:] + sizes[-1:]
-        begins = offsets - from_[0]
-        ends = begins + sizes
+        if (kept := self._parsed.take(chunk)) is not None:
+            RECENTLY.release(self, kept.nbytes)
+            return self._loaded(kept.parsed, kept.text, kept.begins, these)
+        begins, ends = self.index.begins[these], self.index.ends[these]
+        from_, to = begins[:1], ends[-1:]
+        begins, ends = begins - from_[0], ends - from_[0]
         return self._load((from_, to, np.zeros(1, np.int64)), begins, ends, these)
+
+    def _parse_ahead(self, offsets: np.ndarray, sizes: np.ndarray, samples: np.ndarray) -> Kept | None:
+        """Parse a chunk before the index is complete; None if it has errors, which are counted when it is needed."""
+        size, begins = int(offsets[-1] + sizes[-1] - offsets[0]), offsets - offsets[0]
+        buffer = self._buffer(size + 1 + PADDING)
+        buffer[-PADDING:] = 10
+        self._read(buffer[: size + 1], int(offsets[0]))
+        text = Text(buffer, begins, begins + sizes, samples)
+        parsed = parse(text, self.formats, self._names, self.dtype, 0, self._named)
+        if parsed.chunk is None:
+            return None
+        kept = Kept(parsed, _NO_TEXT, begins[:0], parsed.chunk.nbytes)
+        if len(parsed.events):  # of what the file has and nobody reads
+            kept = Kept(parsed, buffer.copy(), begins, parsed.chunk.nbytes + len(buffer))
+        if not RECENTLY.reserve(self, kept.nbytes, SPARE):
+            return None
+        if isinstance(self._file, PackedBytes):
+            self._file.forget(int(offsets[0]) + size)
+        return kept
 
     def load_sequences(self, sequences: np.ndarray) -> Chunk:
         """These sequences, in the given order, read in order of the file. Neighbours are read in one go."""
-        offsets, sizes = self.index.offsets[sequences], self.index.sizes[sequences]
+        offsets = self.index.begins[sequences]
+        sizes = self.index.ends[sequences] - offsets
         ordered = np.argsort(offsets, kind="stable") if np.any(np.diff(offsets) < 0) else np.arange(len(offsets))
         starts, stops = offsets[ordered], offsets[ordered] + sizes[ordered]
         new = np.ones(len(starts), bool)
@@ -137,7 +171,7 @@ class TextFormatDeserializer:
         buffer[-PADDING:] = 10
         nominal = self.table.lengths if len(self.table.lengths) == 1 else self.table.lengths[sequences]
         text = Text(buffer, begins, ends, nominal)
-        cut, named = self._cut(ends, sequences), self.table.corpus is not None
+        cut, named = self._cut(ends, sequences), self._named
         known = self._known_errors(sequences)
         budget = max(0, self.max_errors - len(self._counted) + known)  # once exceeded, what is sound can still be read
         if fits_budget(2 * len(buffer)):
@@ -183,7 +217,7 @@ class TextFormatDeserializer:
         counts = {name: np.diff(data.sequences).tolist() for name, data in chunk.streams.items()}
         for i, key in enumerate(self.table.names(numbers)):
             samples = ", ".join(f"{name}: {lengths[i]}" for name, lengths in counts.items())
-            at = int(self.index.offsets[numbers[i]])
+            at = int(self.index.begins[numbers[i]])
             log.info(
                 "Read sequence id %s (samples of %s), at offset %d in the input file (%s).", key, samples, at, self.path
             )
@@ -204,10 +238,10 @@ class TextFormatDeserializer:
         """Errors counted before in these sequences: a place in the file counts once, however often it is read."""
         if not self._counted:
             return 0
-        offsets, sizes = self.index.offsets[sequences], self.index.sizes[sequences]
+        begins, ends = self.index.begins[sequences], self.index.ends[sequences]
         with self._lock:
             known = np.array(sorted(self._counted)) >> 4
-        return int(np.sum(np.searchsorted(known, offsets + sizes) - np.searchsorted(known, offsets)))
+        return int(np.sum(np.searchsorted(known, ends) - np.searchsorted(known, begins)))
 
     def _report(self, parsed: Parsed, buffer: np.ndarray, begins: np.ndarray, sequences: np.ndarray) -> None:
         """Log warnings, count errors, stop when the budget is used up."""
@@ -217,7 +251,7 @@ class TextFormatDeserializer:
             places, text, line, cure = Places(self._file), "", 0, None
             for kind, position, number, stream in parsed.events.tolist():
                 sequence = int(sequences[number])
-                at = int(self.index.offsets[sequence]) + position - int(begins[number])
+                at = int(self.index.begins[sequence]) + position - int(begins[number])
                 counted = kind < UNKNOWN
                 if counted:
                     fresh = (at << 4) + kind not in self._counted

@@ -31,7 +31,8 @@ _ODD_LINE_WORK = 20
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """Keys uint64 (none if every line is a sequence), samples int32, offsets int64 of sequences; the lines with them.
+    """Keys uint64 (none if every line is a sequence, or they are 0, 1, 2, ...), samples int32, offsets int64 of
+    sequences; the lines with them.
 
     fault: error code and byte offset of the first line whose key is malformed; then `lines` are those before it.
     """
@@ -81,20 +82,20 @@ def find_sequences(text: bytes, at: int, mode: int, main: bytes, hashed: bool) -
             break
         samples[-1] += stream is None or stream.search(line) is not None
         at += len(line) + 1
-    kept = np.array([] if mode == LINES else keys, np.uint64)
+    counted = mode == LINES or (mode == NUMBERS and keys == list(range(len(keys))))
+    kept = np.array([] if counted else keys, np.uint64)
     arrays = kept, np.array(samples, np.int32), np.array(offsets, np.int64)
     return Found(*arrays, len(lines)) if fault is None else Found(*arrays, number, (fault, at))
 
 
-def form_chunks(offsets: np.ndarray, sizes: np.ndarray, maximum: int) -> np.ndarray:
+def form_chunks(begins: np.ndarray, ends: np.ndarray, maximum: int) -> np.ndarray:
     """First sequence of every chunk of at most this many bytes (or one sequence), then the number of sequences."""
-    ends = offsets + sizes
     first: list[int] = []
     end = 0
-    while end < len(offsets):
+    while end < len(begins):
         first.append(end)
-        end = max(int(ends.searchsorted(int(offsets[end]) + maximum, "right")), end + 1)
-    return np.array([*first, len(offsets)], np.int64)
+        end = max(int(ends.searchsorted(int(begins[end]) + maximum, "right")), end + 1)
+    return np.array([*first, len(begins)], np.int64)
 
 
 def _numeric(key: bytes) -> int | None:

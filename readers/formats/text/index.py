@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
@@ -13,7 +14,8 @@ import numpy as np
 
 from readers.common import index_cache
 from readers.common.corpus import Corpus
-from readers.common.packed import DataBytes, believe, data_bytes
+from readers.common.file_bytes import FileBytes
+from readers.common.packed import DataBytes, PackedBytes, believe, data_bytes
 from readers.common.sequences import SequenceTable
 from readers.errors import DataError
 from readers.formats.text import fallback
@@ -21,27 +23,35 @@ from readers.kernels import text_codes as codes
 from readers.kernels.budget import BUDGET, fits_budget
 
 BLOCK_BYTES = 1 << 20
+_SOME = 1 << 16
+PAST_BLOCK = 4 << 20
+"""Of a file larger than the memory: reading past the cache of the system is slower in smaller blocks."""
 BYTES_PER_THREAD = 16 << 20  # bytes of a file worth a thread
 BOM = b"\xef\xbb\xbf"
 UNKNOWN = 2**62
 """The size of a compressed file that is not little, before it was unpacked."""
+_READABLE = 64
+"""Bytes of the buffer after the lines, for the kernel."""
 _ARCHIVE = b"PK\x03\x04"
 _SCANNED_PER_WORK, _LINE_WORK, _CHUNK_WORK = 8, 20, 40
 """How many bytes take as long to look through without kernels as a unit of work; the work of a line, of a chunk."""
 _BLANK = b" \t\r\n\v\f\0"
 NUMERIC = Corpus()
+Meanwhile = Callable[[np.ndarray, np.ndarray], bool]
+"""Something to be done with the first sequences: their offsets int64[n] and samples int32[n - 1]; the end of the last
+one is not known yet. Returns whether there was something to do."""
 
 
 @dataclass(eq=False)
 class TextIndex:
     """Sequences of a text file: the table of keys and lengths, and where each lies.
 
-    offsets int64[N], sizes in bytes uint32[N] (int64 of files of 4 GB); newline_at_end: whether the file ends in LF.
+    begins, ends: int64[N]; size: bytes of the file; newline_at_end: whether the file ends in LF.
     """
 
     table: SequenceTable
-    offsets: np.ndarray
-    sizes: np.ndarray
+    begins: np.ndarray
+    ends: np.ndarray
     size: int
     newline_at_end: bool
 
@@ -67,11 +77,13 @@ def build_index(
     threads: int = 1,
     piece: int = BYTES_PER_THREAD,
     data: DataBytes | None = None,
+    meanwhile: Meanwhile | None = None,
 ) -> TextIndex:
     """Read the whole file once. main: alias of the input whose samples define the length of a sequence.
 
     cache: use an index kept next to the file, or keep this one; threads: read that many pieces of the file at once;
-    data: the file, if it is open already. A compressed file is unpacked for its index in any case, so none is kept.
+    data: the file, if it is open already. A compressed file is unpacked for its index in any case, so none is kept;
+    meanwhile: what is done as long as the next bytes of a compressed file are not unpacked.
     """
     data = data or open_text(path)
     path = data.path
@@ -80,7 +92,7 @@ def build_index(
         kept = index_cache.cache_name(path, main, skip_sequence_ids, not corpus.numeric, corpus.hashed)
         found = index_cache.load(kept, path) if cache else None
         if found is None:
-            found = _build(data, skip_sequence_ids, main.encode(), block, corpus, threads, piece)
+            found = _build(data, skip_sequence_ids, main.encode(), block, corpus, threads, piece, meanwhile)
             if cache:
                 index_cache.save(kept, path, *found)
         return _finish(data, main, chunk_size, corpus, *found)
@@ -106,25 +118,47 @@ def open_text(path: str) -> DataBytes:
 
 @dataclass(eq=False)
 class _Found:
-    """What was found in a piece of the file: per sequence keys uint64 (none if every line is one), samples int32,
-    offsets int64."""
+    """What was found in a piece of the file: per sequence keys uint64, samples int32, offsets int64, after which comes
+    the end of the last one."""
 
     keys: np.ndarray
+    base: int
+    """If there are no keys, and not every line is a sequence: the key of sequence i is base + i, modulo 2^64."""
     samples: np.ndarray
     offsets: np.ndarray
     lines: int
     newline: bool
-    end: int = 0
+    end: int
     """Where the piece ends."""
-    fault: tuple[int, int] | None = None
+    fault: tuple[int, int] | None
     """Error code and byte offset; then `lines` are those before it."""
+
+    def key(self, sequence: int) -> int:
+        """A key."""
+        return int(self.keys[sequence]) if len(self.keys) else (self.base + sequence) % 2**64
+
+    def all_keys(self) -> np.ndarray:
+        """The keys, uint64."""
+        return self.keys if len(self.keys) else _counted(self.base, len(self.samples))
+
+    def drop(self, count: int) -> None:
+        """Leave out the first sequences."""
+        self.keys, self.base = self.keys[count:], self.base + count
+        self.samples, self.offsets = self.samples[count:], self.offsets[count:]
 
 
 def _build(
-    data: DataBytes, skip_ids: bool, main: bytes, block: int, corpus: Corpus, threads: int, piece: int
+    data: DataBytes,
+    skip_ids: bool,
+    main: bytes,
+    block: int,
+    corpus: Corpus,
+    threads: int,
+    piece: int,
+    meanwhile: Meanwhile | None,
 ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """The arrays keys, samples, offsets of all sequences; the size of the file, whether it ends in LF, and the lines
-    in front of the first one with data."""
+    """The arrays keys, samples, offsets of all sequences; the size of the file, whether it ends in LF, and (if every
+    line is a sequence) the lines in front of the first one with data."""
     path = data.path
     with data.stream() as file:
         begin, first, skipped = _start(file, path)
@@ -144,14 +178,15 @@ def _build(
             if len(text) == size - begin:
                 if found.fault is not None:
                     raise _bad_key(data, *found.fault, skipped + found.lines + 1, named)
-                arrays = {"keys": found.keys, "samples": found.samples, "offsets": found.offsets}
-                return arrays, {"size": size, "newline": text.endswith(b"\n"), "skipped": skipped}
+                arrays = {"keys": found.keys, "samples": found.samples, "offsets": np.append(found.offsets, size)}
+                return arrays, {"size": size, "newline": text.endswith(b"\n"), "skipped": skipped * by_line}
         several = 1 if named or data.packed else max(1, min(threads, (size - begin) // max(1, piece)))
         cuts = [begin, *(_next_line(file, begin + (size - begin) * i // several) for i in range(1, several)), size]
     pieces = [(a, b) for a, b in pairwise(cuts) if a < b]
 
     def scan(bounds: tuple[int, int]) -> _Found:
-        return _scan(data, *bounds, mode, main, block, corpus.hashed, continues=bounds[0] > begin)
+        one = _Scan(bounds[0], mode, main, corpus.hashed, continues=bounds[0] > begin)
+        return _scan(data, one, *bounds, block, meanwhile)
 
     together = Lock()
 
@@ -174,8 +209,9 @@ def _build(
             raise _bad_key(data, *one.fault, lines + one.lines + 1, named)
         lines += one.lines
     whole = found[0] if len(found) == 1 else _join(found, by_line)
-    arrays = {"keys": whole.keys, "samples": whole.samples, "offsets": whole.offsets}
-    return arrays, {"size": found[-1].end, "newline": found[-1].newline, "skipped": skipped}
+    keys = whole.keys if by_line or (whole.key(0) == 0 and not len(whole.keys)) else whole.all_keys()
+    arrays = {"keys": keys, "samples": whole.samples, "offsets": whole.offsets}
+    return arrays, {"size": found[-1].end, "newline": found[-1].newline, "skipped": skipped * by_line}
 
 
 def _little(data: DataBytes) -> int:
@@ -184,32 +220,83 @@ def _little(data: DataBytes) -> int:
     return size if size <= BLOCK_BYTES else UNKNOWN
 
 
-def _scan(
-    data: DataBytes, begin: int, end: int, mode: int, main: bytes, block: int, hashed: bool, *, continues: bool
-) -> _Found:
-    """Read the lines in the bytes begin..end-1. continues: the first ones may belong to a sequence that began before;
-    then sequence 0 is what belongs to it."""
-    from readers.kernels import index_kernels as k
+class _Scan:
+    """The sequences of lines that follow each other, so far.
 
-    state = np.zeros(7, np.int64)
-    state[k.HASHED], state[k.MODE] = int(hashed), mode
-    keys = np.empty(0 if mode == codes.LINES else 1024, np.uint64)
-    samples, offsets = np.empty(1024, np.int32), np.empty(1024, np.int64)
-    if continues and mode == codes.NUMBERS:
-        state[k.SEQUENCES] = state[k.CONTINUES] = 1
-        keys[0], samples[0], offsets[0] = 0, 0, begin
-    name = np.frombuffer(main, np.uint8)
-    last_name = np.empty(codes.LONGEST_NAME if mode == codes.NAMES else 1, np.uint8)
-    buffer = np.empty(block + 64, np.uint8)
+    continues: the first lines may belong to a sequence that began before; then sequence 0 is what belongs to it.
+    """
+
+    def __init__(self, begin: int, mode: int, main: bytes, hashed: bool, continues: bool) -> None:
+        from readers.kernels import index_kernels
+
+        self._kernels = k = index_kernels
+        self.state = np.zeros(9, np.int64)
+        self.state[[k.HASHED, k.MODE, k.COUNTED]] = hashed, mode, mode == codes.NUMBERS
+        self.keys = np.empty(1024 if mode == codes.NAMES else 0, np.uint64)
+        self.samples, self.offsets = np.empty(1024, np.int32), np.empty(1024, np.int64)
+        if continues and mode == codes.NUMBERS:
+            self.state[k.SEQUENCES] = self.state[k.CONTINUES] = 1
+            self.samples[0], self.offsets[0] = 0, begin
+        self._begin, self._main = begin, np.frombuffer(main, np.uint8)
+        self._last_name = np.empty(codes.LONGEST_NAME if mode == codes.NAMES else 1, np.uint8)
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return int(self.state[self._kernels.SEQUENCES])
+
+    def add(self, buffer: np.ndarray, size: int, at: int, end: int) -> tuple[int, int] | None:
+        """Add those of the lines buffer[:size], which begin at byte `at` of a file of `end` bytes.
+
+        Returns the code of what is wrong and its place in the file.
+        """
+        k, state, p = self._kernels, self.state, 0
+        while True:
+            arrays = self.keys, self.samples, self.offsets
+            code = k.find_sequences(buffer, p, size, at, self._main, *arrays, self._last_name, state)
+            p = int(state[k.POSITION])
+            if code == codes.FULL:
+                seen = max(at + p - self._begin, 1)  # of the file, to guess how many sequences there will be
+                left = (end - self._begin) / seen if end != UNKNOWN else 0
+                self._make_room(max(2 * len(self.offsets), int(len(self.offsets) * left * 1.1)))
+            elif code == codes.OTHER_KEYS:
+                state[k.COUNTED], self.keys = 0, np.empty(len(self.offsets), np.uint64)
+                self.keys[: self.count] = _counted(int(state[k.BASE]), self.count)
+            else:
+                return None if code == codes.DONE else (code, at + p)
+
+    def found(self, newline: bool, end: int, fault: tuple[int, int] | None) -> _Found:
+        """What was found up to byte `end` of the file."""
+        n = self.count
+        if n == len(self.offsets):
+            self._make_room(n + 1)
+        self.offsets[n] = end
+        base, lines = int(self.state[self._kernels.BASE]), int(self.state[self._kernels.LINE])
+        return _Found(self.keys[:n], base, self.samples[:n], self.offsets[: n + 1], lines, newline, end, fault)
+
+    def _make_room(self, room: int) -> None:
+        self.keys = _longer(self.keys, room) if len(self.keys) else self.keys
+        self.samples, self.offsets = _longer(self.samples, room), _longer(self.offsets, room)
+
+
+def _scan(data: DataBytes, scan: _Scan, begin: int, end: int, block: int, meanwhile: Meanwhile | None = None) -> _Found:
+    """Read the lines in the bytes begin..end-1."""
+    past = data if isinstance(data, FileBytes) and data.too_large_to_keep() else None
+    block = block if past is None else max(block, PAST_BLOCK)
+    buffer = np.empty(block + _READABLE, np.uint8)
     held, at, fault = 0, begin, None
     newline = True
-    with data.stream(0) as file:
+    with data.stream(0) if past is None else past.passing() as file:
         assert isinstance(file, io.RawIOBase)
         file.seek(begin)
         while fault is None:
-            if len(buffer) - held < block // 2 + 1:
+            if len(buffer) - _READABLE - held < block // 2 + 1:
                 buffer = np.concatenate([buffer[:held], np.empty(len(buffer) + block, np.uint8)])
-            count: int = file.readinto(buffer.data[held : min(len(buffer) - 8, end - at)])  # type: ignore[assignment]
+            if meanwhile is not None and isinstance(data, PackedBytes):
+                while (n := scan.count) and not data.ready(at + held):
+                    if not meanwhile(scan.offsets[:n], scan.samples[: n - 1]):
+                        break
+            count: int = file.readinto(buffer.data[held : min(len(buffer) - _READABLE, end - at)])  # type: ignore[assignment]
             filled = held + count
             if count == 0:
                 whole = filled
@@ -220,40 +307,35 @@ def _scan(
                     held = filled
                     believe(data, held, at)
                     continue
-            p = 0
-            while True:
-                code = k.find_sequences(buffer, p, whole, at, name, keys, samples, offsets, last_name, state)
-                if code != codes.FULL:
-                    break
-                p = int(state[k.POSITION])
-                seen = max(at + p - begin, 1)  # of the file, to guess how many sequences there will be
-                left = (end - begin) / seen if end != UNKNOWN else 0
-                room = max(2 * len(offsets), int(len(offsets) * left * 1.1))
-                keys = keys if mode == codes.LINES else _longer(keys, room)
-                samples, offsets = _longer(samples, room), _longer(offsets, room)
-            if code != codes.DONE:
-                fault = code, at + int(state[k.POSITION])
+            fault = scan.add(buffer, whole, at, end)
             at += whole
             if count == 0:
                 break
             buffer[: filled - whole] = buffer[whole:filled].copy()
             held = filled - whole
-    n = int(state[k.SEQUENCES])
-    return _Found(keys[:n], samples[:n], offsets[:n], int(state[k.LINE]), newline, at, fault)
+    return scan.found(newline, at, fault)
 
 
 def _join(found: list[_Found], by_line: bool) -> _Found:
     """Pieces put together; a sequence cut in two becomes one again."""
-    last = found[0]
+    last, counted = found[0], not len(found[0].keys)
     for after in [] if by_line else found[1:]:
-        own = 1 + int(len(after.keys) > 1 and after.keys[1] == last.keys[-1])
+        own = 1 + int(len(after.samples) > 1 and after.key(1) == last.key(len(last.samples) - 1))
         last.samples[-1] += after.samples[:own].sum()
-        after.keys, after.samples, after.offsets = after.keys[own:], after.samples[own:], after.offsets[own:]
-        last = after if len(after.keys) else last
-    keys, samples, offsets = (
-        np.concatenate([getattr(one, name) for one in found]) for name in ("keys", "samples", "offsets")
-    )
-    return _Found(keys, samples, offsets, sum(one.lines for one in found), found[-1].newline, found[-1].end)
+        after.drop(own)
+        if len(after.samples):
+            counted = counted and not len(after.keys) and after.key(0) == last.key(len(last.samples))
+            last = after
+    keys = found[0].keys if counted else np.concatenate([one.all_keys() for one in found])
+    samples = np.concatenate([one.samples for one in found])
+    offsets = np.concatenate([*(one.offsets[:-1] for one in found), found[-1].offsets[-1:]])
+    lines = sum(one.lines for one in found)
+    return _Found(keys, found[0].base, samples, offsets, lines, found[-1].newline, found[-1].end, None)
+
+
+def _counted(base: int, count: int) -> np.ndarray:
+    """base, base + 1, ... modulo 2^64."""
+    return np.arange(count, dtype=np.uint64) + np.uint64(base % 2**64)
 
 
 def _next_line(file: BinaryIO, at: int) -> int:
@@ -315,27 +397,26 @@ def _finish(
 ) -> TextIndex:
     """Form the chunks."""
     keys, samples, offsets = arrays["keys"] if len(arrays["keys"]) else None, arrays["samples"], arrays["offsets"]
-    if keys is None and (main or more["skipped"]):  # without ids, the key is the number of the line
-        keys = np.arange(more["skipped"], more["skipped"] + len(offsets), dtype=np.uint64)
-    # A sequence ends where the next one begins.
-    sizes = np.empty(len(offsets), np.uint32 if more["size"] < 2**32 else np.int64)
-    np.subtract(offsets[1:], offsets[:-1], out=sizes[:-1], casting="unsafe")
-    sizes[-1] = more["size"] - offsets[-1]
+    if keys is None and more["skipped"]:  # without ids, the key is the number of the line
+        keys = _counted(more["skipped"], len(samples))
+    begins, ends = offsets[:-1], offsets[1:]  # a sequence ends where the next one begins
     if data.packed:
-        believe(data, int(sizes.max()), int(offsets[sizes.argmax()]))
-    if main:
-        assert keys is not None
+        for at in range(0, len(begins), _SOME):  # no array as long as the index is made
+            sizes = np.diff(offsets[at : at + _SOME + 1])
+            believe(data, int(sizes.max()), int(offsets[at + sizes.argmax()]))
+    if main and not samples.all():
+        keys = _counted(0, len(samples)) if keys is None else keys
         keep = np.flatnonzero(samples > 0)
-        keys, samples, offsets, sizes = keys[keep], samples[keep], offsets[keep], sizes[keep]
-    if len(offsets) == 0:
+        keys, samples, begins, ends = keys[keep], samples[keep], begins[keep], ends[keep]
+    if len(begins) == 0:
         path = data.path
         raise DataError(f"No line of {path} has a sample of input '{main}', which defines the size.", path=path)
     if keys is not None and not corpus.numeric and not corpus.hashed:
-        keys = corpus.numbers(_names(data, offsets, keys))
+        keys = corpus.numbers(_names(data, begins, keys))
     maximum = max(1, min(chunk_size, more["size"]))
-    lengths = samples[:1].copy() if (samples == samples[0]).all() else samples
-    table = SequenceTable(_chunks(offsets, sizes, maximum), lengths, keys, None if corpus.numeric else corpus)
-    return TextIndex(table, offsets, sizes, more["size"], more["newline"])
+    lengths = samples[:1].copy() if samples.min() == samples.max() else samples
+    table = SequenceTable(_chunks(begins, ends, maximum), lengths, keys, None if corpus.numeric else corpus)
+    return TextIndex(table, begins, ends, more["size"], more["newline"])
 
 
 def _text_in_budget(file: BinaryIO, begin: int, size: int) -> bytes | None:
@@ -347,18 +428,19 @@ def _text_in_budget(file: BinaryIO, begin: int, size: int) -> bytes | None:
     return text if fits_budget(_LINE_WORK * text.count(b"\n")) else None
 
 
-def _chunks(offsets: np.ndarray, sizes: np.ndarray, maximum: int) -> np.ndarray:
+def _chunks(begins: np.ndarray, ends: np.ndarray, maximum: int) -> np.ndarray:
     """First sequence of every chunk of at most this many bytes (or one sequence), then the number of sequences."""
-    if int(offsets[-1]) + int(sizes[-1]) - int(offsets[0]) <= maximum:
-        return np.array([0, len(offsets)], np.int64)
+    size = int(ends[-1]) - int(begins[0])
+    if size <= maximum:
+        return np.array([0, len(begins)], np.int64)
     # Of two chunks that follow each other, the first sequence of the second did not fit into the first.
-    most = min(len(offsets), 2 * (int(offsets[-1]) + int(sizes[-1]) - int(offsets[0])) // maximum + 1)
+    most = min(len(begins), 2 * size // maximum + 1)
     if fits_budget(_CHUNK_WORK * most):
-        return fallback.form_chunks(offsets, sizes, maximum)
+        return fallback.form_chunks(begins, ends, maximum)
     from readers.kernels import index_kernels as k
 
-    first = np.empty(len(offsets) + 1, np.int64)
-    return first[: k.form_chunks(offsets, sizes, maximum, first) + 1].copy()
+    first = np.empty(len(begins) + 1, np.int64)
+    return first[: k.form_chunks(begins, ends, maximum, first) + 1].copy()
 
 
 def _names(data: DataBytes, offsets: np.ndarray, lengths: np.ndarray) -> list[str]:

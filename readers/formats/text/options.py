@@ -134,9 +134,16 @@ class TextFormatParameters(Declared):
         return Corpus(self.numeric_keys, self.hash_keys)
 
     def deserializer(
-        self, precision: str, *, ordered: bool = False, corpus: Corpus | None = None, threads: int = 1
+        self,
+        precision: str,
+        *,
+        ordered: bool = False,
+        corpus: Corpus | None = None,
+        threads: int = 1,
+        alone: bool = False,
     ) -> TextFormatDeserializer:
-        """Index the file. ordered: it will be read from front to back, so chunks need not be large."""
+        """Index the file. ordered: it will be read from front to back, so chunks need not be large; alone: nothing is
+        read beside it, so whole chunks are loaded."""
         from readers.streams import DTYPES
 
         from .deserializer import TextFormatDeserializer
@@ -154,6 +161,7 @@ class TextFormatParameters(Declared):
             corpus=corpus or self.corpus(),
             cache_index=self.cache_index,
             threads=threads,
+            parse_ahead=alone,
         )
 
 
@@ -174,7 +182,7 @@ def create_text_reader(section: ConfigParameters, precision: str) -> Reader:
     order, frame_mode, keep, prefetch = p.randomize, p.frame_mode, p.keep_in_memory, p.prefetch
     precision = check_precision(section, precision)
     threads = threads_for(p.threads)
-    deserializer = p.deserializer(precision, ordered=not order, threads=threads)
+    deserializer = p.deserializer(precision, ordered=not order, threads=threads, alone=True)
     timeline = p.timeline(deserializer)
     source = Source(
         deserializer, timeline, frame_mode=frame_mode, keep_in_memory=keep, prefetch=prefetch, threads=threads
@@ -192,4 +200,4 @@ def create_deserializer(section: ConfigParameters, setting: Setting) -> Deserial
         if of_reader is not None and not own.stands_in(section):
             section.insert(own.name, of_reader)
     precision = check_precision(section, setting.precision)
-    return p.deserializer(precision, corpus=setting.corpus, threads=setting.threads)
+    return p.deserializer(precision, corpus=setting.corpus, threads=setting.threads, alone=setting.alone)

@@ -22,9 +22,10 @@ from cntk_config.base.extras import how_to_install
 from commands.cli import main
 from commands.tools.convert import convert
 from readers import DataError, create_reader
-from readers.common import codecs, packed
+from readers.common import codecs, packed, recent
 from readers.common.labels import load_labels
 from readers.common.packed import PackedBytes, data_bytes
+from readers.common.recent import RECENTLY
 from readers.pipeline import randomize, store
 
 Pack = Callable[[bytes], bytes]
@@ -105,7 +106,7 @@ def test_more_text_than_is_read_at_a_time(pack: Pack, monkeypatch: pytest.Monkey
     monkeypatch.setattr(codecs, "PIECE", 1 << 13)
     monkeypatch.setattr(codecs, "INPUT", 1 << 10)
     monkeypatch.setattr(packed, "GATHERED", 1 << 12)
-    monkeypatch.setattr(packed, "RECENT", 1 << 15)
+    monkeypatch.setattr(recent, "RECENT", 1 << 15)
     monkeypatch.setattr(packed, "APART", 1 << 12)
     monkeypatch.setattr(packed, "COPIES_APART", 1 << 14)
     Path("plain").write_bytes(text)
@@ -181,7 +182,8 @@ def random_text(size: int) -> bytes:
 @pytest.mark.parametrize("kind", PACKS)
 def test_any_place_can_be_read(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     text = random_text(300_000)
-    for name, value in (("RECENT", 1), ("GATHERED", 1), ("APART", 1 << 12), ("COPIES_APART", 1 << 14)):
+    monkeypatch.setattr(recent, "RECENT", 1)
+    for name, value in (("GATHERED", 1), ("APART", 1 << 12), ("COPIES_APART", 1 << 14)):
         monkeypatch.setattr(packed, name, value)
     monkeypatch.setattr(codecs, "PIECE", 1 << 13)
     monkeypatch.setattr(codecs, "INPUT", 1 << 12)
@@ -210,7 +212,8 @@ def test_any_place_can_be_read(kind: str, monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_the_number_of_places_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     text = random_text(200_000)
-    for name, value in (("RECENT", 1), ("GATHERED", 1), ("APART", 1), ("COPIES_APART", 1), ("MOST_PLACES", 8)):
+    monkeypatch.setattr(recent, "RECENT", 1)
+    for name, value in (("GATHERED", 1), ("APART", 1), ("COPIES_APART", 1), ("MOST_PLACES", 8)):
         monkeypatch.setattr(packed, name, value)
     monkeypatch.setattr(codecs, "PIECE", 1 << 10)
     Path("packed").write_bytes(gzip.compress(text))
@@ -224,7 +227,7 @@ def test_one_note_on_the_cost_of_jumps(monkeypatch: pytest.MonkeyPatch, caplog: 
     text = ctf(9000)
     monkeypatch.setattr(packed, "FAR", 1 << 15)
     monkeypatch.setattr(packed, "GATHERED", 1 << 12)
-    monkeypatch.setattr(packed, "RECENT", 1 << 13)
+    monkeypatch.setattr(recent, "RECENT", 1 << 13)
     monkeypatch.setattr(packed, "COPIES_APART", 1 << 14)
     monkeypatch.setattr(codecs, "PIECE", 1 << 12)
     monkeypatch.setattr(randomize.chunks_in_memory, "__defaults__", (50_000,))
@@ -300,8 +303,8 @@ def test_bombs_unpack_in_pieces(kind: str, monkeypatch: pytest.MonkeyPatch) -> N
     text = b"|x 1 2 |y 0:1 |" + bytes(30 << 20)
     Path("packed").write_bytes(PACKS[kind](text))
     sizes: list[int] = []
-    keep = packed._RECENT.add
-    monkeypatch.setattr(packed._RECENT, "add", lambda of, at, piece: (sizes.append(len(piece)), keep(of, at, piece)))
+    keep = RECENTLY.add
+    monkeypatch.setattr(RECENTLY, "add", lambda of, at, piece: (sizes.append(len(piece)), keep(of, at, piece)))
     monkeypatch.setattr(packed, "LONGEST", 8 << 20)
     with pytest.raises(DataError, match=r"has a line or a sequence of more than 8 MB \(byte offset 0"):
         minibatches("packed")
@@ -322,8 +325,37 @@ def test_bombs_unpack_in_pieces(kind: str, monkeypatch: pytest.MonkeyPatch) -> N
         load_labels("packed")
 
 
+def unpacked(whole: bytes) -> tuple[bytes, str, int]:
+    """What a file of Zstandard unpacks to, and the damage that is met."""
+    found = b""
+    one = codecs.unpacker("zstd", lambda at, count: whole[at : at + count], codecs.Restart())
+    try:
+        while piece := one.piece():
+            found += piece
+    except codecs.Broken as error:
+        return found, str(error), error.at
+    return found, "", 0
+
+
+@pytest.mark.parametrize("checksum", [False, True])
+def test_damage_in_a_group_of_blocks(checksum: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is sound before it, what is wrong and where are those of a file unpacked block by block."""
+    compress = zstandard.ZstdCompressor(write_checksum=checksum).compress
+    text = random_text(500_000)
+    whole = compress(text) + compress(b"") + compress(bytes(700_000)) + compress(text[:90_000])
+    draw, broken = random.Random(3), [whole]
+    for _ in range(30):
+        at = draw.randrange(len(whole))
+        broken += [whole[:at], whole[:at] + bytes([whole[at] ^ 1 << draw.randrange(8)]) + whole[at + 1 :]]
+    grouped = [unpacked(one) for one in broken]
+    assert grouped[0] == (text + bytes(700_000) + text[:90_000], "", 0)
+    monkeypatch.setattr(codecs._Frames, "_blocks", codecs._Frames._block)
+    assert [unpacked(one) for one in broken] == grouped
+    assert len({found for found, what, _ in grouped if what}) > 3
+
+
 def test_all_files_together_keep_so_much(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(packed, "RECENT", 1 << 20)
+    monkeypatch.setattr(recent, "RECENT", 1 << 20)
     Path("packed").write_bytes(gzip.compress(bytes(600_000)))
     several: list[Any] = [data_bytes("packed") for _ in range(5)]
     for one in several:

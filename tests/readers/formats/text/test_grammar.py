@@ -136,8 +136,8 @@ def test_index_does_not_depend_on_the_buffer(files, sequences, block):
 
     path = str(files.write(sequences))
     small, large = build_index(path, block=block), build_index(path)
-    assert small.offsets.tolist() == large.offsets.tolist()
-    assert small.sizes.tolist() == large.sizes.tolist()
+    assert small.begins.tolist() == large.begins.tolist()
+    assert small.ends.tolist() == large.ends.tolist()
     assert small.table.lengths.tolist() == large.table.lengths.tolist()
 
 
@@ -154,7 +154,7 @@ def test_chunks_count_the_gaps_between_sequences(files):
     from readers.formats.text.index import build_index
 
     path = str(files.write("".join(f"{i} |x 1\n{i + 100} |q 1\n" for i in range(4))))  # seven bytes and nine
-    assert build_index(path, main="x").offsets.tolist() == [0, 16, 32, 48]
+    assert build_index(path, main="x").begins.tolist() == [0, 16, 32, 48]
     assert build_index(path, main="x", chunk_size=23).table.first.tolist() == [0, 2, 4]
     assert build_index(path, main="x", chunk_size=22).table.first.tolist() == [0, 1, 2, 3, 4]
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
+import sys
 import tempfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -20,6 +23,7 @@ from readers.common.sequences import SequenceTable
 from readers.epochs import EpochRequest
 from readers.formats.text import index as index_module
 from readers.formats.text.index import build_index
+from readers.kernels import budget
 from readers.pipeline.randomize import NoRandomizer
 from readers.pipeline.source import Source
 from readers.streams import StreamInformation
@@ -121,13 +125,13 @@ def cached(path, **options):
 
 def listed(index):
     keys = index.table.key(np.arange(index.table.num_sequences))
-    return index.table.first.tolist(), keys.tolist(), index.offsets.tolist(), index.sizes.tolist()
+    return index.table.first.tolist(), keys.tolist(), index.begins.tolist(), index.ends.tolist()
 
 
 def test_an_index_is_kept(files, counted, sequences):
     path = files.write(sequences)
     first = cached(path)
-    assert (files.folder / "data.ctf._.0.0.0.v5.cache").exists()
+    assert (files.folder / "data.ctf._.0.0.0.v6.cache").exists()
     assert cached(path) == first
     assert len(counted) == 1
     assert cached(path, chunk_size=40)[0] != first[0]
@@ -164,7 +168,7 @@ def test_an_index_of_a_changed_file_is_made_anew(files, counted, sequences):
 def test_a_damaged_cache_is_made_anew(files, counted, sequences, damage):
     path = files.write(sequences)
     expected = cached(path)
-    cache = files.folder / "data.ctf._.0.0.0.v5.cache"
+    cache = files.folder / "data.ctf._.0.0.0.v6.cache"
     content = cache.read_bytes()
     if damage is None:
         damage = content[: len(content) // 2]
@@ -307,7 +311,9 @@ def test_invalid_sequences_in_truncated_minibatches():
 @settings(max_examples=50)
 @given(
     lines=st.lists(
-        st.sampled_from(["7 |x 1", "8 |x 1", "9|x 1", "|x 2", " |x 3 |y 1", "", "8", "|y 4", "10 |y 1", "|x 1 |x 2"]),
+        st.sampled_from(
+            ["6 |x 1", "7 |x 1", "8 |x 1", "9|x 1", "|x 2", " |x 3 |y 1", "", "8", "|y 4", "10 |y 1", "|x 1 |x 2"]
+        ),
         min_size=1,
         max_size=40,
     ),
@@ -329,6 +335,43 @@ def test_an_index_read_in_pieces_is_the_same(lines, threads, skip, main, last):
     assert (one.size, one.newline_at_end) == (several.size, several.newline_at_end)
 
 
+@pytest.mark.parametrize("first", [0, 1, 7, 2**64 - 20])
+@pytest.mark.parametrize("odd", [None, 0, 1, 30, 59])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_ids_that_count(files, first, odd, threads):
+    """Ids 0, 1, 2, ... take no memory; others are kept, wherever the counting ends, and counting begins anywhere."""
+    ids = [(first + i) % 2**64 for i in range(60)]
+    if odd is not None:
+        ids[odd] = 1000 + odd
+    path = files.write("\n" + "".join(f"{key} |x {t}\n" for key in ids for t in range(1 + key % 2)))
+    index = build_index(str(path), threads=threads, piece=1, block=64)
+    assert index.table.key(np.arange(60)).tolist() == ids
+    assert (index.table.keys is None) == (first == 0 and odd is None)
+    assert np.broadcast_to(index.table.lengths, 60).tolist() == [1 + key % 2 for key in ids]
+    assert cached(path) == cached(path) == listed(build_index(str(path), chunk_size=32 << 20))
+
+
+@pytest.mark.parametrize("refused", [False, True])
+def test_a_file_larger_than_the_memory(files, sequences, monkeypatch, refused):
+    """It is read past the cache of the system, where the system can do that; the index is the same."""
+    path, flags = files.write(sequences), []
+    budget.reset(0)
+    expected = listed(build_index(str(path)))
+
+    def preadv(descriptor, buffers, offset, *flag):
+        flags.append(flag)
+        if flag and refused:
+            raise OSError(errno.EOPNOTSUPP, "no such flag")
+        return os.preadv(descriptor, buffers, offset)
+
+    monkeypatch.setattr("cntk_config.base.systems.memory.of_machine", lambda: 20)
+    monkeypatch.setattr("cntk_config.base.systems.files.os", SimpleNamespace(**vars(os) | {"preadv": preadv}))
+    assert listed(build_index(str(path), threads=2, piece=1)) == expected
+    if sys.platform == "linux":
+        assert (0x80,) in flags
+        assert refused == (flags.count(()) > 1), "the first read is of the format"
+
+
 def test_a_fault_in_the_index_has_its_line_whoever_finds_it(files):
     path = files.write("".join(f"{k} |x 1\n" for k in range(100)) + "18446744073709551616 |x 1\n" * 50)
     for threads in (1, 2, 5):
@@ -340,7 +383,7 @@ def test_a_fault_in_the_index_has_its_line_whoever_finds_it(files):
 def test_no_byte_of_a_kept_index_can_change_unnoticed(files, sequences, caplog, step):
     path = files.write(sequences)
     cached(path)
-    cache = files.folder / "data.ctf._.0.0.0.v5.cache"
+    cache = files.folder / "data.ctf._.0.0.0.v6.cache"
     load = index_module.index_cache.load
     arrays, more = load(str(cache), str(path))
     content, refused = cache.read_bytes(), 0
