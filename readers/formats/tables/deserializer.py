@@ -236,7 +236,8 @@ def check_schema(
                 wrong = mismatch(kind, stream)
             if wrong is not None:
                 what, hint = wrong
-                message = f"{table.path}: column '{column}' cannot be the stream '{stream.name}': {what}."
+                more = table.detail(column)
+                message = f"{table.path}: column '{column}' cannot be the stream '{stream.name}': {what}{more}."
                 raise DataError(message, path=table.path, hint=hint)
     if key is not None:
         kind = table.field(key).type

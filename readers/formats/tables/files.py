@@ -54,7 +54,7 @@ class TableFile:
 
     def __init__(self, path: str, partition: Partition | None = None) -> None:
         self.path = shown(path)
-        self._remote = RemoteBytes(path) if is_url(path) else None
+        self._open(path)
         with self.opened() as file:
             self.schema: Any = self._schema(file)
             self.groups = self._groups(file)
@@ -72,6 +72,14 @@ class TableFile:
     def bytes_of_groups(self) -> list[int]:
         """About how many bytes the decoded columns of every row group take."""
         raise NotImplementedError
+
+    def row_name(self, group: int, row: int, column: str) -> str:
+        """Where a row is, for messages; row: counted from 0 in its row group."""
+        return f"{self.path}, row group {group}, row {row}, column '{column}'"
+
+    def detail(self, column: str) -> str:
+        """What else is known of a column that has another type than is wanted, for messages; "" if nothing is."""
+        return ""
 
     def known_of_groups(self) -> list[dict[str, Statistics]]:
         """What the file says of the values of its columns, by row group; [] if it says nothing."""
@@ -127,6 +135,9 @@ class TableFile:
         with remote.stream() if remote else open_input(self.path) as file:
             self.size = remote.size if remote else os.fstat(file.fileno()).st_size
             yield file
+
+    def _open(self, path: str) -> None:
+        self._remote = RemoteBytes(path) if is_url(path) else None
 
     def _schema(self, file: Any) -> Any:
         raise NotImplementedError

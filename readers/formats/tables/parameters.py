@@ -33,6 +33,10 @@ if TYPE_CHECKING:
     from .partitions import Partition
 
 
+PACKED_ENDINGS = (".gz", ".bz2", ".xz", ".zst")
+"""What names of compressed files end with."""
+
+
 class TableStreamParameters(Declared):
     """One stream of a table: a column, or several columns of numbers side by side."""
 
@@ -219,6 +223,27 @@ class ArrowParameters(TableParameters):
         return [ArrowTable(path, partition) for path, partition in self.files()]
 
 
+class CsvParameters(TableParameters):
+    """A CSV file: each row is a sequence, each column a stream."""
+
+    endings = tuple(name + packed for name in (".csv", ".tsv", ".tab") for packed in ("", *PACKED_ENDINGS))
+
+    def tables(self) -> list[TableFile]:
+        """The files, opened: each is parsed once for the types of its columns, which are the same in all files."""
+        from .csv_table import CsvTable, give_same_kinds
+
+        found = [CsvTable(path, partition, self._texts()) for path, partition in self.files()]
+        give_same_kinds(found)
+        return list(found)
+
+    def _texts(self) -> set[str]:
+        """Columns that are texts whatever they look like: classes that a file lists, and keys."""
+        streams, condition = self.streams(), self.condition()
+        found = {column for s in streams if s.listed is not None for column in s.columns}
+        others = {column for s in streams for column in s.columns} | set(condition.columns if condition else ())
+        return found | ({str(self.key_column)} if self.key_column is not None else set()) - others
+
+
 def create_parquet(section: ConfigParameters, setting: Setting) -> TableDeserializer | Pictures:
     """ParquetDeserializer."""
     return _create(ParquetParameters(section), setting)
@@ -227,6 +252,11 @@ def create_parquet(section: ConfigParameters, setting: Setting) -> TableDeserial
 def create_arrow(section: ConfigParameters, setting: Setting) -> TableDeserializer | Pictures:
     """ArrowDeserializer."""
     return _create(ArrowParameters(section), setting)
+
+
+def create_csv(section: ConfigParameters, setting: Setting) -> TableDeserializer | Pictures:
+    """CsvDeserializer."""
+    return _create(CsvParameters(section), setting)
 
 
 def _create(p: TableParameters, setting: Setting) -> TableDeserializer | Pictures:
