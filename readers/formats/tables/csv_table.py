@@ -183,7 +183,7 @@ def _kind_of(column: Any, text: bool) -> Any:
 def _kinds() -> tuple[Any, ...]:
     """Types in the order in which pyarrow tries them on CSV."""
     pa = arrow()
-    return pa.int64(), pa.bool_(), pa.date32(), pa.time32("s"), pa.timestamp("s"), pa.timestamp("ns"), pa.float64()
+    return pa.int64(), pa.bool_(), pa.date32(), pa.timestamp("s"), pa.timestamp("ns"), pa.float64()
 
 
 def _cast_or_none(column: Any, kind: Any) -> Any:

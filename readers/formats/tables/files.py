@@ -14,6 +14,7 @@ from readers.errors import DataError
 
 from .footer import Statistics, statistics
 from .library import arrow, broken, parquet
+from .nested import nested_array, nested_field, nested_names, top_of
 from .partitions import Partition
 
 MOST_ROWS = 2**31 - 1
@@ -79,7 +80,8 @@ class TableFile:
 
     def detail(self, column: str) -> str:
         """What else is known of a column that has another type than is wanted, for messages; "" if nothing is."""
-        return ""
+        several = nested_names(self.schema, column) if column in self.schema.names else []
+        return f" (its fields are {shorten(', '.join(several), 200)})" if several else ""
 
     def known_of_groups(self) -> list[dict[str, Statistics]]:
         """What the file says of the values of its columns, by row group; [] if it says nothing."""
@@ -90,25 +92,30 @@ class TableFile:
         own = [name for name in columns if name not in self.folders]
         with self.opened(group) as file:
             found = self._read(file, group, own or self._own[:1], threads)
-            pieces = {name: list(found.column(name).chunks) for name in own}
+            pieces: dict[str, list[Any]] = {}
             for name in own:
-                for one in pieces[name]:
+                chunks = found.column(top_of(self.schema, name)).chunks
+                for one in chunks:
                     one.validate(full=True)  # offsets and indices that point outside are found here
+                pieces[name] = [nested_array(one, self.schema, name) for one in chunks]
             for name in columns:
                 if name in self.folders:
                     pieces[name] = [self._constant(name, found.num_rows)]
         return pieces
 
     def field(self, name: str) -> Any:
-        """The field of a column.
+        """The field of a column, or of a field of a column of structs: `place.city`.
 
         Raises:
             DataError: the file has no such column, or several of it.
         """
         count = self.names.count(name)
+        if not count and (found := nested_field(self.schema, name)) is not None:
+            return found
         if count != 1:
             what = f"has {count} columns" if count else "has no column"
-            hint = suggestion(name, self.names) or f"its columns are {shorten(', '.join(self.names), 200)}"
+            fields = (one for column in dict.fromkeys(self._own) for one in nested_names(self.schema, column))
+            hint = suggestion(name, [*self.names, *fields]) or f"its columns are {shorten(', '.join(self.names), 200)}"
             raise DataError(f"{self.path} {what} '{name}'.", path=self.path, hint=hint)
         return self._field_of_folder(name) if name in self.folders else self.schema.field(name)
 
@@ -232,7 +239,8 @@ class ArrowTable(TableFile):
 
     def _read(self, file: Any, group: int, columns: Sequence[str], threads: bool) -> Any:
         ipc = arrow().ipc
-        included = [self.schema.get_field_index(name) for name in columns]
+        tops = dict.fromkeys(top_of(self.schema, name) for name in columns)
+        included = [self.schema.get_field_index(name) for name in tops]
         options = ipc.IpcReadOptions(included_fields=included, use_threads=threads)
         batch = ipc.open_file(file, options=options).get_batch(group)
         if batch.num_rows > MOST_ROWS:
