@@ -9,6 +9,7 @@ from networks.arrays.lazy import jnp
 from networks.arrays.numbers import Numbers
 from networks.graph.axes import axes_of, separate_slots, zeros
 from networks.graph.network import Node, ValidatedNetwork
+from networks.graph.packing import packed_axes
 from networks.graph.precision import PRECISIONS, short_nodes
 from networks.graph.validate import check_operands
 
@@ -32,6 +33,7 @@ class Plan:
         inputs: the nodes among them that the minibatch feeds.
         zeros: the nodes among them that are zero whatever the data are, in a network with several time axes.
         own_slots: whether each sequence has a slot of its own.
+        packed: the time axes on which sequences may share slots.
         made_axes: the time axes of outputs that are none of an input.
         numbers: the types of their values.
 
@@ -58,6 +60,7 @@ class Plan:
         check_operands(self.nodes)
         self.inputs = [n for n in self.nodes if n.kind.layout == "always"]
         self.own_slots = several = separate_slots(self.nodes)
+        self.packed = packed_axes(self.nodes) if several else frozenset[str]()
         self.zeros = {n for n in self.nodes if several and n.inputs and n.axis is not None and zeros(n)}
         short = PRECISIONS[network.precision].short
         self.numbers = Numbers(network.dtype)
