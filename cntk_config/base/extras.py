@@ -9,6 +9,7 @@ import importlib.util
 import re
 import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from cntk_config.base.diagnostics import UserError
@@ -41,8 +42,12 @@ def how_to_install(extra: str) -> str:
     Args:
         extra: its name.
     """
-    packages = requirements(extra) or [f"cntkpy[{extra}]"]
-    return f"add the extra {extra}: {shlex.join([*_installer(Path(sys.prefix)), *packages])}"
+    return f"add the extra {extra}: {command_for(requirements(extra) or [f'cntkpy[{extra}]'])}"
+
+
+def command_for(packages: Sequence[str]) -> str:
+    """The command that installs packages into the environment that is running."""
+    return shlex.join([*_installer(Path(sys.prefix)), *packages])
 
 
 def missing(extra: str) -> str | None:

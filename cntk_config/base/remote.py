@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from typing import Any, TypeVar
 
 from cntk_config.base.diagnostics import UserError
-from cntk_config.base.extras import how_to_install
+from cntk_config.base.extras import command_for, how_to_install
 from cntk_config.base.names import public_name, without_secrets
 from cntk_config.base.retry import RETRY_SECONDS
 
@@ -24,6 +24,21 @@ LOCAL = {"file", "local", "memory"}
 """Protocols of what is on this machine."""
 WHOLE = {"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "adl", "oss", "hf", "http", "https", "memory"}
 """Protocols of stores where an object appears when the last byte of it has come. Elsewhere it is renamed at the end."""
+READS_AHEAD = {"hf"}
+"""Protocols that read megabytes behind the end of a range unless `cache_type` says no."""
+PACKAGES = {
+    "hf": "huggingface_hub",
+    "http": "aiohttp",
+    "https": "aiohttp",
+    "s3": "s3fs",
+    "s3a": "s3fs",
+    "gs": "gcsfs",
+    "gcs": "gcsfs",
+    "az": "adlfs",
+    "abfs": "adlfs",
+    "abfss": "adlfs",
+}
+"""The package that fsspec needs for a scheme."""
 _ETAGS = ("ETag", "etag", "Content-MD5", "Digest", "md5Hash", "blob_id", "content_hash")
 _TIMES = ("LastModified", "last_modified", "Last-Modified", "mtime", "updated", "modified")
 T = TypeVar("T")
@@ -56,6 +71,7 @@ class RemoteObject:
         self.url = str.__str__(url)
         self.shown = public_name(url)
         self._system, self._name = _system(self.url)
+        self._options = {"cache_type": "none"} if _protocol(self._system) & READS_AHEAD else {}
         info: dict[str, Any] = self._tried(lambda: self._system.info(self._name), "cannot be opened")
         size = info.get("size")
         if info.get("type") == "directory" or not isinstance(size, int) or size < 0:
@@ -69,7 +85,7 @@ class RemoteObject:
         """The bytes begin .. end - 1, all of them: an answer with fewer counts as a failure."""
 
         def ask() -> bytes:
-            found: bytes = self._system.cat_file(self._name, start=begin, end=end)
+            found: bytes = self._system.cat_file(self._name, start=begin, end=end, **self._options)
             if len(found) != end - begin:
                 raise OSError(f"{len(found)} bytes came instead of {end - begin}")
             return found
@@ -145,12 +161,17 @@ def _tried(ask: Callable[[], T], url: str, name: str, what: str) -> T:
 def _cause(error: Exception) -> Exception:
     """What went wrong: fsspec says of a server that does not answer that there is no such object."""
     cause = error.__cause__ if isinstance(error, FileNotFoundError) else None
-    status = getattr(cause or error, "status", None)  # of an answer by HTTP
+    status = _status(cause or error)
     if status in FORBIDDEN:
         return PermissionError(f"the server forbids it ({status})")
     if status in GONE:
         return FileNotFoundError()
     return cause if isinstance(cause, Exception) else error
+
+
+def _status(error: BaseException) -> int | None:
+    """The status of an answer by HTTP: of aiohttp, or of requests and httpx."""
+    return getattr(error, "status", None) or getattr(getattr(error, "response", None), "status_code", None)
 
 
 def _reason(error: Exception, name: str) -> str:
@@ -174,6 +195,7 @@ def _system(url: str) -> tuple[Any, str]:
         return system, name
     except ImportError as error:
         message = f"{shown} needs a package that is not installed: {error}"
-        raise UserError("MissingPackage", message, hint="pip install it") from error
+        package = PACKAGES.get(url.partition("://")[0].lower())
+        raise UserError("MissingPackage", message, hint=command_for([package]) if package else "install it") from error
     except Exception as error:  # each file system has exceptions of its own
         raise RemoteError(_reason(error, url), url, "check the URL") from None

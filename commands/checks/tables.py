@@ -25,7 +25,7 @@ def table_problems(use: Use) -> Iterator[Diagnostic]:
         return
     p = declared(use.section)
     try:
-        streams, picture, paths, condition = p.streams(), p.picture(), p.file, p.condition()
+        streams, pictures, paths, condition = p.streams(), p.pictures(), p.file, p.condition()
         key = str(p.key_column) if p.key_column is not None else None
         value = p.given("file")
     except ConfigError:  # found where values are looked at
@@ -51,11 +51,11 @@ def table_problems(use: Use) -> Iterator[Diagnostic]:
             except DataError as error:
                 place = _place(p, stream.name, dim="dim" in str(error.hint)) or value.span
                 yield Diagnostic("DataMismatch", error.message.rstrip("."), place, error.hint)
-        if picture is not None:
+        for name, picture in pictures:
             try:
-                check_pictures(table, picture[1].column(picture[0]))
+                check_pictures(table, picture.column(name))
             except DataError as error:
-                place = _place(p, picture[0], dim=False) or value.span
+                place = _place(p, name, dim=False) or value.span
                 yield Diagnostic("DataMismatch", error.message.rstrip("."), place, error.hint)
         for name, asked in (("keyColumn", (key, None)), ("filter", (None, condition))):
             try:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
-from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,16 +14,14 @@ from cntk_config.base.diagnostics import ConfigError, UserError, shorten, sugges
 from readers.common.labels import in_order
 from readers.common.packed import open_data
 from readers.errors import DataError
-from readers.formats.tables.library import arrow, arrow_csv, broken, compute
+from readers.formats.tables.csv_text import CsvText, TextBlock, is_number
+from readers.formats.tables.library import arrow, broken, compute
 
 from .batches import Batch, Part, Stream, one_hot
 from .sources import Input, batch_size
 
 _WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
 FEATURES, LABELS = "features", "labels"
-_DELIMITERS = ",;\t"
-BLOCK_BYTES = 4 << 20
-"""Bytes of a table that are parsed at a time; a row is not longer."""
 
 
 def from_csv(
@@ -84,32 +79,14 @@ def from_csv(
 
 
 class Block(NamedTuple):
-    """Some rows: the number of the first one, without the header, and Arrow arrays of the cells of every column."""
+    """Some rows: where their text is, the number of the first one, and Arrow arrays of the cells of every column.
 
+    The number is counted in the text, without rows that are blank.
+    """
+
+    text: TextBlock
     first: int
     columns: list[Any]
-
-
-class _Quotes(io.RawIOBase):
-    """A file that counts quotes: pyarrow takes one that is not closed as if it were, at the end of the file."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        self._file, self.odd = file, False
-
-    def readable(self) -> bool:
-        """It is."""
-        return True
-
-    def read(self, size: int = -1, /) -> bytes:
-        """Some bytes."""
-        data = self._file.read(size)
-        self.odd ^= bool(data.count(b'"') % 2)
-        return data
-
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
-        super().close()
 
 
 @dataclass(frozen=True)
@@ -121,89 +98,30 @@ class _Columns:
     form: str
 
 
-class _Table:
-    """The rows of a table, read as often as needed."""
+class _Table(CsvText):
+    """The rows of a table as texts, read as often as needed."""
 
-    def __init__(self, path: str) -> None:
-        self.path = path
-        first = list(islice(self._lines(","), 1))
-        if not first:
-            raise DataError(f"{path} has no rows.", path=path)
-        text = self._first_line()
-        self._delimiter = "\t" if Path(path).suffix.lower() in (".tsv", ".tab") else _delimiter(text)
-        rows = list(islice(self._lines(self._delimiter), 2))
-        self.header = [cell.strip() for cell in rows[0][1]] if not any(map(is_number, rows[0][1])) else None
-        if self.header is not None and len(rows) < 2:
-            raise DataError(f"{path} has no rows after its header.", path=path)
-        self.first = rows[1 if self.header is not None else 0][1]
-        self.width = len(rows[0][1])
-        if self.header is not None:
-            _check_header(path, self.header)
-
-    def row(self, number: int) -> tuple[int, list[str]]:
-        """The number of the line of a row and its cells, for messages: the file is read once more up to there.
-
-        Raises:
-            DataError: a row up to there is not as long as the first one, or no row at all.
-        """
-        return next(islice(self._checked(), number, None))
-
-    def blocks(self) -> Iterator[Block]:
+    def cells(self) -> Iterator[Block]:
         """All rows, some thousand at a time.
 
         Raises:
             DataError: a row is not as long as the first one, or the file is no table.
         """
-        pa, names = arrow(), [str(i) for i in range(self.width)]
-        columns = pa.schema([(name, pa.string()) for name in names])
-        done, skip = 0, int(self.header is not None)
-        with _Quotes(_bytes(self.path)) as file:
-            try:
-                for batch in arrow_csv().open_csv(
-                    file,
-                    arrow_csv().ReadOptions(use_threads=True, block_size=BLOCK_BYTES, column_names=names),
-                    arrow_csv().ParseOptions(
-                        delimiter=self._delimiter, newlines_in_values=True, invalid_row_handler=_skip_blank
-                    ),
-                    arrow_csv().ConvertOptions(column_types=columns, strings_can_be_null=False),
-                ):
-                    cells = [compute().utf8_trim_whitespace(batch.column(i)) for i in range(self.width)]
-                    block = _without_blank_rows(cells)
-                    if skip and len(block[0]):
-                        block, skip = [one.slice(1) for one in block], 0
-                    if len(block[0]):
-                        yield Block(done, block)
-                        done += len(block[0])
-            except broken() as error:
-                for _ in self._checked():
-                    pass  # says which line it is
-                raise DataError(f"{self.path} cannot be read as a table: {error}", path=self.path) from None
-            if file.odd:
-                for _ in self._checked():
-                    pass  # a quote that is not closed
-
-    def _checked(self) -> Iterator[tuple[int, list[str]]]:
-        """Number of line and cells of every row, all as long as the first one."""
-        every = self._lines(self._delimiter)
-        if self.header is not None:
-            next(every)
-        for line, cells in every:
-            if len(cells) != self.width:
-                raise DataError(
-                    f"{self.path}:{line}: the row has {len(cells)} columns, but the first one has {self.width}",
-                    path=self.path,
-                    line=line,
-                    hint="quote texts with the delimiter in them; with decimal commas, write ';' between columns",
-                )
-            yield line, cells
+        kinds = [arrow().string()] * self.width
+        for block in self.blocks():
+            table = self.parsed(block, kinds).combine_chunks()
+            columns = [compute().utf8_trim_whitespace(one).combine_chunks() for one in table.columns]
+            columns = _without_blank_rows(columns)
+            if len(columns[0]):
+                yield Block(block, 0, columns)
 
     def classes(self, column: int) -> set[str]:
         """All that occurs in a column."""
         found: set[str] = set()
-        for block in self.blocks():
+        for block in self.cells():
             names = compute().unique(block.columns[column]).to_pylist()
             if "" in names:
-                line, _ = self.row(block.first + compute().index(block.columns[column], "").as_py())
+                line, _ = self.row(block.text, compute().index(block.columns[column], "").as_py())
                 raise DataError(
                     f"{self.path}:{line}: column {self.title(column)} is empty, where the name of a class is expected",
                     path=self.path,
@@ -212,65 +130,6 @@ class _Table:
                 )
             found.update(names)
         return found
-
-    def title(self, column: int) -> str:
-        """What a column is called in messages."""
-        return f"'{self.header[column]}'" if self.header is not None else str(column + 1)
-
-    def _first_line(self) -> str:
-        with _opened(self.path) as file:
-            return next((line for line in file if line.strip()), "")
-
-    def _lines(self, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-        try:
-            with _opened(self.path) as file:
-                reader = csv.reader(file, delimiter=delimiter, strict=True)
-                for cells in reader:
-                    if any(cell.strip() for cell in cells):
-                        yield reader.line_num, cells
-        except UnicodeDecodeError as error:
-            raise DataError(f"{self.path} is not text in UTF-8: {error.reason}", path=self.path) from None
-        except csv.Error as error:
-            raise DataError(f"{self.path} cannot be read as a table: {error}", path=self.path) from None
-
-
-def _opened(path: str) -> io.TextIOWrapper:
-    return io.TextIOWrapper(_bytes(path), encoding="utf-8-sig", newline="")
-
-
-def _bytes(path: str) -> BinaryIO:
-    try:
-        return open_data(path)
-    except OSError as error:
-        raise DataError(f"The input file ({path}) cannot be read: {error.strerror or error}", path=path) from None
-
-
-def _delimiter(line: str) -> str:
-    """The delimiter that cuts the first line into most pieces."""
-    return max(_DELIMITERS, key=line.count)
-
-
-def _check_header(path: str, header: Sequence[str]) -> None:
-    for i, name in enumerate(header):
-        if not name:
-            raise DataError(
-                f"{path}: column {i + 1} has no name in the header; is it the number of the row?",
-                path=path,
-                hint="leave it out; with pandas: to_csv(index=False)",
-            )
-        if name in header[:i]:
-            raise DataError(f"{path}: two columns are called '{name}'", path=path, hint="rename one")
-
-
-def is_number(cell: str) -> bool:
-    """Whether a cell is a number as C and Python write it."""
-    if "_" in cell:
-        return False
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
 
 
 def _found(table: _Table, labels: str | None) -> list[_Columns]:
@@ -331,8 +190,13 @@ def _described(table: _Table, streams: Sequence[Stream]) -> list[_Columns]:
 
 def _names_of(path: str) -> list[str]:
     """The names of the classes that a file lists, one a line."""
-    with _opened(path) as file:
-        names = [line.strip() for line in file]
+    try:
+        with io.TextIOWrapper(open_data(path), encoding="utf-8-sig") as file:
+            names = [line.strip() for line in file]
+    except OSError as error:
+        raise DataError(f"The input file ({path}) cannot be read: {error.strerror or error}", path=path) from None
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path} is not text in UTF-8: {error.reason}", path=path) from None
     while names and not names[-1]:
         names.pop()
     if not names or not all(names):
@@ -343,10 +207,10 @@ def _names_of(path: str) -> list[str]:
 def _batches(
     table: _Table, columns: Sequence[_Columns], streams: Sequence[Stream], names: dict[str, list[str]], dtype: type
 ) -> Iterator[Batch]:
-    size = batch_size(streams)
-    for block in table.blocks():
+    size, done = batch_size(streams), 0
+    for block in table.cells():
         for at in range(0, len(block.columns[0]), size):
-            piece = Block(block.first + at, [one.slice(at, size) for one in block.columns])
+            piece = Block(block.text, at, [one.slice(at, size) for one in block.columns])
             count = len(piece.columns[0])
             lengths = np.ones(count, np.int64)
             parts: dict[str, Part] = {}
@@ -355,7 +219,8 @@ def _batches(
                     parts[of.name] = Part(one_hot(_classes(table, piece, of, names[of.name]), stream), lengths)
                 else:
                     parts[of.name] = Part(_values(table, piece, of.columns).astype(dtype), lengths)
-            yield Batch(range(piece.first, piece.first + count), parts)
+            yield Batch(range(done, done + count), parts)
+            done += count
 
 
 def _classes(table: _Table, piece: Block, of: _Columns, names: Sequence[str]) -> np.ndarray:
@@ -366,7 +231,7 @@ def _classes(table: _Table, piece: Block, of: _Columns, names: Sequence[str]) ->
     unknown = np.flatnonzero(found < 0)
     if not len(unknown):
         return found
-    line, cells = table.row(piece.first + int(unknown[0]))
+    line, cells = table.row(piece.text, piece.first + int(unknown[0]))
     raise DataError(
         f"{table.path}:{line}: the class '{shorten(cells[of.columns[0]].strip())}' in column "
         f"{table.title(of.columns[0])} is not listed",
@@ -386,7 +251,7 @@ def _values(table: _Table, piece: Block, columns: Sequence[int]) -> np.ndarray:
         number = _first_without(piece, columns)
         if number is None:  # digits of other scripts, which Python knows
             return np.array([list(map(float, piece.columns[i].to_pylist())) for i in columns]).T
-        line, cells = table.row(piece.first + number)
+        line, cells = table.row(piece.text, piece.first + number)
         i = next(i for i in columns if not is_number(cells[i]))
         raise DataError(
             f"{table.path}:{line}: column {table.title(i)} is '{shorten(cells[i])}', which is not a number",
@@ -401,11 +266,6 @@ def _first_without(piece: Block, columns: Sequence[int]) -> int | None:
     """The first row with a cell that is no number; None if there is none."""
     rows = zip(*(piece.columns[i].to_pylist() for i in columns), strict=True)
     return next((number for number, cells in enumerate(rows) if not all(map(is_number, cells))), None)
-
-
-def _skip_blank(row: Any) -> str:
-    """What to do with a row of another length: one of blanks does not count."""
-    return "error" if row.text.strip() else "skip"
 
 
 def _without_blank_rows(cells: list[Any]) -> list[Any]:

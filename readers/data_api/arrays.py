@@ -1,4 +1,4 @@
-"""Minibatches as plain dictionaries of arrays: NumPy and scipy, PyTorch, JAX."""
+"""Minibatches as plain dictionaries of arrays: NumPy and scipy, PyTorch, JAX, TensorFlow."""
 
 from __future__ import annotations
 
@@ -10,10 +10,15 @@ from readers.errors import ArgumentError
 from readers.minibatch import Minibatch
 from readers.streams import StreamInformation
 
-from .frameworks import to_jax, to_torch
+from .frameworks import to_jax, to_tensorflow, to_torch
 from .rows import rows_of
 
-FRAMEWORKS: dict[str, Callable[[Any], Any]] = {"numpy": lambda data: data, "torch": to_torch, "jax": to_jax}
+FRAMEWORKS: dict[str, Callable[[Any], Any]] = {
+    "numpy": lambda data: data,
+    "torch": to_torch,
+    "jax": to_jax,
+    "tensorflow": to_tensorflow,
+}
 LENGTHS = "_lengths"
 """What the names of lengths of sequences end with."""
 

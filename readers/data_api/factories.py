@@ -67,6 +67,16 @@ def ArrowDeserializer(
     return _table("ArrowDeserializer", filename, streams, {"keyColumn": key_column, "filter": filter})
 
 
+def CsvDeserializer(
+    filename: Any, streams: Mapping[str, Any], key_column: str | None = None, filter: str | None = None
+) -> Config:
+    """Columns of a CSV file, which may be compressed; arguments as for `ParquetDeserializer`.
+
+    A file without a header has columns with the names "1", "2", ... Each row is parsed once when the source is made.
+    """
+    return _table("CsvDeserializer", filename, streams, {"keyColumn": key_column, "filter": filter})
+
+
 def _table(kind: str, filename: Any, streams: Mapping[str, Any], more: Mapping[str, str | None]) -> Config:
     inputs: Config = {}
     for key, stream in _streams(kind, streams).items():

@@ -8,8 +8,11 @@ from typing import Any
 import numpy as np
 
 from cntk_config.base.diagnostics import UserError
-from cntk_config.base.extras import how_to_install
+from cntk_config.base.extras import command_for, how_to_install
 from readers.common.sparse import is_dense
+
+ALIGNED = 64
+"""TensorFlow ends the process where an operation meets memory that begins elsewhere than at a multiple of this."""
 
 
 def framework_module(name: str, hint: str) -> Any:
@@ -57,9 +60,24 @@ def to_jax(data: Any) -> Any:
 
 def to_torch(data: Any) -> Any:
     """A PyTorch tensor of a dense array, a sparse CSR tensor of a scipy CSR matrix; both share memory with the data."""
-    torch = framework_module("torch", "pip install torch")
+    torch = framework_module("torch", command_for(["torch"]))
     if isinstance(data, np.ndarray):
         return torch.from_dlpack(data if data.flags.writeable else data.copy())
     data = canonical(data)
     parts = (torch.from_dlpack(_contiguous(part)) for part in (data.indptr, data.indices, data.data))
     return torch.sparse_csr_tensor(*parts, size=data.shape, check_invariants=False)
+
+
+def to_tensorflow(data: Any) -> Any:
+    """A TensorFlow tensor of a dense array, a `tf.sparse.SparseTensor` of a scipy CSR matrix.
+
+    Dense data that begin at a multiple of 64 bytes are shared, through DLPack; others are copied.
+    """
+    tf = framework_module("tensorflow", command_for(["tensorflow"]))
+    if is_dense(data):
+        data = np.ascontiguousarray(data)
+        shared = data.size and data.flags.writeable and data.ctypes.data % ALIGNED == 0
+        return tf.experimental.dlpack.from_dlpack(data.__dlpack__()) if shared else tf.constant(data)
+    data = canonical(data)
+    rows = np.repeat(np.arange(int(data.shape[0]), dtype=np.int64), np.diff(data.indptr))
+    return tf.sparse.SparseTensor(np.stack([rows, data.indices], 1), data.data, data.shape)

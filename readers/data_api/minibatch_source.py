@@ -302,12 +302,12 @@ class MinibatchSource(MinibatchSourceBase):
         """The minibatches from the current position on as dictionaries, an array for each stream.
 
         Dense streams are arrays (samples, *shape of a sample), sparse ones matrices (samples, dim): CSR of scipy,
-        sparse CSR tensors of PyTorch, `BCSR` of JAX. The samples of all sequences lie one after the other. Where
-        sequences may have several, `NAME_lengths` has their lengths, int64.
+        sparse CSR tensors of PyTorch, `BCSR` of JAX, `SparseTensor` of TensorFlow. The samples of all sequences lie
+        one after the other. Where sequences may have several, `NAME_lengths` has their lengths, int64.
 
         Args:
             minibatch_size: samples of all partitions together.
-            framework: numpy, torch or jax; dense data go there without a copy where it allows that.
+            framework: numpy, torch, jax or tensorflow; dense data go there without a copy where it allows that.
             num_data_partitions, partition_index: how many workers share the data, and which of them this is.
 
         Raises:
@@ -335,6 +335,24 @@ class MinibatchSource(MinibatchSourceBase):
         from .torch_data import Share, torch_dataset
 
         return torch_dataset(self, Share(minibatch_size, num_data_partitions, partition_index))
+
+    def tensorflow_dataset(
+        self, minibatch_size: int = 256, *, num_data_partitions: int = 1, partition_index: int = 0
+    ) -> Any:
+        """A `tf.data.Dataset` of minibatches, as `arrays` gives them.
+
+        Each iteration begins where this source is then.
+
+        Args:
+            minibatch_size: samples of all partitions together.
+            num_data_partitions, partition_index: processes that share the data, and which of them this is.
+
+        Raises:
+            UserError: TensorFlow is not installed.
+        """
+        from .tensorflow_data import tensorflow_dataset
+
+        return tensorflow_dataset(self, minibatch_size, num_data_partitions, partition_index)
 
     def __reduce__(self) -> Any:
         """A copy, in this process or another one, opens the data again and continues where this source is."""

@@ -77,6 +77,7 @@ UCI = "0 1.5 2 3\n1 -4 5e1 6\n2 7 8 9\n0 1 2 3\n"
 SENTENCES = "the cat sat\na dog ran home\nthe dog sat\n"
 WORDS = "the\ncat\nsat\na\ndog\nran\nhome\n</s>\n<s>\n"
 
+CSV = 'a,b,kind,day,split\n1,2.5,rose,2026-01-01,train\n2, -3e2 ,"lily, ""red""",2026-01-02,test\n,,,,\n3,4,"two\nlines",2026-02-03,train\n4,NA,rose,2026-03-01,\n'
 CTF_READER = 'reader = [ readerType=CNTKTextFormatReader ; file="a.ctf" ; {more} ; input = [ x=[dim=3;format=dense] ; s=[dim=6;format=sparse] ] ]\n'
 NETWORK = """command = main
 main = [ action = {action} ; modelPath = m.dnn ; {builder}
@@ -174,6 +175,13 @@ TARGETS = (
     Target("parquet-lists", "a.parquet", calls.list_seeds, (), call=calls.lists),
     Target("arrow", "a.arrow", _command("a.arrow", "convert", "-q", "a.ctf", "a.arrow", "--stream", "x:3", "--stream", "s:6:sparse", a_ctf=CTF),
            (["convert", "-q", "a.arrow", OUTPUT],)),
+    Target("csv", "a.csv", _texts(CSV, "1;2;a\n3;4;b\n"), (["convert", "-q", "configFile=main.cntk", "reader", OUTPUT],), text=True,
+           files={"main.cntk": 'reader = [ randomize=false ; deserializers = ([ type=CsvDeserializer ; file=a.csv ; filter="b is not null and day > \'2025-12-31\'" ; '
+                               "input = [ x=[dim=2;columns=(a:b)] ; y=[dim=5;format=sparse;alias=kind] ] ]) ]\n"}),
+    Target("csv-converted", "a.csv", _texts("x,kind\n1,rose\n-3e2,aster\n", CSV), (["convert", "-q", "a.csv", OUTPUT],), text=True),
+    Target("check-csv", "a.csv", _texts(CSV, "1;2;a\n3;4;b\n"), (["check", "--data", "main.cntk"],), text=True,
+           files={"main.cntk": "command=c\nc=[action=test;modelPath=m]\nreader = [ deserializers = ([ type=CsvDeserializer ; file=a.csv ; keyColumn=a ; "
+                               "input = [ x=[dim=1;alias=b] ; y=[dim=5;format=sparse;alias=kind] ] ]) ]\n"}),
     Target("compressed", "a.ctf", calls.packed_seeds, (["convert", "-q", "configFile=main.cntk", "reader", OUTPUT],),
            {"main.cntk": "command=c\nc=[action=test]\n" + CTF_READER.format(more="randomize=false")}),
     Target("tar", "a.tar", calls.tar_seeds, (), call=calls.tar),

@@ -1,4 +1,4 @@
-"""Tables: Parquet files and Arrow files, whose columns become streams."""
+"""Tables: Parquet, Arrow and CSV files, whose columns become streams."""
 
 from cntk_config.entry import Entry
 
@@ -21,5 +21,12 @@ ENTRIES = (
         factory=f"{_PARAMETERS}:create_arrow",
         parameters=f"{_PARAMETERS}:ArrowParameters",
         example=_EXAMPLE.format(name="ArrowDeserializer", file="train.arrow"),
+    ),
+    Entry(
+        "deserializer",
+        ("CsvDeserializer",),
+        factory=f"{_PARAMETERS}:create_csv",
+        parameters=f"{_PARAMETERS}:CsvParameters",
+        example=_EXAMPLE.format(name="CsvDeserializer", file="train.csv"),
     ),
 )

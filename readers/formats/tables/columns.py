@@ -8,7 +8,7 @@ one-hot samples, maps of index and value as sparse samples, and lists of either 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -47,13 +47,15 @@ class Place(NamedTuple):
     """Where an array lies, for messages: rows are counted from the start of the row group.
 
     chosen: int32[n], the numbers of the rows that a filter leaves; None: all of them.
+    named: gives the text of a place: of a row group, a row and a column.
     """
 
     path: str
     group: int
     row: int
     column: str
-    chosen: np.ndarray | None = None
+    chosen: np.ndarray | None
+    named: Callable[[int, int, str], str]
 
     def error(self, row: int, what: str, hint: str | None = None) -> DataError:
         """An error in a row of the array."""
@@ -62,7 +64,7 @@ class Place(NamedTuple):
     def text(self, row: int = 0) -> str:
         """Where a row of the array is."""
         number = self.row + row if self.chosen is None else int(self.chosen[self.row + row])
-        return f"{self.path}, row group {self.group}, row {number}, column '{self.column}'"
+        return self.named(self.group, number, self.column)
 
 
 class Laid(NamedTuple):

@@ -60,7 +60,7 @@ class TableDeserializer:
         corpus: how keys are understood.
         threads: whether several threads decode the columns of a row group.
         condition: what rows have to fulfil to be read.
-        pictures: the column of pictures, which are read apart; their bytes count as those of chunks.
+        pictures: the columns of pictures, which are read apart; their bytes count as those of chunks.
 
     Raises:
         DataError: a file has no such column, or one of another type; a row that is looked at is malformed.
@@ -78,7 +78,7 @@ class TableDeserializer:
         corpus: Corpus | None = None,
         threads: bool = False,
         condition: Filter | None = None,
-        pictures: str | None = None,
+        pictures: Sequence[str] = (),
     ) -> None:
         self._tables, self._streams, self.dtype = list(tables), list(streams), np.dtype(dtype)
         self._threads = threads
@@ -87,8 +87,8 @@ class TableDeserializer:
         self.streams = [StreamInformation(s.name, (s.dim,), s.sparse, self.dtype) for s in streams]
         for table in self._tables:
             check_schema(table, streams, key, condition)
-            if pictures is not None:
-                check_pictures(table, pictures)
+            for column in pictures:
+                check_pictures(table, column)
         self.groups = row_groups(self._tables, condition)
         """The row groups, which are the chunks."""
         self._filtered = condition is not None
@@ -112,7 +112,7 @@ class TableDeserializer:
         self.table = SequenceTable(first, lengths, keys, named_keys)
         width = sum(ENTRY_BYTES if s.sparse else s.dim * self.dtype.itemsize for s in streams)
         self.chunk_bytes = samples * (width + SAMPLE_BYTES * len(streams))
-        if pictures is not None:
+        if pictures:
             self.chunk_bytes += np.array([group.nbytes for group in self.groups])
         self._cache = ChunkCache(self.load_chunk, first, _MOST_CHUNKS, DEFAULT_MEMORY)
 
@@ -236,7 +236,8 @@ def check_schema(
                 wrong = mismatch(kind, stream)
             if wrong is not None:
                 what, hint = wrong
-                message = f"{table.path}: column '{column}' cannot be the stream '{stream.name}': {what}."
+                more = table.detail(column)
+                message = f"{table.path}: column '{column}' cannot be the stream '{stream.name}': {what}{more}."
                 raise DataError(message, path=table.path, hint=hint)
     if key is not None:
         kind = table.field(key).type

@@ -16,6 +16,7 @@ from readers.kernels.budget import fits_budget
 from .footer import ColumnChunk, Statistics, column_chunks, statistics
 from .library import arrow, broken, parquet
 from .lists import are_numbers, lists_of
+from .nested import nested_array, nested_field, nested_names, top_of
 from .partitions import Partition
 
 MOST_ROWS = 2**31 - 1
@@ -58,7 +59,7 @@ class TableFile:
 
     def __init__(self, path: str, partition: Partition | None = None) -> None:
         self.path = shown(path)
-        self._remote = RemoteBytes(path) if is_url(path) else None
+        self._open(path)
         with self.opened() as file:
             self.schema: Any = self._schema(file)
             self.groups = self._groups(file)
@@ -77,6 +78,15 @@ class TableFile:
         """About how many bytes the decoded columns of every row group take."""
         raise NotImplementedError
 
+    def row_name(self, group: int, row: int, column: str) -> str:
+        """Where a row is, for messages; row: counted from 0 in its row group."""
+        return f"{self.path}, row group {group}, row {row}, column '{column}'"
+
+    def detail(self, column: str) -> str:
+        """What else is known of a column that has another type than is wanted, for messages; "" if nothing is."""
+        several = nested_names(self.schema, column) if column in self.schema.names else []
+        return f" (its fields are {shorten(', '.join(several), 200)})" if several else ""
+
     def known_of_groups(self) -> list[dict[str, Statistics]]:
         """What the file says of the values of its columns, by row group; [] if it says nothing."""
         return []
@@ -86,25 +96,30 @@ class TableFile:
         own = [name for name in columns if name not in self.folders]
         with self.opened(group) as file:
             found = self._read(file, group, own or self._own[:1], threads)
-            pieces = {name: list(found.column(name).chunks) for name in own}
+            pieces: dict[str, list[Any]] = {}
             for name in own:
-                for one in pieces[name]:
+                chunks = found.column(top_of(self.schema, name)).chunks
+                for one in chunks:
                     one.validate(full=True)  # offsets and indices that point outside are found here
+                pieces[name] = [nested_array(one, self.schema, name) for one in chunks]
             for name in columns:
                 if name in self.folders:
                     pieces[name] = [self._constant(name, found.num_rows)]
         return pieces
 
     def field(self, name: str) -> Any:
-        """The field of a column.
+        """The field of a column, or of a field of a column of structs: `place.city`.
 
         Raises:
             DataError: the file has no such column, or several of it.
         """
         count = self.names.count(name)
+        if not count and (found := nested_field(self.schema, name)) is not None:
+            return found
         if count != 1:
             what = f"has {count} columns" if count else "has no column"
-            hint = suggestion(name, self.names) or f"its columns are {shorten(', '.join(self.names), 200)}"
+            fields = (one for column in dict.fromkeys(self._own) for one in nested_names(self.schema, column))
+            hint = suggestion(name, [*self.names, *fields]) or f"its columns are {shorten(', '.join(self.names), 200)}"
             raise DataError(f"{self.path} {what} '{name}'.", path=self.path, hint=hint)
         return self._field_of_folder(name) if name in self.folders else self.schema.field(name)
 
@@ -131,6 +146,9 @@ class TableFile:
         with remote.stream() if remote else open_input(self.path) as file:
             self.size = remote.size if remote else os.fstat(file.fileno()).st_size
             yield file
+
+    def _open(self, path: str) -> None:
+        self._remote = RemoteBytes(path) if is_url(path) else None
 
     def _schema(self, file: Any) -> Any:
         raise NotImplementedError
@@ -255,7 +273,8 @@ class ArrowTable(TableFile):
 
     def _read(self, file: Any, group: int, columns: Sequence[str], threads: bool) -> Any:
         ipc = arrow().ipc
-        included = [self.schema.get_field_index(name) for name in columns]
+        tops = dict.fromkeys(top_of(self.schema, name) for name in columns)
+        included = [self.schema.get_field_index(name) for name in tops]
         options = ipc.IpcReadOptions(included_fields=included, use_threads=threads)
         batch = ipc.open_file(file, options=options).get_batch(group)
         if batch.num_rows > MOST_ROWS:

@@ -19,6 +19,9 @@ from .partitions import PartitionValue
 
 SIGNS: dict[str, Callable[[Any, Any], Any]] = {"==": eq, "!=": ne, "<": lt, "<=": le, ">": gt, ">=": ge}
 _ROW = "row"
+_DAY = 86_400_000
+"""Milliseconds."""
+_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
 class Filter:
@@ -137,9 +140,19 @@ def _may_compare(one: Comparison, known: Range, kind: Any) -> tuple[bool, bool]:
 
 def _comparable(value: Value, kind: Any) -> Any:
     """A value as statistics have it."""
+    if arrow().types.is_temporal(kind):
+        return _counted(_scalar(value, kind))
     if isinstance(value, str):
         return value.encode()
     return float(np.float32(value)) if kind == arrow().float32() else value
+
+
+def _counted(scalar: Any) -> int:
+    """A date in days, a time of day or a timestamp in nanoseconds."""
+    types, kind = arrow().types, scalar.type
+    if types.is_date(kind):
+        return scalar.value if types.is_date32(kind) else scalar.value // _DAY
+    return scalar.value * (10**9 // _PER_SECOND[kind.unit])
 
 
 def _range(known: Statistics, kind: Any) -> Range:
@@ -147,6 +160,15 @@ def _range(known: Statistics, kind: Any) -> Range:
     nulls = known.nulls != 0
     if is_text(kind):
         return Range(known.low, known.high, nulls)
+    if types.is_date(kind) or types.is_boolean(kind):
+        low, high = (number_of(one, signed=True, floating=False) for one in (known.low, known.high))
+        return Range(low, high, nulls)
+    if types.is_time(kind) or types.is_timestamp(kind):
+        if known.per_second is None:
+            return Range(None, None, nulls)
+        scale = 10**9 // known.per_second
+        low, high = (number_of(one, signed=True, floating=False) for one in (known.low, known.high))
+        return Range(None if low is None else low * scale, None if high is None else high * scale, nulls)
     if types.is_integer(kind) or kind in (arrow().float32(), arrow().float64()):
         floating = types.is_floating(kind)
         signed = floating or types.is_signed_integer(kind)
@@ -189,13 +211,32 @@ def _scalar(value: Value, kind: Any) -> Any:
     if is_text(kind):
         return pa.scalar(value, pa.string())
     if pa.types.is_temporal(kind):
-        return pa.scalar(value, pa.string()).cast(kind)
+        return _moment(value, kind)
     if isinstance(value, float) and not pa.types.is_floating(kind):
         return pa.scalar(value)  # as a whole number it would lose its fraction
     try:
         return pa.scalar(value, kind)
     except (pa.ArrowException, OverflowError, TypeError):
         return pa.scalar(value)
+
+
+def _moment(value: Value, kind: Any) -> Any:
+    """A text as a date, a timestamp or a time of day.
+
+    Raises:
+        ArrowException, TypeError: it is none, or one with smaller parts of a second than the type has.
+    """
+    pa = arrow()
+    if not pa.types.is_time(kind):
+        return pa.scalar(value, pa.string()).cast(kind)
+    if not isinstance(value, str):
+        raise TypeError(value)
+    count, rest = divmod(
+        pa.scalar(f"1970-01-01 {value}").cast(pa.timestamp("ns")).value, 10**9 // _PER_SECOND[kind.unit]
+    )
+    if rest:
+        raise pa.ArrowInvalid(value)
+    return pa.scalar(count, kind)
 
 
 def _mismatch(kind: Any, value: Value) -> tuple[str, str] | None:
@@ -210,11 +251,20 @@ def _mismatch(kind: Any, value: Value) -> tuple[str, str] | None:
         return None if number else (f"it is {kind}", "write a number, without quotes")
     if pa.types.is_temporal(kind) and not pa.types.is_duration(kind):
         try:
-            pa.scalar(value, pa.string()).cast(kind)
+            _moment(value, kind)
         except (pa.ArrowException, TypeError):
-            return f"it is {kind}", "write for instance '2026-01-31', or '2026-01-31 12:00:00', in quotes"
+            return f"it is {kind}", f"write for instance {_example(kind)}, in quotes"
         return None
     return f"it is {kind}", "filters compare numbers, texts, booleans, dates and times"
+
+
+def _example(kind: Any) -> str:
+    types = arrow().types
+    if types.is_time(kind):
+        return "'12:00:00'"
+    if types.is_timestamp(kind) and kind.tz is not None:
+        return "'2026-01-31 12:00:00Z'"
+    return "'2026-01-31', or '2026-01-31 12:00:00'" if types.is_timestamp(kind) else "'2026-01-31'"
 
 
 def _shown(value: Value) -> str:

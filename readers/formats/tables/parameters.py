@@ -22,6 +22,7 @@ from readers.formats.image.options import SECTION_LIST, scaled_size, transform_p
 from readers.parameters import PATHS, check_one_defines_size, check_precision, stream_names
 
 if TYPE_CHECKING:
+    from readers.contracts import Deserializer
     from readers.formats.image.deserializer import Pictures
     from readers.registry import Setting
 
@@ -31,6 +32,10 @@ if TYPE_CHECKING:
     from .files import TableFile
     from .filters import Filter
     from .partitions import Partition
+
+
+PACKED_ENDINGS = (".gz", ".bz2", ".xz", ".zst")
+"""What names of compressed files end with."""
 
 
 class TableStreamParameters(Declared):
@@ -166,21 +171,18 @@ class TableParameters(Declared):
         check_one_defines_size(self, found)
         return found
 
-    def picture(self) -> tuple[str, TableStreamParameters] | None:
-        """Name and section of the stream of pictures; None without one."""
+    def pictures(self) -> list[tuple[str, TableStreamParameters]]:
+        """Names and sections of the streams of pictures, in alphabetical order."""
         every = [(name, TableStreamParameters(section)) for name, section in self.input.inner()]
-        found = [(name, p) for name, p in every if p.is_picture]
-        if len(found) > 1:
-            message = "only one stream can have pictures (transforms)"
-            raise self.error("input", message, "read the others by another section of the same file")
+        found = sorted((one for one in every if one[1].is_picture), key=lambda one: one[0].lower())
         for _, p in found:
             p.check_together()
-        return found[0] if found else None
+        return found
 
     def check_together(self) -> None:
         """Errors in what does not go together."""
         self.streams()
-        self.picture()
+        self.pictures()
         self._parsed()
 
     def files(self) -> list[tuple[str, Partition]]:
@@ -219,22 +221,48 @@ class ArrowParameters(TableParameters):
         return [ArrowTable(path, partition) for path, partition in self.files()]
 
 
-def create_parquet(section: ConfigParameters, setting: Setting) -> TableDeserializer | Pictures:
+class CsvParameters(TableParameters):
+    """A CSV file: each row is a sequence, each column a stream."""
+
+    endings = tuple(name + packed for name in (".csv", ".tsv", ".tab") for packed in ("", *PACKED_ENDINGS))
+
+    def tables(self) -> list[TableFile]:
+        """The files, opened: each is parsed once for the types of its columns, which are the same in all files."""
+        from .csv_table import CsvTable, give_same_kinds
+
+        found = [CsvTable(path, partition, self._texts()) for path, partition in self.files()]
+        give_same_kinds(found)
+        return list(found)
+
+    def _texts(self) -> set[str]:
+        """Columns that are texts whatever they look like: classes that a file lists, and keys."""
+        streams, condition = self.streams(), self.condition()
+        found = {column for s in streams if s.listed is not None for column in s.columns}
+        others = {column for s in streams for column in s.columns} | set(condition.columns if condition else ())
+        return found | ({str(self.key_column)} if self.key_column is not None else set()) - others
+
+
+def create_parquet(section: ConfigParameters, setting: Setting) -> Deserializer:
     """ParquetDeserializer."""
     return _create(ParquetParameters(section), setting)
 
 
-def create_arrow(section: ConfigParameters, setting: Setting) -> TableDeserializer | Pictures:
+def create_arrow(section: ConfigParameters, setting: Setting) -> Deserializer:
     """ArrowDeserializer."""
     return _create(ArrowParameters(section), setting)
 
 
-def _create(p: TableParameters, setting: Setting) -> TableDeserializer | Pictures:
+def create_csv(section: ConfigParameters, setting: Setting) -> Deserializer:
+    """CsvDeserializer."""
+    return _create(CsvParameters(section), setting)
+
+
+def _create(p: TableParameters, setting: Setting) -> Deserializer:
     from readers.streams import DTYPES
 
     from .deserializer import TableDeserializer
 
-    streams, picture = p.streams(), p.picture()
+    streams, pictures = p.streams(), p.pictures()
     precision = check_precision(p.config, setting.precision)
     data = TableDeserializer(
         p.tables(),
@@ -244,12 +272,18 @@ def _create(p: TableParameters, setting: Setting) -> TableDeserializer | Picture
         corpus=setting.corpus,
         threads=setting.threads > 1,
         condition=p.condition(),
-        pictures=picture[1].column(picture[0]) if picture is not None else None,
+        pictures=[one.column(name) for name, one in pictures],
     )
-    return data if picture is None else _with_pictures(*picture, data, setting)
+    if not pictures:
+        return data
+    from readers.pipeline.bundle import SideBySide
+
+    parts = [_pictures(*one, data, setting, beside=not number) for number, one in enumerate(pictures)]
+    return parts[0] if len(parts) == 1 else SideBySide(parts)
 
 
-def _with_pictures(name: str, p: TableStreamParameters, data: TableDeserializer, setting: Setting) -> Pictures:
+def _pictures(name: str, p: TableStreamParameters, data: TableDeserializer, setting: Setting, beside: bool) -> Pictures:
+    """A stream of pictures; beside: the other streams of the rows are its own, too."""
     from readers.common.corpus import Corpus
     from readers.formats.image.deserializer import Pictures
     from readers.formats.image.transforms.chain import make_chain
@@ -257,6 +291,7 @@ def _with_pictures(name: str, p: TableStreamParameters, data: TableDeserializer,
     from .pictures import PictureColumn
 
     chain = make_chain(p.transforms or (), data.dtype, 1 if p.grayscale else 3, until_mean=False)
-    listing = PictureColumn(data.groups, p.column(name))
-    corpus = setting.corpus or Corpus()
-    return Pictures(name, chain, listing, corpus, dtype=data.dtype, grayscale=p.grayscale, beside=data)
+    listing = PictureColumn(data.groups, p.column(name), data.table.keys)
+    corpus, first = setting.corpus or Corpus(), data.table.first
+    rows = data if beside else None
+    return Pictures(name, chain, listing, corpus, dtype=data.dtype, grayscale=p.grayscale, first=first, beside=rows)

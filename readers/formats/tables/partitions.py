@@ -74,7 +74,7 @@ def _value(value: str | None, whole: bool) -> PartitionValue:
 
 
 def _below(folder: str, endings: tuple[str, ...]) -> list[str]:
-    every = (str(one) for one in Path(folder).rglob("*") if one.suffix.lower() in endings)
+    every = (str(one) for one in Path(folder).rglob("*") if one.name.lower().endswith(endings))
     return sorted(one for one in every if _counts(one, folder))
 
 

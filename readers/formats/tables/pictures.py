@@ -31,14 +31,14 @@ class PictureColumn:
     Args:
         groups: the row groups.
         column: has bytes, or structs with a field `bytes`.
+        keys: of the rows, uint64[N]; None: their numbers.
     """
 
-    keys: np.ndarray | None = None
     classes: np.ndarray | None = None
-    """Both are those of the other columns."""
+    """They are other columns."""
 
-    def __init__(self, groups: Sequence[RowGroup], column: str) -> None:
-        self._groups, self._column = list(groups), column
+    def __init__(self, groups: Sequence[RowGroup], column: str, keys: np.ndarray | None = None) -> None:
+        self._groups, self._column, self.keys = list(groups), column, keys
         self._first = starts_of([group.rows for group in groups])
         self._kept: OrderedDict[int, list[Any]] = OrderedDict()
         self._lock = Lock()

@@ -106,8 +106,8 @@ class TextFormatDeserializer:
 
     @property
     def whole_chunks(self) -> bool:
-        """Whether a single sequence takes as long to load as its whole chunk: it is unpacked."""
-        return self._file.packed
+        """Whether a single sequence takes as long to load as its whole chunk: it is unpacked, or comes in a block."""
+        return self._file.packed or not self._file.local
 
     def load_chunk(self, chunk: int) -> Chunk:
         """All sequences of a chunk, read in one go."""

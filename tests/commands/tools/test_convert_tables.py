@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from commands.tools.convert import convert
 from readers.convert.batches import parse_stream
-from readers.convert.tables import from_csv, is_number
+from readers.convert.tables import from_csv
 from readers.errors import DataError
+from readers.formats.tables.csv_text import is_number
 
 FLOWERS = "width,species,height\n1.5,rose,2\n-3e2,aster,4\n0.25,rose,6\n"
 """The classes in order: aster, rose."""
@@ -109,7 +110,7 @@ def test_double_precision(here) -> None:
         ("x,x,y\n1,2,a\n", [], {}, "two columns are called 'x'", "rename one"),
         ("y\na\n", [], {}, "a.csv has one column, and that holds the classes", ""),
         ('x,y\n1,"a\n', [], {}, "a.csv cannot be read as a table: unexpected end of data", ""),
-        ("x,y\n1,\udce9\n", [], {}, "a.csv is not text in UTF-8", ""),
+        ("x,y\n1,\udce9\n", [], {}, "a.csv:2 is not text in UTF-8", "iconv"),
         ("x,y\n1,a\ninf,b\n", [], {}, "inf and nan cannot be written as text", "npz"),
         ("x,y\n1,a\n", [], {"streams": ("x:3",)}, "a.csv has 2 columns, but the streams have 3", "from left to right"),
         ("x,y\n1,a\n", [], {"streams": ("x:2:sparse",)}, "a table has no sparse streams", "dense"),
@@ -173,7 +174,7 @@ def test_blank_rows_quotes_and_signs(here) -> None:
 
 def test_several_blocks(here, monkeypatch) -> None:
     """An error is placed in its line, whichever block it is in, with blank rows and texts of several lines before."""
-    monkeypatch.setattr("readers.convert.tables.BLOCK_BYTES", 100)
+    monkeypatch.setattr("readers.formats.tables.csv_text.BLOCK_BYTES", 100)
     rows = [f'{i},"k\n{i % 3}"\n' + "\n" * (i % 2) for i in range(100)]
     Path("a.csv").write_text("x,y\n" + "".join(rows))
     batches = list(from_csv(["a.csv"], []).batches)

@@ -21,7 +21,7 @@ from unreliable import Unreliable
 
 from cntk_config.base import remote as base_remote
 from cntk_config.base.diagnostics import UserError
-from cntk_config.base.extras import how_to_install
+from cntk_config.base.extras import command_for, how_to_install
 from cntk_config.base.url_cache import CachedObject
 from commands.cli import main
 from readers import (
@@ -270,7 +270,11 @@ def test_without_fsspec_the_message_names_the_extra(monkeypatch: pytest.MonkeyPa
     assert caught.value.hint == how_to_install("remote")
 
 
-def test_a_missing_package_of_fsspec_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "s3fs", None)
-    with pytest.raises(UserError, match="s3://bucket/a needs a package that is not installed: Install s3fs"):
-        data_bytes("s3://bucket/a")
+@pytest.mark.parametrize(
+    ("url", "package"), [("s3://bucket/a", "s3fs"), ("hf://datasets/me/data/a.ctf", "huggingface_hub")]
+)
+def test_a_missing_package_of_fsspec_is_named(url: str, package: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(UserError, match=f"{url} needs a package that is not installed: Install {package}") as caught:
+        data_bytes(url)
+    assert caught.value.hint == command_for([package])

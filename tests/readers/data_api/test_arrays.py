@@ -64,8 +64,8 @@ def test_jax_arrays() -> None:
 
 
 def test_what_cannot_be() -> None:
-    with pytest.raises(ArgumentError, match="'tensorflow' is not a framework"):
-        next(source().arrays(16, "tensorflow"))
+    with pytest.raises(ArgumentError, match="'mxnet' is not a framework"):
+        next(source().arrays(16, "mxnet"))
     with pytest.raises(ArgumentError, match="pieces of sequences"):
         next(source("sequences.ctf", truncation_length=2).arrays(16))
 

@@ -220,7 +220,7 @@ def test_damaged_footers_tell_nothing_wrong_about_types() -> None:
         with path.open("rb") as file:
             for group in statistics(file, len(mutated)):
                 readable += 1
-                for low, high, nulls in group.values():
+                for low, high, nulls, _ in group.values():
                     assert isinstance(low, bytes | None) and isinstance(high, bytes | None)
                     assert isinstance(nulls, int | None)
     assert readable

@@ -99,6 +99,68 @@ def test_orders_are_repeatable_and_resumed(kind: str) -> None:
     cntkpy.testing.check_reader(lambda: create_reader(section), minibatch_size=5)
 
 
+@pytest.mark.parametrize("texts", [False, True])
+def test_two_columns_of_pictures(kind: str, texts: bool) -> None:
+    """Both of one row, before and behind text, shared by workers, filtered; with keys that are numbers or texts."""
+    path = write(kind, mask=[png(solid((i, i, i), 4, 4)) for i in range(COUNT)], key=[f"k{i}" for i in range(COUNT)])
+    Path("z.ctf").write_text("".join(f"{'k' * texts}{i} |z {i}\n" for i in range(COUNT)))
+    table = (
+        f'[type={KINDS[kind]};file={path};filter="label != 3";{"keyColumn=key;" * texts}input=['
+        f"image=[{SCALE}];mask=[grayscale=true;transforms=([type=Scale;width=1;height=1;channels=1]:[type=Transpose])];"
+        "y=[dim=4;alias=label;format=sparse]]]"
+    )
+    text = "[type=CNTKTextFormatDeserializer;file=z.ctf;input=[z=[dim=1;format=dense]]]"
+    kept = [i for i in range(COUNT) if i % 4 != 3]
+    for parts in (f"{table}:{text}", f"{text}:{table}"):
+        section = f"useNumericSequenceKeys={str(not texts).lower()};deserializers=({parts})"
+        seen: list[int] = []
+        for worker in range(2):
+            reader = create_reader(section)
+            reader.start_minibatch_loop(8, 1, None, worker, 2)
+            while (m := reader.get_minibatch()) is not None:
+                z = m.streams["z"].ravel()
+                assert m.streams["image"].reshape(-1, 3, 6)[:, 2, 0].tolist() == z.tolist()
+                assert m.streams["mask"].ravel().tolist() == z.tolist()
+                assert m.streams["y"].indices.tolist() == (z % 4).tolist()
+                seen += z.astype(int).tolist()
+            reader.close()
+        assert sorted(seen) == kept
+    if kind == "arrow" and texts:
+        cntkpy.testing.check_reader(lambda: create_reader(section), minibatch_size=5)
+
+
+def test_a_picture_and_its_mask_are_cut_alike() -> None:
+    grid = [png([[(9 * x, 7 * y, i) for x in range(9)] for y in range(8)]) for i in range(COUNT)]
+    path = write("parquet", image=grid, mask=grid)
+    crop = "[type=Crop;cropType=randomside;sideRatio=0.3:0.8;jitterType=uniRatio]"
+    cut = f"transforms=({crop}:[type=Scale;width=4;height=3;channels=3])"
+    reader = create_reader(f"deserializers=([type=ParquetDeserializer;file={path};input=[image=[{cut}];mask=[{cut}]]])")
+    reader.start_minibatch_loop(COUNT, 0)
+    found = reader.get_minibatch()
+    assert found is not None and np.array_equal(found.streams["image"], found.streams["mask"])
+    assert len(np.unique(found.streams["image"][0, :, 0])) > 4  # not all are cut at the same place
+    reader.close()
+
+
+@pytest.mark.malformed
+def test_an_error_names_the_column_of_pictures(kind: str) -> None:
+    masks: list[Any] = [encoded(i) for i in range(COUNT)]
+    path = write(kind, mask=[*masks[:7], b"no", *masks[8:]])
+    section = (
+        f"randomize=false;maxErrors={{}};deserializers=([type={KINDS[kind]};file={path};"
+        f"input=[image=[{SCALE}];mask=[{SCALE}]]])"
+    )
+    reader = create_reader(section.format(0))
+    reader.start_minibatch_loop(30, 0)
+    with pytest.raises(DataError, match=f"{path}, row group 1, row 2, column 'mask'"):
+        reader.get_minibatch()
+    reader = create_reader(section.format(1))
+    reader.start_minibatch_loop(30, 0)
+    found = reader.get_minibatch()
+    assert found is not None and list(found.keys) == [i for i in range(COUNT) if i != 7]
+    reader.close()
+
+
 def test_beside_text_and_alone(kind: str) -> None:
     path = write(kind)
     Path("z.ctf").write_text("".join(f"|z {i}\n" for i in range(COUNT)))
@@ -129,7 +191,6 @@ def test_errors_name_the_row(kind: str) -> None:
 def test_sections_that_contradict_themselves() -> None:
     for inputs, words in (
         (f"x=[{SCALE};dim=3]", "is not there for pictures"),
-        (f"x=[{SCALE}];y=[{SCALE}]", "only one stream can have pictures"),
         ("x=[format=dense]", "dim: is missing"),
     ):
         with pytest.raises(UserError, match=words):

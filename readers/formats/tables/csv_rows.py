@@ -1,0 +1,70 @@
+"""Where the rows of CSV text end. Only at the start of a cell a quote begins a text; a newline in it ends no row."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+import numpy as np
+
+QUOTE, NEWLINE, RETURN = 34, 10, 13
+DELIMITERS = ",;\t"
+_QUOTED = {
+    sign: re.compile(rb'(?:\A|(?<=[%b\r\n]))"(?:[^"]++|"")*+("|\Z)' % sign.encode(), re.DOTALL) for sign in DELIMITERS
+}
+
+
+class Rows(NamedTuple):
+    """The ends of rows, int64[n], behind their newlines; unclosed: the text ends within quotes."""
+
+    ends: np.ndarray
+    unclosed: bool
+
+
+def rows_in(content: bytes, delimiter: str) -> Rows:
+    """The rows of some text that begins at the start of a row.
+
+    A row ends with LF, CR LF or CR. A CR at the end of the text does not count: an LF may follow.
+
+    Args:
+        content: the text, UTF-8.
+        delimiter: one of `DELIMITERS`.
+    """
+    codes = np.frombuffer(content, np.uint8)
+    ends = np.flatnonzero(codes == NEWLINE)
+    if b"\r" in content:
+        returns = np.flatnonzero(codes[:-1] == RETURN)
+        ends = np.sort(np.concatenate([ends, returns[codes[returns + 1] != NEWLINE]]))
+    if b'"' not in content:
+        return Rows(ends + 1, False)
+    starts, stops, unclosed = _regular(codes, ord(delimiter)) or _any(content, delimiter)
+    outside = np.searchsorted(starts, ends) == np.searchsorted(stops, ends)
+    return Rows(ends[outside] + 1, unclosed)
+
+
+def lines_in(content: bytes) -> int:
+    """How many lines end in some text, by LF, CR LF or CR."""
+    return content.count(b"\n") + (content.count(b"\r") - content.count(b"\r\n"))
+
+
+def _regular(codes: np.ndarray, delimiter: int) -> tuple[np.ndarray, np.ndarray, bool] | None:
+    """Where texts start and stop, int64[n] each; None if there is a quote within a cell, or after the end of a text.
+
+    Where none is, quotes begin and end texts in turn: one that is doubled ends a text and begins it again.
+    """
+    quotes = np.flatnonzero(codes == QUOTE)
+    starts, stops = quotes[::2], quotes[1::2]
+    around = np.array([delimiter, NEWLINE, RETURN, QUOTE], np.uint8)
+    before = starts[starts > 0]
+    after = stops[stops < len(codes) - 1]
+    if not np.isin(codes[before - 1], around).all() or not np.isin(codes[after + 1], around).all():
+        return None
+    return starts, stops, len(starts) > len(stops)
+
+
+def _any(content: bytes, delimiter: str) -> tuple[np.ndarray, np.ndarray, bool]:
+    """The same for any text."""
+    found = list(_QUOTED[delimiter].finditer(content))
+    unclosed = bool(found) and not found[-1][1]
+    starts, stops = [one.start() for one in found], [one.end() - 1 for one in found]
+    return np.array(starts, np.int64), np.array(stops[: len(stops) - unclosed], np.int64), unclosed

@@ -1,0 +1,61 @@
+"""Fields of columns of structs as columns of their own: `place.city` is the field `city` of the column `place`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .library import arrow, compute
+
+_MOST_NAMES = 100
+"""Names in a message."""
+
+
+def top_of(schema: Any, name: str) -> str:
+    """The column that a name is in: itself, or the column of structs before a dot.
+
+    Args:
+        schema: of the table.
+        name: of a column, or of a field of one.
+    """
+    return name if name in schema.names else _steps(schema, name)[0]
+
+
+def nested_field(schema: Any, name: str) -> Any:
+    """The field of a name with dots; None if there is none. It may be null where a struct around it may be."""
+    top, *steps = _steps(schema, name)
+    if not steps or schema.names.count(top) != 1:
+        return None
+    found = schema.field(top)
+    for step in steps:
+        if not arrow().types.is_struct(found.type) or found.type.get_field_index(step) < 0:
+            return None
+        found = found.type.field(step)
+    return arrow().field(name, found.type, True, found.metadata)
+
+
+def nested_names(schema: Any, column: str) -> list[str]:
+    """The names of the fields of a column that are no structs themselves; none if it has none."""
+    found: list[str] = []
+    ahead = [(column, schema.field(column).type)]
+    while ahead and len(found) < _MOST_NAMES:
+        name, kind = ahead.pop(0)
+        if arrow().types.is_struct(kind):
+            ahead = [(f"{name}.{one.name}", one.type) for one in kind] + ahead
+        elif name != column:
+            found.append(name)
+    return found
+
+
+def nested_array(array: Any, schema: Any, name: str) -> Any:
+    """The values of a name out of an array of its column; they are null where a struct around them is."""
+    steps = [] if name in schema.names else _steps(schema, name)[1:]
+    return compute().struct_field(array, steps) if steps else array
+
+
+def _steps(schema: Any, name: str) -> list[str]:
+    """A column, and fields one within the other; the column is the longest one that the name begins with."""
+    parts = name.split(".")
+    for count in range(len(parts) - 1, 0, -1):
+        if (top := ".".join(parts[:count])) in schema.names:
+            return [top, *parts[count:]]
+    return [name]
