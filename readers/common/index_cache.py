@@ -15,6 +15,7 @@ import struct
 import sys
 import zipfile
 import zlib
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ log = logging.getLogger("cntkpy.readers")
 VERSION = 6
 BLOCKS, BLOCK = 32, 64 << 10
 Arrays = dict[str, np.ndarray]
+Details = dict[str, Any]
 
 
 def cache_name(path: str, main: str, skip_ids: bool, named: bool, hashed: bool) -> str:
@@ -52,8 +54,15 @@ def describe(path: str) -> dict[str, Any]:
     }
 
 
-def load(cache: str, path: str) -> tuple[Arrays, dict[str, Any]] | None:
-    """The arrays of a cached index and what was kept with them; None if there is none that fits the file."""
+def load(cache: str, path: str, is_sound: Callable[[Arrays, Details, int], bool]) -> tuple[Arrays, Details] | None:
+    """The arrays of a cached index and what was kept with them; None if there is none that fits the file.
+
+    Args:
+        cache: the file with the index.
+        path: the data file.
+        is_sound: whether arrays and what was kept with them can be the index of a data file of so many bytes; it may
+            raise a KeyError.
+    """
     try:
         file = open_input(cache)
     except OSError:
@@ -66,9 +75,8 @@ def load(cache: str, path: str) -> tuple[Arrays, dict[str, Any]] | None:
             about = json.loads(found.pop("about").tobytes())
             if about["file"] != describe(path):
                 return None
-            more = about["more"]
-            if more["size"] == about["file"]["size"] and _sound(found, more["size"]):
-                return found, more
+            if is_sound(found, about["more"], about["file"]["size"]):
+                return found, about["more"]
     except (
         OSError,
         ValueError,
@@ -86,24 +94,7 @@ def load(cache: str, path: str) -> tuple[Arrays, dict[str, Any]] | None:
     return None
 
 
-def _sound(arrays: Arrays, size: int) -> bool:
-    """Whether these arrays can be the index of a file of this size: kernels read where they say."""
-    keys, samples, offsets = arrays["keys"], arrays["samples"], arrays["offsets"]
-    kinds = [(one.dtype, one.ndim) for one in (keys, samples, offsets)]
-    if kinds != [(np.uint64, 1), (np.int32, 1), (np.int64, 1)] or not len(samples):
-        return False
-    return (
-        len(offsets) == len(samples) + 1
-        and len(keys) in (0, len(samples))
-        and int(offsets[0]) >= 0
-        and int(offsets[-1]) == size
-        and bool((offsets[1:] > offsets[:-1]).all())
-        and int(samples.min()) >= 0
-        and int(samples.sum(dtype=np.int64)) <= size
-    )
-
-
-def save(cache: str, path: str, arrays: Arrays, more: dict[str, Any]) -> None:
+def save(cache: str, path: str, arrays: Arrays, more: Details) -> None:
     """Keep an index."""
     try:
         about = json.dumps({"file": describe(path), "more": more})

@@ -49,7 +49,7 @@ class Base64File:
             raise _unreadable(path, error) from None
         self.path = path = self._data.path
         cache = cache and not self._data.packed and self._data.local
-        found = index_cache.load(kept, path) if cache and corpus.numeric else None
+        found = index_cache.load(kept, path, _is_sound) if cache and corpus.numeric else None
         if found is None:
             arrays, keys = _index(self._data, labels is not None)
             if keys is None and not corpus.numeric:
@@ -151,6 +151,18 @@ def _index(data: DataBytes, labelled: bool) -> tuple[dict[str, np.ndarray], list
         raise DataError(f"The file {path} is empty.", path=path, hint=_HINT)
     begins, ends, labels = np.array(rows, np.int64).T.copy()
     return {"begins": begins, "ends": ends, "labels": labels}, keys if keyed else None
+
+
+def _is_sound(arrays: index_cache.Arrays, _: index_cache.Details, size: int) -> bool:
+    """Whether these arrays can be the index of a file of this size."""
+    begins, ends, labels, keys = arrays["begins"], arrays["ends"], arrays["labels"], arrays.get("keys")
+    kinds = {(one.dtype, one.shape) for one in (begins, ends, labels)}
+    if kinds != {(np.dtype(np.int64), (len(begins),))} or not len(begins):
+        return False
+    if keys is not None and (keys.dtype, keys.shape) != (np.uint64, begins.shape):
+        return False
+    in_order = (begins < ends).all() and (ends[:-1] <= begins[1:]).all() and (labels >= 0).all()
+    return bool(in_order) and int(begins[0]) >= 0 and int(ends[-1]) <= size
 
 
 def _unreadable(path: str, error: OSError) -> DataError:

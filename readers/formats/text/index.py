@@ -90,7 +90,7 @@ def build_index(
     cache = cache and not data.packed and data.local
     try:
         kept = index_cache.cache_name(path, main, skip_sequence_ids, not corpus.numeric, corpus.hashed)
-        found = index_cache.load(kept, path) if cache else None
+        found = index_cache.load(kept, path, _is_sound) if cache else None
         if found is None:
             found = _build(data, skip_sequence_ids, main.encode(), block, corpus, threads, piece, meanwhile)
             if cache:
@@ -390,6 +390,25 @@ def _start(file: BinaryIO, path: str) -> tuple[int, bytes, int]:
             return at + blanks, rest[:1], lines
         at += blanks
     raise DataError(f"Input file is empty: {path}", path=path, hint="there is no line with data in it")
+
+
+def _is_sound(arrays: index_cache.Arrays, more: index_cache.Details, size: int) -> bool:
+    """Whether these arrays can be the index of a file of this size: kernels read where they say."""
+    keys, samples, offsets = arrays["keys"], arrays["samples"], arrays["offsets"]
+    kinds = [(one.dtype, one.ndim) for one in (keys, samples, offsets)]
+    if kinds != [(np.uint64, 1), (np.int32, 1), (np.int64, 1)] or not len(samples):
+        return False
+    if more["size"] != size or not all(isinstance(more[name], int) for name in ("newline", "skipped")):
+        return False
+    return (
+        len(offsets) == len(samples) + 1
+        and len(keys) in (0, len(samples))
+        and int(offsets[0]) >= 0
+        and int(offsets[-1]) == size
+        and bool((offsets[1:] > offsets[:-1]).all())
+        and int(samples.min()) >= 0
+        and int(samples.sum(dtype=np.int64)) <= size
+    )
 
 
 def _finish(

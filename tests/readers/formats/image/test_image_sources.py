@@ -5,6 +5,7 @@ import pytest
 
 import readers.transforms as xforms
 from readers import Base64ImageDeserializer, CTFDeserializer, ImageDeserializer, MinibatchSource, StreamDef, StreamDefs
+from readers.formats.image import base64_file
 
 from .pictures import JITTER, Album, keys, lines, noise_album, read, same
 
@@ -25,7 +26,7 @@ def test_base64_gives_what_files_give(noise):
     same(one, two)
 
 
-def test_base64_with_keys_blanks_and_an_index_that_is_kept(noise):
+def test_base64_with_keys_blanks_and_an_index_that_is_kept(noise, caplog, monkeypatch):
     data = [(noise.folder / f"{i}.png").read_bytes() for i in range(3)]
     text = lines((2**64 - 1, 1, data[0]), (7, 0, data[1]), (3, 2, data[2])).replace("\n", " \r\n")
     file = noise.write("b.txt", text.removesuffix("\r\n"))
@@ -37,11 +38,22 @@ def test_base64_with_keys_blanks_and_an_index_that_is_kept(noise):
         cacheIndex="true",
         chunkSizeInBytes=400,
     )
-    found = [read(noise.reader(section, randomize="false"), 8) for _ in range(2)]
+    found = [read(noise.reader(section, randomize="false"), 8)]
+    (kept,) = noise.folder.glob("b.txt.*.cache")
+    with monkeypatch.context() as context:
+        context.delattr(base64_file, "_index")  # the second time, the file is not read for it
+        found.append(read(noise.reader(section, randomize="false"), 8))
+    assert not caplog.records
     assert keys(found[0]) == [2**64 - 1, 7, 3] and found[0][0].streams["y"].indices.tolist() == [1, 0, 2]
     same(*found)
-    assert list(noise.folder.glob("b.txt.*.cache"))
     assert sorted(keys(read(noise.reader(section), 8))) == [3, 7, 2**64 - 1]
+    with np.load(kept) as archive:
+        arrays = dict(archive)
+    arrays["ends"][-1] += 1000
+    with kept.open("wb") as damaged:
+        np.savez(damaged, **arrays)
+    same(found[0], read(noise.reader(section, randomize="false"), 8))
+    assert [one.getMessage() for one in caplog.records] == [f"The index kept in {kept} is damaged. Rebuilding it."]
 
 
 def test_base64_labels_that_are_no_classes_are_told(noise, caplog):
