@@ -21,7 +21,9 @@ from networks.arrays.sparse import RowGradient, is_sparse
 from networks.compile import recurrence
 from networks.compile.apply import apply_to_images
 from networks.compile.differentiable import check_gradient, row_parameters
+from networks.compile.group_blocks import run_group
 from networks.compile.plan import Plan
+from networks.compile.step_groups import StepGroup
 from networks.graph.axes import fallible, is_kept, operating
 from networks.graph.network import Node, ValidatedNetwork
 from networks.graph.order import is_loop
@@ -96,8 +98,11 @@ def _run(
     context = context_of(plan, state, batch, key, settings, gathered)
     values: Values = {}
     images: dict[Node, ChannelsLast] = {}
-    for component in plan.components:
-        compute(plan, component, values, images, parameters, batch, context)
+    for part in plan.parts:
+        if isinstance(part, StepGroup):
+            run_group(plan, part, values, context)
+        else:
+            compute(plan, part, values, images, parameters, batch, context)
     for name, found in context.problems.items():
         if (before := context.state.get(name + PROBLEM)) is not None:
             context.new_state[name + PROBLEM] = before | found
