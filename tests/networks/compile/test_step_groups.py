@@ -27,10 +27,8 @@ HEAD = """
 """
 OTHER_AXIS = HEAD + "a = attend (Q * y, K * x, V * x, 5) ; ce = SquareError (a, y)"
 OWN_AXIS = (
-    HEAD
-    + "a = FlattenDimensions (Tanh (attend (Q * y, K * y, V * y, 4)), 1, 2)"
+    HEAD + "a = FlattenDimensions (Tanh (attend (Q * y, K * y, V * y, 4)), 1, 2)"
     " ; ce = SquareError (attend (a, y, V * a, 4), y)"
-)
 )
 
 
