@@ -267,7 +267,7 @@ def product_attention(use: Use) -> str:
     found = emit.op("MatMul", emit.op("Softmax", scores, axis=-1), turned(use.flat(1), outer, 1, 2, 0, 3))
     found = emit.op("Transpose", found, perm=[2, 0, 1, 3])
     found = found if query.lead == 2 else emit.squeeze(found, 0)
-    return use.shaped(found, values.dims)
+    return use.shaped(found, (heads, outer))
 
 
 def attention_weights(use: Use) -> str:

@@ -184,7 +184,7 @@ def test_what_is_attended_to_lies_on_one_axis_outside_of_the_loop():
     with pytest.raises(UserError, match=r"has the shape \[3\], the query \[2\]"):
         made(PRODUCTS + PARAMETERS + "a = mean (K * x, x, y)").validate()
     with pytest.raises(UserError, match="their axes after the first, of separate attentions, must be the same"):
-        made(PRODUCTS + PARAMETERS + "a = mean (K * x, SplitDimension (x, 1, 1), K * y)").validate()
+        made(PRODUCTS + PARAMETERS + "a = mean (K * x, SplitDimension (x, 1, 2), K * y)").validate()
 
 
 @pytest.mark.parametrize("factor", [1.5, *(pytest.param(one, marks=pytest.mark.thorough) for one in (2, 0.4))])
