@@ -15,7 +15,7 @@ import numpy as np
 
 from cntk_config.base.diagnostics import UserError
 from networks.arrays.batch import Batch
-from networks.arrays.images import ChannelsLast, is_image, plain
+from networks.arrays.images import Turned, is_turned, plain
 from networks.arrays.lazy import jax, jnp, prepare
 from networks.arrays.sparse import RowGradient, is_sparse
 from networks.compile import recurrence
@@ -97,7 +97,7 @@ def _run(
     """Values of all nodes of the plan, the new state, and where the sequences lie."""
     context = context_of(plan, state, batch, key, settings, gathered)
     values: Values = {}
-    images: dict[Node, ChannelsLast] = {}
+    images: dict[Node, Turned] = {}
     for part in plan.parts:
         if isinstance(part, StepGroup):
             run_group(plan, part, values, context)
@@ -128,7 +128,7 @@ def compute(
     plan: Plan,
     component: list[Node],
     values: Values,
-    images: dict[Node, ChannelsLast],
+    images: dict[Node, Turned],
     parameters: Mapping[str, Array],
     batch: Batch,
     context: Context,
@@ -139,7 +139,7 @@ def compute(
         plan: the evaluation that they are a part of.
         component: the node, or the loop.
         values: by node, those that were computed before; the new ones are added.
-        images: those with channels last; a new one is added.
+        images: those with their axes in another order; a new one is added.
         parameters: by name.
         batch: the minibatch.
         context: what nodes may look at.
@@ -160,7 +160,7 @@ def compute(
     else:
         operands = [images.get(i, values[i]) for i in node.connected]
         found = apply_to_images(node, operands, context, plan.order[node])
-        if is_image(found):
+        if is_turned(found):
             images[node] = found
         values[node] = plain(found)  # where nobody needs it, XLA leaves it out
 
