@@ -74,6 +74,7 @@ def in_torch(x: np.ndarray, matrices: list[np.ndarray]) -> Callable[[], Any]:
     """`scaled_dot_product_attention` of PyTorch."""
     import torch  # pyright: ignore[reportMissingImports]
 
+    torch.set_num_threads(1)  # threads that wait for each other take processor time
     parameters = [torch.tensor(one, requires_grad=True) for one in matrices]
     given = torch.tensor(x)
 
