@@ -1,161 +1,105 @@
-"""Samples per second on a GPU of three networks of steps.py, beside PyTorch eager and `torch.compile`.
+"""Everything that needs a GPU, in one command and within ten minutes; prints a section of Markdown.
 
-    python benchmarks/gpu.py [--device auto] [--cases dnn conv lstm] [--seconds 5] [--precision bfloat16] [--tiny]
+    python benchmarks/gpu.py [--device auto] [--minutes 10] [--parts NAME...] [--small]
 
-All train on the same minibatches in full single precision (no TF32), copied from the host's memory as in any training:
-forward, backward, momentum SGD, the criterion and the number of errors. With `--precision bfloat16` products are in
-bfloat16, and PyTorch's peers run under `torch.autocast`. Rounds take turns; numbers are medians. The
-last columns are the utilisation of the device as `nvidia-smi` reports it. `--device cpu --tiny` tries the code without
-a GPU.
+Each part is a process of its own, ended when its time or the time of all is over; what it printed until then stays.
+
+- `NETWORK-PRECISION`: samples per second of training, beside JAX by hand, PyTorch and `torch.compile`, how busy the
+  device was, and memory (gpu_tables.py).
+- `reading`: a run that reads text, beside its reader alone and its steps alone (gpu_reading.py).
+- `copies`: GB per second from the host's memory to the device; loops of XLA (gpu_copies.py).
+- `tests`, `samples`: tests of what computes, and all sample configurations (gpu_checks.py).
+
+`--device cpu --small` tries the code without a GPU.
 """
 
 import argparse
-import contextlib
-import functools
-import importlib.util
 import os
-import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Sequence
+from pathlib import Path
 
-os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # PyTorch needs memory, too
-
-ROUNDS = 3
+HERE = Path(__file__).resolve().parent
 NONE = "no accelerator on this machine"
-PEERS = ("cntkpy", "PyTorch", "torch.compile")
+CASES, PRECISIONS = ("dnn", "conv", "lstm"), ("float", "bfloat16")
+SECONDS = {f"{case}-{precision}": 50 for precision in PRECISIONS for case in CASES} | {
+    "lstm-float": 120,  # `torch.compile` of 60 steps
+    "reading": 45,
+    "copies": 20,
+    "tests": 80,
+    "samples": 300,  # what the others have left, 75 at least
+}
+"""Parts in their order, and the most seconds that each takes; all together `--minutes`."""
+SPARE_SECONDS = 10
+"""Left of all time for ending and printing."""
 
 
 def accelerator() -> str | None:
-    """What JAX calls its first device unless that is a CPU."""
-    import jax
-
-    device = jax.devices()[0]
-    return None if device.platform == "cpu" else device.device_kind
-
-
-def tiny(case: Any) -> Any:
-    """The case with two minibatches of 8 samples, or of 4 sequences of 2 frames."""
-    case.minibatches = [
-        {k: v[:8] if case.lengths is None else v[:2, :4] for k, v in m.items()} for m in case.minibatches[:2]
-    ]
-    if case.lengths is not None:
-        case.lengths = [lengths[:4].clip(max=2) for lengths in case.lengths[:2]]
-    return case
+    """What JAX calls its first device unless that is a CPU. In a process of its own, which keeps no memory of it."""
+    program = "import jax; d = jax.devices()[0]; print('' if d.platform == 'cpu' else d.device_kind)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    return done.stdout.strip() or None
 
 
-@contextlib.contextmanager
-def utilisation() -> Iterator[list[float]]:
-    """Percentages of the time in which the GPU computed, sampled meanwhile; empty where there is no `nvidia-smi`."""
-    found: list[float] = []
-    number = os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0]
-    query = ["nvidia-smi", "-i", number, "--query-gpu=utilization.gpu", "--format=csv,noheader,nounits", "-lms", "200"]
-    try:
-        process = subprocess.Popen(query, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-    except FileNotFoundError:
-        yield found
-        return
-    try:
-        yield found
-    finally:
-        process.terminate()
-        text = process.communicate()[0]
-        found += [float(line) for line in text.splitlines() if line.strip().isdigit()]
+def run(part: str, words: Sequence[str], seconds: float) -> tuple[list[str], str]:
+    """The lines of a part's table, of rows with the same first cell the last; and how the part ended, if not well."""
+    name = part if part in ("reading", "copies") else "checks" if part in ("tests", "samples") else "tables"
+    command = [sys.executable, str(HERE / f"gpu_{name}.py"), part, *words]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(HERE.parent), os.environ.get("PYTHONPATH", "")])}
+    began = time.perf_counter()
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, start_new_session=True
+    ) as process:
+        try:
+            out, error = process.communicate(timeout=seconds)
+            ended = "" if process.returncode == 0 else f"{part} failed: {_last(error)}"
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, 15)  # with the processes that it has started
+            out, error = process.communicate()
+            ended = f"{part} was ended after {seconds:.0f} s"
+    print(f"{part}: {time.perf_counter() - began:.0f} s", *([error] if ended else []), file=sys.stderr, flush=True)
+    return list({line.split("|")[1]: line for line in out.splitlines() if line.startswith("|")}.values()), ended
 
 
-def autocast(precision: str, device: str) -> contextlib.AbstractContextManager[Any]:
-    """PyTorch's mixed precision, where it is here and wanted."""
-    if precision == "float" or importlib.util.find_spec("torch") is None:
-        return contextlib.nullcontext()
-    import torch  # pyright: ignore[reportMissingImports]
-
-    return torch.autocast("cpu" if device == "cpu" else "cuda", torch.bfloat16)
+def _last(text: str) -> str:
+    lines = [line for line in text.splitlines() if line.strip()]
+    return lines[-1] if lines else "without a word"
 
 
-def row(case: Any, device: str, seconds: float, precision: str) -> str:
-    """Measure one case: a line of the table."""
-    import steps
-
-    runners = {"cntkpy": steps.Ours(case, precision)}
-    if device == "cpu" or has_cuda():
-        peer = functools.partial(steps.Torch, case, "cpu" if device == "cpu" else "cuda")
-        runners |= {"PyTorch": peer(), "torch.compile": peer(compiled=True)}
-    real = (
-        sum(lengths.sum() for lengths in case.lengths) if case.lengths else sum(len(m["y"]) for m in case.minibatches)
-    )
-    stack = len(case.minibatches)
-    counts, speeds, busy = {}, {name: [] for name in PEERS}, {name: [] for name in PEERS}
-    for name, runner in runners.items():
-        with autocast(precision, device):
-            runner.run(stack)  # compiles
-            began = time.perf_counter()
-            runner.run(stack)
-        counts[name] = stack * max(1, round(seconds / ROUNDS / (time.perf_counter() - began)))
-    for _ in range(ROUNDS):
-        for name, runner in runners.items():
-            with utilisation() as percentages, autocast(precision, device):
-                began = time.perf_counter()
-                runner.run(counts[name])
-                speeds[name].append(real * counts[name] / stack / (time.perf_counter() - began))
-            busy[name] += percentages
-    ratios = {
-        name: [ours / theirs for ours, theirs in zip(speeds["cntkpy"], speeds[name], strict=False)]
-        for name in PEERS[1:]
-    }
-    cells = [_cell(statistics.median, speeds[name], ",.0f") for name in PEERS]
-    cells += [_cell(statistics.median, ratios[name], ".2f") for name in PEERS[1:]]
-    cells += [_cell(statistics.mean, busy[name], ".0f", " %") for name in PEERS]
-    return f"| {case.title} | {' | '.join(cells)} |"
-
-
-def _cell(average: Callable[[list[float]], float], values: list[float], form: str, unit: str = "") -> str:
-    return format(average(values), form) + unit if values else "-"
-
-
-def has_cuda() -> bool:
-    """Whether PyTorch is here and can use a GPU; sets it to full single precision, as cntkpy computes."""
-    try:
-        import torch  # pyright: ignore[reportMissingImports]
-    except ModuleNotFoundError:
-        return False
-    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
-    return torch.cuda.is_available()
-
-
-def main() -> str:
-    """The table, or one line where there is no accelerator."""
+def main() -> None:
+    """Print the section part by part, or one line where there is no accelerator."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--device", default="auto", help="a deviceId: auto, cpu, 0, ...")
-    options.add_argument("--cases", nargs="+", default=["dnn", "conv", "lstm"])
-    options.add_argument("--seconds", type=float, default=5.0, help="for every network and peer")
-    options.add_argument("--precision", choices=["float", "bfloat16"], default="float", help="of products")
-    options.add_argument("--tiny", action="store_true", help="very small minibatches, to try this file")
+    options.add_argument("--minutes", type=float, default=10.0, help="for all parts together")
+    options.add_argument("--parts", nargs="+", default=list(SECONDS), choices=list(SECONDS))
+    options.add_argument("--small", action="store_true", help="as little data as possible, to try this file")
     given = options.parse_args()
+    end = time.monotonic() + 60 * given.minutes - SPARE_SECONDS
     if given.device == "cpu":
         os.environ["JAX_PLATFORMS"] = "cpu"
+    # PyTorch, and other processes, need memory, too.
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
     kind, today = accelerator(), time.strftime("%Y-%m-%d")
     if kind is None and given.device != "cpu":
-        return f"## GPU\n{NONE} ({today})"
-    from commands.context.device import Device
-    from networks.arrays.lazy import jax
-
-    jax.config.update("jax_default_device", Device(given.device).here()[0])
-    import steps
-
-    lines = [
-        f"## GPU\nSamples per second on {kind or 'the CPU'}, {today}, {given.precision}, and how busy the device was\n",
-        f"| network, minibatch | {' | '.join(PEERS)} | {' | '.join(f'/ {peer}' for peer in PEERS[1:])} "
-        f"| {' | '.join(f'busy: {peer}' for peer in PEERS)} |",
-        "|---|---:|---:|---:|---:|---:|---:|---:|---:|",
-    ]
-    for name in given.cases:
-        case = steps.CASES[name]()
-        lines.append(row(tiny(case) if given.tiny else case, given.device, given.seconds, given.precision))
-        print(lines[-1], file=sys.stderr, flush=True)
-    return "\n".join(lines)
+        print(f"## GPU\n{NONE} ({today})")
+        return
+    print(f"## GPU\nSamples per second on {kind or 'the CPU'}, {today}; how busy the device was, peak memory.\n")
+    words = ["--device", given.device, *(["--small"] if given.small else [])]
+    title, failures = PRECISIONS[0], list[str]()
+    for number, part in enumerate(part for part in SECONDS if part in given.parts):
+        found, ended = run(part, words, max(1.0, min(SECONDS[part], end - time.monotonic())))
+        failures += [ended] if ended else []
+        name, _, precision = part.partition("-")
+        if (precision or name) != title or not number:  # a table of its own
+            title = precision or name
+            print(*([f"\n### {title.capitalize()}\n"] if number else []), *found[:2], sep="\n")
+        if len(found) > 2:
+            print(*found[2:], sep="\n", flush=True)
+    if failures:
+        print("\nNot done: " + "; ".join(failures) + ".")
 
 
 if __name__ == "__main__":
-    print(main())
+    main()

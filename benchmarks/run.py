@@ -40,7 +40,7 @@ def names() -> list[str]:
 
 
 def run(name: str) -> str:
-    """Run one benchmark in its own process; return its section.
+    """Run one benchmark in its own process; return its section, or nothing if it has no table on this machine.
 
     Raises:
         SystemExit: if the benchmark fails; its error is printed before.
@@ -53,6 +53,8 @@ def run(name: str) -> str:
         raise SystemExit(f"benchmarks/{name}.py failed with exit status {done.returncode}")
     heading, _, rest = done.stdout.strip().partition("\n")
     text, _, table = rest.partition("|")
+    if not table:
+        return ""
     about = " ".join(text.split())
     command = f"`python benchmarks/{name}.py`, {time.strftime('%Y-%m-%d')}, {machine()}."
     return f"{heading}\n{command} {about}\n\n|{table.rstrip()}\n"
@@ -73,7 +75,9 @@ def main() -> None:
     for name in parser.parse_args().names or names():
         print(f"running {name} ...", file=sys.stderr, flush=True)
         section = run(name)
-        print(section, flush=True)
+        print(section or f"{name} measures nothing on this machine", flush=True)
+        if not section:
+            continue
         PAGE.write_text(replaced(PAGE.read_text(encoding="utf-8"), section), encoding="utf-8")
 
 

@@ -60,9 +60,6 @@ SUBCOMMANDS: dict[str, str | Callable[[Mapping[str, Any]], Need]] = {
 }
 """The extra of each subcommand, or a function of its parameters."""
 
-OF_DATA = ("createLabelMap", "dumpNode", "edit", "plot", "SVD", "testUnroll", "writeWordAndClass")
-"""The actions that compute no network and need the extra `data`; the others need `train`."""
-
 
 def needing(name: str, callback: Callable[..., int]) -> Callable[..., int]:
     """The function of a subcommand, which asks for its extra first."""
@@ -99,12 +96,12 @@ def need_for_action(action: ConfigValue) -> None:
     from cntk_config.base.diagnostics import ConfigError
     from cntk_config.base.extras import how_to_install, missing
     from cntk_config.entry import find_entry
-    from commands.catalogue.dispatch import ACTIONS
+    from commands.catalogue.dispatch import ACTIONS, WITHOUT_JAX
 
     entry = find_entry(action, ACTIONS, ignore_case=False)
     if entry is None or entry.unsupported:
         return  # of another package, or none
-    extra = "data" if entry.names[0] in OF_DATA else "train"
+    extra = "data" if WITHOUT_JAX in entry.traits else "train"
     package = missing(extra)
     if package is not None:
         message = f"action = {action} needs {package}, which is not installed"

@@ -10,6 +10,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "benchmarks"
 SMALLEST = {
+    "gpu": "--device cpu --small --parts dnn-float dnn-bfloat16 reading copies tests samples",
     "images": "--pictures 64 --repeat 1",
     "language": "--words 2000",
     "local_response": "--rounds 1",

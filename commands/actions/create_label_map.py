@@ -20,6 +20,7 @@ ENTRY = Entry(
     ("createLabelMap",),
     parameters="commands.actions.create_label_map:CreateLabelMapParameters",
     factory="commands.actions.create_label_map:create_label_map",
+    traits=frozenset({"without JAX"}),
     example="labels = [ action = createLabelMap ; section = train ]",
 )
 

@@ -23,6 +23,7 @@ ENTRY = Entry(
     ("dumpNode", "dumpnode", "dumpNodes"),
     parameters="commands.actions.dump_node:DumpNodeParameters",
     factory="commands.actions.dump_node:dump_node",
+    traits=frozenset({"without JAX"}),
     example="dump = [ action = dumpNode ; modelPath = m ; nodeName = W ; outputFile = W.txt ]",
 )
 

@@ -26,6 +26,7 @@ ENTRY = Entry(
     ("edit",),
     parameters="commands.actions.edit:EditParameters",
     factory="commands.actions.edit:edit",
+    traits=frozenset({"without JAX"}),
     example="edit = [ action = edit ; editPath = change.mel ]",
 )
 

@@ -27,6 +27,7 @@ ENTRY = Entry(
     ("plot",),
     parameters="commands.actions.plot_network:PlotParameters",
     factory="commands.actions.plot_network:plot",
+    traits=frozenset({"without JAX"}),
     example="plot = [ action = plot ; modelPath = m ; outputDotFile = net.dot ]",
 )
 

@@ -24,6 +24,7 @@ ENTRY = Entry(
     ("SVD",),
     parameters="commands.actions.svd:SVDParameters",
     factory="commands.actions.svd:svd",
+    traits=frozenset({"without JAX"}),
     example="svd = [ action = SVD ; modelPath = m ; outputmodelPath = small ; KeepRatio = 0.5 ]",
 )
 

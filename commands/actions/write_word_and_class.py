@@ -30,6 +30,7 @@ ENTRY = Entry(
     ("writeWordAndClass",),
     parameters="commands.actions.write_word_and_class:WriteWordAndClassParameters",
     factory="commands.actions.write_word_and_class:write_word_and_class",
+    traits=frozenset({"without JAX"}),
 )
 
 

@@ -23,6 +23,8 @@ BUILDS = "builds"
 """Trait of an action: it builds a new network if it sees a builder, and loads one otherwise."""
 EVALUATES = "evaluates"
 """Trait of an action: it evaluates that network."""
+WITHOUT_JAX = "without JAX"
+"""Trait of an action: it computes no network, so that the extra `data` is enough; the others need `train`."""
 
 
 def action_names() -> list[str]:

@@ -5,7 +5,7 @@ On processors only: other devices have more memory for it, and lose time where a
 
 from typing import Any
 
-from networks.arrays.lazy import jax, jnp
+from networks.arrays.lazy import default_device, jnp
 
 Array = Any
 
@@ -20,11 +20,7 @@ def blocks_of(length: int, elements: int) -> int:
     count = 1 << (max(0, elements - 1) // BLOCK_ELEMENTS).bit_length()
     while count > 1 and length < count * SHORTEST:
         count //= 2
-    return count if count > 1 and _on_processor() else 1
-
-
-def _on_processor() -> bool:
-    return (jax.config.jax_default_device or jax.local_devices()[0]).platform == "cpu"
+    return count if count > 1 and default_device().platform == "cpu" else 1
 
 
 def in_blocks(array: Array, count: int, padding: Any = 0) -> Array:

@@ -25,6 +25,7 @@ __all__ = [
     "ask_for_determinism",
     "cache_folder",
     "custom_gradient",
+    "default_device",
     "io_callback",
     "jax",
     "jnp",
@@ -97,6 +98,11 @@ def io_callback(function: Callable[..., Any], result: Any, *arrays: Any) -> Any:
     """`jax.experimental.io_callback`: a compiled program calls a function of the process with its arrays."""
     prepare()
     return importlib.import_module("jax.experimental").io_callback(function, result, *arrays)
+
+
+def default_device() -> Any:
+    """The device that arrays lie on and programs run on where nothing else is said."""
+    return jax.config.jax_default_device or jax.local_devices()[0]
 
 
 def number_of(device: Any) -> int:

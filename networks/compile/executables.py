@@ -35,7 +35,7 @@ import numpy as np
 from cntk_config.base.cache_folders import is_private
 from cntk_config.base.systems import cores
 from cntk_config.base.writing import atomic_write
-from networks.arrays.lazy import cache_folder, jax
+from networks.arrays.lazy import cache_folder, default_device, jax
 from networks.graph.network import Network, Node
 
 log = logging.getLogger("cntkpy.networks")
@@ -157,7 +157,7 @@ class Program:
         if path is None:
             compiled, trees = self._jit(donated, tree, static, JITTED)
             return lambda leaves: _in_form(compiled(*leaves), trees[0])
-        found = _read(path, len(leaves), self._devices or (_device(),))
+        found = _read(path, len(leaves), self._devices or (default_device(),))
         if found is None:
             found = self._made(reason, donated, leaves, tree, static)
             _write(path, *found)
@@ -181,10 +181,10 @@ class Program:
             if not self._digest:
                 function = (self._function.__module__, self._function.__qualname__)
                 self._digest = digest((function, self._identity, self._donate))
-            devices = self._devices or (_device(),)
+            devices = self._devices or (default_device(),)
             shapes = [_described(leaf, devices) for leaf in leaves]
             places = [(device.id, device.process_index) for device in devices]
-            name = digest((self._digest, str(tree), static, shapes, places, _surroundings()))
+            name = digest((self._digest, str(tree), static, shapes, places, _surroundings(default_device())))
         except Unknown as reason:
             log.debug("A program is not kept: %s", reason)
             return None
@@ -327,13 +327,8 @@ _PARTS: list[tuple[Any, Callable[[Any], Sequence[Any]]]] = [
 
 
 @functools.cache
-def _device() -> Any:
-    return jax.config.jax_default_device or jax.local_devices()[0]
-
-
-@functools.cache
-def _surroundings() -> list[Any]:
-    """Versions, sources, settings and the machine."""
+def _surroundings(device: Any) -> list[Any]:
+    """Versions, sources, settings, the machine and the default device."""
     root = Path(__file__).resolve().parents[2]
     sources: list[tuple[str, int, int]] = []
     for folder in ("networks", "trainers"):
@@ -342,7 +337,6 @@ def _surroundings() -> list[Any]:
             sources.append((path.relative_to(root).as_posix(), found.st_size, found.st_mtime_ns))
     settings = {name: str(value) for name, value in sorted(jax.config.values.items()) if "cache" not in name}
     environment = {name: os.environ[name] for name in sorted(os.environ) if name.startswith(("XLA_", "OMP_", "NPROC"))}
-    device = _device()
     what = [device.platform, device.device_kind, device.id, device.client.platform_version, jax.device_count()]
     versions = [jax.__version__, importlib.metadata.version("jaxlib"), platform.python_version(), np.__version__]
     return [versions, str(root), sources, settings, environment, what, *cores.description()]

@@ -1,15 +1,17 @@
 """Which extras commands need, and what they say where one is missing."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 from without_packages import ROOT, run_without
 
 from cntk_config.base.extras import BUILT_ON, PACKAGES
-from commands.catalogue.dispatch import ACTIONS
+from cntk_config.entry import find_entry
+from commands.catalogue.dispatch import ACTIONS, WITHOUT_JAX
 from commands.cli import cntkpy
-from commands.needs import OF_DATA, SUBCOMMANDS
+from commands.needs import SUBCOMMANDS
 
 ALL = [name for names in PACKAGES.values() for name in names]
 OPTIONAL = [name for extra, names in PACKAGES.items() if extra not in ("data", "train") for name in names]
@@ -31,6 +33,8 @@ print(json.dumps([failed, fine]))
 """
 COMMANDS = """
 import contextlib, io, json
+from cntk_config.entry import find_entry
+from commands.catalogue.dispatch import ACTIONS, WITHOUT_JAX
 from commands.cli import main
 said = []
 for words in WORDS:
@@ -42,6 +46,28 @@ for words in WORDS:
             status = ended.code
     said.append((status, out.getvalue(), err.getvalue()))
 print(json.dumps([said, sorted({name.split(".")[0] for name in sys.modules} & {"numpy", "jax", "scipy", "numba"})]))
+"""
+ACTIONS_CONFIG = """
+command = make:smaller:look:draw:labels:words
+modelPath = m.dnn
+network = [
+    features = Input(4)
+    W = Parameter(3, 4)
+    z = Times(W, features)
+    FeatureNodes = (features)
+    OutputNodes = (z)
+]
+make = [ action = edit ; outputModelPath = m.dnn ; NDLNetworkBuilder = [ run = network ] ]
+smaller = [ action = SVD ; outputmodelPath = small.dnn ; KeepRatio = 0.5 ; NodeNameRegex = "W" ]
+look = [ action = dumpNode ; outputFile = m.txt ]
+draw = [ action = plot ; outputDotFile = m.dot ]
+labels = [ action = createLabelMap ; section = data ]
+data = [ reader = [ readerType = UCIFastReader ; file = d.txt
+    features = [ start = 1 ; dim = 1 ]
+    labels = [ start = 0 ; dim = 1 ; labelDim = 2 ; labelType = category ; labelMappingFile = map.txt ] ] ]
+words = [ action = writeWordAndClass ; inputFile = d.txt ; outputVocabFile = v.txt ; outputWord2Cls = c.txt
+    outputCls2Index = i.txt ; vocabSize = 5 ; nbrClass = 1 ; beginSequence = s ; endSequence = s ]
+unroll = [ action = testUnroll ; reader = [] ]
 """
 
 
@@ -65,7 +91,6 @@ def said_without(
 
 def test_every_subcommand_and_action_is_in_the_table() -> None:
     assert set(SUBCOMMANDS) == set(cntkpy.commands)
-    assert set(OF_DATA) < {one.names[0] for one in ACTIONS if not one.unsupported}
     assert {one for below in BUILT_ON.values() for one in below} < set(PACKAGES)
 
 
@@ -110,6 +135,25 @@ def test_commands_without_any_extra(tmp_path: Path) -> None:
         assert "which is not installed" in err and f"help: add the extra {extra}: " in err
     assert "digits.cntk:27:14" in refused[0][2]
     assert [one.name for one in tmp_path.iterdir()] == ["sample_configs"]
+
+
+def test_actions_without_jax(tmp_path: Path) -> None:
+    (tmp_path / "a.cntk").write_text(ACTIONS_CONFIG)
+    (tmp_path / "d.txt").write_text("1 2\n0 3\n")
+    sections = re.findall(r"^(\w+) = \[ action = (\w+)", ACTIONS_CONFIG, re.M)
+    assert [action for _, action in sections[:-1]] == [
+        one.names[0]
+        for _, action in sections
+        if (one := find_entry(action, ACTIONS)) is not None and WITHOUT_JAX in one.traits
+    ]
+    assert len(sections) - 1 == sum(WITHOUT_JAX in one.traits for one in ACTIONS)
+    lines = [["configFile=a.cntk"], ["configFile=a.cntk", "command=unroll"]]
+    (done, refused), heavy = said_without(["jax", "jaxlib"], lines, tmp_path)
+    assert done[0] == 0, done[2]
+    assert "jax" not in heavy
+    assert refused[0] == 2
+    assert "action = testUnroll needs jax, which is not installed" in refused[2]
+    assert {"m.dnn", "small.dnn", "m.txt", "m.dot", "map.txt", "v.txt"} <= {one.name for one in tmp_path.iterdir()}
 
 
 def test_names_of_python_say_what_they_need(tmp_path: Path) -> None:

@@ -212,6 +212,35 @@ def map_file(path: str) -> None:
         found.name(record)
 
 
+def list_seeds() -> list[bytes]:
+    """Parquet files with lists of one size in several pages, plain and by dictionary, compressed and not."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    found: list[bytes] = []
+    for compression in ("none", "snappy"):
+        for distinct in (1, 5, 200):
+            lists = [[float(i % distinct), float(i * 7 % distinct), 1.5] for i in range(60)]
+            table = pa.table({"x": pa.array(lists, pa.list_(pa.float32(), 3))})
+            options: Any = {"data_page_size": 200, "write_batch_size": 7, "row_group_size": 40}
+            pq.write_table(table, str(SEED), compression=compression, dictionary_pagesize_limit=300, **options)
+            found.append(SEED.read_bytes())
+    return found
+
+
+def lists(path: str) -> None:
+    """Lists of one size in Parquet, as kernels read them."""
+    from readers.formats.tables.columns import TableStream
+    from readers.formats.tables.deserializer import TableDeserializer
+    from readers.formats.tables.files import ParquetTable
+    from readers.kernels import budget
+
+    budget.reset(0)
+    data = TableDeserializer([ParquetTable(path)], [TableStream("x", 3, False, ("x",))])
+    for chunk in range(len(data.groups)):
+        data.load_chunk(chunk)
+
+
 def initial_values(path: str) -> None:
     """The initial values of a parameter."""
     from networks.graph.initialize import read_matrix

@@ -171,6 +171,7 @@ TARGETS = (
            (["convert", "-q", "a.cbf", OUTPUT],)),
     Target("parquet", "a.parquet", _command("a.parquet", "convert", "-q", "a.ctf", "a.parquet", "--stream", "x:3", "--stream", "s:6:sparse", a_ctf=CTF),
            (["convert", "-q", "a.parquet", OUTPUT],)),
+    Target("parquet-lists", "a.parquet", calls.list_seeds, (), call=calls.lists),
     Target("arrow", "a.arrow", _command("a.arrow", "convert", "-q", "a.ctf", "a.arrow", "--stream", "x:3", "--stream", "s:6:sparse", a_ctf=CTF),
            (["convert", "-q", "a.arrow", OUTPUT],)),
     Target("compressed", "a.ctf", calls.packed_seeds, (["convert", "-q", "configFile=main.cntk", "reader", OUTPUT],),

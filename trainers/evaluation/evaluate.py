@@ -20,6 +20,7 @@ from trainers.log.reporting import NoProgress, Progress, Tracing
 from trainers.log.totals import Totals
 from trainers.parallel.batching import SharedBatcher
 from trainers.parallel.process_group import ProcessGroup
+from trainers.step.ahead import StacksAhead
 from trainers.step.batching import CAPACITY
 from trainers.step.reading import following, start_epoch
 from trainers.step.step import Callback
@@ -128,9 +129,15 @@ def evaluate(
     totals = interval = Totals.start(nodes)
     count = shown = 0
     progress.start("evaluating", epoch_samples)
-    for stack in batcher.stacks(minibatches(reader, minibatch_size, 0, epoch_samples, tracing, stop), is_due):
+    made = batcher.stacks(minibatches(reader, minibatch_size, 0, epoch_samples, tracing, stop), is_due)
+    early = evaluator.copies and group is None and not evaluator.callbacks
+    stacks = StacksAhead(made, evaluator.place, early)
+    for stack in stacks:
         size = len(stack.minibatches)
-        values = np.asarray(evaluator.run(stack), np.float64)[:size]
+        results = evaluator.run(stacks.take_placed(stack))
+        stacks.read()
+        stacks.place()
+        values = np.asarray(results, np.float64)[:size]
         added = values, int(stack.samples.sum()), stack.counts
         totals, interval = totals.add(nodes, *added), interval.add(nodes, *added)
         count += size

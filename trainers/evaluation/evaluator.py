@@ -19,10 +19,11 @@ from networks.compile.executables import Program
 from networks.compile.recurrence import CARRIED
 from networks.graph.network import Node, ValidatedNetwork
 from networks.nodes.sampling import DRAWN
+from trainers.step.ahead import PlacedStack
 from trainers.step.batching import CAPACITY, Batcher, Stack
 from trainers.step.buckets import EVALUATION_BUCKETS, Buckets
 from trainers.step.class_labels import class_label_check
-from trainers.step.memory import lend
+from trainers.step.memory import has_own_memory, place
 from trainers.step.sequence_problems import check_sequences
 from trainers.step.step import Callback, StepContext, carry, in_words, minibatch_of, with_row
 
@@ -106,16 +107,26 @@ class Evaluator:
         more["hurries"] = False  # nothing waits for the start of an evaluation
         return Batcher.of(self.network, self.nodes, minibatch_size, **more)
 
-    def run(self, stack: Stack) -> Any:
-        """Sums as `CompiledStep.run`, or by node the stacked values (minibatches, T, S, ...), with padding."""
+    @property
+    def copies(self) -> bool:
+        """Whether `place` begins a copy to the device, during which the device computes something else."""
+        return has_own_memory()
+
+    def place(self, stack: Stack) -> PlacedStack:
+        """A stack as `run` takes it; a copy to the device is begun, not waited for."""
         self._check(stack.batch)
+        return PlacedStack(stack, place(stack.batch, len(stack.minibatches), self.copies))
+
+    def run(self, stack: Stack | PlacedStack) -> Any:
+        """Sums as `CompiledStep.run`, or by node the stacked values (minibatches, T, S, ...), with padding."""
+        stack, batch = stack if isinstance(stack, PlacedStack) else self.place(stack)
         self._state = carry(self.network, self._state, stack)
         self._done += len(stack.minibatches)
         if self.callbacks:
             context = StepContext.of(stack, 0, self._done, self._parameters, self._state, None, Settings())
             for callback in self.callbacks:
                 callback(context)
-        self._state, result = self._compiled(self._parameters, self._state, lend(stack.batch), len(stack.minibatches))
+        self._state, result = self._compiled(self._parameters, self._state, batch, len(stack.minibatches))
         check_sequences(self.network, self._state)
         return result
 

@@ -19,6 +19,7 @@ from trainers.log.reporting import NoProgress, NoTracing, Progress, Tracing
 from trainers.log.totals import Totals
 from trainers.monitors.details import Details
 from trainers.monitors.not_finite import first_not_finite
+from trainers.step.ahead import StacksAhead
 from trainers.step.batching import CAPACITY, Stack
 from trainers.step.step import CompiledStep, EpochSettings
 
@@ -126,12 +127,17 @@ Between = Callable[[Callable[[], Position], int], None]
 
 
 def _trained(
-    trainer: CompiledStep, stacks: Iterator[Stack], settings: EpochSettings, at: Position
+    trainer: CompiledStep, stacks: StacksAhead, settings: EpochSettings, at: Position
 ) -> Iterator[tuple[Stack, Any, float]]:
     """The stacks, the results of training on them, which may not be ready, and when that began."""
     for stack in stacks:
         before = time.perf_counter()
-        yield stack, trainer.run(stack, settings, at.done), before
+        yield stack, trainer.run(stacks.take_placed(stack), settings, at.done), before
+
+
+def _capacity(every: int) -> int:
+    """Minibatches of a stack, of which all room is copied: those between two lines (0: none) in equal parts."""
+    return -(-every // -(-every // CAPACITY)) if every else CAPACITY
 
 
 T = TypeVar("T")
@@ -164,7 +170,9 @@ def train_epoch(
 ) -> list[text.Total]:
     """Train on all minibatches of `data`; returns the totals of the criterion and of the evaluation nodes.
 
-    Results are fetched one stack late, so that reading and computing overlap, except where a line is due.
+    Results are fetched one stack late, so that reading and computing overlap, except where a line is due. Where a
+    stack is copied to the device, the next is read and on its way before any results are waited for that the device
+    still computes, see `trainers.step.ahead`.
 
     Args:
         trainer, data, minibatch_size, settings, view: what is trained, on what, how, and what is shown.
@@ -180,18 +188,23 @@ def train_epoch(
     nodes = trainer.nodes
     at = position or Position.start(nodes)
     one_by_one = view.perf or bool(trainer.callbacks)
-    batcher = trainer.batcher(minibatch_size, 1 if one_by_one else CAPACITY)
+    copies = trainer.strategy.copies and not one_by_one
+    batcher = trainer.batcher(minibatch_size, 1 if one_by_one else _capacity(view.every if copies else 0))
     waiting: list[Callable[[], None]] = []
 
-    def collected() -> Position:
-        while waiting:
+    def collect(but: int = 0) -> None:
+        while len(waiting) > but:
             waiting.pop(0)()
+
+    def collected() -> Position:
+        collect()
         return at
 
     view.progress.start(f"epoch {view.epoch + 1} of {view.epochs}", view.bar)
     read = began = time.perf_counter()
     first = at.done
-    stacks = view.timed(batcher.stacks(data, lambda number: view.is_due(first + number)))
+    made = view.timed(batcher.stacks(data, lambda number: view.is_due(first + number)))
+    stacks = StacksAhead(made, trainer.place, early=copies)
     trained = _trained(trainer, stacks, settings, at)
     for stack, results, before in _saved_when_stopped(trained, between, collected, lambda: at.done):
         at.done += len(stack.minibatches)
@@ -204,8 +217,10 @@ def train_epoch(
         waiting.append(_collector(results, nodes, stack, at, at.done - len(stack.minibatches)))
         if view.is_due(at.done) and not one_by_one:
             batcher.prepare()
-        while len(waiting) > (0 if view.is_due(at.done) else 1):
-            waiting.pop(0)()
+        stacks.read()
+        collect(but=1)
+        stacks.place()
+        collect(but=0 if view.is_due(at.done) else 1)
         view.progress.update(at.totals.samples, str(at.interval.rows(nodes)[0]))
         if view.is_due(at.done):
             totals = at.interval.rows(nodes)

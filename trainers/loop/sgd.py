@@ -118,6 +118,12 @@ class TrainingLoop:
             UserError: The criterion is not a number, the data are wrong, or a file cannot be written.
             Interrupted: The run was asked to stop, and its state is saved.
         """
+        try:
+            self._run()
+        finally:
+            self.parallel.end()
+
+    def _run(self) -> None:
         p, rates, state = self.parameters, self.rates, self.state
         self._prepare()
         epoch, before, last = self.start, None, 0.0

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from cntk_config.base.systems import memory as systems_memory
-from networks.arrays.lazy import jax
+from networks.arrays.lazy import default_device, jax
 from networks.arrays.sparse import RowGradient
 from networks.compile.evaluate import compile_gradient
 from networks.graph.network import Node, ValidatedNetwork
@@ -109,7 +109,7 @@ def memory() -> str:
         found.append(f"memory {now / _MEGABYTE:.0f} MB")
     if (peak := systems_memory.peak_of_process()) is not None:
         found.append(f"at most {peak / _MEGABYTE:.0f} MB")
-    device = jax.local_devices()[0].memory_stats()
+    device = default_device().memory_stats()
     if device and "bytes_in_use" in device:
         found.append(f"of the device {device['bytes_in_use'] / _MEGABYTE:.0f} MB")
     return ", ".join(found) or "memory unknown"

@@ -49,6 +49,11 @@ class OnProcessGroup(Strategy, Protocol):
         """Those that programs run on."""
         return list(self.group.mesh.devices.flat)
 
+    @property
+    def copies(self) -> bool:
+        """Of one process whose devices have memory of their own. Several read together, and none of them early."""
+        return self.group.communicator.size == 1 and self.devices[0].platform != "cpu"
+
     def flag(self) -> Array:
         """True, on every device."""
         return self.group.on_all(np.ones((), bool))
@@ -57,8 +62,9 @@ class OnProcessGroup(Strategy, Protocol):
         """What this process's first worker has, as numpy."""
         return jax.tree.map(self.to_host, arrays)
 
-    def place_batch(self, batch: Any) -> Any:
-        """A stack of minibatches (numpy, this process's slots) as arrays of all workers."""
+    def place_batch(self, stack: Stack) -> Any:
+        """The `batch` of a stack (numpy, this process's slots) as arrays of all workers."""
+        batch = stack.batch
 
         def put(leaf: Any) -> Array:
             return self.group.on_all(np.asarray(leaf), 1 if leaf.ndim == 2 else 2)

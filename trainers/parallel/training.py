@@ -147,6 +147,11 @@ class ParallelTraining:
                 raise Stopped
             yield minibatch
 
+    def end(self) -> None:
+        """Let the memory of this training be freed, that of its devices too, where the process goes on."""
+        if self._shared is not None:
+            gc.unfreeze()  # see `_settle`
+
     def any_of(self, *wishes: bool) -> list[bool]:
         """For every wish, whether any of the processes has it."""
         return [any(wish) for wish in zip(*self.communicator.exchange([bool(wish) for wish in wishes]), strict=True)]

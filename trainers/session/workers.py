@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, NoReturn
 
-from networks.arrays.lazy import jax
+from networks.arrays.lazy import default_device
 from readers.errors import ArgumentError
 from trainers.parallel.communicator import Communicator as Connection
 from trainers.parallel.launchers import find_meeting
@@ -167,7 +167,7 @@ class Workers:
             block = self._learner.block
             options = None if block is None else (block.block_size, block.time_constant, block.rate)
             more = (True, True) if block is None else (block.nesterov, block.reset)
-            self._shared = shared_strategy(self._connection, jax.local_devices()[:1], options, *more)
+            self._shared = shared_strategy(self._connection, [default_device()], options, *more)
         return self._shared
 
     def any(self, wish: bool) -> bool:

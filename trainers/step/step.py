@@ -33,6 +33,7 @@ from networks.compile.recurrence import CARRIED, carried
 from networks.graph.network import Node, ValidatedNetwork
 from trainers.rules.update_step import Group, Regularisation, Update
 from trainers.rules.updates import Rule, StepScalars
+from trainers.step.ahead import PlacedStack
 from trainers.step.batching import CAPACITY, Batcher, Stack
 from trainers.step.buckets import TRAINING_BUCKETS, Buckets
 from trainers.step.class_labels import class_label_check
@@ -457,11 +458,18 @@ class CompiledStep:
             else:
                 (weights if part == "weight" else network)[name] = placed
 
-    def run(self, stack: Stack, epoch: EpochSettings, first: int) -> Float[Array, "minibatches nodes"]:
+    def place(self, stack: Stack) -> PlacedStack:
+        """A stack as `run` takes it; a copy to the device is begun, not waited for."""
+        if self.targets is not None:
+            stack = self.targets(stack)
+        self._check(stack.batch)
+        return PlacedStack(stack, self.strategy.place_batch(stack))
+
+    def run(self, stack: Stack | PlacedStack, epoch: EpochSettings, first: int) -> Float[Array, "minibatches nodes"]:
         """Train on a stack of minibatches.
 
         Args:
-            stack: the minibatches.
+            stack: the minibatches, which `place` may have placed before.
             epoch: the scalars of the epoch.
             first: number of the stack's first minibatch in its epoch, for the random masks.
 
@@ -469,9 +477,7 @@ class CompiledStep:
             The sums of the nodes before each update, padded to the capacity of the stack; ready when it is read. After
             them the samples of those nodes among them whose samples are counted when they are computed.
         """
-        if self.targets is not None:
-            stack = self.targets(stack)
-        self._check(stack.batch)
+        stack, batch = stack if isinstance(stack, PlacedStack) else self.place(stack)
         strategy = self.strategy
         network = carry(self.network, self._state.network, stack, partial(strategy.place, slots=True))
         self._state = self._state._replace(network=network)
@@ -483,18 +489,20 @@ class CompiledStep:
         self._values.withdraw(self._state.weights)
         program = self._programs[strategy]
         if self._has_waiting_updates:
-            program.find(*self._arguments(stack, epoch, first))
+            program.find(*self._arguments(stack, batch, epoch, first))
             self._place_updates()
-        state, totals = program(*self._arguments(stack, epoch, first))
+        state, totals = program(*self._arguments(stack, batch, epoch, first))
         self._state = TrainState(*state)
         self._state = strategy.after_stack(self._state, stack, self.rule)
         return totals
 
-    def _arguments(self, stack: Stack, epoch: EpochSettings, first: int) -> tuple[TrainState, StepInput, StepOptions]:
+    def _arguments(
+        self, stack: Stack, batch: Any, epoch: EpochSettings, first: int
+    ) -> tuple[TrainState, StepInput, StepOptions]:
         """What the compiled step is given."""
         whole = not self.nodes[0].has_layout
         given = StepInput(
-            self.strategy.place_batch(stack.batch),
+            batch,
             len(stack.minibatches),
             self.strategy.step_scalars(stack, epoch.momentum, self._dtype, epoch.per_step, whole),
             self._dtype.type(epoch.rate),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from networks.arrays.lazy import jax
-from trainers.step.memory import lend
+from trainers.step.memory import has_own_memory, place
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,9 +40,14 @@ class Strategy(Protocol):
         """What pads and stacks the minibatches; `batcher`: that of a process by itself."""
         ...
 
-    def place_batch(self, batch: Any) -> Any:
-        """A stack of minibatches (numpy) as the compiled step takes it."""
+    def place_batch(self, stack: Stack) -> Any:
+        """The `batch` of a stack (numpy) as the compiled step takes it."""
         ...
+
+    @property
+    def copies(self) -> bool:
+        """Whether `place_batch` begins a copy to the device, during which the device computes something else."""
+        return False
 
     def step_scalars(
         self, stack: Stack, momentum: float, dtype: Any, per_step: bool = False, gaps: bool = True
@@ -164,9 +169,14 @@ class SingleDevice(Strategy):
         """As it is."""
         return batcher
 
-    def place_batch(self, batch: Any) -> Any:
-        """In the memory that it has."""
-        return lend(batch)
+    def place_batch(self, stack: Stack) -> Any:
+        """In the memory that it has, or on its way to that of the device."""
+        return place(stack.batch, len(stack.minibatches), self.copies)
+
+    @property
+    def copies(self) -> bool:
+        """Where the device has memory of its own."""
+        return has_own_memory()
 
     def step_scalars(
         self, stack: Stack, momentum: float, dtype: Any, per_step: bool = False, gaps: bool = True

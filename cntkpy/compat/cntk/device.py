@@ -68,9 +68,9 @@ def set_default_device(new_default_device: Device) -> None:
 
 def use_default_device() -> Device:
     """The device that is computed on."""
-    from networks.arrays.lazy import jax
+    from networks.arrays.lazy import default_device
 
-    found = jax.config.jax_default_device or jax.devices()[0]
+    found = default_device()
     return cpu() if found.platform == "cpu" else gpu(found.id)
 
 

@@ -11,9 +11,11 @@ from cntk_config.base.diagnostics import shorten, suggestion
 from cntk_config.base.files import is_url, open_input
 from readers.common.remote import RemoteBytes, shown
 from readers.errors import DataError
+from readers.kernels.budget import fits_budget
 
-from .footer import Statistics, statistics
+from .footer import ColumnChunk, Statistics, column_chunks, statistics
 from .library import arrow, broken, parquet
+from .lists import are_numbers, lists_of
 from .partitions import Partition
 
 MOST_ROWS = 2**31 - 1
@@ -21,6 +23,8 @@ MOST_ROWS = 2**31 - 1
 DAMAGED = "the file is damaged: write it again"
 READ_BYTES = 1 << 20
 """Bytes of a column chunk of Parquet that are read at a time."""
+BYTES_IN_BUDGET = 100
+"""Bytes of lists for which pyarrow takes as much longer than kernels as a byte of the budget is worth."""
 PLAUSIBLE = 8
 """Rows for each byte of a file; where it claims more, they are counted before memory is taken for them."""
 
@@ -145,6 +149,7 @@ class ParquetTable(TableFile):
     """A Parquet file."""
 
     kind = "Parquet"
+    _chunks: list[list[ColumnChunk]] | None = None  # read when they are needed
 
     def _schema(self, file: Any) -> Any:
         opened = parquet().ParquetFile(file)
@@ -188,10 +193,39 @@ class ParquetTable(TableFile):
             return sum(batch.num_rows for batch in batches)
 
     def _read(self, file: Any, group: int, columns: Sequence[str], threads: bool) -> Any:
+        lists = self._lists(group, columns)
+        rest = [name for name in columns if name not in lists]
+        if not rest:
+            return arrow().table(lists)
         # Else pyarrow reads whole column chunks, into new memory each time; so it does from a URL, with few requests.
         reading = {} if self._remote else {"pre_buffer": False, "buffer_size": READ_BYTES}
         whole = parquet().ParquetFile(file, metadata=self.metadata, **reading)
-        return whole.read_row_group(group, columns=list(columns), use_threads=threads)
+        table = whole.read_row_group(group, columns=rest, use_threads=threads)
+        for name, array in lists.items():
+            table = table.append_column(name, array)
+        return table
+
+    def _lists(self, group: int, columns: Sequence[str]) -> dict[str, Any]:
+        """Those columns of a row group that `lists` reads, as Arrow arrays."""
+        once = [name for name in columns if self._own.count(name) == 1]
+        possible = [name for name in once if are_numbers(self.schema.field(name).type)]
+        known = self.metadata.row_group(group)
+        if not possible or self._remote or fits_budget(int(known.total_byte_size) // BYTES_IN_BUDGET):
+            return {}
+        with self.opened_bytes() as file:
+            if self._chunks is None:
+                self._chunks = column_chunks(file, self.size)
+            found = {name: self._list(file, group, name) for name in possible}
+        return {name: array for name, array in found.items() if array is not None}
+
+    def _list(self, file: BinaryIO, group: int, name: str) -> Any:
+        """A column of a row group as an Arrow array; None: pyarrow has to read it."""
+        chunks = self._chunks[group] if self._chunks and group < len(self._chunks) else []
+        places = [place for place, chunk in enumerate(chunks) if chunk.path[:1] == (name,)]
+        if len(places) != 1 or len(chunks) != len(self.metadata.schema):
+            return None
+        leaf, rows = self.metadata.schema.column(places[0]), int(self.metadata.row_group(group).num_rows)
+        return lists_of(file, chunks[places[0]], rows, leaf.max_definition_level, self.schema.field(name).type)
 
 
 class ArrowTable(TableFile):

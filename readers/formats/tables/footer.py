@@ -1,8 +1,8 @@
-"""The smallest and largest values of columns, out of the footer of a Parquet file.
+"""The smallest and largest values of columns, and where columns lie, out of the footer of a Parquet file.
 
 pyarrow knows them, too, but ends the process where the metadata of a column are damaged: an exception of C++ leaves
-`ColumnChunkMetaData` there, and `pyarrow.dataset` the same way. So the few fields that filters need are read here.
-The footer is Thrift's compact protocol, see https://parquet.apache.org/docs/file-format/metadata/.
+`ColumnChunkMetaData` there, and `pyarrow.dataset` the same way. So the few fields that are needed are read here.
+The fields: https://parquet.apache.org/docs/file-format/metadata/.
 """
 
 from __future__ import annotations
@@ -11,16 +11,17 @@ import struct
 from collections.abc import Mapping
 from typing import Any, BinaryIO, NamedTuple
 
+from .compact import CompactReader
+
 MAGIC = b"PAR1"
 LARGEST = 4 << 20
 """Bytes of a footer that is read; larger ones, of thousands of columns, take seconds."""
-_DEEPEST = 16
-_TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _LIST, _SET, _STRUCT = 1, 2, 3, 7, 8, 9, 10, 12
-_WHOLE = (4, 5, 6)
 _FORMATS = {4: ("<i", "<I", "<f"), 8: ("<q", "<Q", "<d")}
 """Of values by their bytes: signed, unsigned, floating."""
 _ROW_GROUPS, _COLUMNS, _METADATA, _PATH, _STATISTICS, _NULLS, _HIGH, _LOW = 4, 1, 3, 3, 12, 3, 5, 6
+_KIND, _CODEC, _VALUES, _NBYTES, _DATA, _DICTIONARY, _ELSEWHERE = 1, 4, 5, 7, 9, 11, 1
 """Numbers of fields."""
+_DAMAGED = (ValueError, LookupError, struct.error, AttributeError, TypeError, OSError)
 
 
 class Statistics(NamedTuple):
@@ -31,6 +32,21 @@ class Statistics(NamedTuple):
     nulls: int | None = None
 
 
+class ColumnChunk(NamedTuple):
+    """Where the values of a column in a row group lie.
+
+    kind: the number of the physical type; codec: that of the compression; values: how many, nulls included; begin: the
+    first byte in the file; nbytes: so many, compressed.
+    """
+
+    path: tuple[str, ...]
+    kind: int
+    codec: int
+    values: int
+    begin: int
+    nbytes: int
+
+
 def statistics(file: BinaryIO, size: int) -> list[dict[str, Statistics]]:
     """The statistics of every row group by the names of columns; nothing where there are none or the footer is damaged.
 
@@ -39,15 +55,34 @@ def statistics(file: BinaryIO, size: int) -> list[dict[str, Statistics]]:
         size: its bytes.
     """
     try:
-        file.seek(size - 8)
-        length, magic = struct.unpack("<I4s", file.read(8))
-        if magic != MAGIC or not 0 < length <= min(LARGEST, size - 8):
-            return []
-        file.seek(size - 8 - length)
-        found = _Reader(file.read(length)).fields()
-        return [_of_group(group) for group in found.get(_ROW_GROUPS, [])]
-    except (ValueError, LookupError, struct.error, AttributeError, TypeError, OSError):
+        return [_of_group(group) for group in _groups(file, size)]
+    except _DAMAGED:
         return []
+
+
+def column_chunks(file: BinaryIO, size: int) -> list[list[ColumnChunk]]:
+    """The column chunks of every row group within the file; nothing where the footer is damaged.
+
+    Args:
+        file: the Parquet file.
+        size: its bytes.
+    """
+    try:
+        found = [[_chunk(column) for column in group[_COLUMNS]] for group in _groups(file, size)]
+    except _DAMAGED:
+        return []
+    inside = all(one.begin >= 0 <= one.nbytes <= size - one.begin for group in found for one in group)
+    return found if inside else []
+
+
+def _groups(file: BinaryIO, size: int) -> list[Any]:
+    """The row groups of the footer; it raises one of `_DAMAGED`."""
+    file.seek(size - 8)
+    length, magic = struct.unpack("<I4s", file.read(8))
+    if magic != MAGIC or not 0 < length <= min(LARGEST, size - 8):
+        return []
+    file.seek(size - 8 - length)
+    return CompactReader(file.read(length)).fields().get(_ROW_GROUPS, [])
 
 
 def number_of(value: bytes | None, *, signed: bool, floating: bool) -> int | float | None:
@@ -70,63 +105,10 @@ def _of_group(group: Mapping[int, Any]) -> dict[str, Statistics]:
     return found
 
 
-class _Reader:
-    """Values of Thrift's compact protocol, one after the other."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data, self._at = data, 0
-
-    def fields(self, depth: int = 0) -> dict[int, Any]:
-        """A struct: values by the numbers of fields."""
-        if depth > _DEEPEST:
-            raise ValueError
-        found: dict[int, Any] = {}
-        number = 0
-        while kind := self._byte():
-            step, kind = kind >> 4, kind & 15
-            number = number + step if step else self._whole()
-            found[number] = kind == _TRUE if kind in (_TRUE, _FALSE) else self._value(kind, depth)
-        return found
-
-    def _value(self, kind: int, depth: int) -> Any:
-        if kind in _WHOLE:
-            return self._whole()
-        if kind == _BINARY:
-            return self._bytes(self._varint())
-        if kind == _STRUCT:
-            return self.fields(depth + 1)
-        if kind in (_LIST, _SET):
-            head = self._byte()
-            count = head >> 4 if head >> 4 < 15 else self._varint()
-            if count > len(self._data):
-                raise ValueError
-            return [self._value(head & 15, depth + 1) for _ in range(count)]
-        if kind in (_TRUE, _FALSE, _BYTE):
-            return self._byte()
-        if kind == _DOUBLE:
-            return self._bytes(8)
-        raise ValueError
-
-    def _byte(self) -> int:
-        self._at += 1
-        return self._data[self._at - 1]
-
-    def _bytes(self, count: int) -> bytes:
-        if count > len(self._data) - self._at:
-            raise ValueError
-        self._at += count
-        return self._data[self._at - count : self._at]
-
-    def _varint(self) -> int:
-        number = shift = 0
-        while shift < 70:
-            byte = self._byte()
-            number |= (byte & 127) << shift
-            if byte < 128:
-                return number
-            shift += 7
-        raise ValueError
-
-    def _whole(self) -> int:
-        number = self._varint()
-        return (number >> 1) ^ -(number & 1)
+def _chunk(column: Mapping[int, Any]) -> ColumnChunk:
+    known = column[_METADATA]
+    if _ELSEWHERE in column:
+        raise ValueError("the column is in another file")
+    begin = min(known[_DATA], known.get(_DICTIONARY) or known[_DATA])  # 0: some writers say so where there is none
+    path = tuple(part.decode() for part in known[_PATH])
+    return ColumnChunk(path, known[_KIND], known[_CODEC], known[_VALUES], begin, known[_NBYTES])

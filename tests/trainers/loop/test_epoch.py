@@ -22,6 +22,7 @@ class Stacks:
 
     def __init__(self, capacity: int) -> None:
         self.capacity, self.nodes, self.callbacks = capacity, NODES, ()
+        self.strategy = SimpleNamespace(copies=False)
         self.firsts: list[int] = []
         self.forgotten = 0
 
@@ -40,6 +41,9 @@ class Stacks:
                 pending = []
         if pending:
             yield stack_of(pending)
+
+    def place(self, stack: Any) -> Any:
+        return stack
 
     def run(self, stack: Any, settings: Any, first: int) -> np.ndarray:
         self.firsts.append(first)

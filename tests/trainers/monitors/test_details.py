@@ -2,10 +2,13 @@
 
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import small_classification as actions
+
+from trainers.monitors import details
 
 ONE = "train=[SGD=[maxEpochs=1;epochSize=20;numMBsToShowResult=2]]"
 NUMBER = r"([\d.e+-]+)"
@@ -76,3 +79,9 @@ def test_details_change_no_number(run, tmp_path: Path) -> None:
     plain = actions.model(tmp_path / "run/m")
     run("train=[SGD=[dropoutRate=0.3]]", "makeMode=false", "traceLevel=3")
     assert np.array_equal(actions.model(tmp_path / "run/m")["W"], plain["W"])
+
+
+def test_the_memory_is_that_of_the_device_in_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    device = SimpleNamespace(memory_stats=lambda: {"bytes_in_use": 3 << 20})
+    monkeypatch.setattr(details, "default_device", lambda: device)
+    assert "of the device 3 MB" in details.memory()

@@ -1,5 +1,7 @@
 """Stacks lie in memory that the device reads without a copy."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from batching_cases import batcher, case
@@ -36,3 +38,26 @@ def test_what_the_reader_delivered_is_not_copied(monkeypatch: pytest.MonkeyPatch
     kept = np.array(values)
     del stack, values
     assert np.array_equal(kept, placed, equal_nan=True), "the memory stays as long as the device has it"
+
+
+@pytest.mark.parametrize(("count", "rows"), [(1, 1), (2, 2), (3, 4), (5, 6), (6, 6)])
+def test_what_is_empty_of_a_stack_is_not_copied_to_a_device(
+    count: int, rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copied: list[int] = []
+    put = jax.device_put
+
+    def watched(arrays: Any, **more: Any) -> Any:
+        copied.extend(len(array) for array in jax.tree.leaves(arrays))
+        return put(arrays, **more)
+
+    monkeypatch.setattr(jax, "device_put", watched)
+    capacity = 6
+    arrays = {"x": np.arange(capacity * 2.0).reshape(capacity, 2), "y": np.ones((capacity, 1, 3), np.int32)}
+    arrays["mask"] = np.ones((capacity, 1, 3), bool)
+    placed = memory.place(arrays, count, copies=True)
+    assert copied == [rows] * 3
+    for name, array in arrays.items():
+        assert isinstance(placed[name], jax.Array)
+        assert placed[name].shape == array.shape and placed[name].dtype == array.dtype
+        assert np.array_equal(placed[name][:count], array[:count])

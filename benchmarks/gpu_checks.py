@@ -1,0 +1,74 @@
+"""A part of gpu.py: the tests of what computes on the device, and all sample configurations as they are, on it.
+
+Several at a time: the seconds are no measurement.
+"""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+
+from on_device import options
+
+ROOT = Path(__file__).resolve().parent.parent
+SAMPLES = ROOT / "sample_configs"
+TESTED = ["networks/nodes", "trainers/rules", "trainers/step", "trainers/loop"]
+"""Folders of tests that compute on the default device."""
+AT_A_TIME = max(1, min(8, (os.cpu_count() or 1) // 2))
+
+
+def tests(is_small: bool) -> Iterator[str]:
+    """Lines of a table: folders of tests, and what pytest says last."""
+    for folder in ["trainers/step"] if is_small else TESTED:
+        words = ["-q", "-p", "no:cacheprovider", "-n", str(AT_A_TIME), str(ROOT / "tests" / folder)]
+        words += ["-k", "ahead or lent or strategy"] if is_small else []
+        done = subprocess.run([sys.executable, "-m", "pytest", *words], capture_output=True, text=True, check=False)
+        lines = done.stdout.splitlines()
+        failed = [line.removeprefix("FAILED ").partition(" - ")[0] for line in lines if line.startswith("FAILED ")]
+        last = lines[-1] if lines else done.stderr.strip().rpartition("\n")[2]
+        yield f"| tests/{folder} | {last} | {' '.join(failed)} |"
+
+
+def sample(path: Path, device: str, is_small: bool, output: Path) -> str:
+    """Run a sample: a line of the table with its result of the last epoch and the device that its log names."""
+    began, folder = time.perf_counter(), output / path.stem
+    words = [f"configFile={path}", f"SampleDir={SAMPLES}", f"RunDir={folder}", f"deviceId={device}"]
+    words += ["train=[SGD=[maxEpochs=1]]"] if is_small else []
+    done = subprocess.run(
+        [sys.executable, "-m", "cntkpy", *words], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    said = done.stdout + done.stderr
+    results = re.findall(r"^Finished Epoch\[.*?\]: \[Training\] (.*?); totalSamplesSeen", said, re.MULTILINE)
+    named = re.findall(r"Using (.*?)\.$", said, re.MULTILINE)
+    ended = "ok" if done.returncode == 0 else said.strip().rpartition("\n")[2]
+    cells = [ended, named[-1] if named else "", results[-1] if results else "", f"{time.perf_counter() - began:.0f}"]
+    return f"| {path.name} | {' | '.join(cells)} |"
+
+
+def samples(device: str, is_small: bool) -> Iterator[str]:
+    """Lines of a table: the samples, the one that takes longest first."""
+    paths = [SAMPLES / "digits.cntk"] if is_small else sorted(SAMPLES.glob("*.cntk"), key=_long_first)
+    with tempfile.TemporaryDirectory() as output, ThreadPoolExecutor(AT_A_TIME) as pool:
+        yield from pool.map(partial(sample, device=device, is_small=is_small, output=Path(output)), paths)
+
+
+def _long_first(path: Path) -> tuple[bool, str]:
+    return path.stem not in ("spelling", "brainscript_resnet", "language_model"), path.name
+
+
+if __name__ == "__main__":
+    given = options(__doc__)
+    if given.part == "tests":
+        print("| tests | result | failed |\n|---|---|---|", flush=True)
+        made = tests(given.small)
+    else:
+        print("| sample | ended | device | training, last epoch | seconds |\n|---|---|---|---|---:|", flush=True)
+        made = samples(given.device, given.small)
+    for line in made:
+        print(line, flush=True)

@@ -1,0 +1,191 @@
+"""A part of gpu.py: training of one network of steps.py, beside JAX by hand, PyTorch and `torch.compile`.
+
+All train on the same minibatches, copied from the host's memory as in any training: forward, backward, momentum SGD,
+the criterion and the number of errors. `float` is full single precision (no TF32). With `bfloat16` products of cntkpy
+are in bfloat16; so is all of JAX by hand but its weights and its criterion, and PyTorch runs under `torch.autocast`.
+By hand, the next minibatch is on its way to the device before the step begins. Rounds take turns; speeds are medians.
+"""
+
+import contextlib
+import dataclasses
+import itertools
+import operator
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import steps
+from by_hand import MOMENTUM, RATE, Jax
+from on_device import cell, choose, options, peak_memory, torch_for, utilisation
+
+ROUNDS, SECONDS = 3, 3.0
+"""Rounds, and the seconds of a network and peer in all of them."""
+PEERS = ("JAX", "PyTorch", "torch.compile")
+NAMES = ("cntkpy", *PEERS)
+
+
+class Pipelined(steps.Ours):
+    """The compiled step of the trainers; stacks are copied to the device as in an epoch (trainers/loop/epoch.py)."""
+
+    def run(self, count: int) -> None:
+        """Train on `count` minibatches (a multiple of `stacked`)."""
+        from trainers.step.ahead import StacksAhead
+
+        again = itertools.chain.from_iterable(itertools.repeat(self.stacks, count // self.stacked))
+        ahead = StacksAhead(again, self.trainer.place, self.trainer.strategy.copies)
+        waiting: list[Any] = []
+        for stack in ahead:
+            waiting.append(self.trainer.run(ahead.take_placed(stack), self.settings, 0))
+            ahead.read()
+            while len(waiting) > 1:
+                np.asarray(waiting.pop(0))
+            ahead.place()
+        np.asarray(waiting.pop())
+
+
+class FromHost(Jax):
+    """By hand in JAX, with minibatches in the memory of the host."""
+
+    def __init__(self, case: Any, precision: str) -> None:
+        import jax
+        import jax.numpy as jnp
+
+        self._jax, self._short = jax, precision != "float"
+        self._type = jnp.bfloat16 if self._short else jnp.float32
+        scores = case.scores
+
+        def mixed(o: Any, p: Any, m: Any) -> Any:
+            short = {name: value.astype(self._type) for name, value in p.items()}
+            return scores(o, short, {**m, "x": m["x"].astype(self._type)}).astype(jnp.float32)
+
+        super().__init__(dataclasses.replace(case, scores=mixed if self._short else scores))
+        self.data = case.minibatches
+
+    def zeros(self, *shape: int) -> Any:
+        """In the type that is computed in."""
+        return self.jnp.zeros(shape, self._type)
+
+    def run(self, count: int) -> None:
+        """Train on `count` minibatches."""
+        precision = None if self._short else "highest"
+        with self._jax.default_matmul_precision(precision) if precision else contextlib.nullcontext():
+            following = self._jax.device_put(self.data[0])
+            for k in range(count):
+                data, following = following, self._jax.device_put(self.data[(k + 1) % len(self.data)])
+                self.p, self.v, value, wrong = self.step(self.p, self.v, data, np.float32(RATE), np.float32(MOMENTUM))
+                self.last = value, wrong
+        self.last[0].block_until_ready()
+
+
+def small(case: Any) -> Any:
+    """The case with two minibatches of 8 samples, or of 4 sequences of 2 frames."""
+    case.minibatches = [
+        {k: v[:8] if case.lengths is None else v[:2, :4] for k, v in m.items()} for m in case.minibatches[:2]
+    ]
+    if case.lengths is not None:
+        case.lengths = [lengths[:4].clip(max=2) for lengths in case.lengths[:2]]
+    return case
+
+
+class Measured:
+    """A runner with its speeds, in samples per second, and how busy the device was.
+
+    Args:
+        runner: has `run(count)`, which waits until all is computed.
+        around: gives a context to run in.
+    """
+
+    def __init__(self, runner: Any, around: Callable[[], Any] = contextlib.nullcontext) -> None:
+        self._runner, self._around = runner, around
+        self.speeds: list[float] = []
+        self.busy: list[float] = []
+        self._count = 0
+
+    def prepare(self, stack: int, seconds: float) -> None:
+        """Compile, and choose a number of minibatches that takes so long."""
+        with self._around():
+            self._runner.run(stack)
+            began = time.perf_counter()
+            self._runner.run(stack)
+        self._count = stack * max(1, round(seconds / (time.perf_counter() - began)))
+
+    def again(self) -> "Measured":
+        """The same with no speeds yet."""
+        found = Measured(self._runner, self._around)
+        found._count = self._count
+        return found
+
+    def measure(self, samples: float) -> None:
+        """One round; `samples`: of a minibatch."""
+        with utilisation() as found, self._around():
+            began = time.perf_counter()
+            self._runner.run(self._count)
+            self.speeds.append(samples * self._count / (time.perf_counter() - began))
+        self.busy += found
+
+
+def rows(name: str, precision: str, device: str, is_small: bool) -> Iterator[str]:
+    """Measure one network: a line of the table, and once more with `torch.compile`, which may take too long."""
+    chosen, torch = choose(device), torch_for(device)
+    case = small(steps.CASES[name]()) if is_small else steps.CASES[name]()
+    seconds = 0.05 if is_small else SECONDS / ROUNDS
+    every = case.lengths or [np.ones(len(m["y"])) for m in case.minibatches]
+    stack, real = len(case.minibatches), float(sum(lengths.sum() for lengths in every))
+    memory: dict[str, float | None] = {}
+    compiled: Measured | None = None
+    found = {"cntkpy": Measured(Pipelined(case, precision))}
+    found["cntkpy"].prepare(stack, seconds)
+    memory["cntkpy"] = peak_memory(chosen)  # before others use memory by JAX
+    found["JAX"] = Measured(FromHost(case, precision))
+    found["JAX"].prepare(stack, seconds)
+    if torch is not None:
+        kind = "cpu" if device == "cpu" else "cuda"
+
+        def around() -> Any:
+            return contextlib.nullcontext() if precision == "float" else torch.autocast(kind, torch.bfloat16)
+
+        found["PyTorch"] = Measured(steps.Torch(case, kind), around)
+        found["PyTorch"].prepare(stack, seconds)
+        memory["PyTorch"] = None if kind == "cpu" else torch.cuda.max_memory_allocated() / 2**20
+        compiled = Measured(steps.Torch(case, kind, compiled=True), around)
+    for _ in range(ROUNDS):
+        for one in found.values():
+            one.measure(real / stack)
+    yield _row(case.title, found, memory)
+    if compiled is None or (precision != "float" and case.lengths is not None):
+        return  # one graph of 60 steps takes minutes to compile
+    compiled.prepare(stack, seconds)
+    again = found["cntkpy"].again()
+    for _ in range(ROUNDS):
+        again.measure(real / stack)
+        compiled.measure(real / stack)
+    yield _row(case.title, found | {"torch.compile": compiled}, memory, again)
+
+
+def _row(
+    title: str, found: dict[str, Measured], memory: dict[str, float | None], beside_compiled: Measured | None = None
+) -> str:
+    """A line of the table; `beside_compiled`: cntkpy in the rounds of `torch.compile`."""
+    ours = found["cntkpy"].speeds
+    cells = [cell(statistics.median(found[n].speeds) if n in found else None, ",.0f") for n in NAMES]
+    for peer in PEERS:
+        theirs = found[peer].speeds if peer in found else []
+        beside = beside_compiled.speeds if peer == "torch.compile" and beside_compiled is not None else ours
+        cells.append(cell(statistics.median(map(operator.truediv, beside, theirs)) if theirs else None, ".2f"))
+    for n in NAMES:
+        busy = found[n].busy if n in found else []
+        cells.append(cell(statistics.mean(busy) if busy else None, ".0f", " %"))
+    cells += [cell(memory.get(n), ",.0f") for n in ("cntkpy", "PyTorch")]
+    return f"| {title} | {' | '.join(cells)} |"
+
+
+if __name__ == "__main__":
+    given = options(__doc__)
+    head = [*NAMES, *(f"/ {peer}" for peer in PEERS), *(f"busy: {name}" for name in NAMES)]
+    head += [f"peak MB: {name}" for name in ("cntkpy", "PyTorch")]
+    print(f"| network, minibatch | {' | '.join(head)} |\n|---{'|---:' * len(head)}|", flush=True)
+    network, _, wanted = given.part.partition("-")
+    for line in rows(network, wanted, given.device, given.small):
+        print(line, flush=True)
