@@ -25,7 +25,7 @@ import numpy as np
 
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # read when PyTorch is loaded
 
-ROUNDS, SECONDS, RATE, MOMENTUM, BATCHES, SEQUENCES = 9, 0.5, 0.001, 0.9, 16, 32
+SECONDS, RATE, MOMENTUM, SEQUENCES = 0.5, 0.001, 0.9, 32
 SCRIPT = """
 t = DynamicAxis {}
 x = Input {INPUTS, dynamicAxis=t}
@@ -39,6 +39,12 @@ evaluationNodes = (err)
 """
 
 
+HEADER = (
+    "| inputs, cells, classes | cntkpy | JAX, padded | JAX, packed | PyTorch | / JAX | / PyTorch | compiled |",
+    "|---|---:|---:|---:|---:|---:|---:|---:|",
+)
+
+
 @dataclass
 class Case:
     """A network and its data.
@@ -47,6 +53,8 @@ class Case:
         title: what it is called in the table.
         inputs, cells, classes: the sizes of its layers.
         shortest, longest: steps of a sequence.
+        batches: how many minibatches there are.
+        rounds: of measurement.
         x: by minibatch, the samples of each sequence.
         y: by minibatch, the class of each sequence.
     """
@@ -57,12 +65,14 @@ class Case:
     classes: int
     shortest: int
     longest: int
+    batches: int = 16
+    rounds: int = 9
     x: list[list[np.ndarray]] = field(default_factory=list[list[np.ndarray]])
     y: list[np.ndarray] = field(default_factory=list[np.ndarray])
 
     def __post_init__(self) -> None:
         random = np.random.default_rng(0)
-        for _ in range(BATCHES):
+        for _ in range(self.batches):
             lengths = random.integers(self.shortest, self.longest + 1, SEQUENCES)
             self.x.append([random.standard_normal((n, self.inputs), np.float32) for n in lengths])
             self.y.append(random.integers(0, self.classes, SEQUENCES).astype(np.int32))
@@ -80,6 +90,7 @@ CASES = {
     "words": Case("17-32-3, 3 to 12 steps", 17, 32, 3, 3, 12),
     "sentences": Case("50-100-5, 10 to 50 steps", 50, 100, 5, 10, 50),
     "wide": Case("80-256-10, 20 to 60 steps", 80, 256, 10, 20, 60),
+    "long": Case("50-100-5, 100 to 500 steps", 50, 100, 5, 100, 500, 4, 3),
 }
 
 
@@ -104,7 +115,7 @@ class Ours:
         minibatches = []
         for sequences, classes in zip(case.x, case.y, strict=True):
             slots = range(SEQUENCES)
-            x = _padded(sequences, max(map(len, sequences)))
+            x = padded(sequences, max(map(len, sequences)))
             layouts = {
                 "x": Layout(len(x), SEQUENCES, np.array([[i, i, 0, len(sequences[i])] for i in slots])),
                 "y": Layout(1, SEQUENCES, np.array([[i, i, 0, 1] for i in slots])),
@@ -121,14 +132,14 @@ class Ours:
         np.asarray(self.last)
 
 
-def _padded(sequences: list[np.ndarray], steps: int) -> np.ndarray:
+def padded(sequences: list[np.ndarray], steps: int) -> np.ndarray:
     found = np.zeros((steps, len(sequences), sequences[0].shape[1]), np.float32)
     for slot, values in enumerate(sequences):
         found[: len(values), slot] = values
     return found
 
 
-def _pack(sequences: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def packed(sequences: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Sequences after each other, longest first, in slots as long as the longest.
 
     Returns:
@@ -194,7 +205,7 @@ class Padded:
         """The samples, and the cell `t * S + s` of the last one of each sequence."""
         last = [(len(values) - 1) * len(sequences) + slot for slot, values in enumerate(sequences)]
         steps = -(-max(map(len, sequences)) // 8) * 8
-        return {"x": _padded(sequences, steps), "last": np.array(last, np.int32)}
+        return {"x": padded(sequences, steps), "last": np.array(last, np.int32)}
 
     def run(self, count: int) -> None:
         """Train `count` times on all minibatches."""
@@ -210,7 +221,7 @@ class Packed(Padded):
     @staticmethod
     def arrays(sequences: list[np.ndarray]) -> dict[str, np.ndarray]:
         """As in `Padded`, and where sequences begin."""
-        return dict(zip(("x", "fresh", "last"), _pack(sequences), strict=True))
+        return dict(zip(("x", "fresh", "last"), packed(sequences), strict=True))
 
 
 class Torch:
@@ -226,7 +237,7 @@ class Torch:
         self.sgd = torch.optim.SGD(parameters, lr=RATE, momentum=MOMENTUM, dampening=MOMENTUM)
         self.data = [
             (
-                torch.tensor(_padded(x, max(map(len, x)))),
+                torch.tensor(padded(x, max(map(len, x)))),
                 torch.tensor([len(values) for values in x]),
                 torch.tensor(y).long(),
             )
@@ -254,28 +265,28 @@ def _seconds(runner: Any, count: int) -> tuple[float, float]:
     return time.perf_counter() - began, time.process_time() - worked
 
 
-def row(case: Case) -> str:
+def row(case: Any, kinds: tuple[Any, Any, Any, Any] = (Ours, Padded, Packed, Torch)) -> str:
     """Measure one case: a line of the table."""
-    kinds = (Ours, Padded, Packed, Torch)
+    ours, *by_hand, torch = kinds
     runners: dict[Any, Any] = {kind: kind(case) for kind in kinds}
     for runner in runners.values():
         runner.run(2)  # compiles
     count = max(1, round(SECONDS / max(_seconds(runner, 1)[0] for runner in runners.values())))
     times: dict[Any, list[tuple[float, float]]] = {kind: [] for kind in kinds}
-    for _ in range(ROUNDS):
+    for _ in range(case.rounds):
         for kind, runner in runners.items():
             times[kind].append(_seconds(runner, count))
-    micro = {k: 1e6 * statistics.median(one[0] for one in found) / count / BATCHES for k, found in times.items()}
-    best = min((Padded, Packed), key=lambda kind: micro[kind])
+    micro = {k: 1e6 * statistics.median(one[0] for one in found) / count / case.batches for k, found in times.items()}
+    best = min(by_hand, key=lambda kind: micro[kind])
 
     def ratio(kind: Any) -> str:
         return " (".join(
-            f"{statistics.median(a[k] / b[k] for a, b in zip(times[Ours], times[kind], strict=True)):.2f}"
+            f"{statistics.median(a[k] / b[k] for a, b in zip(times[ours], times[kind], strict=True)):.2f}"
             for k in range(2)
         )
 
-    cells = [f"{micro[kind]:.0f}" for kind in kinds] + [f"{ratio(kind)})" for kind in (best, Torch)]
-    return f"| {case.title} | {' | '.join(cells)} | {runners[Ours].trainer.compilations} |"
+    cells = [f"{micro[kind]:.0f}" for kind in kinds] + [f"{ratio(kind)})" for kind in (best, torch)]
+    return f"| {case.title} | {' | '.join(cells)} | {runners[ours].trainer.compilations} |"
 
 
 def main(names: list[str] | None = None) -> str:
@@ -286,8 +297,7 @@ def main(names: list[str] | None = None) -> str:
         f"(medians of interleaved rounds; load at the start {os.getloadavg()[0]:.1f}); ratios in brackets: of "
         "processor time. JAX: the faster of padded and packed.",
         "",
-        "| inputs, cells, classes | cntkpy | JAX, padded | JAX, packed | PyTorch | / JAX | / PyTorch | compiled |",
-        "|---|---:|---:|---:|---:|---:|---:|---:|",
+        *HEADER,
     ]
     for name in names or CASES:
         lines.append(row(CASES[name]))

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cntk_config.base.diagnostics import UserError
-from networks.arrays.batch import Batch
+from networks.arrays.batch import Batch, PackedGrid
 from networks.arrays.images import Turned, is_turned, plain
 from networks.arrays.lazy import jax, jnp, prepare
+from networks.arrays.packing import batch_apart, together
 from networks.arrays.sparse import RowGradient, is_sparse
 from networks.compile import recurrence
 from networks.compile.apply import apply_to_images
@@ -95,6 +96,7 @@ def _run(
     gathered: Mapping[str, Array],
 ) -> tuple[Values, dict[str, Array], Context]:
     """Values of all nodes of the plan, the new state, and where the sequences lie."""
+    batch = batch_apart(batch, {node.name: node.axis for node in plan.inputs}, plan.packed)
     context = context_of(plan, state, batch, key, settings, gathered)
     values: Values = {}
     images: dict[Node, Turned] = {}
@@ -202,7 +204,7 @@ def compile_network(network: ValidatedNetwork, names: Iterable[str], training: b
     ) -> tuple[dict[str, Array], dict[str, Array]]:
         values, new_state, context = _run(plan, parameters, state, batch, key, settings, {})
         found = {
-            name: plan.numbers.given(_dense(node, values[node]))
+            name: plan.numbers.given(_as_in(batch, node, _dense(node, values[node]), context))
             for name, node in zip(plan.names, plan.outputs, strict=True)
         }
         for axis in plan.made_axes:
@@ -319,6 +321,14 @@ def _no_numbers(totals: dict[str, Array], wrong: list[Array]) -> dict[str, Array
     """The sums, which are not numbers if sequences of the minibatch do not fit."""
     bad = functools.reduce(jnp.logical_or, wrong)
     return {name: jnp.where(bad, jnp.nan, total) for name, total in totals.items()}
+
+
+def _as_in(batch: Batch, node: Node, value: Array, context: Context) -> Array:
+    """A value with the sequences where the batch has them: it may have been computed with a slot for each."""
+    lie = (batch.axes or {}).get(node.axis or "")
+    if not isinstance(lie, PackedGrid) or context.on(node.axis).packed is not None:
+        return value
+    return together(value, lie)
 
 
 def _dense(node: Node, value: Any) -> Array:

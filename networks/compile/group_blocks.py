@@ -31,7 +31,8 @@ def run_group(plan: Plan, group: StepGroup, values: dict[Node, Array], context: 
         context: of the minibatch.
     """
     on = context.on(group.axis)
-    in_pieces = any(name.endswith(CARRIED) for name in context.state)  # then the first piece of a sequence is repeated
+    # then the first piece of a sequence is repeated, or a slot has several sequences
+    in_pieces = any(name.endswith(CARRIED) for name in context.state) or on.packed is not None
     repeated = {} if in_pieces else group.repeated
     steps = {node: masked(values[first], context.grid(ONE).mask) for node, first in repeated.items()}
     largest = max((shapes.size(node.shape or ()) for node in group.long), default=0)

@@ -10,6 +10,7 @@ from networks.arrays.numbers import Numbers
 from networks.compile.step_groups import grouped
 from networks.graph.axes import axes_of, separate_slots, zeros
 from networks.graph.network import Node, ValidatedNetwork
+from networks.graph.packing import packed_axes
 from networks.graph.precision import PRECISIONS, short_nodes
 from networks.graph.validate import check_operands
 
@@ -34,6 +35,7 @@ class Plan:
         inputs: the nodes among them that the minibatch feeds.
         zeros: the nodes among them that are zero whatever the data are, in a network with several time axes.
         own_slots: whether each sequence has a slot of its own.
+        packed: the time axes on which sequences may share slots.
         made_axes: the time axes of outputs that are none of an input.
         numbers: the types of their values.
 
@@ -60,6 +62,7 @@ class Plan:
         check_operands(self.nodes)
         self.inputs = [n for n in self.nodes if n.kind.layout == "always"]
         self.own_slots = several = separate_slots(self.nodes)
+        self.packed = packed_axes(self.nodes) if several else frozenset[str]()
         self.parts = grouped(self.components) if several else list(self.components)
         self.zeros = {n for n in self.nodes if several and n.inputs and n.axis is not None and zeros(n)}
         short = PRECISIONS[network.precision].short

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from networks.arrays.lazy import jax, jnp
+from networks.arrays.packing import at_every_step, together
 from networks.compile.apply import apply
 from networks.compile.loop_products import dense, differentiable_loop, joined_products
 from networks.compile.plan import Plan
@@ -48,6 +49,13 @@ def _select(node: Node, context: Context, delayed: Array, initial: Array | None 
     return jnp.where(inside.reshape(*inside.shape, *(1,) * (delayed.ndim - 2)), delayed, default)
 
 
+def _along(value: Array, node: Node, context: Context) -> Array:
+    """The value of a node outside of a loop; where sequences share slots, one of each sequence comes to its steps."""
+    if context.packed is None or node.axis != ONE:
+        return value
+    return at_every_step(dense(value, node, context.on(ONE))[0], context.packed)
+
+
 def _carry_name(source: Node) -> str:
     return source.name + CARRIED
 
@@ -63,6 +71,8 @@ def shift(
         context: for boundaries and the activations carried over from the last minibatch.
         initial: the state outside of the sequence, without T and S or `(1, S, ...)`; None: the node's constant.
     """
+    if initial is not None:
+        initial = _along(initial, node.input(1), context)
     source = dense(source, node.input(0), context)
     steps = int(node.options["timeStep"])
     length = source.shape[0]
@@ -144,7 +154,12 @@ class _Loop:
         whole = dict.fromkeys(node.input(index) for node in nodes for index in node.kind.time.whole)
         self.whole = {i: dense(values[i], i, context.on(i.axis)) for i in whole}
         axis = nodes[0].axis
-        self.sequences = {i: dense(values[i], i, context) for i in read if i.has_layout and not i.axis == ONE != axis}
+        several = axis != ONE and context.packed is None
+        self.sequences = {
+            i: dense(_along(values[i], i, context), i, context)
+            for i in read
+            if i.has_layout and not (several and i.axis == ONE)
+        }
         self.constants = {i: dense(values[i], i, context.on(i.axis)) for i in read if i not in self.sequences}
 
     def __call__(self) -> dict[str, Array]:
@@ -249,12 +264,16 @@ def run_loop(plan: Plan, loop: list[Node], values: dict[Node, Array], context: C
 
 
 def _repeated(chosen: Node, past: Node, first: Node, values: dict[Node, Array], context: Context) -> dict[Node, Array]:
-    """The loop of `networks.graph.axes.held`, where sequences begin at the first time step: no steps are needed."""
+    """The loop of `networks.graph.axes.held`, where all sequences are in one piece: no steps are needed."""
     assert chosen.shape is not None
-    start = dense(values[first], first, context)[:1]
+    start = dense(values[first], first, context)
+    if context.packed is not None:
+        start = jnp.take(start.reshape(-1, *start.shape[2:]), context.packed.first, axis=0, mode="clip")[None]
     missing = len(chosen.shape) + 2 - start.ndim
-    start = start.reshape(*start.shape[:2], *(1,) * missing, *start.shape[2:])
-    every = jnp.broadcast_to(start, (context.T, context.S, *reversed(chosen.shape)))
+    start = start[:1].reshape(1, start.shape[1], *(1,) * missing, *start.shape[2:])
+    every = jnp.broadcast_to(start, (context.T, start.shape[1], *reversed(chosen.shape)))
+    if context.packed is not None:
+        every = together(every, context.packed)
     found = {chosen: every, past: shift(past, every, context)}
     return {node: context.numbers.value(node, value) for node, value in found.items()}
 

@@ -84,6 +84,7 @@ class TimeRule:
         keeps_steps: the result is on a time axis of its own: some steps of that of its operand.
         makes_axis: a time axis, which has no value.
         own_slots: needs each sequence of a minibatch in a slot of its own.
+        packs: looks at sequences in slots of their own, or in slots that they share, as the axis has them.
         whole: the operands of which every step of the result sees whole sequences, inside of a loop as well.
     """
 
@@ -94,6 +95,7 @@ class TimeRule:
     keeps_steps: bool = False
     makes_axis: bool = False
     own_slots: bool = False
+    packs: bool = False
     whole: tuple[int, ...] = ()
 
 

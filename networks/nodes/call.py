@@ -6,7 +6,7 @@ import copy
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from networks.arrays.batch import Batch, Grid
+from networks.arrays.batch import Batch, Grid, PackedGrid
 from networks.arrays.lazy import jax, jnp
 from networks.arrays.numbers import Numbers
 from networks.graph.axes import fallible
@@ -50,6 +50,7 @@ class Context:
         mask, to_start, to_end: see `Batch`.
         numbers: the types of the values of nodes.
         problems: by name of a node, whether it found sequences that do not fit.
+        packed: where the sequences lie, if they share slots and the network has several time axes.
     """
 
     def __init__(self, batch: Batch, grid: tuple[int, int], dtype: Any, training: bool, key: Any, settings: Settings):
@@ -64,7 +65,8 @@ class Context:
         self.new_state: dict[str, Any] = {}
         self.gathered: Mapping[str, Any] = {}
         self.problems: dict[str, Any] = {}
-        self._grids: dict[str, Grid] = dict(batch.axes or {})
+        self.packed: PackedGrid | None = None
+        self._grids: dict[str, Grid | PackedGrid] = dict(batch.axes or {})
         self._whole: Mapping[str | None, Any] = {}
 
     def step(
@@ -93,7 +95,9 @@ class Context:
         if axis is None or axis not in self._grids:
             return self
         grid = self._grids[axis]
-        other = Context(Batch({}, *grid), grid.mask.shape, self.dtype, self.training, self.key, self.settings)
+        batch = Batch({}, grid.mask, grid.to_start, grid.to_end)
+        other = Context(batch, grid.mask.shape, self.dtype, self.training, self.key, self.settings)
+        other.packed = grid if isinstance(grid, PackedGrid) else None
         other.state, other.new_state, other.gathered = self.state, self.new_state, self.gathered
         other.problems, other._grids, other.numbers = self.problems, self._grids, self.numbers
         return other
@@ -104,9 +108,11 @@ class Context:
         other.new_state, other.problems, other._grids = dict(self.new_state), dict(self.problems), dict(self._grids)
         return other
 
-    def grid(self, axis: str | None) -> Grid:
+    def grid(self, axis: str | None) -> Grid | PackedGrid:
         """Where the sequences lie on a time axis."""
         on = self.on(axis)
+        if on.packed is not None:
+            return on.packed
         mask = jnp.ones((on.T, on.S), bool) if on.mask is None else on.mask
         return Grid(mask, on.to_start, on.to_end)
 

@@ -1,7 +1,8 @@
 """Steps of sequences selected and put back, and time axes that are joined.
 
-In a network with several time axes each sequence of a minibatch has a slot of its own, the same on all axes. So a cell
-number of an axis is `t * S + s`, and what belongs together has the same slot.
+In a network with several time axes each sequence of a minibatch has a slot of its own, the same on all axes: what
+belongs together has the same slot. On some axes sequences share slots (`networks.arrays.packing`). A cell number of an
+axis is `t * S + s`.
 """
 
 from __future__ import annotations
@@ -9,8 +10,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from networks.arrays.batch import Grid
+from networks.arrays.batch import Grid, PackedGrid
 from networks.arrays.lazy import jnp
+from networks.arrays.packing import apart, at_every_step, by_cell, first_cells, lengths_of, separated, together
 from networks.graph import axes, shapes
 from networks.graph.shapes import Shape, ShapeProblem
 from networks.nodes import rules
@@ -44,7 +46,10 @@ def _where_shape(node: Node) -> Shape | None:
 
 
 def _where(call: Call, condition: Array) -> Array:
-    grid = call.context.grid(call.node.input(0).axis)
+    lie = call.context.grid(call.node.input(0).axis)
+    if isinstance(lie, PackedGrid):
+        condition = apart(condition.reshape(lie.mask.shape), lie)
+    grid = separated(lie)
     steps, slots = grid.mask.shape
     kept = (condition.reshape(steps, slots) != 0) & grid.mask
     bound = 1 if call.options["single"] else axes.kept_steps(call.node.input(0))
@@ -106,10 +111,9 @@ def _packed_index(call: Call, source: Array, index: Array) -> Array:
     into, here = call.context.grid(call.node.input(0).axis), call.context.grid(call.node.input(1).axis)
     steps, slots = into.mask.shape
     step = index.reshape(here.mask.shape).astype(jnp.int32)
-    length = jnp.sum(into.mask, axis=0, dtype=jnp.int32)
-    inside = (step >= 0) & (step < length)
+    inside = (step >= 0) & (step < by_cell(lengths_of(into), here))
     call.problem(jnp.any(here.mask & ~inside, axis=0))
-    cell = jnp.clip(step, 0, steps - 1) * slots + jnp.arange(slots, dtype=jnp.int32)
+    cell = jnp.clip(step, 0, steps - 1) * slots + by_cell(first_cells(into), here)
     return cell.astype(call.context.dtype)[..., None]
 
 
@@ -172,6 +176,8 @@ def _reconciled_shape(node: Node) -> Shape | None:
 def _reconciled(call: Call, data: Array, like: Array) -> Array:
     node, layout = call.node.connected
     if axes.repeated(call.node):
+        if isinstance(lie := call.context.grid(layout.axis), PackedGrid):
+            return at_every_step(data[0], lie)
         return jnp.broadcast_to(data[:1], (call.context.on(layout.axis).T, *data.shape[1:]))
     return _on(call, data, node, layout)
 
@@ -187,11 +193,17 @@ def _on(call: Call, array: Array, node: Node, like: Node) -> Array:
         on = call.context.on(like.axis)
         return jnp.broadcast_to(array, (on.T, on.S, *array.shape))
     own, other = call.context.grid(node.axis), call.context.grid(like.axis)
-    call.problem(jnp.sum(own.mask, axis=0) != jnp.sum(other.mask, axis=0))
-    steps, wanted = own.mask.shape[0], other.mask.shape[0]
-    if wanted <= steps:
-        return array[:wanted]
-    return jnp.pad(array, [(0, wanted - steps)] + [(0, 0)] * (array.ndim - 1))
+    call.problem(lengths_of(own) != lengths_of(other))
+    if isinstance(own, PackedGrid):
+        array = apart(array, own)
+    array = _with_steps(array, other.mask.shape[0])
+    return together(array, other) if isinstance(other, PackedGrid) else array
+
+
+def _with_steps(array: Array, wanted: int) -> Array:
+    """Without the last time steps, or with gaps after them."""
+    missing = wanted - len(array)
+    return array[:wanted] if missing <= 0 else jnp.pad(array, [(0, missing)] + [(0, 0)] * (array.ndim - 1))
 
 
 def _kind(name: str, operands: Any, meaning: str, shape: Any, forward: Any, **more: Any) -> NodeKind:
@@ -219,7 +231,7 @@ KINDS = [
         _where,
         width="long",
         options=(Option("single", BOOLEAN, False, "every sequence keeps one step: there is one step per sequence"),),
-        time=TimeRule(keeps_steps=True, own_slots=True, across=True, reduces_time=True),
+        time=TimeRule(keeps_steps=True, own_slots=True, packs=True, across=True, reduces_time=True),
         example="first = Where(RowSlice(0, 1, x))",
     ),
     _kind(
@@ -241,7 +253,7 @@ KINDS = [
         _index_shape,
         _packed_index,
         width="long",
-        time=TimeRule(own_slots=True, across=True, axis_from=1, reduces_time=True),
+        time=TimeRule(own_slots=True, packs=True, across=True, axis_from=1, reduces_time=True),
         example="at = PackedIndex(x, Where(RowSlice(0, 1, x)))",
     ),
     _kind(
@@ -251,7 +263,7 @@ KINDS = [
         "numbers.",
         _gathered_shape,
         _gather_packed,
-        time=TimeRule(across=True, axis_from=0, reduces_time=True),
+        time=TimeRule(packs=True, across=True, axis_from=0, reduces_time=True),
         example=("at = PackedIndex(x, Where(RowSlice(0, 1, x)))\nh = GatherPacked(at, x)"),
     ),
     _kind(
@@ -261,7 +273,7 @@ KINDS = [
         "gives. A source without time axis, as a constant, is the same at every step of packedIndex.",
         _scattered_shape,
         _scatter_packed,
-        time=TimeRule(own_slots=True, across=True, axis_from=0, reduces_time=True),
+        time=TimeRule(own_slots=True, packs=True, across=True, axis_from=0, reduces_time=True),
         example=("at = PackedIndex(x, Where(RowSlice(0, 1, x)))\nh = ScatterPacked(x, at, GatherPacked(at, x))"),
     ),
     _kind(
@@ -272,7 +284,7 @@ KINDS = [
         _reconciled_shape,
         _reconciled,
         options=(Option("broadcast", BOOLEAN, False, "repeat data of one step per sequence at every step"),),
-        time=TimeRule(across=True, axis_from=1),
+        time=TimeRule(packs=True, across=True, axis_from=1),
         example="h = ReconcileDynamicAxis(x, y)",
     ),
 ]

@@ -151,6 +151,8 @@ class SharedBatcher(Batcher):
         """The same batcher for one of several workers, whose minibatches are that much smaller."""
         values: dict[str, Any] = {one.name: getattr(batcher, one.name) for one in fields(Batcher)}
         values["minibatch_size"] = -(-batcher.minibatch_size // group.communicator.size)
+        if batcher.axes is not None:  # the slots of a sequence are on one device
+            values["axes"] = replace(batcher.axes, packed=frozenset())
         values["hurries"] = False  # all workers plan for the same minibatches, whatever their clocks say
         return cls(**values, group=group, ends=ends, levels=levels)
 

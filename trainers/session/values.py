@@ -323,13 +323,12 @@ class Values:
         if not node.has_layout or stack is None:
             return array
         layout = stack.layout(0, node, found)
-        lengths, slots = layout.sequences[:, 3], layout.sequences[:, 1]
         several = any(one.sequence for one in self.arguments.inputs) or is_kept(node.axis)
         if self.arguments.is_static or node in self._single:
             return array[0, 0]
         if node.axis == graph.ONE_STEP or (layout.T == 1 and not several):
-            return array[0, slots]
-        return [array[:length, slot] for length, slot in zip(lengths.tolist(), slots.tolist(), strict=True)]
+            return array[0, layout.sequences[:, 1]]
+        return [array[begin:end, slot] for _, slot, begin, end in layout.sequences.tolist()]
 
 
 def made_samples(network: ValidatedNetwork, nodes: Sequence[Node]) -> int:

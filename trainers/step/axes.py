@@ -1,10 +1,13 @@
-"""Minibatches for networks with several time axes: each sequence in a slot of its own, the same on all axes."""
+"""Minibatches for networks with several time axes.
+
+Each sequence has a slot of its own, the same on all axes, or shares one where all nodes can do with that.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -12,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cntk_config.base.diagnostics import UserError
-from networks.arrays.batch import Grid
+from networks.arrays.batch import Grid, PackedGrid
 from networks.compile.evaluate import LENGTHS
 from networks.graph.axes import (
     DEFAULT,
@@ -26,7 +29,9 @@ from networks.graph.axes import (
     summed_axis,
 )
 from networks.graph.network import Node, ValidatedNetwork
+from networks.graph.packing import packed_axes
 from readers.minibatch import Layout, Minibatch
+from readers.pipeline import pack
 
 Lengths = NDArray[np.int64]
 """Samples of each sequence of a minibatch."""
@@ -43,6 +48,7 @@ class Axes:
         equal: nodes with two operands on different axes whose sequences must have the same lengths.
         counted: for each node that is reported, the axis whose samples it is the sum of.
         made: for each axis that is made of an axis of samples, how many samples of it a minibatch has.
+        packed: those on which sequences may share slots.
         whole: a node that selects steps of whole sequences, or compares them; None: there is none.
     """
 
@@ -53,6 +59,7 @@ class Axes:
     counted: tuple[str, ...] = ()
     whole: Node | None = None
     made: Mapping[str, Callable[[Minibatch], int]] = field(default_factory=dict[str, Callable[[Minibatch], int]])
+    packed: frozenset[str] = frozenset()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -90,7 +97,9 @@ def network_axes(network: ValidatedNetwork, roots: Sequence[Node]) -> Axes | Non
     others = tuple(axis for axis in axes_of(inputs) if axis != main)
     counted = tuple(summed_axis(root) or main for root in roots)
     whole = next((node for node in below if node.kind.time.own_slots), None)
-    return Axes(main, others, frozenset(features), tuple(equal_lengths(below)), counted, whole, made_samples(below))
+    equal, made = tuple(equal_lengths(below)), made_samples(below)
+    packed = packed_axes(network.nodes.values()) & {main, *others}
+    return Axes(main, others, frozenset(features), equal, counted, whole, made, packed)
 
 
 def made_samples(nodes: Iterable[Node]) -> dict[str, Callable[[Minibatch], int]]:
@@ -127,11 +136,13 @@ class Placed:
     """Where the sequences of a minibatch lie.
 
     Attributes:
-        lengths: by axis, the samples of each sequence; sequence `i` has slot `i`.
+        lengths: by axis, the samples of each sequence.
+        layouts: by axis, where sequence `i` lies if it shares its slot with others; on the other axes it has slot `i`.
         rows: by input, the row `t * S + s` of each sample in the reader's layout, sequence after sequence.
         cells: by axis, the number of cells of that layout, gaps included.
         columns: what a minibatch counts for in momentum: the largest of these numbers of a feature.
         counts: for each node that is reported, the samples that it is the sum of.
+        tried: by axis and steps of a slot, the layouts found so far.
     """
 
     lengths: dict[str, Lengths]
@@ -139,11 +150,32 @@ class Placed:
     cells: dict[str, int]
     columns: int
     counts: tuple[int, ...] = ()
+    layouts: dict[str, Layout] = field(default_factory=dict[str, Layout])
+    tried: dict[tuple[str, int], Layout] = field(default_factory=dict[tuple[str, int], Layout])
 
     @property
     def count(self) -> int:
         """How many sequences there are."""
         return len(next(iter(self.lengths.values())))
+
+    def packed(self, steps: Mapping[str, int]) -> Placed:
+        """The same with slots of so many steps, by axis, which sequences share; never more slots than before."""
+        layouts = dict(self.layouts)
+        for axis, count in steps.items():
+            before = layouts.get(axis)
+            if before is None or count != before.T:
+                if (axis, count) not in self.tried:
+                    self.tried[axis, count] = _packed(self.lengths[axis], count)
+                found = self.tried[axis, count]
+                layouts[axis] = found if before is None or found.S < before.S else before
+        return replace(self, layouts=layouts)
+
+    def place_of(self, axis: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Step and slot of every sample, sequence after sequence."""
+        if axis in self.layouts:
+            step, slot, _ = self.layouts[axis].cells
+            return step, slot
+        return _cells(self.lengths[axis])
 
     def steps(self, axis: str) -> int:
         """The samples of the longest sequence, at least 1."""
@@ -158,6 +190,8 @@ class Placed:
                 of an input.
         """
         assert node.axis is not None
+        if node.axis in self.layouts:
+            return self.layouts[node.axis]
         lengths = self.lengths.get(node.axis)
         if lengths is None:
             lengths = np.asarray(found[node.axis + LENGTHS])[: self.count].astype(np.int64)
@@ -165,8 +199,24 @@ class Placed:
         return Layout(max(1, int(lengths.max(initial=0))), len(slot), np.stack([slot, slot, 0 * slot, lengths], axis=1))
 
 
+def _packed(lengths: Lengths, steps: int) -> Layout:
+    """Sequences after each other, each in the first slot with room, the longest one first: that leaves fewest gaps.
+
+    Args:
+        lengths: of the sequences.
+        steps: of a slot, at least the longest sequence.
+    """
+    order = np.argsort(-lengths, kind="stable")
+    found = pack.place(np.append(steps, lengths[order])).sequences[1:]  # the first one says how long slots are
+    table = np.empty_like(found)
+    table[order] = found
+    table[:, 0] = np.arange(len(lengths))
+    table[:, 1] -= 1
+    return Layout(steps, int(table[:, 1].max(initial=0)) + 1, table)
+
+
 def place(axes: Axes, nodes: Sequence[Node], minibatch: Minibatch, stream: Callable[[str], str]) -> Placed:
-    """Put every sequence of a minibatch into a slot of its own.
+    """Put the sequences of a minibatch into slots.
 
     Args:
         axes: the axes.
@@ -224,7 +274,8 @@ def place(axes: Axes, nodes: Sequence[Node], minibatch: Minibatch, stream: Calla
     samples.setdefault(ONE, len(lengths[axes.main]))
     samples |= {axis: count(minibatch) for axis, count in axes.made.items() if axis in axes.counted}
     counts = tuple(samples.get(axis, samples[axes.main]) for axis in axes.counted)
-    return Placed(lengths, rows, cells, columns, counts)
+    placed = Placed(lengths, rows, cells, columns, counts)
+    return placed.packed({axis: placed.steps(axis) for axis in axes.packed})
 
 
 def _name(minibatch: Minibatch, at: int) -> str:
@@ -272,6 +323,29 @@ def lengths_hint(node: Node) -> str:
     return "its operands must have as many steps in every sequence"
 
 
+def packed_grids(placed: Sequence[Placed], axis: str, capacity: int, steps: int, slots: int, count: int) -> PackedGrid:
+    """Where the sequences of a stack of minibatches lie on an axis on which they share slots.
+
+    Args:
+        placed: the minibatches.
+        axis: the axis.
+        capacity, steps, slots: the shape of arrays with a number for each cell.
+        count: sequences of a minibatch, with those that are not there.
+    """
+    shape = (capacity, steps, slots)
+    mask, owner = np.zeros(shape, bool), np.zeros(shape, np.int32)
+    to_start, to_end = np.full(shape, -1, np.int32), np.full(shape, -1, np.int32)
+    first, lengths = np.zeros((capacity, count), np.int32), np.zeros((capacity, count), np.int32)
+    for k, one in enumerate(placed):
+        layout = one.layouts[axis]
+        step, slot, line = layout.cells
+        _, own, begin, end = layout.sequences.T
+        mask[k, step, slot], owner[k, step, slot] = True, line
+        to_start[k, step, slot], to_end[k, step, slot] = step - begin[line], end[line] - 1 - step
+        first[k, : one.count], lengths[k, : one.count] = begin * slots + own, end - begin
+    return PackedGrid(mask, to_start, to_end, owner, first, lengths)
+
+
 def grids(placed: Sequence[Placed], axis: str, capacity: int, steps: int, slots: int) -> Grid:
     """Where the sequences of a stack of minibatches lie on one axis; arrays (capacity, steps, slots)."""
     lengths = np.zeros((capacity, 1, slots), np.int32)
@@ -284,17 +358,9 @@ def grids(placed: Sequence[Placed], axis: str, capacity: int, steps: int, slots:
 
 def put_dense(target: NDArray[Any], values: NDArray[Any], placed: Placed, node: Node) -> None:
     """Copy the samples of an input to their cells; `target`: (steps, slots, ...)."""
-    lengths = placed.lengths[node.axis or DEFAULT]
-    step, slot = _cells(lengths)
+    step, slot = placed.place_of(node.axis or DEFAULT)
     flat = values.reshape(-1, values.shape[-1])[placed.rows[node.name]]
     target[step, slot] = flat.reshape(len(flat), *target.shape[2:])
-
-
-def put_csr(values: Any, placed: Placed, node: Node, steps: int) -> Any:
-    """The CSR matrix of an input with a row for each cell `t * S + s` of its own slots."""
-    lengths = placed.lengths[node.axis or DEFAULT]
-    step, slot = _cells(lengths)
-    return rows_at(values[placed.rows[node.name]], step * len(lengths) + slot, steps * len(lengths))
 
 
 def rows_at(rows: Any, to: NDArray[np.int64], count: int) -> Any:

@@ -10,7 +10,8 @@ import math
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import takewhile
 from typing import Any, TypeVar
 
@@ -19,13 +20,23 @@ from numpy.typing import NDArray
 
 from cntk_config.base.diagnostics import UserError, suggestion
 from cntk_config.base.stopping import Stopped
+from networks.arrays.batch import Grid, PackedGrid
 from networks.arrays.sparse import Sparse
 from networks.compile.evaluate import Batch
-from networks.graph.axes import own_axis
+from networks.graph.axes import DEFAULT, own_axis
 from networks.graph.network import Node, ValidatedNetwork
 from networks.graph.precision import dtype_of
 from readers.minibatch import Layout, Minibatch, as_dense
-from trainers.step.axes import Axes, Placed, count_of_samples, grids, network_axes, place, put_csr, put_dense
+from trainers.step.axes import (
+    Axes,
+    Placed,
+    count_of_samples,
+    grids,
+    network_axes,
+    packed_grids,
+    place,
+    put_dense,
+)
 from trainers.step.buckets import COMPILE_WORK, Buckets
 from trainers.step.memory import empty, zeros
 from trainers.step.shape import Shape
@@ -51,6 +62,10 @@ FILL_SECONDS = 0.5
 
 SMALL_STEP_WORK = 1 << 18
 """Weights times samples of a minibatch up to which it is padded to `max_minibatch_size`: some ten microseconds."""
+
+PACKED_WEIGHTS = 1 << 14
+"""Elements of parameters from which on sequences share slots where there are several time axes: to lay them out takes
+200 microseconds for 32 sequences."""
 
 BUCKETS_OF_SEVERAL_AXES = 2
 """Buckets to choose, at most, where there are several time axes."""
@@ -161,7 +176,8 @@ class Batcher:
         self._dense = [node for node in self.nodes if not node.kind.sparse]
         self._sizes = {node.name: math.prod(node.shape or ()) for node in self.nodes}
         self._last = self._own = Shape(-1, -1)  # that of no minibatch, not even of an empty one
-        self.buckets.keep(len(self._sparse), len(self.axes.others) if self.axes is not None else 0)
+        several, packed = (len(self.axes.names), self.axes.packed) if self.axes is not None else (1, ())
+        self.buckets.keep(len(self._sparse), several - 1, several if packed else 0)
 
     @classmethod
     def of(cls, network: ValidatedNetwork, roots: Sequence[Node], minibatch_size: int, **more: Any) -> "Batcher":
@@ -172,6 +188,8 @@ class Batcher:
         axes = network_axes(network, roots)
         if axes is not None:  # their programs take long to compile
             more["chosen"] = min(more.get("chosen", 0), BUCKETS_OF_SEVERAL_AXES)
+        if axes is not None and more["weights"] < PACKED_WEIGHTS:
+            axes = replace(axes, packed=frozenset())
         return cls(input_nodes(network, roots), network.precision, minibatch_size, exact=exact, axes=axes, **more)
 
     def stacks(self, source: Iterator[Minibatch], is_due: Callable[[int], bool]) -> Iterator[Stack]:
@@ -181,7 +199,10 @@ class Batcher:
             source: the minibatches of an epoch.
             is_due: called with the number of a minibatch (from 1), says whether a stack has to end with it.
         """
-        ahead = self._read_ahead(map(self._prepare, source), self._own_shape, lambda one: one.minibatch.truncated)
+        in_bucket = self._in_bucket if self.axes is not None and self.axes.packed else None
+        ahead = self._read_ahead(
+            map(self._prepare, source), self._own_shape, lambda one: one.minibatch.truncated, in_bucket=in_bucket
+        )
         for group in self._groups(ahead, self._shape, is_due, FILL_SECONDS):
             yield self._emptied(*group)
 
@@ -236,6 +257,7 @@ class Batcher:
         own_shape: Callable[[T], Shape],
         truncated: Callable[[T], bool],
         *,
+        in_bucket: Callable[[T, Shape], Shape] | None = None,
         fails_late: bool = True,
     ) -> Iterator[T]:
         """The minibatches as they come; before the first whose shapes may differ, buckets are chosen for their shapes.
@@ -281,6 +303,8 @@ class Batcher:
                 most=self.chosen,
                 least_saving=COMPILE_WORK / max(1.0, self.weights) if ended else 0.0,
             )
+            if in_bucket is not None:
+                self.buckets.tighten(self.minibatch_size, shapes, [partial(in_bucket, one) for one in held])
             while held:
                 yield held.popleft()
             if failure is not None:
@@ -321,10 +345,9 @@ class Batcher:
     def _prepare_axes(self, axes: Axes, minibatch: Minibatch) -> "Prepared":
         placed = place(axes, self.nodes, minibatch, lambda name: stream_of(minibatch, name))
         sparse: list[Sparse] = []
-        for node in self._sparse:
-            steps = placed.steps(node.axis or axes.main)
-            rows = put_csr(_csr(minibatch.streams[stream_of(minibatch, node.name)], node), placed, node, steps)
-            sparse.append(Sparse.from_csr(rows, steps, placed.count, self._dtype, True))
+        for node in self._sparse:  # a step for each sample; their cells are known when there is a bucket
+            rows = _csr(minibatch.streams[stream_of(minibatch, node.name)], node)[placed.rows[node.name]]
+            sparse.append(Sparse.from_csr(rows, rows.shape[0], 1, self._dtype, True))
         of_main = next(node for node in self.nodes if node.axis == axes.main)
         return Prepared(minibatch, minibatch.layouts[stream_of(minibatch, of_main.name)], sparse, placed)
 
@@ -339,7 +362,22 @@ class Batcher:
         if placed is None or self.axes is None:
             return Shape(layout.T, layout.S, sparse)
         others = tuple(placed.steps(axis) for axis in self.axes.others)
-        return Shape(placed.steps(self.axes.main), placed.count, sparse, others)
+        return Shape(placed.steps(self.axes.main), placed.count, sparse, others, self._slots(placed))
+
+    def _slots(self, placed: Placed) -> tuple[int, ...]:
+        """`Shape.packed` of a minibatch."""
+        if self.axes is None or not self.axes.packed:
+            return ()
+        return tuple(placed.layouts[axis].S if axis in placed.layouts else 0 for axis in self.axes.names)
+
+    def _in_bucket(self, prepared: "Prepared", bucket: Shape) -> Shape:
+        """The shape of a minibatch whose sequences share slots that are as long as those of a bucket."""
+        own, placed = self._own_shape(prepared), prepared.placed
+        if placed is None or self.axes is None:
+            return own
+        steps = dict(zip(self.axes.names, (bucket.steps, *bucket.others), strict=True))
+        longer = {axis: steps[axis] for axis, layout in placed.layouts.items() if steps[axis] > layout.T}
+        return replace(own, packed=self._slots(placed.packed(longer)))
 
     def _shape(self, prepared: "Prepared") -> Shape:
         layout = prepared.layout
@@ -353,7 +391,9 @@ class Batcher:
         if plain and shorter and is_small and not truncated and not self.exact:
             minibatch_size = self.max_minibatch_size
             own = Shape(1, minibatch_size)
-        self._last = self.buckets.fit(own, minibatch_size, slots_stay=truncated, exact=self.exact)
+        self._last = self.buckets.fit(
+            own, minibatch_size, slots_stay=truncated, exact=self.exact, within=partial(self._in_bucket, prepared)
+        )
         if self.buckets.use(self._last) and self.trace_level >= 2:
             text = "Compiling for minibatches of up to %d time steps and %d sequences (compilation %d)."
             log.info(text, self._last.steps, self._last.slots, len(self.buckets.used))
@@ -427,18 +467,30 @@ class Batcher:
             stacked.rows[k, : len(values.rows)] = values.rows
             stacked.rows[k, len(values.rows) :] = self._sizes[self._sparse[number].name]
             t, s, e = values.index.shape
-            stacked.index[k, :t, :s, :e] = values.index
-            stacked.values[k, :t, :s, :e] = values.values
+            if one.placed is None:
+                stacked.index[k, :t, :s, :e] = values.index
+                stacked.values[k, :t, :s, :e] = values.values
+            else:
+                step, slot = one.placed.place_of(self._sparse[number].axis or DEFAULT)
+                stacked.index[k, step, slot, :e] = values.index[:, 0]
+                stacked.values[k, step, slot, :e] = values.values[:, 0]
         return stacked
 
     def _stack_axes(self, axes: Axes, pending: list["Prepared"], shape: Shape, capacity: int) -> Stack:
         """As `_stack`, in a network with several time axes."""
+        shapes = dict(zip(axes.names, shape.grids, strict=True))
+        for one in pending:
+            one.placed = one.placed and one.placed.packed({axis: shapes[axis][0] for axis in axes.packed})
         placed = [one.placed for one in pending if one.placed is not None]
-        steps = dict(zip(axes.names, (shape.steps, *shape.others), strict=True))
-        lie = {axis: grids(placed, axis, capacity, steps[axis], shape.slots) for axis in axes.names}
+        lie: dict[str, Grid | PackedGrid] = {
+            axis: packed_grids(placed, axis, capacity, steps, slots, shape.slots)
+            if axis in axes.packed
+            else grids(placed, axis, capacity, steps, slots)
+            for axis, (steps, slots) in shapes.items()
+        }
         inputs: dict[str, Any] = {}
         for node in self._dense:
-            grid = (capacity, steps[node.axis or axes.main], shape.slots)
+            grid = (capacity, *shapes[node.axis or axes.main])
             target = inputs[node.name] = zeros((*grid, *reversed(node.shape or ())), self._dtype)
             for k, one in enumerate(pending):
                 values = one.minibatch.streams[stream_of(one.minibatch, node.name)]
@@ -446,10 +498,12 @@ class Batcher:
                     raise _wrong_size(node, values.shape[-1])
                 put_dense(target[k], as_dense(values), placed[k], node)
         for number, node in enumerate(self._sparse):
-            grid = (capacity, steps[node.axis or axes.main], shape.slots)
+            grid = (capacity, *shapes[node.axis or axes.main])
             inputs[node.name] = self._stack_sparse(number, pending, grid, *shape.sparse[number])
         main = lie[axes.main]
-        batch = Batch(inputs, main.mask, main.to_start, main.to_end, lie)
+        if isinstance(main, PackedGrid):
+            main = grids(placed, axes.main, capacity, shape.steps, shape.slots)
+        batch = Batch(inputs, *main, lie)
         return Stack(batch, [one.minibatch for one in pending], [one.layout for one in pending], placed)
 
 

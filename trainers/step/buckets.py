@@ -6,7 +6,7 @@ come one by one, as from a program in Python, a bucket is made for the first of 
 some twenty are enough for sequences of 1 to 200 steps in any order.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Any
@@ -101,9 +101,31 @@ class Buckets:
         self.counts[minibatch_size] = len(self.chosen[minibatch_size])
         self.know(self.chosen[minibatch_size])
 
-    def keep(self, sparse: int, others: int) -> None:
-        """Forget all if a bucket is not one of minibatches with so many sparse inputs and other time axes."""
-        if any((len(shape.sparse), len(shape.others)) != (sparse, others) for shape in self.known):
+    def tighten(self, minibatch_size: int, shapes: Sequence[Shape], within: Sequence[Callable[[Shape], Shape]]) -> None:
+        """Take slots that sequences share from the chosen buckets, as far as the minibatches do without.
+
+        Slots that are longer than a minibatch needs hold more sequences.
+
+        Args:
+            minibatch_size, shapes: those that the buckets were chosen for.
+            within: for each minibatch, its shape with slots as long as those of a bucket.
+        """
+        chosen = self.chosen[minibatch_size]
+        needed = {bucket: tuple(min(1, slots) for slots in bucket.packed) for bucket in chosen}
+        for shape, in_bucket in zip(shapes, within, strict=False):
+            bucket = self._fit_chosen(shape, minibatch_size, slots_stay=False)
+            needed[bucket] = tuple(map(max, needed[bucket], in_bucket(bucket).packed))
+        tight = [replace(one, packed=slots).rounded(8).packed for one, slots in needed.items()]
+        self.chosen[minibatch_size] = [
+            replace(one, packed=tuple(map(min, one.packed, slots))) for one, slots in zip(needed, tight, strict=True)
+        ]
+        self.known = [one for one in self.known if one not in needed]
+        self.know(self.chosen[minibatch_size])
+
+    def keep(self, sparse: int, others: int, packed: int = 0) -> None:
+        """Forget all if a bucket is not one of minibatches with so many sparse inputs, other time axes and `packed`."""
+        sizes = (sparse, others, packed)
+        if any((len(shape.sparse), len(shape.others), len(shape.packed)) != sizes for shape in self.known):
             self.known, self.chosen, self.counts = [], {}, {}
 
     def use(self, shape: Shape) -> bool:
@@ -118,7 +140,15 @@ class Buckets:
         self.known += [shape for shape in shapes if shape not in self.known]
         self.known.sort(key=lambda one: one.cells)
 
-    def fit(self, shape: Shape, minibatch_size: int, *, slots_stay: bool = False, exact: bool = False) -> Shape:
+    def fit(
+        self,
+        shape: Shape,
+        minibatch_size: int,
+        *,
+        slots_stay: bool = False,
+        exact: bool = False,
+        within: Callable[[Shape], Shape] | None = None,
+    ) -> Shape:
         """The bucket to pad a minibatch to.
 
         Args:
@@ -127,11 +157,12 @@ class Buckets:
                 many slots, because only the last one of a sweep differs from the others.
             slots_stay: no slots may be added, because they continue in the next minibatch.
             exact: neither slots nor steps may be added.
+            within: its shape with slots as long as those of a bucket.
         """
         if not shape.slots:  # all sequences of the minibatch are malformed, and left out
             shape = replace(shape, steps=max(1, shape.steps), slots=1)
         if minibatch_size in self.chosen and not exact:
-            return self._fit_chosen(shape, minibatch_size, slots_stay)
+            return self._fit_chosen(shape, minibatch_size, slots_stay, within if shape.packed else None)
         full = _is_full(shape, minibatch_size) and not (exact or slots_stay)
         if full or exact:
             same = replace(shape, slots=minibatch_size) if full else shape
@@ -152,12 +183,18 @@ class Buckets:
         self.know([bucket])
         return bucket
 
-    def _fit_chosen(self, shape: Shape, minibatch_size: int, slots_stay: bool) -> Shape:
+    def _fit_chosen(
+        self,
+        shape: Shape,
+        minibatch_size: int,
+        slots_stay: bool,
+        within: Callable[[Shape], Shape] | None = None,
+    ) -> Shape:
         """The chosen bucket that takes least work; else one more, which holds all before it."""
         buckets = self.chosen[minibatch_size]
         shape = replace(shape, slots=minibatch_size) if _is_full(shape, minibatch_size) and not slots_stay else shape
         usable = [one for one in buckets if one.slots == shape.slots or not slots_stay]
-        holding = [one for one in usable if one.holds(shape)]
+        holding = [one for one in usable if one.holds(shape if within is None else within(one))]
         if holding:
             return min(holding, key=lambda one: (one.work, one.steps))
         made = reduce(Shape.around, usable, shape)

@@ -4,11 +4,12 @@
 node looks at the whole minibatch (batch normalisation) or draws random masks.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from networks.arrays.batch import Grid
 from networks.arrays.lazy import jax, jnp
+from networks.arrays.packing import batch_apart
 from networks.arrays.sparse import Sparse
 from networks.compile.evaluate import Batch
 from networks.compile.recurrence import CARRIED
@@ -24,17 +25,19 @@ def pieces_of(p: SGDParameters, minibatch_size: int) -> int:
     return max(1, -(-minibatch_size // p.max_samples_in_ram))
 
 
-def in_pieces(gradient: Callable[..., Any], pieces: int) -> Callable[..., Any]:
+def in_pieces(gradient: Callable[..., Any], pieces: int, axes: Mapping[str, str | None]) -> Callable[..., Any]:
     """A function like that of `compile_gradient` that computes a minibatch piece by piece.
 
     Args:
         gradient: `f(weights, state, batch, key, settings) -> (gradients, totals, state)`.
         pieces: number of pieces, each of consecutive slots; not more than there are slots.
+        axes: by name of an input, its time axis.
     """
     if pieces <= 1:
         return gradient
 
     def function(weights: Any, state: Any, batch: Batch, key: Any, settings: Any) -> Any:
+        batch = batch_apart(batch, axes)
         assert batch.mask is not None  # the trainer pads minibatches
         slots = batch.mask.shape[1]
         width = -(-slots // min(pieces, slots))

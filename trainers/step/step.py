@@ -263,6 +263,7 @@ class CompiledStep:
     def __post_init__(self) -> None:
         names = [node.name for node in self.nodes]
         self._gradient = compile_gradient(self.network, names[0], names)
+        self._axes = {node.name: node.axis for node in self.network.nodes.values() if node.kind.layout == "always"}
         self._dtype: np.dtype[Any] = np.dtype(self.network.dtype)
         self.buckets = Buckets()
         trained = self.network.parameters([self.nodes[0]])
@@ -519,7 +520,7 @@ class CompiledStep:
         self, state: TrainState, given: StepInput, options: StepOptions
     ) -> tuple[TrainState, Float[Array, "minibatches nodes"]]:
         """Train on the minibatches of a stack; see `trainers.step.state.Step`."""
-        compute, strategy = in_pieces(self._gradient, options.pieces), self.strategy
+        compute, strategy = in_pieces(self._gradient, options.pieces, self._axes), self.strategy
 
         def minibatch(k: Array, carried: tuple[TrainState, Array]) -> tuple[TrainState, Array]:
             before, totals = carried

@@ -11,6 +11,7 @@ from networks.arrays.lazy import jax
 from networks.compile.evaluate import compile_gradient, compile_network, network_parameters, network_state
 from networks.compile.plan import Plan
 from networks.compile.step_groups import StepGroup
+from networks.graph.packing import packed_axes
 from tests.networks.nodes.test_several_axes_by_hand import AXES, DATA, X, Y, gradients_hold, made, matrix, same
 
 HEAD = """
@@ -118,6 +119,11 @@ def test_scores_of_each_step_and_each_key(blocks: bool) -> None:
     ]
     same(network, {"a": expected})
     gradients_hold(network)
+
+
+def test_sequences_of_a_group_share_no_slots() -> None:
+    """One step of the keys goes with all steps of a slot."""
+    assert packed_axes(made(OTHER_AXIS).nodes.values()) == frozenset()
 
 
 def test_what_a_group_has() -> None:

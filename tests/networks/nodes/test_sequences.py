@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from cntk_config.base.diagnostics import UserError
 from networks import nodes
-from networks.arrays.batch import Grid
+from networks.arrays.batch import Grid, PackedGrid
 from networks.arrays.lazy import jax
 from networks.builders.ndl.front_end import parse_ndl
 from networks.compile.evaluate import (
@@ -49,12 +49,15 @@ class Built:
         return self.s("ScatterPacked", condition, index, node, **options)
 
 
-def batch_of(data, axes, extra=0, order=None, slots=None):
-    """A minibatch of ragged sequences: input -> list of arrays (steps, elements); axes: input -> axis."""
+def batch_of(data, axes, extra=0, order=None, slots=None, shared=False):
+    """A minibatch of ragged sequences: input -> list of arrays (steps, elements); axes: input -> axis.
+
+    `shared`: sequences share slots.
+    """
     count = len(next(iter(data.values())))
     order = list(range(count)) if order is None else order
     slots = slots or count
-    inputs, grids = {}, {}
+    inputs, grids, several = {}, {}, {}
     for name, sequences in data.items():
         lengths = np.zeros(slots, np.int32)
         lengths[:count] = [len(sequences[i]) for i in order]
@@ -66,8 +69,41 @@ def batch_of(data, axes, extra=0, order=None, slots=None):
         mask = step < lengths
         inputs[name] = array
         grids[axes[name]] = Grid(mask, np.where(mask, step, -1), np.where(mask, lengths - 1 - step, -1))
+        if shared and axes[name] != ONE:
+            several[axes[name]] = in_shared_slots(lengths, steps)
+            inputs[name] = np.full((*several[axes[name]].mask.shape, array.shape[2]), 7.0)
+            for number, (first, length) in enumerate(zip(several[axes[name]].first, lengths, strict=True)):
+                step, slot = np.divmod(first, inputs[name].shape[1])
+                inputs[name][step : step + length, slot] = array[:length, number]
     main = grids.get(DEFAULT) or next(iter(grids.values()))
-    return Batch(inputs, *main, grids)
+    return Batch(inputs, *main, grids | several)
+
+
+def in_shared_slots(lengths, steps):
+    """Sequences after each other, each in the last slot if it has room, else in a new one."""
+    placed, free = [], 0
+    for length in lengths:
+        free = free if free >= length and placed else steps
+        new = free == steps
+        placed.append((placed[-1][0] + new if placed else 0, steps - free))
+        free -= length
+    shape = steps, placed[-1][0] + 1
+    mask, owner = np.zeros(shape, bool), np.zeros(shape, np.int32)
+    to_start, to_end = np.full(shape, -1, np.int32), np.full(shape, -1, np.int32)
+    for number, ((slot, begin), length) in enumerate(zip(placed, lengths, strict=True)):
+        own = slice(begin, begin + length), slot
+        mask[own], owner[own], to_start[own], to_end[own] = True, number, np.arange(length), np.arange(length)[::-1]
+    first = np.array([begin * shape[1] + slot for slot, begin in placed], np.int32)
+    return PackedGrid(mask, to_start, to_end, owner, first, np.asarray(lengths, np.int32))
+
+
+def by_sequence(value, grid, lengths=None):
+    """The values `(T, S, ...)` of each sequence; without a grid, of those with these lengths in slots of their own."""
+    if isinstance(grid, PackedGrid):
+        places = [(*np.divmod(first, value.shape[1]), n) for first, n in zip(grid.first, grid.lengths, strict=True)]
+        return [value[step : step + length, slot] for step, slot, length in places]
+    lengths = lengths if grid is None else np.asarray(grid.mask).sum(axis=0)
+    return [value[:length, slot] for slot, length in enumerate(lengths)]
 
 
 def ragged(seed, lengths, width=2):
@@ -83,11 +119,9 @@ def sequences_of(network, name, batch, count):
     network.validate()
     found, state = jax.jit(compile_network(network, [name]))(network_parameters(network), network_state(network), batch)
     axis = network[name].axis
-    value = np.asarray(found[name])
-    grid = batch.axes.get(axis)
-    lengths = np.asarray(found[axis + LENGTHS]) if grid is None else np.asarray(grid.mask).sum(axis=0)
+    each = by_sequence(np.asarray(found[name]), batch.axes.get(axis), found.get(axis + LENGTHS))
     wrong = [key for key, flag in state.items() if key.endswith(PROBLEM) and np.any(flag)]
-    return [value[: lengths[i], i] for i in range(count)], wrong
+    return each[:count], wrong
 
 
 def same(found, expected):
@@ -96,25 +130,27 @@ def same(found, expected):
         np.testing.assert_allclose(one.reshape(other.shape), other, rtol=1e-12)
 
 
-def test_first_and_last_steps(sketch):
+@pytest.mark.parametrize("shared", [False, True])
+def test_first_and_last_steps(sketch, shared):
     b = Built(sketch)
     b.last(b.x, name="last")
     b.gather(b.edge(b.x, "PastValue", 2), b.x, name="begin")
     xs, ys = ragged(1, [3, 1, 4]), ragged(2, [2, 2, 5])
-    batch = batch_of({"x": xs, "y": ys}, AXES)
+    batch = batch_of({"x": xs, "y": ys}, AXES, shared=shared)
     same(sequences_of(sketch.network, "last", batch, 3)[0], [x[-1:] for x in xs])
     same(sequences_of(sketch.network, "begin", batch, 3)[0], [x[:2] for x in xs])
     assert sketch.network["last"].axis == ONE
     assert sketch.network["begin"].axis not in (ONE, "t", DEFAULT)
 
 
-def test_condition_of_the_data(sketch):
+@pytest.mark.parametrize("shared", [False, True])
+def test_condition_of_the_data(sketch, shared):
     b = Built(sketch)
     keep = sketch("Greater", sketch("RowSlice", b.x, start=0, count=1), b.constant(0), name="keep")
     b.gather(keep, b.x, name="kept")
     b.scatter(keep, sketch("GatherPacked", sketch("PackedIndex", b.x, sketch("Where", keep)), b.x), name="back")
     xs = [np.abs(x) * np.sign(np.arange(len(x)) % 2 - 0.5)[:, None] for x in ragged(3, [3, 2, 6])]
-    batch = batch_of({"x": xs}, AXES, extra=1)
+    batch = batch_of({"x": xs}, AXES, extra=1, shared=shared)
     kept, wrong = sequences_of(sketch.network, "kept", batch, 3)
     same(kept, [x[x[:, 0] > 0] for x in xs])
     assert not wrong
@@ -125,8 +161,9 @@ def test_a_sequence_of_which_nothing_is_kept_is_noted(sketch):
     b = Built(sketch)
     keep = sketch("Greater", sketch("RowSlice", b.x, start=0, count=1), b.constant(0))
     b.gather(keep, b.x, name="kept")
-    batch = batch_of({"x": [np.ones((2, 2)), -np.ones((3, 2))]}, AXES, slots=4)
-    assert len(sequences_of(sketch.network, "kept", batch, 2)[1]) == 1
+    for shared in (False, True):
+        batch = batch_of({"x": [np.ones((2, 2)), -np.ones((3, 2))]}, AXES, slots=4, shared=shared)
+        assert len(sequences_of(sketch.network, "kept", batch, 2)[1]) == 1
 
 
 def test_one_step_put_at_the_first_of_another_axis(sketch):
@@ -134,17 +171,20 @@ def test_one_step_put_at_the_first_of_another_axis(sketch):
     b.scatter(b.edge(b.y, "PastValue"), b.last(b.x), name="put")
     xs, ys = ragged(1, [3, 1, 4]), ragged(2, [2, 2, 5])
     expected = [np.concatenate([x[-1:], np.zeros((len(y) - 1, 2))]) for x, y in zip(xs, ys, strict=True)]
-    same(sequences_of(sketch.network, "put", batch_of({"x": xs, "y": ys}, AXES), 3)[0], expected)
+    for shared in (False, True):
+        batch = batch_of({"x": xs, "y": ys}, AXES, shared=shared)
+        same(sequences_of(sketch.network, "put", batch, 3)[0], expected)
 
 
 @pytest.mark.parametrize("equal", [True, False])
-def test_reconciled_axes(sketch, equal):
+@pytest.mark.parametrize("shared", [True, False])
+def test_reconciled_axes(sketch, equal, shared):
     b = Built(sketch)
     first = b.gather(b.edge(b.x, "PastValue", 3), b.x)
     sketch("ReconcileDynamicAxis", first, b.y, name="r")
     xs = ragged(1, [4, 2])
     ys = ragged(2, [3, 2] if equal else [3, 1])
-    found, wrong = sequences_of(sketch.network, "r", batch_of({"x": xs, "y": ys}, AXES, extra=2), 2)
+    found, wrong = sequences_of(sketch.network, "r", batch_of({"x": xs, "y": ys}, AXES, extra=2, shared=shared), 2)
     assert bool(wrong) != equal
     if equal:
         same(found, [x[:3] for x in xs])
@@ -184,10 +224,12 @@ def criterion(b, sketch):
     return sketch("Plus", one, two, name="ce")
 
 
-def test_gradients(helpers, sketch):
+@pytest.mark.parametrize("shared", [False, True])
+def test_gradients(helpers, sketch, shared):
     b = Built(sketch)
     criterion(b, sketch)
-    batch = batch_of({"x": ragged(4, [3, 1, 2]), "y": ragged(5, [2, 4, 1])}, AXES, extra=1, slots=4)
+    data = {"x": ragged(4, [3, 1, 2]), "y": ragged(5, [2, 4, 1])}
+    batch = batch_of(data, AXES, extra=1, slots=4, shared=shared)
     _, found = helpers.gradients(sketch.network, "ce", batch)
     for name, (indices, slopes) in helpers.central_differences(sketch.network, "ce", batch).items():
         np.testing.assert_allclose(found[name].reshape(-1)[indices], slopes, rtol=1e-5, atol=1e-8, err_msg=name)
@@ -222,16 +264,25 @@ def test_neither_order_nor_padding_matters(lengths, random):
     data = {"x": ragged(6, [a for a, _ in lengths]), "y": ragged(7, [b for _, b in lengths])}
     order = list(range(len(lengths)))
     random.shuffle(order)
-    results = [function(parameters, state, batch_of(data, AXES, *rest)) for rest in ((0, None, None), (1, order, 4))]
-    (one, total, _), (other, moved, _) = results
-    np.testing.assert_allclose(moved["ce"], total["ce"], rtol=1e-10)
-    for name in one:
-        np.testing.assert_allclose(other[name], one[name], rtol=1e-9, atol=1e-12)
+    one, total, _ = function(parameters, state, batch_of(data, AXES))
+    for more in ({}, {"shared": True}):
+        other, moved, _ = function(parameters, state, batch_of(data, AXES, 1, order, 4, **more))
+        np.testing.assert_allclose(moved["ce"], total["ce"], rtol=1e-10)
+        for name in one:
+            np.testing.assert_allclose(other[name], one[name], rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.thorough
 def test_one_step_repeated_for_all_steps_of_another_axis(helpers, sketch):
     """The loop of BroadcastSequenceAs, which is computed without steps, and its gradient."""
+    check_repeated_step(helpers, sketch, shared=False)
+
+
+def test_one_step_repeated_where_sequences_share_slots(helpers, sketch):
+    check_repeated_step(helpers, sketch, shared=True)
+
+
+def check_repeated_step(helpers, sketch, shared):
     b = Built(sketch)
     w = sketch.parameter("W", 2, 2)
     padded = b.scatter(b.edge(b.y, "PastValue"), b.last(sketch("Times", w, b.x)), name="padded")
@@ -240,7 +291,7 @@ def test_one_step_repeated_for_all_steps_of_another_axis(helpers, sketch):
     past.inputs = [out]
     sketch("SumElements", sketch("Sin", sketch("Plus", sketch("ElementTimes", out, b.y), past)), name="ce")
     xs, ys = ragged(1, [3, 1, 4]), ragged(2, [2, 2, 5])
-    batch = batch_of({"x": xs, "y": ys}, AXES, extra=1, slots=4)
+    batch = batch_of({"x": xs, "y": ys}, AXES, extra=1, slots=4, shared=shared)
     expected = [np.repeat(x[-1:] @ w.matrix().T, len(y), axis=0) for x, y in zip(xs, ys, strict=True)]
     same(sequences_of(sketch.network, "out", batch, 3)[0], expected)
     before = [np.concatenate([np.full((1, 2), 0.3), one[:-1]]) for one in expected]

@@ -12,13 +12,14 @@ from networks.builders.brainscript.program import parse_network
 from networks.compile.evaluate import LENGTHS, compile_gradient, compile_network, network_parameters, network_state
 from networks.files.model_file import save_model
 from networks.graph.initialize import SeedCounter
-from tests.networks.nodes.test_sequences import batch_of, ragged
+from tests.networks.nodes.test_sequences import batch_of, by_sequence, ragged
 
 HEAD = "t = DynamicAxis () ; x = Input {2, dynamicAxis=t} ; y = Input {2}\n"
 KEEP = "BS.Boolean.Or (BS.Loop.IsFirst (x), Greater (Slice (0, 1, x), 0))"
 X, Y = ragged(1, [3, 1, 4, 2, 5]), ragged(2, [2, 4, 1, 3, 3])
 DATA, AXES = {"x": X, "y": Y}, {"x": "t", "y": "*"}
 MOVED: dict[str, Any] = {"order": [2, 0, 4, 1, 3], "extra": 2, "slots": 8}
+SHARED: dict[str, Any] = {"order": [2, 0, 4, 1, 3], "extra": 1, "slots": 7, "shared": True}
 
 
 def made(members: str, head: str = "{" + HEAD, tail: str = "}"):
@@ -33,16 +34,16 @@ def values(network, names, data=DATA, axes=AXES, **more):
     found, _ = jax.jit(compile_network(network, names))(network_parameters(network), network_state(network), batch)
     result = {}
     for name in names:
-        grid, value = batch.axes.get(network[name].axis), np.asarray(found[name])
-        lengths = np.asarray(found[network[name].axis + LENGTHS]) if grid is None else np.asarray(grid.mask).sum(0)
-        by_slot = {i: value[: lengths[slot], slot].reshape(lengths[slot], -1) for slot, i in enumerate(order)}
+        axis = network[name].axis
+        each = by_sequence(np.asarray(found[name]), batch.axes.get(axis), found.get(axis + LENGTHS))
+        by_slot = {i: each[slot].reshape(len(each[slot]), -1) for slot, i in enumerate(order)}
         result[name] = [by_slot[i] for i in range(5)]
     return result
 
 
 def same(network, expected, data=DATA, axes=AXES):
     """Values are as expected, with other slots and gaps too."""
-    for more in ({}, MOVED):
+    for more in ({}, MOVED, SHARED):
         found = values(network, list(expected), data, axes, **more)
         for name, wanted in expected.items():
             for one, other in zip(found[name], wanted, strict=True):
@@ -54,10 +55,12 @@ def gradients_hold(network):
     function = jax.jit(compile_gradient(network, "ce"))
     parameters, state = network_parameters(network), network_state(network)
     found, totals, _ = function(parameters, state, batch_of(DATA, AXES))
-    moved, other, _ = function(parameters, state, batch_of(DATA, AXES, **MOVED))
-    np.testing.assert_allclose(other["ce"], totals["ce"], rtol=1e-9)
+    for more in (MOVED, SHARED):
+        moved, other, _ = function(parameters, state, batch_of(DATA, AXES, **more))
+        np.testing.assert_allclose(other["ce"], totals["ce"], rtol=1e-9)
+        for name in parameters:
+            np.testing.assert_allclose(moved[name], found[name], rtol=1e-8, atol=1e-10)
     for name, value in parameters.items():
-        np.testing.assert_allclose(moved[name], found[name], rtol=1e-8, atol=1e-10)
         step = np.zeros(value.size)
         step[-1] = 1e-6
         step = step.reshape(value.shape)

@@ -88,7 +88,7 @@ def test_truncated_sequences_go_on_in_their_slots() -> None:
     data = {"x": 2, "s": 6, "y": 3}
     inputs = {name: random.random((6, 5, size)) * mask[..., None] for name, size in data.items()}
     found = []
-    for function in (jax.jit(gradient), jax.jit(in_pieces(gradient, 2))):
+    for function in (jax.jit(gradient), jax.jit(in_pieces(gradient, 2, {}))):
         state, results = network_state(network, truncated_slots=5), []
         for part in (slice(0, 3), slice(3, 6)):
             cells = [array[part].astype(np.int32) for array in (start, end)]

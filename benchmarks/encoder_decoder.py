@@ -1,0 +1,250 @@
+"""An encoder and a decoder, 32 pairs of sequences in a minibatch, beside the same network by hand in JAX and PyTorch.
+
+An LSTM reads a sequence; its last state and memory are those that the LSTM of the decoder starts from, which reads
+another sequence, of another length, and classifies each of its steps. What is measured, and how: see `sequences.py`.
+
+    python benchmarks/encoder_decoder.py [CASE...]
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from sequences import HEADER, MOMENTUM, RATE, SEQUENCES, packed, padded, row
+
+SCRIPT = """
+t = DynamicAxis {}
+x = Input {INPUTS, dynamicAxis=t}
+d = Input {INPUTS}
+y = Input {CLASSES}
+read = BS.RNNs.LSTMBlock {CELLS}
+encoder = { before = BS.RNNs.PreviousHC (now) ; now = read (x, before) }
+thought = { h = BS.Sequences.Last (encoder.now.h) ; c = BS.Sequences.Last (encoder.now.c) }
+write = BS.RNNs.LSTMBlock {CELLS}
+decoder = { before = BS.RNNs.PreviousHC (now, initialState=thought) ; now = write (d, before) }
+z = DenseLayer {CLASSES} (decoder.now.h)
+ce = CrossEntropyWithSoftmax (y, z)
+err = ClassificationError (y, z)
+criterionNodes = (ce)
+evaluationNodes = (err)
+"""
+
+
+@dataclass
+class Pairs:
+    """A network and its data.
+
+    Attributes:
+        title: what it is called in the table.
+        inputs, cells, classes: the sizes of its layers.
+        shortest, longest: steps of a sequence, of both sides.
+        batches: how many minibatches there are.
+        rounds: of measurement.
+        data: by minibatch, the samples that the encoder reads, those that the decoder reads, and the classes.
+    """
+
+    title: str
+    inputs: int
+    cells: int
+    classes: int
+    shortest: int
+    longest: int
+    batches: int = 16
+    rounds: int = 9
+    data: list[tuple[list[np.ndarray], list[np.ndarray], list[np.ndarray]]] = field(default_factory=list[Any])
+
+    def __post_init__(self) -> None:
+        random = np.random.default_rng(0)
+        for _ in range(self.batches):
+            x, d = (
+                [random.standard_normal((n, self.inputs), np.float32) for n in lengths]
+                for lengths in random.integers(self.shortest, self.longest + 1, (2, SEQUENCES))
+            )
+            self.data.append((x, d, [random.integers(0, self.classes, (len(one), 1)) for one in d]))
+
+    def start(self) -> dict[str, np.ndarray]:
+        """The hand-written parameters before training."""
+        random, wide = np.random.default_rng(1), 4 * self.cells
+        shapes = {"X": (self.inputs, wide), "H": (self.cells, wide), "Y": (self.inputs, wide), "G": (self.cells, wide)}
+        shapes["W"] = self.cells, self.classes
+        found = {k: 0.05 * random.standard_normal(shape, np.float32) for k, shape in shapes.items()}
+        biases = {"a": wide, "c": wide, "b": self.classes}
+        return found | {name: np.zeros(size, np.float32) for name, size in biases.items()}
+
+
+CASES = {
+    "sentences": Pairs("50-100-50, 10 to 50 steps", 50, 100, 50, 10, 50),
+    "long": Pairs("50-100-50, 100 to 500 steps", 50, 100, 50, 100, 500, 4, 3),
+}
+
+
+class Ours:
+    """The compiled step of the trainers, over stacks of minibatches."""
+
+    def __init__(self, case: Pairs) -> None:
+        from cntk_config import parse
+        from networks.builders.build import build_network
+        from networks.compile.evaluate import Settings
+        from networks.graph.initialize import SeedCounter
+        from readers.minibatch import Layout, Minibatch
+        from trainers.rules.updates import momentum
+        from trainers.step.step import CompiledStep, EpochSettings
+
+        text = SCRIPT
+        for word in ("INPUTS", "CELLS", "CLASSES"):
+            text = text.replace(word, str(getattr(case, word.lower())))
+        network = build_network(parse(f"BrainScriptNetworkBuilder = {{ {text} }}"), "float", SeedCounter())
+        self.trainer = CompiledStep(network, [network["ce"], network["err"]], momentum())
+        self.settings = EpochSettings(RATE, MOMENTUM ** (1 / SEQUENCES), Settings(), 1)
+        minibatches: list[Minibatch] = []
+        for x, d, y in case.data:
+            classes = [np.eye(case.classes, dtype=np.float32)[one[:, 0]] for one in y]
+            streams: dict[str, Any] = {}
+            layouts: dict[str, Layout] = {}
+            for name, sequences in (("x", x), ("d", d), ("y", classes)):
+                streams[name] = padded(sequences, max(map(len, sequences)))
+                table = np.array([[i, i, 0, len(one)] for i, one in enumerate(sequences)])
+                layouts[name] = Layout(len(streams[name]), SEQUENCES, table)
+            minibatches.append(Minibatch(streams, layouts))
+        batcher = self.trainer.batcher(sum(map(len, case.data[0][1])))
+        self.stacks = list(batcher.stacks(iter(minibatches), lambda number: False))
+
+    def run(self, count: int) -> None:
+        """Train `count` times on all minibatches."""
+        for _ in range(count):
+            for stack in self.stacks:
+                self.last = self.trainer.run(stack, self.settings, 0)
+        np.asarray(self.last)
+
+
+class Padded:
+    """By hand in JAX, a slot for each sequence."""
+
+    def __init__(self, case: Pairs) -> None:
+        import jax
+        import jax.numpy as jnp
+
+        def lstm(x: Any, w: Any, r: Any, b: Any, start: Any, fresh: Any, owner: Any) -> Any:
+            def step(before: Any, now: Any) -> Any:
+                known, fresh, owner = now
+                if fresh is not None:
+                    rows = [0, 0] if start is None else [one[owner] for one in start]
+                    before = [jnp.where(fresh[:, None], a, b) for a, b in zip(rows, before, strict=True)]
+                h, c = before
+                i, f, o, g = jnp.split(known + h @ r, 4, -1)
+                c = jax.nn.sigmoid(f) * c + jax.nn.sigmoid(i) * jnp.tanh(g)
+                h = jax.nn.sigmoid(o) * jnp.tanh(c)
+                return [h, c], (h, c)
+
+            zeros = jnp.zeros((x.shape[1], case.cells), np.float32)
+            first = [zeros, zeros] if start is None or fresh is not None else start
+            return jax.lax.scan(step, first, (x @ w + b, fresh, owner))[1]
+
+        def loss(p: Any, m: Any) -> Any:
+            states = lstm(m["x"], p["X"], p["H"], p["a"], None, m.get("x fresh"), None)
+            start = [one.reshape(-1, case.cells)[m["last"]] for one in states]
+            h, _ = lstm(m["d"], p["Y"], p["G"], p["c"], start, m.get("d fresh"), m.get("owner"))
+            z = h @ p["W"] + p["b"]
+            picked = jnp.take_along_axis(jax.nn.log_softmax(z), m["y"], -1)[..., 0]
+            wrong = (jnp.argmax(z, -1) != m["y"][..., 0]) & m["mask"]
+            return -jnp.where(m["mask"], picked, 0).sum(), wrong.sum()
+
+        def train(p: Any, v: Any, m: Any, rate: Any, momentum: Any) -> Any:
+            (value, wrong), g = jax.value_and_grad(loss, has_aux=True)(p, m)
+            v = jax.tree.map(lambda v, g: momentum * v + (1 - momentum) * rate * g, v, g)
+            return jax.tree.map(lambda p, v: p - v, p, v), v, value, wrong
+
+        self.p = {k: jnp.asarray(v) for k, v in case.start().items()}
+        self.v = {k: jnp.zeros_like(v) for k, v in self.p.items()}
+        self.data = [{k: jnp.asarray(v) for k, v in self.arrays(*one).items()} for one in case.data]
+        self.train = jax.jit(train, donate_argnums=(0, 1))
+
+    @staticmethod
+    def arrays(x: list[np.ndarray], d: list[np.ndarray], y: list[np.ndarray]) -> dict[str, np.ndarray]:
+        """The samples and classes, what of them is there, and the cell `t * S + s` of the last sample of each x."""
+        last = [(len(values) - 1) * len(x) + slot for slot, values in enumerate(x)]
+        steps = [-(-max(map(len, some)) // 8) * 8 for some in (x, d)]
+        mask = padded([np.ones((len(one), 1), np.float32) for one in d], steps[1])[..., 0] > 0
+        labels = padded([one.astype(np.float32) for one in y], steps[1]).astype(np.int32)
+        found = {"x": padded(x, steps[0]), "d": padded(d, steps[1]), "y": labels, "mask": mask}
+        return found | {"last": np.array(last, np.int32)}
+
+    def run(self, count: int) -> None:
+        """Train `count` times on all minibatches."""
+        for _ in range(count):
+            for data in self.data:
+                self.p, self.v, self.last, _ = self.train(self.p, self.v, data, np.float32(RATE), np.float32(MOMENTUM))
+        self.last.block_until_ready()
+
+
+class Packed(Padded):
+    """By hand in JAX, sequences after each other in slots."""
+
+    @staticmethod
+    def arrays(x: list[np.ndarray], d: list[np.ndarray], y: list[np.ndarray]) -> dict[str, np.ndarray]:
+        """As in `Padded`, where sequences begin, and the number of the sequence that a cell of d belongs to."""
+        found = dict(zip(("x", "x fresh", "last"), packed(x), strict=True))
+        numbers = [np.full((len(one), 1), number, np.float32) for number, one in enumerate(d)]
+        both = packed([np.hstack([*some, np.ones_like(some[1])]) for some in zip(d, y, numbers, strict=True)])
+        rest, (labels, owner, mask) = both[0][..., :-3], np.moveaxis(both[0][..., -3:], -1, 0)
+        found |= {"d": np.ascontiguousarray(rest), "d fresh": both[1], "mask": mask > 0}
+        return found | {"y": labels[..., None].astype(np.int32), "owner": owner.astype(np.int32)}
+
+
+class Torch:
+    """By hand in PyTorch."""
+
+    def __init__(self, case: Pairs) -> None:
+        import torch  # pyright: ignore[reportMissingImports]
+        from torch.nn.utils import rnn  # pyright: ignore[reportMissingImports]
+
+        self.rnn, self.cross_entropy = rnn, torch.nn.functional.cross_entropy
+        self.reads, self.writes = (torch.nn.LSTM(case.inputs, case.cells) for _ in range(2))
+        self.dense = torch.nn.Linear(case.cells, case.classes)
+        parameters = [*self.reads.parameters(), *self.writes.parameters(), *self.dense.parameters()]
+        self.sgd = torch.optim.SGD(parameters, lr=RATE, momentum=MOMENTUM, dampening=MOMENTUM)
+        self.data = [
+            [
+                (torch.tensor(padded(some, max(map(len, some)))), torch.tensor(list(map(len, some))))
+                for some in (x, d, [one.astype(np.float32) for one in y])
+            ]
+            for x, d, y in case.data
+        ]
+
+    def run(self, count: int) -> None:
+        """Train `count` times on all minibatches."""
+        for _ in range(count):
+            for data in self.data:
+                x, d, y = (self.rnn.pack_padded_sequence(*one, enforce_sorted=False) for one in data)
+                _, state = self.reads(x)
+                out, _ = self.writes(d, state)
+                z, classes = self.dense(out.data), y.data[:, 0].long()
+                self.last, _ = self.cross_entropy(z, classes, reduction="sum"), (z.argmax(-1) != classes).sum()
+                self.sgd.zero_grad()
+                self.last.backward()
+                self.sgd.step()
+        self.last.item()
+
+
+def main(names: list[str] | None = None) -> str:
+    """The table."""
+    lines = [
+        "## Encoder and decoder",
+        "LSTM, another LSTM that starts from its last state, dense layer. Training, single precision, microseconds per "
+        f"minibatch of 32 pairs of sequences (load at the start {os.getloadavg()[0]:.1f}); ratios in brackets: of "
+        "processor time. JAX: the faster of padded and packed.",
+        "",
+        *HEADER,
+    ]
+    for name in names or CASES:
+        lines.append(row(CASES[name], (Ours, Padded, Packed, Torch)))
+        print(lines[-1], file=sys.stderr, flush=True)
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    print(main(sys.argv[1:] or None))
