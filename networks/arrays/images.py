@@ -7,7 +7,7 @@ the order in which they are made, and turned where another node needs them.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypeGuard
+from typing import Any, NamedTuple, TypeAlias, TypeGuard
 
 from networks.arrays.lazy import jnp
 
@@ -24,6 +24,27 @@ class ChannelsLast(NamedTuple):
         return jnp.moveaxis(self.array, -1, 2)
 
 
+class OneChannel(NamedTuple):
+    """The value (T, S, 1, C, ...) of a node as (T, S, ..., C): images of one channel, made of ones with C channels.
+
+    Local response normalisation takes such images, to slide a kernel along their C elements.
+    """
+
+    array: Array
+
+    def plain(self) -> Array:
+        """With the one channel first."""
+        return jnp.moveaxis(self.array, -1, 2)[:, :, None]
+
+
+Turned: TypeAlias = "ChannelsLast | OneChannel"
+
+
+def is_turned(value: Any) -> TypeGuard[Turned]:
+    """Whether the axes of a value are in another order than those of the node."""
+    return isinstance(value, (ChannelsLast, OneChannel))
+
+
 def is_image(value: Any) -> TypeGuard[ChannelsLast]:
     """Whether channels lie last."""
     return isinstance(value, ChannelsLast)
@@ -31,7 +52,7 @@ def is_image(value: Any) -> TypeGuard[ChannelsLast]:
 
 def plain(value: Any) -> Array:
     """A value with channels first."""
-    return value.plain() if is_image(value) else value
+    return value.plain() if is_turned(value) else value
 
 
 def as_given(value: Any) -> Array:

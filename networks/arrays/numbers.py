@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from networks.arrays.images import ChannelsLast, is_image
+from networks.arrays.images import is_turned
 from networks.arrays.sparse import Sparse, is_sparse
 from networks.graph.node import Node
 
@@ -57,6 +57,6 @@ class Numbers(NamedTuple):
 def _converted(value: Any, dtype: Any) -> Any:
     if is_sparse(value):
         return Sparse(value.rows, value.index, value.values.astype(dtype))
-    if is_image(value):
-        return ChannelsLast(value.array.astype(dtype))
+    if is_turned(value):
+        return value._replace(array=value.array.astype(dtype))
     return value.astype(dtype)

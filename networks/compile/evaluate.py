@@ -15,14 +15,16 @@ import numpy as np
 
 from cntk_config.base.diagnostics import UserError
 from networks.arrays.batch import Batch, PackedGrid
-from networks.arrays.images import ChannelsLast, is_image, plain
+from networks.arrays.images import Turned, is_turned, plain
 from networks.arrays.lazy import jax, jnp, prepare
 from networks.arrays.packing import batch_apart, together
 from networks.arrays.sparse import RowGradient, is_sparse
 from networks.compile import recurrence
 from networks.compile.apply import apply_to_images
 from networks.compile.differentiable import check_gradient, row_parameters
+from networks.compile.group_blocks import run_group
 from networks.compile.plan import Plan
+from networks.compile.step_groups import StepGroup
 from networks.graph.axes import fallible, is_kept, operating
 from networks.graph.network import Node, ValidatedNetwork
 from networks.graph.order import is_loop
@@ -97,9 +99,12 @@ def _run(
     batch = batch_apart(batch, {node.name: node.axis for node in plan.inputs}, plan.packed)
     context = context_of(plan, state, batch, key, settings, gathered)
     values: Values = {}
-    images: dict[Node, ChannelsLast] = {}
-    for component in plan.components:
-        compute(plan, component, values, images, parameters, batch, context)
+    images: dict[Node, Turned] = {}
+    for part in plan.parts:
+        if isinstance(part, StepGroup):
+            run_group(plan, part, values, context)
+        else:
+            compute(plan, part, values, images, parameters, batch, context)
     for name, found in context.problems.items():
         if (before := context.state.get(name + PROBLEM)) is not None:
             context.new_state[name + PROBLEM] = before | found
@@ -125,7 +130,7 @@ def compute(
     plan: Plan,
     component: list[Node],
     values: Values,
-    images: dict[Node, ChannelsLast],
+    images: dict[Node, Turned],
     parameters: Mapping[str, Array],
     batch: Batch,
     context: Context,
@@ -136,7 +141,7 @@ def compute(
         plan: the evaluation that they are a part of.
         component: the node, or the loop.
         values: by node, those that were computed before; the new ones are added.
-        images: those with channels last; a new one is added.
+        images: those with their axes in another order; a new one is added.
         parameters: by name.
         batch: the minibatch.
         context: what nodes may look at.
@@ -157,7 +162,7 @@ def compute(
     else:
         operands = [images.get(i, values[i]) for i in node.connected]
         found = apply_to_images(node, operands, context, plan.order[node])
-        if is_image(found):
+        if is_turned(found):
             images[node] = found
         values[node] = plain(found)  # where nobody needs it, XLA leaves it out
 

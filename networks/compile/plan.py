@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from cntk_config.base.diagnostics import UserError
 from networks.arrays.lazy import jnp
 from networks.arrays.numbers import Numbers
+from networks.compile.step_groups import grouped
 from networks.graph.axes import axes_of, separate_slots, zeros
 from networks.graph.network import Node, ValidatedNetwork
 from networks.graph.packing import packed_axes
@@ -27,6 +28,7 @@ class Plan:
     Attributes:
         outputs: the nodes of these names.
         components: strongly connected components, inputs before their users.
+        parts: the same, those of a group of `networks.compile.step_groups` together.
         nodes: the nodes of all components.
         order: the place of each node among them.
         users: the nodes among them that have a node as input.
@@ -61,6 +63,7 @@ class Plan:
         self.inputs = [n for n in self.nodes if n.kind.layout == "always"]
         self.own_slots = several = separate_slots(self.nodes)
         self.packed = packed_axes(self.nodes) if several else frozenset[str]()
+        self.parts = grouped(self.components) if several else list(self.components)
         self.zeros = {n for n in self.nodes if several and n.inputs and n.axis is not None and zeros(n)}
         short = PRECISIONS[network.precision].short
         self.numbers = Numbers(network.dtype)

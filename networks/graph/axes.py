@@ -22,6 +22,7 @@ __all__ = [
     "axes_of",
     "equal_lengths",
     "fallible",
+    "first_step_of",
     "held",
     "infer_axes",
     "is_kept",
@@ -403,6 +404,22 @@ def held(loop: Iterable[Node]) -> tuple[Node, Node, Node] | None:
     if not plain or past.input(0) is not chosen or _edge(condition) != (-1, 1):
         return None
     return (chosen, past, first) if condition.axis == first.axis == chosen.axis else None
+
+
+def first_step_of(node: Node) -> Node | None:
+    """The node of one step per sequence that is put at the first steps of the sequences of another axis.
+
+    None: the node does something else. BroadcastSequenceAs has Scatter (IsFirst, x) before the loop.
+    """
+    if node.operation != "ScatterPacked":
+        return None
+    like, index, source = node.connected
+    if index.operation != "PackedIndex" or source.axis != ONE or index.axis != ONE:
+        return None
+    steps = index.input(1)
+    if steps.operation != "Where" or {one.axis for one in (index.input(0), steps.input(0), like)} != {node.axis}:
+        return None
+    return source if _edge(steps.input(0)) == (-1, 1) else None
 
 
 def zeros(node: Node) -> bool:

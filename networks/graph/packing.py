@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from networks.graph.axes import ONE, axes_of, is_kept
+from networks.graph.axes import ONE, axes_of, first_step_of, is_kept
 from networks.graph.node import Node
 
 __all__ = ["packed_axes"]
@@ -27,6 +27,8 @@ def packed_axes(nodes: Iterable[Node]) -> frozenset[str]:
         if needs_own or not _are_of_one_axis(node):
             of_cells = [source.input(0) for source in node.connected if source.operation == "PackedIndex"]
             apart |= {node.axis, *(source.axis for source in (*node.connected, *of_cells))}
+    if any(node.operation == "UnpackSequence" for node in nodes):  # repeated, it is what attention looks at in blocks
+        apart |= {node.axis for node in nodes if first_step_of(node) is not None}
     return frozenset(axis for axis in given if axis not in apart and not is_kept(axis))
 
 

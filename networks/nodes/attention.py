@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from networks.arrays.lazy import jax, jnp
+from networks.arrays.lazy import custom_gradient, jax, jnp
+from networks.arrays.step_blocks import in_blocks, steps_of_block
+from networks.graph import shapes
 from networks.graph.shapes import Shape, ShapeProblem, size
 from networks.nodes import rules
 from networks.nodes.call import Call, masked
@@ -39,9 +42,8 @@ def _shape_of_weights(node: Node) -> Shape | None:
     return (1, 1)
 
 
-def _shares(call: Call, weights: Array, keys: Array, query: Array) -> Array:
+def _shares(query: Array, keys: Array, weights: Array, mask: Array) -> Array:
     """The softmax of weights . tanh (keys + query) over the steps of the keys."""
-    mask = call.context.whole(call.node.input(1).axis)
     sums = keys.reshape(*keys.shape[:2], -1)[None] + query.reshape(*query.shape[:2], -1)[:, None]
     scores = jnp.tensordot(jnp.tanh(sums), weights.reshape(-1), 1)
     return jax.nn.softmax(jnp.where(mask, scores, jnp.finfo(scores.dtype).min), axis=1)
@@ -49,13 +51,94 @@ def _shares(call: Call, weights: Array, keys: Array, query: Array) -> Array:
 
 def _forward_weights(call: Call, weights: Array, keys: Array, query: Array) -> Array:
     """The shares, (steps, sequences, steps of the keys, 1)."""
-    return jnp.swapaxes(_shares(call, weights, keys, query), 1, 2)[..., None]
+    mask = call.context.whole(call.node.input(1).axis)
+    return jnp.swapaxes(_shares(query, keys, weights, mask), 1, 2)[..., None]
+
+
+KEPT = 1 << 24
+"""Elements that the steps of a loop keep of an attention for their gradients; more are computed again."""
+
+
+def _in_blocks(
+    attend: Callable[..., Array], query: Array, others: tuple[Array, ...], elements: int, steps: int
+) -> Array:
+    """What a function gives for the steps of the query.
+
+    Args:
+        attend: of some steps of the query, and the others.
+        query: (steps, ...).
+        others: the other arrays.
+        elements: that it makes of one step.
+        steps: about how many there are, if this is one of a loop.
+    """
+    size = steps_of_block(len(query), elements)
+    if size < len(query):
+        return in_blocks(lambda block, _: attend(block, *others), query, size)
+    if len(query) == 1 and elements * steps > KEPT:
+        attend = _once_more(attend)
+    return attend(query, *others)
+
+
+def _once_more(function: Callable[..., Array]) -> Callable[..., Array]:
+    """A function of which nothing but the operands is kept for the gradient, whatever a loop around it keeps."""
+
+    def forward(*operands: Array) -> Any:
+        return function(*operands), operands
+
+    def backward(operands: Any, g: Array) -> Any:
+        return jax.vjp(function, *operands)[1](g)
+
+    return custom_gradient(function, forward, backward)
 
 
 def _forward(call: Call, weights: Array, keys: Array, values: Array, query: Array) -> Array:
     """The mean of the values of all steps, by the softmax of weights . tanh (keys + query)."""
     mask = call.context.whole(call.node.input(1).axis)
-    return jnp.einsum("uts,ts...->us...", _shares(call, weights, keys, query), masked(values, mask))
+    values = masked(values, mask)
+
+    def attend(block: Array, keys: Array, values: Array, weights: Array, mask: Array) -> Array:
+        return jnp.einsum("uts,ts...->us...", _shares(block, keys, weights, mask), values)
+
+    return _in_blocks(attend, query, (keys, values, weights, mask), keys.size, len(keys))
+
+
+def _product_shape(node: Node) -> Shape | None:
+    """That of the values; keys and query have equal shapes, the values their axes after the first."""
+    keys, values, query = node.connected
+    rules.carrying_data(keys, values, query)
+    if keys.shape is None or values.shape is None or query.shape is None or 0 in (*keys.shape, *query.shape):
+        return None
+    if shapes.trimmed(keys.shape) != shapes.trimmed(query.shape):
+        raise ShapeProblem(
+            f"'{keys.name}' has the shape {shapes.text(keys.shape)}, the query {shapes.text(query.shape)}"
+        )
+    if shapes.trimmed((1, *values.shape[1:])) != shapes.trimmed((1, *query.shape[1:])):
+        raise ShapeProblem(
+            f"'{values.name}' has the shape {shapes.text(values.shape)}, the query {shapes.text(query.shape)}: "
+            "their axes after the first, of separate attentions, must be the same"
+        )
+    return values.shape
+
+
+def _product_forward(call: Call, keys: Array, values: Array, query: Array) -> Array:
+    """The mean of the values of all steps, by the softmax of keys . query, for each position of the further axes."""
+    mask = call.context.whole(call.node.input(0).axis)
+
+    def turned(array: Array) -> Array:
+        """(steps, slots, ..., n) as (slots, separate attentions, steps, n)."""
+        return jnp.moveaxis(array.reshape(*array.shape[:2], -1, array.shape[-1]), 0, 2)
+
+    rows, columns = turned(masked(values, mask)), jnp.swapaxes(turned(keys), -1, -2)
+    known = jnp.swapaxes(mask, 0, 1)[:, None, None]
+
+    def attend(block: Array, columns: Array, rows: Array, known: Array) -> Array:
+        scores = jnp.matmul(turned(block), columns, precision="highest")
+        shares = jax.nn.softmax(jnp.where(known, scores, jnp.finfo(scores.dtype).min), axis=-1)
+        found = jnp.moveaxis(jnp.matmul(shares, rows, precision="highest"), 2, 0)
+        return found.reshape(*block.shape[:2], *values.shape[2:])
+
+    elements = len(keys) * query.size // (len(query) * query.shape[-1])
+    return _in_blocks(attend, query, (columns, rows, known), elements, len(keys))
 
 
 KINDS = [
@@ -71,6 +154,20 @@ KINDS = [
         source=SOURCE,
         time=TimeRule(across=True, axis_from=3, own_slots=True, whole=(1, 2)),
         example="a = AdditiveAttention(Parameter(1, 3), Times(W, x), x, z)",
+    ),
+    NodeKind(
+        "DotProductAttention",
+        (inputs("keys", "values", "query"),),
+        "At each step of the query, the mean of the values of all steps of the sequence of the same number, which may "
+        "be on another time axis, weighted by the products of the keys with the query. Axes after the first are of "
+        "separate attentions (heads). Divide the query by the square root of its elements to scale the products.",
+        "out(u) = sum_t p(u, t) values(t), p(u, t) = softmax over t of keys(t) . query(u)",
+        _product_shape,
+        _product_forward,
+        family="Sequences",
+        source="A. Vaswani et al., Attention is all you need, NeurIPS 2017",
+        time=TimeRule(across=True, axis_from=2, own_slots=True, whole=(0, 1)),
+        example="a = DotProductAttention(x, y, Plus(x, y))",
     ),
     NodeKind(
         "AttentionWeights",

@@ -6,6 +6,7 @@ import functools
 import math
 from typing import TYPE_CHECKING, Any
 
+from networks.arrays.images import ChannelsLast, OneChannel, is_image, plain
 from networks.arrays.lazy import custom_gradient, jax, jnp
 from networks.graph import shapes
 from networks.graph.shapes import Shape, ShapeProblem
@@ -90,7 +91,13 @@ def _new_shape(node: Node) -> Shape | None:
     return (*x[: begin - 1], *dims, *x[end - 1 :])
 
 
-def _reshape(call: Any, x: Array) -> Array:
+def _reshape(call: Any, x: Any) -> Any:
+    before, behind = call.node.input(0).shape, call.node.shape
+    if is_image(x) and behind == (*before, 1):
+        return OneChannel(x.array)
+    if isinstance(x, OneChannel) and before == (*behind, 1):
+        return ChannelsLast(x.array)
+    x = plain(x)
     lead = x.shape[:2] if call.node.has_layout else ()
     return x.reshape(*lead, *reversed(call.node.shape))
 
@@ -235,6 +242,7 @@ KINDS = [
         "elements in column-major order",
         _new_shape,
         _reshape,
+        images=True,
         options=(
             Option("beginAxis", INTEGER, 0, "the first axis replaced, counted from 1; 0: the first"),
             Option("endAxis", INTEGER, 0, "the axis after the last one replaced; 0: after the last"),

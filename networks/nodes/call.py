@@ -69,8 +69,10 @@ class Context:
         self._grids: dict[str, Grid | PackedGrid] = dict(batch.axes or {})
         self._whole: Mapping[str | None, Any] = {}
 
-    def step(self, mask: Any, to_start: Any, to_end: Any, key: Any, whole: Mapping[str | None, Any]) -> Context:
-        """The context of one time step inside a loop.
+    def step(
+        self, mask: Any, to_start: Any, to_end: Any, key: Any, whole: Mapping[str | None, Any], steps: int = 1
+    ) -> Context:
+        """The context of one time step inside a loop, or of a block of steps.
 
         Args:
             mask: of the step.
@@ -78,8 +80,11 @@ class Context:
             to_end: of the step.
             key: for random numbers.
             whole: by axis, the masks of the sequences that nodes of the loop see as a whole.
+            steps: how many there are.
         """
-        inner = Context(Batch({}, mask, to_start, to_end), (1, self.S), self.dtype, self.training, key, self.settings)
+        inner = Context(
+            Batch({}, mask, to_start, to_end), (steps, self.S), self.dtype, self.training, key, self.settings
+        )
         inner.state, inner.new_state, inner.gathered = self.state, self.new_state, self.gathered
         inner.numbers = self.numbers
         inner._whole = whole

@@ -110,10 +110,23 @@ def _times(call: Any, a: Array, x: Any) -> Array:
         lead = a.shape[:2]
         left = a.reshape(*lead, inner, out)
         right = x.reshape(*(x.shape[:2] if x_node.has_layout else (1, 1)), -1, inner)
+        if len(left) < len(right):  # one matrix for all steps
+            return _by_one_step(right, left[0]).reshape(*right.shape[:2], *reversed(call.node.shape))
         product = jnp.matmul(right, left, precision="highest")
         return product.reshape(*lead, *reversed(call.node.shape))
     lead = x.shape[:2] if x_node.has_layout else ()
     return dot(x.reshape(-1, inner), a.reshape(inner, out)).reshape(*lead, *reversed(call.node.shape))
+
+
+def _by_one_step(rows: Array, matrix: Array) -> Array:
+    """Rows (T, S, r, inner) times the matrix (S, inner, out) of each slot: (T, S, r, out).
+
+    One product per slot; of `einsum` XLA's code for CPUs makes products whose results it turns.
+    """
+    steps, slots, count, inner = rows.shape
+    left = jnp.swapaxes(rows, 0, 1).reshape(slots, steps * count, inner)
+    found = jnp.matmul(left, matrix, precision="highest").reshape(slots, steps, count, -1)
+    return jnp.swapaxes(found, 0, 1)
 
 
 def _transpose_times_shape(node: Node) -> Shape | None:
@@ -144,7 +157,11 @@ def _transpose_times(call: Any, a: Array, x: Array) -> Array:
     if a_node.has_layout:
         lead = a.shape[:2]
         right = x.reshape(*(x.shape[:2] if x_node.has_layout else (1, 1)), -1, inner)
-        product = jnp.einsum("...ri,...oi->...ro", right, a.reshape(*lead, out, inner), precision="highest")
+        left = a.reshape(*lead, out, inner)
+        if len(left) < len(right):  # one matrix for all steps
+            product = _by_one_step(right, jnp.swapaxes(left[0], 1, 2))
+            return product.reshape(*right.shape[:2], *reversed(call.node.shape))
+        product = jnp.einsum("...ri,...oi->...ro", right, left, precision="highest")
         return product.reshape(*lead, *reversed(call.node.shape))
     lead = x.shape[:2] if x_node.has_layout else ()
     return dot(x.reshape(-1, inner), a.reshape(out, inner), (-1, -1)).reshape(*lead, *reversed(call.node.shape))

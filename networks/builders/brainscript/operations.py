@@ -156,6 +156,7 @@ _PLAIN = [
     "SampleNumber",
     "AdditiveAttention",
     "AttentionWeights",
+    "DotProductAttention",
     "ReconcileDynamicAxis",
     "SequenceWithSoftmax",
     "NCEBasedCrossEntropyWithSoftmax",

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from networks.arrays.images import images_of, plain, value_of
+from networks.arrays.images import OneChannel, images_of, plain, value_of
 from networks.arrays.lazy import jax, jnp
 from networks.graph import shapes
 from networks.graph.shapes import Shape, ShapeProblem
@@ -27,7 +27,7 @@ from networks.nodes.images.geometry import (
     transposed,
     windows,
 )
-from networks.nodes.images.sliding import convolve
+from networks.nodes.images.sliding import band_of, convolve
 from networks.nodes.inputs import IMAGE_LAYOUTS, is_chw
 
 if TYPE_CHECKING:
@@ -231,6 +231,11 @@ def _forward_nd(call: Any, weights: Array, x: Any) -> Any:
     plan = Plan(node, node.input(1).shape)
     geometry = plan.geometry.reversed()  # channel first
     kernel = weights.reshape(plan.kernels, *reversed(plan.kernel))
+    if isinstance(x, OneChannel):
+        plain_form = plan.kernels == 1 and not plan.transpose and not plan.local and spans_channels(geometry)
+        if plain_form and (band := band_of(kernel, geometry)) is not None:
+            return OneChannel(jnp.matmul(x.array, band, precision="highest"))
+        x = plain(x)
     if not plan.transpose and not plan.local and spans_channels(geometry):
         images = images_of(x, geometry.inputs)
         return value_of(convolve(images, kernel, geometry.without_first(), plan.groups), x, node.has_layout)
@@ -298,7 +303,9 @@ def _shape(node: Node) -> Shape | None:
 
 
 def _forward(call: Any, weights: Array, x: Any) -> Any:
-    return (_forward_2d if is_two_d(call.node.options) else _forward_nd)(call, weights, x)
+    if is_two_d(call.node.options):
+        return _forward_2d(call, weights, plain(x) if isinstance(x, OneChannel) else x)
+    return _forward_nd(call, weights, x)
 
 
 def geometry_of(node: Node) -> tuple[Node, Geometry, bool] | None:

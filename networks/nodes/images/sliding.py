@@ -58,12 +58,31 @@ def _along(images: Array, kernel: Array, geometry: Geometry, axis: int) -> Array
     This is how BrainScript writes local response normalisation, with the channels of the image as this axis. XLA's
     convolution takes thirty times as long for it.
     """
+    last = jnp.moveaxis(images[..., 0], axis + 1, -1)
+    found = jnp.matmul(last, _band(kernel, geometry, axis), precision="highest")
+    return jnp.moveaxis(found, -1, axis + 1)[..., None]
+
+
+def _band(kernel: Array, geometry: Geometry, axis: int) -> Array:
+    """The matrix (elements of the axis, windows) by which a product slides a kernel."""
     first = np.arange(geometry.outputs[axis]) * geometry.stride[axis] - geometry.padding[axis][0]
     element, between = np.divmod(np.arange(geometry.inputs[axis]) - first[:, None], geometry.dilation[axis])
     element[(element < 0) | (element >= len(kernel)) | (between > 0)] = len(kernel)
-    band = jnp.append(kernel, jnp.zeros((), kernel.dtype))[element]
-    last = jnp.moveaxis(images[..., 0], axis + 1, -1)
-    return jnp.moveaxis(jnp.matmul(last, band.T, precision="highest"), -1, axis + 1)[..., None]
+    return jnp.append(kernel, jnp.zeros((), kernel.dtype))[element].T
+
+
+def band_of(kernel: Array, geometry: Geometry) -> Array | None:
+    """The matrix by which a product slides one kernel along the second axis of images (1, C, ...).
+
+    Args:
+        kernel: (1, 1, ...).
+        geometry: of the images, with the one channel.
+
+    Returns:
+        (C, windows); None: the kernel slides along another axis, too, or the axis is too long.
+    """
+    inner = geometry.without_first()
+    return _band(kernel.reshape(-1), inner, 0) if _only_axis(inner) == 0 else None
 
 
 def _by_elements(images: Array, kernel: Array, geometry: Geometry, groups: int) -> Array:

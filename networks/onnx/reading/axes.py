@@ -12,6 +12,7 @@ from networks.graph.node import Node
 from networks.onnx.reading import delays
 from networks.onnx.reading.building import Use
 from networks.onnx.reading.elementwise import Rule
+from networks.onnx.reading.joined import atoms_within, reshaped
 from networks.onnx.reading.values import Array, Axes, Data, Longer, Unusable, Value
 
 
@@ -25,13 +26,24 @@ def flatten(use: Use) -> list[Value]:
 
 
 def reshape(use: Use) -> list[Value]:
-    """The same elements in another shape, in which the axes of the minibatch come first as before."""
+    """The same elements in another shape."""
     x, wanted = use.data(), use.integers("shape", 1) or []
+    if not use.get("allowzero", 0):
+        wanted = [_kept(use, x, index) if one == 0 else one for index, one in enumerate(wanted)]
+    try:
+        return [_in_front(use, x, wanted)]
+    except Unusable as problem:
+        try:
+            return [reshaped(use, x, wanted)]
+        except Unusable:
+            raise problem from None
+
+
+def _in_front(use: Use, x: Data, wanted: list[int]) -> Data:
+    """The axes of the minibatch come first as before."""
     lead = len(x.words)
     if x.axes[:lead] != x.words:
         raise Unusable(f"the axes of the minibatch are not the first ones of {list(x.axes)}")
-    if not use.get("allowzero", 0):
-        wanted = [_kept(use, x, index) if one == 0 else one for index, one in enumerate(wanted)]
     front, rest = list(wanted[:lead]), list(wanted[lead:])
     for index, (one, word) in enumerate(zip(front, x.words, strict=False)):
         if one == -1 and -1 not in (front + rest)[index + 1 :]:
@@ -46,7 +58,7 @@ def reshape(use: Use) -> list[Value]:
         rest[rest.index(-1)] = math.prod(x.dims) // max(known, 1)
     if math.prod(rest) != math.prod(x.dims) or any(one < 1 for one in rest):
         raise Unusable(f"a sample of {list(x.dims)} cannot have the shape {rest}")
-    return [use.build.data(x.node, (*x.words, *rest))]
+    return use.build.data(x.node, (*x.words, *rest))
 
 
 def _kept(use: Use, x: Data, index: int) -> int:
@@ -87,8 +99,8 @@ def permuted(use: Use, x: Data, perm: Sequence[int]) -> Data:
     """A value with its axes in another order."""
     if sorted(perm) != list(range(len(x.axes))):
         raise Unusable(f"perm = {list(perm)} is no order of {len(x.axes)} axes")
-    places = [index for index, one in enumerate(x.axes) if isinstance(one, int)]
-    order = [places.index(index) for index in perm if index in places]
+    owners = [index for index, one in enumerate(x.axes) for atom in atoms_within(one) if isinstance(atom, int)]
+    order = [place for index in perm for place, owner in enumerate(owners) if owner == index]
     node, rank = x.node, len(order)
     now = list(range(rank))
     for target in range(rank):
@@ -110,7 +122,7 @@ def stacked(use: Use, parts: list[Node], axis: int) -> Node:
 
 def concat(use: Use) -> list[Value]:
     """Values joined along an axis of the sample."""
-    values = [one for index in range(len(use.inputs)) if not isinstance(one := use.value(index), Longer)]
+    values = [one for index in range(len(use.inputs)) if isinstance(one := use.value(index), (Array, Data))]
     like = next(one for one in values if isinstance(one, Data))
     axis = use.integer("axis", 1)
     place = axis % len(like.axes)
@@ -159,7 +171,7 @@ def cut(use: Use) -> list[Value]:
     x = use.value(0)
     starts, ends = use.integers("starts", 1) or [], use.integers("ends", 2) or []
     axes = use.integers("axes", 3) or list(range(len(starts)))
-    if any(not isinstance(x, Array) and not -_rank(x) <= axis < _rank(x) for axis in axes):
+    if isinstance(x, (Data, Longer)) and any(not -_rank(x) <= axis < _rank(x) for axis in axes):
         raise Unusable(f"there are no axes {axes}")
     steps = use.integers("steps", 4) or [1] * len(starts)
     for begin, end, axis, step in zip(starts, ends, axes, steps, strict=True):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -11,10 +12,22 @@ from networks.graph.network import Network, Node
 from networks.graph.shapes import ShapeProblem
 from networks.nodes import create, operation
 from networks.onnx.reading.parse import Operator
-from networks.onnx.reading.values import VARYING, Array, Axes, Data, Unusable, Value
+from networks.onnx.reading.values import VARYING, Array, Axes, Data, Joined, Unusable, Value
 
 EVERYWHERE = "*"
 """The time axis of all nodes until they are validated."""
+
+
+class Size(NamedTuple):
+    """A size, or a product of sizes.
+
+    Attributes:
+        known: the factor that is known.
+        words: the axes of the minibatch whose sizes are the others, sorted.
+    """
+
+    known: int
+    words: tuple[str, ...] = ()
 
 
 class Building:
@@ -39,21 +52,38 @@ class Building:
         self.fixed: dict[str, int] = {}
         self.times: list[str] = []
         self._trained = None if trained is None else set(trained)
-        self._words: list[str] = []
+        self._sizes: list[Size] = []
         self._parameters: dict[tuple[str, tuple[int, ...]], Node] = {}
 
     # ---- sizes of a minibatch
 
-    def number_of(self, word: str) -> int:
+    def number_of(self, axis: str) -> int:
         """The integer that stands for the size of an axis of the minibatch."""
-        if word not in self._words:
-            self._words.append(word)
-        return -VARYING - self._words.index(word)
+        atoms = axis.atoms if isinstance(axis, Joined) else (axis,)
+        count = math.prod(one for one in atoms if isinstance(one, int))
+        return self._number(Size(count, tuple(sorted(one for one in atoms if isinstance(one, str)))))
+
+    def _number(self, size: Size) -> int:
+        if not size.words:
+            return size.known
+        if size not in self._sizes:
+            self._sizes.append(size)
+        return -VARYING - self._sizes.index(size)
+
+    def size_of(self, number: int) -> Size:
+        """The size that an integer is or stands for."""
+        index = -VARYING - number
+        return self._sizes[index] if 0 <= index < len(self._sizes) else Size(number)
+
+    def product(self, first: int, second: int) -> int:
+        """The integer that is or stands for a product."""
+        one, other = self.size_of(first), self.size_of(second)
+        return self._number(Size(one.known * other.known, tuple(sorted((*one.words, *other.words)))))
 
     def word_of(self, number: int) -> str | None:
-        """The axis of the minibatch whose size an integer stands for; None: it is a size."""
-        index = -VARYING - number
-        return self._words[index] if 0 <= index < len(self._words) else None
+        """The axis of the minibatch whose size an integer stands for; None: it is a size, or a product."""
+        size = self.size_of(number)
+        return size.words[0] if size.known == 1 == len(size.words) else None
 
     # ---- nodes
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from networks.onnx.reading.building import Use
-from networks.onnx.reading.values import VARYING, Array, Data, Longer, Unusable, Value, varying
+from networks.onnx.reading.values import VARYING, Array, Data, Longer, Scores, Unusable, Value, varying
 
 MOST_ELEMENTS = 1 << 28
 """Of an array that is computed."""
@@ -81,6 +81,22 @@ def _exact(function: Callable[..., Any]) -> Callable[[Use], list[Value]]:
         return [Array(np.asarray(function(*arrays)))]
 
     return rule
+
+
+def _multiplied(use: Use) -> list[Value]:
+    """Mul, also of the size of an axis of the minibatch."""
+    x, y = use.array(0).value, use.array(1).value
+    if not (varying(x) or varying(y)):
+        return [Array(np.asarray(x * y))]
+    pairs = np.broadcast(x, y)
+    products = [use.build.product(int(one), int(other)) for one, other in pairs]
+    return [Array(np.array(products, np.int64).reshape(pairs.shape))]
+
+
+def _remainder(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    if x.dtype.kind in "iu" and not y.all():
+        raise Unusable("it divides by 0")
+    return np.mod(x, y)
 
 
 def _reshaped(use: Use) -> list[Value]:
@@ -178,8 +194,8 @@ NUMPY: dict[str, Callable[..., Any]] = {
     "Range": _range,
     "Add": operator.add,
     "Sub": operator.sub,
-    "Mul": operator.mul,
     "Div": _divided,
+    "Mod": _remainder,
     "Neg": operator.neg,
     "Pow": _raised,
     "Exp": np.exp,
@@ -204,6 +220,7 @@ NUMPY: dict[str, Callable[..., Any]] = {
 
 RULES: dict[str, Callable[[Use], list[Value]]] = {
     **{name: _exact(function) for name, function in NUMPY.items()},
+    "Mul": _multiplied,
     "Constant": constant,
     "ConstantOfShape": constant_of_shape,
     "Shape": shape,
@@ -227,4 +244,4 @@ OF_SIZES = ("Shape", "Size")
 
 def is_known(use: Use) -> bool:
     """Whether the result of an operator is known."""
-    return use.operator.kind in OF_SIZES or not any(isinstance(one, (Data, Longer)) for one in use.inputs)
+    return use.operator.kind in OF_SIZES or not any(isinstance(one, (Data, Longer, Scores)) for one in use.inputs)

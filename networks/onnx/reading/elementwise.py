@@ -8,7 +8,7 @@ import numpy as np
 
 from networks.graph.node import Node
 from networks.onnx.reading.building import Building, Use
-from networks.onnx.reading.values import Array, Axes, Data, Longer, Unusable, Value
+from networks.onnx.reading.values import Array, Axes, Data, Unusable, Value
 
 Rule = Callable[[Use], "list[Value]"]
 
@@ -63,7 +63,7 @@ def _merge_array(axes: list[int | str], own: tuple[int, ...]) -> None:
 
 
 def _whole(use: Use) -> list[Array | Data]:
-    return [one for index in range(len(use.inputs)) if not isinstance(one := use.value(index), Longer)]
+    return [one for index in range(len(use.inputs)) if isinstance(one := use.value(index), (Array, Data))]
 
 
 def one(kind: str) -> Rule:

@@ -8,11 +8,11 @@ import numpy as np
 
 from cntk_config.base.diagnostics import UserError
 from networks.graph.node import Node
-from networks.onnx.reading import constants
+from networks.onnx.reading import attention, constants, joined
 from networks.onnx.reading.building import Building, Use
 from networks.onnx.reading.elementwise import Rule
 from networks.onnx.reading.parse import DEFAULT_DOMAINS, Operator
-from networks.onnx.reading.values import Data, Longer, Unusable, Value
+from networks.onnx.reading.values import Data, Joined, Longer, Scores, Unusable, Value
 
 DAMAGE = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, MemoryError)
 """What attributes of other types and operands of other shapes lead to."""
@@ -63,11 +63,14 @@ class Graph:
         self.building.owner = next((name for name in operator.outputs if name), operator.name)
         use = Use(operator, [self.values[name] if name else None for name in operator.inputs], self.building, self)
         rules = constants.RULES if constants.is_known(use) else self._rules
+        if rules is self._rules and any(isinstance(one, Scores) for one in use.inputs):
+            rules = attention.RULES if operator.kind in attention.RULES else {operator.kind: attention.refuse}
         if operator.kind not in rules:
             known = operator.kind in self._rules or operator.kind in constants.RULES
             raise Unusable("it has no data among its inputs" if known else "this operator is not supported")
         if operator.kind != "Slice" and any(isinstance(one, Longer) for one in use.inputs):
             raise Unusable("it looks at values that were put before or behind a sequence")
+        joined.check(use)
         before = len(self.building.network.nodes)
         results = _results(rules[operator.kind], use)
         made = [*self.building.network.nodes.values()][before:]
@@ -104,6 +107,8 @@ class Graph:
                 continue
             if not isinstance(value, Data):
                 raise Unusable(f"its output '{name}' does not depend on its inputs")
+            if any(isinstance(one, Joined) for one in value.axes):
+                raise Unusable(f"its output '{name}' joins axes of the minibatch: {list(value.axes)}")
             node, network = value.node, building.network
             if node.kind.layout == "always" or node in network.groups["output"]:
                 node = building.node("Pass", node, name=name)

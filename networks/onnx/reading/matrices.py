@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from networks.onnx.reading.attention import scores_of
 from networks.onnx.reading.building import Use
 from networks.onnx.reading.elementwise import Rule
 from networks.onnx.reading.values import Array, Data, Unusable, Value
@@ -30,7 +31,9 @@ def _by_matrix(use: Use, x: Data, matrix: Array) -> list[Value]:
 
 
 def _of_data(use: Use, x: Data, y: Data) -> list[Value]:
-    """Matrices of each sample: (..., r, k) times (..., k, m)."""
+    """Matrices of each sample, (..., r, k) times (..., k, m), or queries and keys of all steps."""
+    if (scores := scores_of(x, y)) is not None:
+        return [scores]
     if len(x.dims) != 2 or len(y.dims) != 2 or x.words != y.words or x.axes[-2:] != x.dims or y.axes[-2:] != y.dims:
         raise Unusable("products of two values that depend on the data need one matrix of each per sample")
     found = use.build.node("Times", y.node, x.node)

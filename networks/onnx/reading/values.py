@@ -6,13 +6,15 @@ or time) has a word instead of a size. The other axes are those of the node's sa
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from networks.graph.node import Node
 
-Axes: TypeAlias = "tuple[int | str, ...]"
+Axis: TypeAlias = "int | str"
+Axes: TypeAlias = "tuple[Axis, ...]"
 
 VARYING = 1 << 60
 """From here on (negative), integers of shape arithmetic stand for the sizes of axes of a minibatch."""
@@ -30,6 +32,22 @@ class Array(NamedTuple):
     name: str = ""
 
 
+class Joined(str):
+    """An axis that joins axes of a minibatch with each other or with some of a sample, the first one outermost.
+
+    Attributes:
+        atoms: words, and sizes of axes of the sample.
+    """
+
+    atoms: Axes
+
+    def __new__(cls, atoms: Sequence[Axis]) -> Joined:
+        """Join axes."""
+        found = super().__new__(cls, " x ".join(map(str, atoms)))
+        found.atoms = tuple(atoms)
+        return found
+
+
 class Data(NamedTuple):
     """A value that depends on the inputs.
 
@@ -44,7 +62,8 @@ class Data(NamedTuple):
     @property
     def dims(self) -> tuple[int, ...]:
         """The sizes of the sample's axes, in the order of memory."""
-        return tuple(one for one in self.axes if isinstance(one, int))
+        parts = [one.atoms if isinstance(one, Joined) else (one,) for one in self.axes]
+        return tuple(one for part in parts for one in part if isinstance(one, int))
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -81,7 +100,28 @@ class Longer(NamedTuple):
     before: bool
 
 
-Value: TypeAlias = "Array | Data | Longer"
+class Scores(NamedTuple):
+    """Products of two values along time, or their softmax, which become nodes together with what follows.
+
+    Attributes:
+        query: (..., steps, elements).
+        keys: (..., elements, steps).
+        scale: of the products.
+        shares: whether the softmax over the steps of the keys was taken.
+    """
+
+    query: Data
+    keys: Data
+    scale: float = 1.0
+    shares: bool = False
+
+    @property
+    def axes(self) -> Axes:
+        """Sizes, or words for axes of a minibatch."""
+        return (*self.query.axes[:-1], self.keys.axes[-1])
+
+
+Value: TypeAlias = "Array | Data | Longer | Scores"
 
 
 class Unusable(Exception):

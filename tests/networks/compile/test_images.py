@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from networks.arrays.images import ChannelsLast, OneChannel
 from networks.compile import apply, evaluate
 
 LAST = {"c", "b", "r", "p", "n", "d", "e", "q", "s", "o"}
@@ -63,5 +64,47 @@ def test_channels_last_and_first_agree(helpers, monkeypatch: pytest.MonkeyPatch)
         real = ... if name == "se" else batch.mask
         np.testing.assert_allclose(found[name][real], expected[name][real], rtol=1e-11, atol=1e-12, err_msg=name)
     assert gradients.keys() == expected_gradients.keys() >= {"flat", "shift", "cube", "f", "dense", "scale"}
+    for name, gradient in gradients.items():
+        np.testing.assert_allclose(gradient, expected_gradients[name], rtol=1e-9, atol=1e-11, err_msg=name)
+
+
+def _normalised(helpers):
+    """Local response normalisation as BrainScript writes it: a kernel slides along the channels."""
+    s = helpers.Sketch()
+    x, y = s.input("x", 6, 5, 2), s.input("y", 6, 5, 4)
+    same = {"mapCount": 4, "stride": (1, 1, 2), "autoPadding": (True, True, False)}
+    c = s("Convolution", s.parameter("cube", 3, 3, 2, 4), x, kernelShape=(3, 3, 2), name="c", **same)
+    split = s("NewReshape", s("ElementTimes", c, c), dims=(4, 1), beginAxis=3, endAxis=4, name="split")
+    kernel = s.parameter("band", 1, 1, 3, 1)
+    found = s("Convolution", kernel, split, kernelShape=(1, 1, 3), mapCount=1, name="window")
+    join = s("NewReshape", found, dims=(4,), beginAxis=3, endAxis=5, name="join")
+    slid = s("Convolution", s.parameter("along", 1, 3, 1, 1), split, kernelShape=(1, 3, 1), mapCount=1, name="other")
+    more = s("NewReshape", s("Tanh", slid), dims=(4,), beginAxis=3, endAxis=5)
+    s("SquareError", y, s("Plus", s("ElementTimes", c, s("Exp", join)), more), name="se")
+    return s
+
+
+def test_a_kernel_along_the_channels_leaves_them_last(helpers, monkeypatch: pytest.MonkeyPatch) -> None:
+    s = _normalised(helpers)
+    batch, names, kinds = _batch(helpers, s), ["window", "join", "other", "se"], dict[str, type]()
+
+    def spied(node, *more):
+        value = apply.apply_to_images(node, *more)
+        kinds[node.name] = type(value)
+        return value
+
+    monkeypatch.setattr(evaluate, "apply_to_images", spied)
+    found = helpers.run(s.network, names, batch, training=True)
+    total, gradients = helpers.gradients(s.network, "se", batch)
+    assert kinds["split"] is kinds["window"] is OneChannel and kinds["join"] is ChannelsLast
+    assert kinds["other"] is not OneChannel  # it slides along another axis
+    monkeypatch.setattr(evaluate, "apply_to_images", apply.apply)
+    expected = helpers.run(s.network, names, batch, training=True)
+    expected_total, expected_gradients = helpers.gradients(s.network, "se", batch)
+    np.testing.assert_allclose(total, expected_total, rtol=1e-12)
+    for name in names[:-1]:
+        assert found[name].shape == expected[name].shape
+        np.testing.assert_allclose(found[name][batch.mask], expected[name][batch.mask], rtol=1e-11, err_msg=name)
+    assert gradients.keys() == expected_gradients.keys() == {"cube", "band", "along"}
     for name, gradient in gradients.items():
         np.testing.assert_allclose(gradient, expected_gradients[name], rtol=1e-9, atol=1e-11, err_msg=name)

@@ -284,6 +284,7 @@ OF_SEQUENCES = {
     "RepeatSteps",
     "AdditiveAttention",
     "AttentionWeights",
+    "DotProductAttention",
 }
 OF_AXES = {"SampleNumber", "ToBatch", "ToSequence", "ToSequenceLike", "UnpackBatch", "UnpackSequence"}
 ELSEWHERE = ALIGNMENTS | RANKING | OF_THE_RUN | OF_SEQUENCES | OF_AXES

@@ -42,6 +42,7 @@ LOOPS = {
     "attention": (
         "p = PastValue(2, h)\ns = AdditiveAttention(Parameter(1, 2), a, x, p)\nh = Tanh(Plus(a, Times(W, s)))"
     ),
+    "attention_by_products": "p = PastValue(2, h)\ns = DotProductAttention(a, x, p)\nh = Tanh(Plus(a, Times(W, s)))",
     "a_sum_of_steps": "p = PastValue(2, h, defaultHiddenActivity=0)\nh = Plus(a, p)",
 }
 
@@ -83,6 +84,9 @@ ENDS = {
     "not = Minus(Constant(1), PastValue(1, zero, defaultHiddenActivity=1))\n"
     "zero = ElementTimes(Constant(0), SumColumnElements(x))",
     "attention_outside_of_a_loop": "h = AdditiveAttention(Parameter(1, 2), a, x, a)",
+    "attention_by_products": "h = DotProductAttention(a, x, Times(R, a))",
+    "separate_attentions": "k = NewReshape(a, {1, 2})\nv = NewReshape(RowStack(x, RowSlice(0, 1, x)), {2, 2})\n"
+    "h = DotProductAttention(k, v, k)",
     "repeated": "at = PackedIndex(a, RepeatSteps(x, factor=1.5))\nh = FutureValue(2, GatherPacked(at, a))",
 }
 

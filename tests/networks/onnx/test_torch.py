@@ -64,6 +64,34 @@ class Attention(nn.Module):
         return shares @ self.v(x)
 
 
+class Transformer(nn.Module):
+    """Attention of all steps to all of them, in heads, beside its input, and a dense layer; of the older exporter."""
+
+    def __init__(self, batch_first=False, weights=False):
+        super().__init__()
+        self.look, self.weights = nn.MultiheadAttention(4, 2, batch_first=batch_first), weights
+        self.norm, self.dense = nn.LayerNorm(4), nn.Linear(4, 4)
+
+    def forward(self, x):
+        seen = self.norm(x + self.look(x, x, x, need_weights=self.weights)[0])
+        return seen + torch.relu(self.dense(seen))
+
+
+class Looking(nn.Module):
+    """The same without heads."""
+
+    def __init__(self, fused):
+        super().__init__()
+        self.q, self.k, self.v = (nn.Linear(4, 4) for _ in range(3))
+        self.fused = fused
+
+    def forward(self, x):
+        q, k, v = self.q(x), self.k(x), self.v(x)
+        if self.fused:
+            return nn.functional.scaled_dot_product_attention(q, k, v)
+        return torch.softmax(q @ k.transpose(-1, -2) / 2, -1) @ v
+
+
 class Residual(nn.Module):
     """A convolution beside what it takes."""
 
@@ -112,6 +140,11 @@ MODELS = {
     "lstm, batch first": (lambda: First(nn.LSTM(4, 5, batch_first=True)), SEQUENCE, BATCH_FIRST),
     "gru": (lambda: First(nn.GRU(4, 5, num_layers=2, batch_first=True), nn.Linear(5, 3)), SEQUENCE, BATCH_FIRST),
     "rnn": (lambda: First(nn.RNN(4, 5, nonlinearity="relu")), SEQUENCE, TIME_FIRST),
+    "attention over time": (lambda: Looking(False), SEQUENCE, BATCH_FIRST),
+    "fused attention": (lambda: Looking(True), SEQUENCE, BATCH_FIRST),
+    "transformer": (Transformer, SEQUENCE, TIME_FIRST),
+    "transformer, batch first": (lambda: Transformer(True), SEQUENCE, BATCH_FIRST),
+    "transformer, with weights": (lambda: Transformer(weights=True), SEQUENCE, TIME_FIRST),
     "words": (Tagger, (STEPS, BATCH), TIME_FIRST),
     "packed lstm": (lambda: Packed(nn.LSTM(4, 5, bidirectional=True)), SEQUENCE, TIME_FIRST),
     "packed gru": (lambda: Packed(nn.GRU(4, 5)), SEQUENCE, TIME_FIRST),
