@@ -13,7 +13,7 @@ from linear import METHODS, Used, called_methods, flags_of, literal_calls, modul
 import grammar
 from cntk_config.parse import _usual
 from cntk_config.pieces import _patterns
-from readers.formats.tables.csv_rows import _QUOTED
+from readers.formats.tables.csv.rows import _QUOTED
 
 MADE = {
     "grammar": [],  # the terminals of all grammars are tried
@@ -22,7 +22,7 @@ MADE = {
         one for sign in ";:*" for is_list in (False, True) for one in patterns_in(vars(_patterns(sign, is_list)))
     ],
     "networks.builders.ndl.parse": [re.compile(r"[^\s:](?:[^:]*[^\s:])?")],
-    "readers.formats.tables.csv_rows": list(_QUOTED.values()),
+    "readers.formats.tables.csv.rows": list(_QUOTED.values()),
     "readers.formats.text.fallback": [re.compile(rb"\|x(?:[^!-{}~]|\Z)")],
     "trainers.checkpoints.checkpoint": [re.compile(r"m\.(\d+)\.partial")],
     "trainers.checkpoints.keeping": [re.compile(r"m\.(0|[1-9][0-9]*)")],
@@ -36,7 +36,7 @@ MADE = {
 """Patterns that functions make, by module, with usual values for their parts."""
 SEARCHED = (
     "networks.builders.ndl.parse",
-    "readers.formats.tables.csv_rows",
+    "readers.formats.tables.csv.rows",
     "readers.formats.text.fallback",
     "commands.editor.occurrences",
 )

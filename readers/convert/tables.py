@@ -14,7 +14,7 @@ from cntk_config.base.diagnostics import ConfigError, UserError, shorten, sugges
 from readers.common.labels import in_order
 from readers.common.packed import open_data
 from readers.errors import DataError
-from readers.formats.tables.csv_text import CsvText, TextBlock, is_number
+from readers.formats.tables.csv.text import CsvText, TextBlock, is_number
 from readers.formats.tables.library import arrow, broken, compute
 
 from .batches import Batch, Part, Stream, one_hot

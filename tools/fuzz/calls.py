@@ -150,7 +150,7 @@ def text_index(path: str) -> None:
     real: Any = index_cache.describe
     index_cache.describe = lambda _: {"size": text.stat().st_size}
     try:
-        found = index_cache.load(path, str(text))
+        found = index_cache.load(path, str(text), index.is_sound)
         if found is not None:
             arrays, more = found
             index._finish(index.open_text(str(text)), "", 1 << 20, index.Corpus(), arrays, more)  # pyright: ignore[reportPrivateUsage]
@@ -230,9 +230,9 @@ def list_seeds() -> list[bytes]:
 
 def lists(path: str) -> None:
     """Lists of one size in Parquet, as kernels read them."""
-    from readers.formats.tables.columns import TableStream
     from readers.formats.tables.deserializer import TableDeserializer
     from readers.formats.tables.files import ParquetTable
+    from readers.formats.tables.stream import TableStream
     from readers.kernels import budget
 
     budget.reset(0)

@@ -328,7 +328,7 @@ class Values:
             return array[0, 0]
         if node.axis == graph.ONE_STEP or (layout.T == 1 and not several):
             return array[0, layout.sequences[:, 1]]
-        return [array[begin:end, slot] for _, slot, begin, end in layout.sequences.tolist()]
+        return [array[max(begin, 0) : end, slot] for _, slot, begin, end in layout.sequences.tolist()]
 
 
 def made_samples(network: ValidatedNetwork, nodes: Sequence[Node]) -> int:

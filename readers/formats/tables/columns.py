@@ -9,7 +9,6 @@ one-hot samples, maps of index and value as sparse samples, and lists of either 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,28 +18,10 @@ from readers.common.sequences import starts_of
 from readers.errors import DataError
 
 from .library import arrow
+from .stream import TableStream
 
 BLOCK = 2048
 """Rows of columns that are laid side by side at a time: they stay in the processor's cache."""
-
-
-@dataclass(frozen=True)
-class TableStream:
-    """One stream of a table.
-
-    Attributes:
-        columns: the column; several of numbers stand side by side.
-        classes: numbers of the names of classes, where the column has texts; filled when they are known.
-    """
-
-    name: str
-    dim: int
-    sparse: bool
-    columns: tuple[str, ...]
-    defines_mb_size: bool = False
-    listed: str | None = None
-    """The file that lists the names of classes, if there is one."""
-    classes: dict[str, int] = field(default_factory=dict[str, int])
 
 
 class Place(NamedTuple):

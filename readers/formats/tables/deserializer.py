@@ -23,7 +23,6 @@ from readers.streams import StreamInformation
 from .columns import (
     Laid,
     Place,
-    TableStream,
     is_text,
     joined,
     lay,
@@ -39,6 +38,7 @@ from .filters import Filter
 from .groups import RowGroup, changed, row_groups
 from .library import arrow
 from .pictures import check_pictures
+from .stream import TableStream
 
 log = logging.getLogger("cntkpy.readers")
 ENTRY_BYTES, SAMPLE_BYTES = 8, 8

@@ -21,12 +21,13 @@ from cntk_config.parameters import ConfigParameters
 from readers.formats.image.options import SECTION_LIST, scaled_size, transform_parts
 from readers.parameters import PATHS, check_one_defines_size, check_precision, stream_names
 
+from .stream import TableStream
+
 if TYPE_CHECKING:
     from readers.contracts import Deserializer
     from readers.formats.image.deserializer import Pictures
     from readers.registry import Setting
 
-    from .columns import TableStream
     from .conditions import Condition
     from .deserializer import TableDeserializer
     from .files import TableFile
@@ -118,8 +119,6 @@ class TableStreamParameters(Declared):
 
     def stream(self, name: str) -> TableStream:
         """The stream of this name."""
-        from .columns import TableStream
-
         self.check_together()
         columns = tuple(map(str, self.columns)) if self.columns is not None else (self.column(name),)
         listed = str(self.labels) if self.labels is not None else None
@@ -228,7 +227,7 @@ class CsvParameters(TableParameters):
 
     def tables(self) -> list[TableFile]:
         """The files, opened: each is parsed once for the types of its columns, which are the same in all files."""
-        from .csv_table import CsvTable, give_same_kinds
+        from .csv.table import CsvTable, give_same_kinds
 
         found = [CsvTable(path, partition, self._texts()) for path, partition in self.files()]
         give_same_kinds(found)

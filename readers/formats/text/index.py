@@ -90,7 +90,7 @@ def build_index(
     cache = cache and not data.packed and data.local
     try:
         kept = index_cache.cache_name(path, main, skip_sequence_ids, not corpus.numeric, corpus.hashed)
-        found = index_cache.load(kept, path, _is_sound) if cache else None
+        found = index_cache.load(kept, path, is_sound) if cache else None
         if found is None:
             found = _build(data, skip_sequence_ids, main.encode(), block, corpus, threads, piece, meanwhile)
             if cache:
@@ -392,7 +392,7 @@ def _start(file: BinaryIO, path: str) -> tuple[int, bytes, int]:
     raise DataError(f"Input file is empty: {path}", path=path, hint="there is no line with data in it")
 
 
-def _is_sound(arrays: index_cache.Arrays, more: index_cache.Details, size: int) -> bool:
+def is_sound(arrays: index_cache.Arrays, more: index_cache.Details, size: int) -> bool:
     """Whether these arrays can be the index of a file of this size: kernels read where they say."""
     keys, samples, offsets = arrays["keys"], arrays["samples"], arrays["offsets"]
     kinds = [(one.dtype, one.ndim) for one in (keys, samples, offsets)]

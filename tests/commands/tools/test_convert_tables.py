@@ -15,7 +15,7 @@ from commands.tools.convert import convert
 from readers.convert.batches import parse_stream
 from readers.convert.tables import from_csv
 from readers.errors import DataError
-from readers.formats.tables.csv_text import is_number
+from readers.formats.tables.csv.text import is_number
 
 FLOWERS = "width,species,height\n1.5,rose,2\n-3e2,aster,4\n0.25,rose,6\n"
 """The classes in order: aster, rose."""
@@ -174,7 +174,7 @@ def test_blank_rows_quotes_and_signs(here) -> None:
 
 def test_several_blocks(here, monkeypatch) -> None:
     """An error is placed in its line, whichever block it is in, with blank rows and texts of several lines before."""
-    monkeypatch.setattr("readers.formats.tables.csv_text.BLOCK_BYTES", 100)
+    monkeypatch.setattr("readers.formats.tables.csv.text.BLOCK_BYTES", 100)
     rows = [f'{i},"k\n{i % 3}"\n' + "\n" * (i % 2) for i in range(100)]
     Path("a.csv").write_text("x,y\n" + "".join(rows))
     batches = list(from_csv(["a.csv"], []).batches)

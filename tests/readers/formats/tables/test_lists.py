@@ -14,10 +14,10 @@ import pytest
 
 from readers import DataError
 from readers.formats.tables import files
-from readers.formats.tables.columns import TableStream
 from readers.formats.tables.deserializer import TableDeserializer
 from readers.formats.tables.files import ParquetTable
 from readers.formats.tables.list_kernels import pattern, unpack
+from readers.formats.tables.stream import TableStream
 from readers.kernels import budget
 
 PATH = "t.parquet"

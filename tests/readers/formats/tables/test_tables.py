@@ -28,9 +28,9 @@ from readers import (
     create_reader,
 )
 from readers.formats.tables import library
-from readers.formats.tables.columns import TableStream
 from readers.formats.tables.deserializer import TableDeserializer
 from readers.formats.tables.files import ParquetTable
+from readers.formats.tables.stream import TableStream
 from readers.pipeline import randomize
 
 from .table_files import KINDS, opened, write_table

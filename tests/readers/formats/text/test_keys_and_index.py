@@ -385,7 +385,7 @@ def test_no_byte_of_a_kept_index_can_change_unnoticed(files, sequences, caplog, 
     path = files.write(sequences)
     cached(path)
     cache = files.folder / "data.ctf._.0.0.0.v6.cache"
-    load = partial(index_module.index_cache.load, is_sound=index_module._is_sound)
+    load = partial(index_module.index_cache.load, is_sound=index_module.is_sound)
     arrays, more = load(str(cache), str(path))
     content, refused = cache.read_bytes(), 0
     for at in range(0, len(content), step):

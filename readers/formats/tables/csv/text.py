@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 from readers.common.packed import DataBytes, data_bytes
 from readers.errors import DataError
 
-from .csv_rows import DELIMITERS, lines_in, rows_in
-from .library import arrow, arrow_csv, broken
+from ..library import arrow, arrow_csv, broken
+from .rows import DELIMITERS, lines_in, rows_in
 
 BLOCK_BYTES = 4 << 20
 """Bytes of text that are parsed at a time; a row is not longer."""

@@ -11,10 +11,10 @@ import numpy as np
 
 from cntk_config.base.diagnostics import shorten
 
-from .csv_text import MISSING, CsvText, TextBlock, is_number
-from .files import TableFile, guarded
-from .library import arrow, broken, compute
-from .partitions import Partition
+from ..files import TableFile, guarded
+from ..library import arrow, broken, compute
+from ..partitions import Partition
+from .text import MISSING, CsvText, TextBlock, is_number
 
 
 @dataclass(frozen=True)

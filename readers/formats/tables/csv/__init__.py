@@ -1,0 +1,1 @@
+"""CSV files as tables, by pyarrow."""
