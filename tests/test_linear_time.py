@@ -114,6 +114,7 @@ def test_every_pattern_that_a_function_makes_has_an_example() -> None:
     assert set(gathered().unknown) == set(MADE)
 
 
+@pytest.mark.thorough
 def test_every_pattern_takes_linear_time() -> None:
     found = gathered().found
     assert len(found) > 150
@@ -121,6 +122,7 @@ def test_every_pattern_takes_linear_time() -> None:
     assert not slow
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("pattern", "method"),
     [

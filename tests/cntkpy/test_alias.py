@@ -53,6 +53,7 @@ def test_a_module_runs_as_it_is(tmp_path: Path) -> None:
     assert done.stdout.startswith("[[2.0, 2.0]]") and "'c'" in done.stdout
 
 
+@pytest.mark.thorough
 def test_workers_run_a_program_as_it_is(tmp_path: Path) -> None:
     (tmp_path / "helper.py").write_text("NAME = 'helper'\n")
     (tmp_path / "p.py").write_text(

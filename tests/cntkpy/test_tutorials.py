@@ -70,7 +70,7 @@ EXPECTED: dict[str, list[tuple[str, float]]] = {
     ],
     "speech_files": [(r"^frame error: (\S+)$", 0.1), (r"^utterance error: (\S+)$", 0.1)],
 }
-QUICK = ("logistic_regression", "lstm_series", "function_tools", "data_sources")
+QUICK = ("logistic_regression", "data_sources")
 COMPUTING = ("conv_digits", "language_model")
 
 

@@ -60,7 +60,7 @@ def die() -> None:
         (lambda: (1, "This is a defect of cntkpy, not of you"), "traceback"),
         (lambda: 1 // 0, "traceback"),
         (die, "the process died"),
-        (lambda: time.sleep(60), "more time than its size allows"),
+        pytest.param(lambda: time.sleep(60), "more time than its size allows", marks=pytest.mark.thorough),
         (lambda: bytearray(3 << 30), "traceback"),
     ],
 )
@@ -81,6 +81,7 @@ def test_what_counts_as_a_failure(behaviour, failure: str, monkeypatch: pytest.M
     assert bool(outcomes[1].failure) == bool(failure)
 
 
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore:.*fork")
 @pytest.mark.parametrize("always", [False, True])
 def test_what_is_slow_once_may_have_waited_for_a_kernel(
@@ -120,6 +121,7 @@ def read_linear(file: str) -> None:
     re.fullmatch(rb"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:e[+-]?[0-9]+)?", Path(file).read_bytes())
 
 
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore:.*fork")
 @pytest.mark.parametrize(("read", "failure"), [(read_quadratic, "more time than its size allows"), (read_linear, "")])
 def test_what_takes_quadratic_time_is_found(read, failure: str, monkeypatch: pytest.MonkeyPatch) -> None:

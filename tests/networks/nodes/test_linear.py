@@ -5,6 +5,8 @@ import random
 import subprocess
 import sys
 
+import pytest
+
 PAIRS = """command = pairs
 modelPath = pairs.dnn
 pairs = [
@@ -25,6 +27,7 @@ pairs = [
 """
 
 
+@pytest.mark.thorough
 def test_negative_samples_of_the_last_steps_of_sequences(tmp_path):
     """XLA's program crashed: a network of pairs of texts, in a process of its own and compiled as for users."""
     draw = random.Random(2)

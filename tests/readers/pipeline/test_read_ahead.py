@@ -160,6 +160,7 @@ def test_values_of_groups_come_one_by_one(ahead: bool) -> None:
     producer.close()
 
 
+@pytest.mark.thorough
 def test_a_producer_that_nobody_needs_ends_its_thread() -> None:
     producer = GroupedProducer(lambda: [1], never, lambda value: 0, ahead=True)
     assert producer.next() == 1

@@ -110,6 +110,7 @@ def files(folder: Path, run: str) -> dict[str, bytes]:
     return {str(path.relative_to(folder / run)): path.read_bytes() for path in paths}
 
 
+@pytest.mark.thorough
 def test_another_device_computes_the_same_to_the_last_digit(tmp_path: Path) -> None:
     digits = ROOT / "sample_configs/digits.cntk"
     words = "maxEpochs=1;minibatchSize=5;learningRatesPerMB=0.05;numMBsToShowResult=25"

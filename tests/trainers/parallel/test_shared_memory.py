@@ -338,6 +338,7 @@ def fails(*given: Any) -> None:
     raise OSError("no memory")
 
 
+@pytest.mark.thorough
 def test_nothing_is_left_open() -> None:
     """With the last user, descriptors are closed; there never was a file."""
     before = descriptors()

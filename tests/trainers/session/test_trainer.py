@@ -166,6 +166,7 @@ def test_two_trainers_of_the_same_parameters_keep_the_states_of_their_rules(assi
     assert (p.value[0], q.value[0]) == pytest.approx((values[p], values[q]), rel=1e-4)
 
 
+@pytest.mark.thorough
 def test_what_a_program_has_let_go_of_is_freed() -> None:
     trainer, x, _, z = trained(1)
     weights, kept = z.parameters[0].value, weakref.ref(trainer)

@@ -117,6 +117,7 @@ class Recorder:
         self.used.append(strategy)
 
 
+@pytest.mark.thorough
 def test_the_plan_chooses_the_strategy_of_an_epoch(caplog: pytest.LogCaptureFixture) -> None:
     shared, group = SingleDevice(), SimpleNamespace(workers=2, communicator=SimpleNamespace(size=1, rank=0, main=True))
     plan: Any = SimpleNamespace(
