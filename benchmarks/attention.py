@@ -1,4 +1,4 @@
-"""Attention of all steps of a sequence to all of them, as programs for CNTK 2 write it, beside JAX and PyTorch.
+"""Attention of all steps of a sequence to all of them, as programs for CNTK 2 write it, compared with JAX and PyTorch.
 
 The value is the sum of squares of what was attended to; its gradient by three matrices is computed. Every measurement
 is a process of its own, in turns: processor time is the median of some calls after the first, memory is what the
@@ -136,7 +136,7 @@ def main(rounds: int = 2) -> str:
         [
             "## Attention",
             f"One sequence, {SIZE} elements, one head; gradient by three matrices, single precision; milliseconds of "
-            "processor time, in brackets MB of memory beside what the process has before. `sequence.unpack` and "
+            "processor time, in brackets MB of memory in addition to that of the process. `sequence.unpack` and "
             "`sequence.broadcast_as` of a program for CNTK 2; `scaled_dot_product_attention` of PyTorch, one thread.",
             "",
             f"| steps | {' | '.join(PEERS)} | / JAX, in blocks | / PyTorch |",

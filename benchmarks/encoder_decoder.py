@@ -1,4 +1,4 @@
-"""An encoder and a decoder, 32 pairs of sequences in a minibatch, beside the same network by hand in JAX and PyTorch.
+"""An encoder and a decoder, 32 pairs of sequences in a minibatch, compared with JAX and PyTorch by hand.
 
 An LSTM reads a sequence; its last state and memory are those that the LSTM of the decoder starts from, which reads
 another sequence, of another length, and classifies each of its steps. What is measured, and how: see `sequences.py`.

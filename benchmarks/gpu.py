@@ -4,9 +4,9 @@
 
 Each part is a process of its own, ended when its time or the time of all is over; what it printed until then stays.
 
-- `NETWORK-PRECISION`: samples per second of training, beside JAX by hand, PyTorch and `torch.compile`, how busy the
-  device was, and memory (gpu_tables.py).
-- `reading`: a run that reads text, beside its reader alone and its steps alone (gpu_reading.py).
+- `NETWORK-PRECISION`: samples per second of training, compared with JAX by hand, PyTorch and `torch.compile`, how busy
+  the device was, and memory (gpu_tables.py).
+- `reading`: a run that reads text, compared with its reader alone and its steps alone (gpu_reading.py).
 - `copies`: GB per second from the host's memory to the device; loops of XLA (gpu_copies.py).
 - `tests`, `samples`: tests of what computes, and all sample configurations (gpu_checks.py).
 
@@ -65,7 +65,7 @@ def run(part: str, words: Sequence[str], seconds: float) -> tuple[list[str], str
 
 def _last(text: str) -> str:
     lines = [line for line in text.splitlines() if line.strip()]
-    return lines[-1] if lines else "without a word"
+    return lines[-1] if lines else "nothing was printed"
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""A part of gpu.py: a training that reads text, beside its reader alone and its steps alone.
+"""A part of gpu.py: a training that reads text, compared with its reader alone and its steps alone.
 
 The training is that of a configuration: CNTKTextFormatReader, shuffled, a progress line every 100 minibatches. An
 epoch before the one that is measured compiles. Where reading, copying and computing overlap, the training is as fast as

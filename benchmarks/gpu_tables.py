@@ -1,4 +1,4 @@
-"""A part of gpu.py: training of one network of steps.py, beside JAX by hand, PyTorch and `torch.compile`.
+"""A part of gpu.py: training of one network of steps.py, compared with JAX by hand, PyTorch and `torch.compile`.
 
 All train on the same minibatches, copied from the host's memory as in any training: forward, backward, momentum SGD,
 the criterion and the number of errors. `float` is full single precision (no TF32). With `bfloat16` products of cntkpy
@@ -165,15 +165,15 @@ def rows(name: str, precision: str, device: str, is_small: bool) -> Iterator[str
 
 
 def _row(
-    title: str, found: dict[str, Measured], memory: dict[str, float | None], beside_compiled: Measured | None = None
+    title: str, found: dict[str, Measured], memory: dict[str, float | None], with_compiled: Measured | None = None
 ) -> str:
-    """A line of the table; `beside_compiled`: cntkpy in the rounds of `torch.compile`."""
+    """A line of the table; `with_compiled`: cntkpy in the rounds of `torch.compile`."""
     ours = found["cntkpy"].speeds
     cells = [cell(statistics.median(found[n].speeds) if n in found else None, ",.0f") for n in NAMES]
     for peer in PEERS:
         theirs = found[peer].speeds if peer in found else []
-        beside = beside_compiled.speeds if peer == "torch.compile" and beside_compiled is not None else ours
-        cells.append(cell(statistics.median(map(operator.truediv, beside, theirs)) if theirs else None, ".2f"))
+        rounds = with_compiled.speeds if peer == "torch.compile" and with_compiled is not None else ours
+        cells.append(cell(statistics.median(map(operator.truediv, rounds, theirs)) if theirs else None, ".2f"))
     for n in NAMES:
         busy = found[n].busy if n in found else []
         cells.append(cell(statistics.mean(busy) if busy else None, ".0f", " %"))

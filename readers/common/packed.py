@@ -1,7 +1,7 @@
 """Compressed text as if it were a plain file: read in order, or at any place, with bounded memory.
 
 While a file is unpacked, the places are noted where unpacking can begin again. A gzip file has one every few megabytes,
-bzip2, xz and Zstandard files at the start of every stream or frame. For who reads in order, a thread unpacks ahead.
+bzip2, xz and Zstandard files at the start of every stream or frame. A thread unpacks ahead of reading in order.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from readers.errors import DataError
 
 log = logging.getLogger("cntkpy.readers")
 AHEAD, WORTH = 32 << 20, 1 << 20
-"""Most bytes that a thread unpacks ahead of who reads in order; the bytes from which on it is worth a thread."""
+"""Most bytes that a thread unpacks ahead of reading in order; the bytes from which on a thread is worth its start."""
 APART, COPIES_APART = 256 << 10, 8 << 20
 """Bytes of plain text between places to begin again: at streams and frames, and at copies of the state of gzip."""
 MOST_PLACES = 1024
@@ -77,7 +77,7 @@ class PackedBytes:
         self._size: int | None = None
         self._told = False
         self._changed = Condition()
-        """Held by who looks at the unpacker, but not while the thread uses it."""
+        """Held while the unpacker is looked at, but not while the thread uses it."""
         self._next_read = self._next_of_stream = 0
         self._thread: Thread | None = None
         """Unpacks ahead from `_at` to `_until`; nobody else uses the unpacker."""
@@ -124,7 +124,7 @@ class PackedBytes:
         return out[:got].tobytes()
 
     def ready(self, at: int) -> bool:
-        """Whether who reads byte `at` need not wait for the thread that unpacks it."""
+        """Whether byte `at` can be read without waiting for the thread that unpacks it."""
         return self._thread is None or self._kept(at) is not None
 
     def forget(self, end: int) -> None:
@@ -224,7 +224,7 @@ class PackedBytes:
                 self._thread.start()
 
     def _unpack_more(self) -> None:
-        """What the thread does. Damage is found once more, and raised, by who reads that far."""
+        """What the thread does. Damage is found once more, and raised, when a caller reads that far."""
         more, most = True, GATHERED + PIECE
         try:
             while more and RECENTLY.reserve(self, most):

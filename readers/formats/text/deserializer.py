@@ -34,8 +34,8 @@ log = logging.getLogger("cntkpy.readers")
 class TextFormatDeserializer:
     """A file in CNTK text format. Loading is safe from several threads.
 
-    threads: how many read the index; parse_ahead: parse chunks of a compressed file while the index is made, for who
-    loads whole chunks.
+    threads: how many read the index; parse_ahead: parse chunks of a compressed file while the index is made; they
+    are used if whole chunks are loaded.
     """
 
     def __init__(
