@@ -134,7 +134,7 @@ def test_what_takes_quadratic_time_is_found(read, failure: str, monkeypatch: pyt
     assert [one.signature for one in outcomes] == ["read", failure or "read", "read"]
 
 
-ONLY_REFUSED = ("check-data",)
+ONLY_REFUSED = ("check-data", "check-csv")
 """Targets whose seeds have something that is to be found."""
 
 
