@@ -46,7 +46,8 @@ def run(name: str) -> str:
         SystemExit: if the benchmark fails; its error is printed before.
     """
     command = [sys.executable, str(HERE / f"{name}.py")]
-    environment = os.environ | {"PYTHONPATH": str(HERE.parent)}
+    path = os.pathsep.join([str(HERE.parent), os.environ.get("PYTHONPATH", "")])  # peers may be installed elsewhere
+    environment = os.environ | {"PYTHONPATH": path}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
         sys.stderr.write(done.stderr)
