@@ -345,6 +345,20 @@ def data_bytes(path: str) -> DataBytes:
     return file if kind is None else PackedBytes(file, kind)
 
 
+def open_text(path: str) -> DataBytes:
+    """A text file, compressed or not.
+
+    Raises:
+        DataError: it cannot be opened.
+    """
+    try:
+        return data_bytes(path)
+    except OSError as error:
+        raise DataError(
+            f"The input file ({path}) cannot be read: {error.strerror or error}", path=path, hint="check 'file'"
+        ) from None
+
+
 def raw_bytes(path: str) -> FileBytes | RemoteBytes:
     """The bytes of a file, or of what a URL names, as they are; errors as of `data_bytes`."""
     if is_url(path):

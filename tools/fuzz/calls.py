@@ -142,6 +142,7 @@ def text_index(path: str) -> None:
     """The kept index of a text file, taken for that of the file as it is; then everything that it says is used."""
     import readers.formats.text.index as index
     from readers.common import index_cache
+    from readers.common.packed import open_text
 
     text = Path("text.ctf")
     if not text.exists():
@@ -153,7 +154,7 @@ def text_index(path: str) -> None:
         found = index_cache.load(path, str(text), index.is_sound)
         if found is not None:
             arrays, more = found
-            index._finish(index.open_text(str(text)), "", 1 << 20, index.Corpus(), arrays, more)  # pyright: ignore[reportPrivateUsage]
+            index._finish(open_text(str(text)), "", 1 << 20, index.Corpus(), arrays, more)  # pyright: ignore[reportPrivateUsage]
     finally:
         index_cache.describe = real
 

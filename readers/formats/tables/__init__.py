@@ -7,26 +7,18 @@ _EXAMPLE = (
     "deserializers = ([ type = {name} ; file = {file} ; input = [ x = [ dim = 3 ; columns = a:b:c ] ; "
     "y = [ dim = 2 ; format = sparse ] ] ])"
 )
-ENTRIES = (
-    Entry(
+
+
+def _entry(name: str, ending: str) -> Entry:
+    """The deserializer of one kind of files."""
+    kind = f"{name}Deserializer"
+    return Entry(
         "deserializer",
-        ("ParquetDeserializer",),
-        factory=f"{_PARAMETERS}:create_parquet",
-        parameters=f"{_PARAMETERS}:ParquetParameters",
-        example=_EXAMPLE.format(name="ParquetDeserializer", file="train.parquet"),
-    ),
-    Entry(
-        "deserializer",
-        ("ArrowDeserializer",),
-        factory=f"{_PARAMETERS}:create_arrow",
-        parameters=f"{_PARAMETERS}:ArrowParameters",
-        example=_EXAMPLE.format(name="ArrowDeserializer", file="train.arrow"),
-    ),
-    Entry(
-        "deserializer",
-        ("CsvDeserializer",),
-        factory=f"{_PARAMETERS}:create_csv",
-        parameters=f"{_PARAMETERS}:CsvParameters",
-        example=_EXAMPLE.format(name="CsvDeserializer", file="train.csv"),
-    ),
-)
+        (kind,),
+        factory=f"{_PARAMETERS}:create_{name.lower()}",
+        parameters=f"{_PARAMETERS}:{name}Parameters",
+        example=_EXAMPLE.format(name=kind, file=f"train.{ending}"),
+    )
+
+
+ENTRIES = (_entry("Parquet", "parquet"), _entry("Arrow", "arrow"), _entry("Csv", "csv"))

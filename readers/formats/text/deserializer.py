@@ -11,7 +11,7 @@ import numpy as np
 
 from readers.common.chunk import Chunk
 from readers.common.corpus import Corpus
-from readers.common.packed import DataBytes, PackedBytes
+from readers.common.packed import DataBytes, PackedBytes, open_text
 from readers.common.recent import RECENTLY, SPARE
 from readers.common.sequences import starts_of
 from readers.errors import DataError
@@ -20,7 +20,7 @@ from readers.kernels.budget import fits_budget
 from readers.streams import StreamInformation
 
 from .events import UNKNOWN, UNREAD
-from .index import BOM, NUMERIC, build_index, open_text
+from .index import BOM, NUMERIC, build_index
 from .parse import PADDING, Parsed, parse, streams_of
 from .parsed_ahead import Kept, ParsedAhead
 from .stream_format import StreamFormat

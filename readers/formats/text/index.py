@@ -15,7 +15,7 @@ import numpy as np
 from readers.common import index_cache
 from readers.common.corpus import Corpus
 from readers.common.file_bytes import FileBytes
-from readers.common.packed import DataBytes, PackedBytes, believe, data_bytes
+from readers.common.packed import DataBytes, PackedBytes, believe, open_text
 from readers.common.sequences import SequenceTable
 from readers.errors import DataError
 from readers.formats.text import fallback
@@ -96,20 +96,6 @@ def build_index(
             if cache:
                 index_cache.save(kept, path, *found)
         return _finish(data, main, chunk_size, corpus, *found)
-    except OSError as error:
-        raise DataError(
-            f"The input file ({path}) cannot be read: {error.strerror or error}", path=path, hint="check 'file'"
-        ) from None
-
-
-def open_text(path: str) -> DataBytes:
-    """A text file, compressed or not.
-
-    Raises:
-        DataError: it cannot be opened.
-    """
-    try:
-        return data_bytes(path)
     except OSError as error:
         raise DataError(
             f"The input file ({path}) cannot be read: {error.strerror or error}", path=path, hint="check 'file'"

@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from readers.common.packed import DataBytes, data_bytes
+from readers.common.packed import open_text
 from readers.errors import DataError
 
 from ..library import arrow, arrow_csv, broken
@@ -48,7 +48,7 @@ class CsvText:
     """
 
     def __init__(self, path: str) -> None:
-        self.data = _opened(path)
+        self.data = open_text(path)
         self.path = self.data.path
         endings = [one.lower() for one in Path(path).suffixes]
         self.delimiter = "\t" if ".tsv" in endings or ".tab" in endings else _delimiter(self._first_line())
@@ -234,15 +234,6 @@ def is_number(cell: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _opened(path: str) -> DataBytes:
-    try:
-        return data_bytes(path)
-    except OSError as error:
-        raise DataError(
-            f"The input file ({path}) cannot be read: {error.strerror or error}", path=path, hint="check 'file'"
-        ) from None
 
 
 def _delimiter(line: str) -> str:
