@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from sequences import HEADER, MOMENTUM, RATE, SEQUENCES, packed, padded, row
+import sequences
+from sequences import HEADER, MOMENTUM, RATE, SEQUENCES, last_cells, packed, padded, row
 
 SCRIPT = """
 t = DynamicAxis {}
@@ -82,49 +83,37 @@ CASES = {
 }
 
 
-class Ours:
+class Ours(sequences.Ours):
     """The compiled step of the trainers, over stacks of minibatches."""
 
-    def __init__(self, case: Pairs) -> None:
-        from cntk_config import parse
-        from networks.builders.build import build_network
-        from networks.compile.evaluate import Settings
-        from networks.graph.initialize import SeedCounter
+    script = SCRIPT
+
+    @staticmethod
+    def samples(x: list[np.ndarray], d: list[np.ndarray], y: list[np.ndarray]) -> int:
+        """Those that the decoder reads."""
+        return sum(map(len, d))
+
+    @staticmethod
+    def minibatch(case: Pairs, x: list[np.ndarray], d: list[np.ndarray], y: list[np.ndarray]) -> Any:
+        """A minibatch as a reader gives it."""
         from readers.minibatch import Layout, Minibatch
-        from trainers.rules.updates import momentum
-        from trainers.step.step import CompiledStep, EpochSettings
 
-        text = SCRIPT
-        for word in ("INPUTS", "CELLS", "CLASSES"):
-            text = text.replace(word, str(getattr(case, word.lower())))
-        network = build_network(parse(f"BrainScriptNetworkBuilder = {{ {text} }}"), "float", SeedCounter())
-        self.trainer = CompiledStep(network, [network["ce"], network["err"]], momentum())
-        self.settings = EpochSettings(RATE, MOMENTUM ** (1 / SEQUENCES), Settings(), 1)
-        minibatches: list[Minibatch] = []
-        for x, d, y in case.data:
-            classes = [np.eye(case.classes, dtype=np.float32)[one[:, 0]] for one in y]
-            streams: dict[str, Any] = {}
-            layouts: dict[str, Layout] = {}
-            for name, sequences in (("x", x), ("d", d), ("y", classes)):
-                streams[name] = padded(sequences, max(map(len, sequences)))
-                table = np.array([[i, i, 0, len(one)] for i, one in enumerate(sequences)])
-                layouts[name] = Layout(len(streams[name]), SEQUENCES, table)
-            minibatches.append(Minibatch(streams, layouts))
-        batcher = self.trainer.batcher(sum(map(len, case.data[0][1])))
-        self.stacks = list(batcher.stacks(iter(minibatches), lambda number: False))
-
-    def run(self, count: int) -> None:
-        """Train `count` times on all minibatches."""
-        for _ in range(count):
-            for stack in self.stacks:
-                self.last = self.trainer.run(stack, self.settings, 0)
-        np.asarray(self.last)
+        classes = [np.eye(case.classes, dtype=np.float32)[one[:, 0]] for one in y]
+        streams: dict[str, Any] = {}
+        layouts: dict[str, Layout] = {}
+        for name, some in (("x", x), ("d", d), ("y", classes)):
+            streams[name] = padded(some, max(map(len, some)))
+            table = np.array([[i, i, 0, len(one)] for i, one in enumerate(some)])
+            layouts[name] = Layout(len(streams[name]), SEQUENCES, table)
+        return Minibatch(streams, layouts)
 
 
-class Padded:
+class Padded(sequences.Padded):
     """By hand in JAX, a slot for each sequence."""
 
-    def __init__(self, case: Pairs) -> None:
+    @staticmethod
+    def loss(case: Pairs) -> Any:
+        """A function of parameters and a minibatch: the criterion and the number of errors."""
         import jax
         import jax.numpy as jnp
 
@@ -153,32 +142,16 @@ class Padded:
             wrong = (jnp.argmax(z, -1) != m["y"][..., 0]) & m["mask"]
             return -jnp.where(m["mask"], picked, 0).sum(), wrong.sum()
 
-        def train(p: Any, v: Any, m: Any, rate: Any, momentum: Any) -> Any:
-            (value, wrong), g = jax.value_and_grad(loss, has_aux=True)(p, m)
-            v = jax.tree.map(lambda v, g: momentum * v + (1 - momentum) * rate * g, v, g)
-            return jax.tree.map(lambda p, v: p - v, p, v), v, value, wrong
-
-        self.p = {k: jnp.asarray(v) for k, v in case.start().items()}
-        self.v = {k: jnp.zeros_like(v) for k, v in self.p.items()}
-        self.data = [{k: jnp.asarray(v) for k, v in self.arrays(*one).items()} for one in case.data]
-        self.train = jax.jit(train, donate_argnums=(0, 1))
+        return loss
 
     @staticmethod
     def arrays(x: list[np.ndarray], d: list[np.ndarray], y: list[np.ndarray]) -> dict[str, np.ndarray]:
         """The samples and classes, what of them is there, and the cell `t * S + s` of the last sample of each x."""
-        last = [(len(values) - 1) * len(x) + slot for slot, values in enumerate(x)]
         steps = [-(-max(map(len, some)) // 8) * 8 for some in (x, d)]
         mask = padded([np.ones((len(one), 1), np.float32) for one in d], steps[1])[..., 0] > 0
         labels = padded([one.astype(np.float32) for one in y], steps[1]).astype(np.int32)
         found = {"x": padded(x, steps[0]), "d": padded(d, steps[1]), "y": labels, "mask": mask}
-        return found | {"last": np.array(last, np.int32)}
-
-    def run(self, count: int) -> None:
-        """Train `count` times on all minibatches."""
-        for _ in range(count):
-            for data in self.data:
-                self.p, self.v, self.last, _ = self.train(self.p, self.v, data, np.float32(RATE), np.float32(MOMENTUM))
-        self.last.block_until_ready()
+        return found | {"last": last_cells(x)}
 
 
 class Packed(Padded):

@@ -70,6 +70,11 @@ class Case:
     x: list[list[np.ndarray]] = field(default_factory=list[list[np.ndarray]])
     y: list[np.ndarray] = field(default_factory=list[np.ndarray])
 
+    @property
+    def data(self) -> list[tuple[list[np.ndarray], np.ndarray]]:
+        """By minibatch, `x` and `y`."""
+        return list(zip(self.x, self.y, strict=True))
+
     def __post_init__(self) -> None:
         random = np.random.default_rng(0)
         for _ in range(self.batches):
@@ -97,32 +102,42 @@ CASES = {
 class Ours:
     """The compiled step of the trainers, over stacks of minibatches."""
 
-    def __init__(self, case: Case) -> None:
+    script = SCRIPT
+
+    def __init__(self, case: Any) -> None:
         from cntk_config import parse
         from networks.builders.build import build_network
         from networks.compile.evaluate import Settings
         from networks.graph.initialize import SeedCounter
-        from readers.minibatch import Layout, Minibatch
         from trainers.rules.updates import momentum
         from trainers.step.step import CompiledStep, EpochSettings
 
-        text = SCRIPT
+        text = self.script
         for word in ("INPUTS", "CELLS", "CLASSES"):
             text = text.replace(word, str(getattr(case, word.lower())))
         network = build_network(parse(f"BrainScriptNetworkBuilder = {{ {text} }}"), "float", SeedCounter())
         self.trainer = CompiledStep(network, [network["ce"], network["err"]], momentum())
         self.settings = EpochSettings(RATE, MOMENTUM ** (1 / SEQUENCES), Settings(), 1)
-        minibatches = []
-        for sequences, classes in zip(case.x, case.y, strict=True):
-            slots = range(SEQUENCES)
-            x = padded(sequences, max(map(len, sequences)))
-            layouts = {
-                "x": Layout(len(x), SEQUENCES, np.array([[i, i, 0, len(sequences[i])] for i in slots])),
-                "y": Layout(1, SEQUENCES, np.array([[i, i, 0, 1] for i in slots])),
-            }
-            minibatches.append(Minibatch({"x": x, "y": np.eye(case.classes, dtype=np.float32)[classes][None]}, layouts))
-        batcher = self.trainer.batcher(sum(map(len, case.x[0])))
+        batcher = self.trainer.batcher(self.samples(*case.data[0]))
+        minibatches = [self.minibatch(case, *one) for one in case.data]
         self.stacks = list(batcher.stacks(iter(minibatches), lambda number: False))
+
+    @staticmethod
+    def samples(x: list[np.ndarray], _: np.ndarray) -> int:
+        """How many samples of a minibatch count."""
+        return sum(map(len, x))
+
+    @staticmethod
+    def minibatch(case: Case, x: list[np.ndarray], y: np.ndarray) -> Any:
+        """A minibatch as a reader gives it."""
+        from readers.minibatch import Layout, Minibatch
+
+        values = padded(x, max(map(len, x)))
+        layouts = {
+            "x": Layout(len(values), SEQUENCES, np.array([[i, i, 0, len(one)] for i, one in enumerate(x)])),
+            "y": Layout(1, SEQUENCES, np.array([[i, i, 0, 1] for i in range(SEQUENCES)])),
+        }
+        return Minibatch({"x": values, "y": np.eye(case.classes, dtype=np.float32)[y][None]}, layouts)
 
     def run(self, count: int) -> None:
         """Train `count` times on all minibatches."""
@@ -137,6 +152,11 @@ def padded(sequences: list[np.ndarray], steps: int) -> np.ndarray:
     for slot, values in enumerate(sequences):
         found[: len(values), slot] = values
     return found
+
+
+def last_cells(sequences: list[np.ndarray]) -> np.ndarray:
+    """The cell `t * S + s` of the last sample of each sequence, where each has a slot of its own."""
+    return np.array([(len(values) - 1) * len(sequences) + slot for slot, values in enumerate(sequences)], np.int32)
 
 
 def packed(sequences: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -166,7 +186,25 @@ def packed(sequences: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndar
 class Padded:
     """By hand in JAX, a slot for each sequence."""
 
-    def __init__(self, case: Case) -> None:
+    def __init__(self, case: Any) -> None:
+        import jax
+        import jax.numpy as jnp
+
+        loss = self.loss(case)
+
+        def train(p: Any, v: Any, m: Any, rate: Any, momentum: Any) -> Any:
+            (value, wrong), g = jax.value_and_grad(loss, has_aux=True)(p, m)
+            v = jax.tree.map(lambda v, g: momentum * v + (1 - momentum) * rate * g, v, g)
+            return jax.tree.map(lambda p, v: p - v, p, v), v, value, wrong
+
+        self.p = {k: jnp.asarray(v) for k, v in case.start().items()}
+        self.v = {k: jnp.zeros_like(v) for k, v in self.p.items()}
+        self.data = [{k: jnp.asarray(v) for k, v in self.arrays(*one).items()} for one in case.data]
+        self.train = jax.jit(train, donate_argnums=(0, 1))
+
+    @staticmethod
+    def loss(case: Case) -> Any:
+        """A function of parameters and a minibatch: the criterion and the number of errors."""
         import jax
         import jax.numpy as jnp
 
@@ -187,25 +225,13 @@ class Padded:
             picked = jnp.take_along_axis(jax.nn.log_softmax(z), m["y"][:, None], -1)
             return -picked.sum(), (jnp.argmax(z, -1) != m["y"]).sum()
 
-        def train(p: Any, v: Any, m: Any, rate: Any, momentum: Any) -> Any:
-            (value, wrong), g = jax.value_and_grad(loss, has_aux=True)(p, m)
-            v = jax.tree.map(lambda v, g: momentum * v + (1 - momentum) * rate * g, v, g)
-            return jax.tree.map(lambda p, v: p - v, p, v), v, value, wrong
-
-        self.p = {k: jnp.asarray(v) for k, v in case.start().items()}
-        self.v = {k: jnp.zeros_like(v) for k, v in self.p.items()}
-        self.data = [
-            {"y": jnp.asarray(y)} | {k: jnp.asarray(v) for k, v in self.arrays(x).items()}
-            for x, y in zip(case.x, case.y, strict=True)
-        ]
-        self.train = jax.jit(train, donate_argnums=(0, 1))
+        return loss
 
     @staticmethod
-    def arrays(sequences: list[np.ndarray]) -> dict[str, np.ndarray]:
-        """The samples, and the cell `t * S + s` of the last one of each sequence."""
-        last = [(len(values) - 1) * len(sequences) + slot for slot, values in enumerate(sequences)]
-        steps = -(-max(map(len, sequences)) // 8) * 8
-        return {"x": padded(sequences, steps), "last": np.array(last, np.int32)}
+    def arrays(x: list[np.ndarray], y: np.ndarray) -> dict[str, np.ndarray]:
+        """The samples and classes, and the cell `t * S + s` of the last sample of each sequence."""
+        steps = -(-max(map(len, x)) // 8) * 8
+        return {"x": padded(x, steps), "last": last_cells(x), "y": y}
 
     def run(self, count: int) -> None:
         """Train `count` times on all minibatches."""
@@ -219,9 +245,9 @@ class Packed(Padded):
     """By hand in JAX, sequences after each other in slots."""
 
     @staticmethod
-    def arrays(sequences: list[np.ndarray]) -> dict[str, np.ndarray]:
+    def arrays(x: list[np.ndarray], y: np.ndarray) -> dict[str, np.ndarray]:
         """As in `Padded`, and where sequences begin."""
-        return dict(zip(("x", "fresh", "last"), packed(sequences), strict=True))
+        return dict(zip(("x", "fresh", "last"), packed(x), strict=True)) | {"y": y}
 
 
 class Torch:
