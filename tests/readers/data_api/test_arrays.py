@@ -6,28 +6,20 @@ import importlib.util
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from cntk_config.base.diagnostics import UserError
-from readers import CTFDeserializer, MinibatchSource, StreamDef, StreamDefs
 from readers.errors import ArgumentError
 
-STREAMS = StreamDefs(x=StreamDef(field="x", shape=2), y=StreamDef(field="y", shape=4, is_sparse=True))
+from .small_source import source, write_files
 
 
 @pytest.fixture(autouse=True)
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    lines = [f"{k} |x {k} {t} |y {k % 4}:1\n" for k in range(20) for t in range(1 + k % 3)]
-    Path("sequences.ctf").write_text("".join(lines))
-    Path("samples.ctf").write_text("".join(f"{k} |x {k} {k / 2} |y {k % 4}:{k}\n" for k in range(50)))
-
-
-def source(file: str = "samples.ctf", **more: Any) -> MinibatchSource:
-    return MinibatchSource(CTFDeserializer(file, STREAMS), **{"max_sweeps": 1, "randomize": False} | more)
+    write_files(tmp_path)
 
 
 def test_samples() -> None:

@@ -13,10 +13,10 @@ import scipy.sparse
 
 from cntk_config.base.diagnostics import UserError
 from cntk_config.base.extras import command_for
-from readers import CTFDeserializer, MinibatchSource, StreamDef, StreamDefs
 from readers.data_api.frameworks import ALIGNED, to_tensorflow
 
-STREAMS = StreamDefs(x=StreamDef(field="x", shape=2), y=StreamDef(field="y", shape=4, is_sparse=True))
+from .small_source import source, write_files
+
 INSTALLED = importlib.util.find_spec("tensorflow") is not None
 PAGE = Path(__file__).parents[3] / "docs/python-data-api.md"
 
@@ -24,13 +24,7 @@ PAGE = Path(__file__).parents[3] / "docs/python-data-api.md"
 @pytest.fixture(autouse=True)
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    lines = [f"{k} |x {k} {t} |y {k % 4}:1\n" for k in range(20) for t in range(1 + k % 3)]
-    Path("sequences.ctf").write_text("".join(lines))
-    Path("samples.ctf").write_text("".join(f"{k} |x {k} {k / 2} |y {k % 4}:{k}\n" for k in range(50)))
-
-
-def source(file: str = "samples.ctf", **more: Any) -> MinibatchSource:
-    return MinibatchSource(CTFDeserializer(file, STREAMS), **{"max_sweeps": 1, "randomize": False} | more)
+    write_files(tmp_path)
 
 
 @pytest.mark.skipif(INSTALLED, reason="TensorFlow is installed")
