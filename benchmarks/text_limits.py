@@ -60,7 +60,7 @@ def row(name: str, content: str, path: Path, inputs: str, tags: tuple[str, ...],
 
 
 def numbered(content: str, times: int) -> Iterator[str]:
-    """The lines of a text so many times, the ids of each time after those of the one before."""
+    """The lines repeated `times` times; the ids of each copy follow those of the copy before."""
     lines = [line.split(" ", 1) for line in content.splitlines()]
     count = int(lines[-1][0]) + 1
     for i in range(times):

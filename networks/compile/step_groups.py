@@ -23,7 +23,7 @@ _OF_ONE_STEP = frozenset({
     *PRODUCTS, "CosDistance", "Dropout", "Hardmax", "LogSoftmax", "NewReshape", "Pass", "ReduceElements", "Reshape",
     "RowSlice", "RowStack", "Slice", "Softmax", "SumColumnElements", "TopK", "TransposeDimensions",
 })  # fmt: skip
-"""Operations that see one step only, besides those of single elements."""
+"""Operations that use one time step only; elementwise operations are not listed."""
 
 
 @dataclass

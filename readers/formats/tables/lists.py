@@ -27,7 +27,7 @@ _PLAIN, _RLE, _CODES = 0, 3, (2, 8)
 _HEADER_BYTES, _MOST_HEADER_BYTES = 256, 1 << 16
 _MOST_PAGE_BYTES = 1 << 26
 _MOST_TIMES = 64
-"""The numbers of a column chunk take at most so many times its bytes in the file: a larger claim is not trusted."""
+"""The largest compression ratio that is believed: bytes of decoded numbers for each byte of a column chunk."""
 
 
 class _Other(Exception):

@@ -277,12 +277,14 @@ def _create(p: TableParameters, setting: Setting) -> Deserializer:
         return data
     from readers.pipeline.bundle import SideBySide
 
-    parts = [_pictures(*one, data, setting, beside=not number) for number, one in enumerate(pictures)]
+    parts = [_pictures(*one, data, setting, with_rows=not number) for number, one in enumerate(pictures)]
     return parts[0] if len(parts) == 1 else SideBySide(parts)
 
 
-def _pictures(name: str, p: TableStreamParameters, data: TableDeserializer, setting: Setting, beside: bool) -> Pictures:
-    """A stream of pictures; beside: the other streams of the rows are its own, too."""
+def _pictures(
+    name: str, p: TableStreamParameters, data: TableDeserializer, setting: Setting, with_rows: bool
+) -> Pictures:
+    """A stream of pictures; with_rows: together with the other streams of the rows."""
     from readers.common.corpus import Corpus
     from readers.formats.image.deserializer import Pictures
     from readers.formats.image.transforms.chain import make_chain
@@ -292,5 +294,5 @@ def _pictures(name: str, p: TableStreamParameters, data: TableDeserializer, sett
     chain = make_chain(p.transforms or (), data.dtype, 1 if p.grayscale else 3, until_mean=False)
     listing = PictureColumn(data.groups, p.column(name), data.table.keys)
     corpus, first = setting.corpus or Corpus(), data.table.first
-    rows = data if beside else None
+    rows = data if with_rows else None
     return Pictures(name, chain, listing, corpus, dtype=data.dtype, grayscale=p.grayscale, first=first, beside=rows)
