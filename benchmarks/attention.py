@@ -4,7 +4,7 @@ The value is the sum of squares of what was attended to; its gradient by three m
 is a process of its own, in turns: processor time is the median of some calls after the first, memory is what the
 process has at most (`ru_maxrss`) less what it has after its imports.
 
-`BENCHMARK_SITE` names a folder with PyTorch.
+PyTorch is left out where it is not installed, see peers.py.
 """
 
 import argparse
@@ -19,10 +19,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import peers
 
 SIZE, CALLS = 64, 3
 STEPS = (1000, 2000, 4000)
-PEERS = ("cntkpy", "JAX, direct", "JAX, in blocks", "PyTorch")
+TORCH = "PyTorch"
+PEERS = ("cntkpy", "JAX, direct", "JAX, in blocks", TORCH)
 BLOCK = 256
 """Steps of a block of JAX by hand; of 64 to 1,024 it takes the least time."""
 
@@ -100,7 +102,7 @@ def measure(peer: str, steps: int) -> tuple[float, float]:
         "cntkpy": ours,
         "JAX, direct": lambda *given: in_jax(*given, blocks=False),
         "JAX, in blocks": lambda *given: in_jax(*given, blocks=True),
-        "PyTorch": in_torch,
+        TORCH: in_torch,
     }[peer]
     make(*small)()  # imports, and what a first call needs
     before = used()[1]
@@ -122,16 +124,18 @@ def in_a_process(peer: str, steps: int) -> tuple[float, float]:
     return milliseconds, megabytes
 
 
-def main(rounds: int = 2) -> str:
-    """The table as Markdown."""
+def main(rounds: int, several: list[int]) -> str:
+    """The table as Markdown, for several numbers of steps."""
     rows: list[str] = []
-    for steps in STEPS:
-        found = [{peer: in_a_process(peer, steps) for peer in PEERS} for _ in range(rounds)]
-        times = {peer: statistics.median(one[peer][0] for one in found) for peer in PEERS}
-        sizes = {peer: statistics.median(one[peer][1] for one in found) for peer in PEERS}
-        ratios = [statistics.median(one["cntkpy"][0] / one[peer][0] for one in found) for peer in PEERS[2:]]
-        cells = [f"{times[peer]:.0f} ({sizes[peer]:.0f})" for peer in PEERS]
-        rows.append(f"| {steps:,} | {' | '.join(cells)} | {' | '.join(f'{one:.2f}' for one in ratios)} |")
+    there = [peer for peer in PEERS if peer != TORCH or peers.available("torch")]
+    for steps in several:
+        found = [{peer: in_a_process(peer, steps) for peer in there} for _ in range(rounds)]
+        times = {peer: statistics.median(one[peer][0] for one in found) for peer in there}
+        sizes = {peer: statistics.median(one[peer][1] for one in found) for peer in there}
+        ratios = {peer: statistics.median(one["cntkpy"][0] / one[peer][0] for one in found) for peer in there}
+        cells = [f"{times[peer]:.0f} ({sizes[peer]:.0f})" if peer in times else "" for peer in PEERS]
+        cells += [f"{ratios[peer]:.2f}" if peer in ratios else "" for peer in PEERS[2:]]
+        rows.append(f"| {steps:,} | {' | '.join(cells)} |")
     return "\n".join(
         [
             "## Attention",
@@ -147,11 +151,13 @@ def main(rounds: int = 2) -> str:
 
 
 if __name__ == "__main__":
-    if site := os.environ.get("BENCHMARK_SITE"):
-        sys.path.append(site)
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=2)
-    parser.add_argument("--peer", choices=PEERS)
-    parser.add_argument("--steps", type=int, default=STEPS[0])
+    parser.add_argument("--peer", choices=PEERS, help=argparse.SUPPRESS)
+    parser.add_argument("--steps", type=int, nargs="+", default=STEPS)
     given = parser.parse_args()
-    print(json.dumps(measure(given.peer, given.steps)) if given.peer else main(given.rounds))
+    if given.peer:
+        peers.available("torch")  # puts its folder on Python's path
+        print(json.dumps(measure(given.peer, *given.steps)))
+    else:
+        print(main(given.rounds, given.steps))

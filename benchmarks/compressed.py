@@ -16,8 +16,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import peers
 from text import DATA, read
-from uci import timed
 
 
 def piped(packed: Path, plain: Path, inputs: str) -> None:
@@ -35,7 +35,8 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--repeat", type=int, default=5, help="measurements, of which the median is taken")
     arguments = parser.parse_args(argv)
     rng = np.random.default_rng(1)
-    print("## Compressed text\nMB of plain text per second in file order, minibatches of 256, float, one thread.\n")
+    print("## Compressed text\nMB of plain text per second in file order, minibatches of 256, float, one thread.")
+    print("Ratios in brackets: of processor time, that of zstd included.\n")
     print("| data | zstd -dc, reader | .zst | / zstd -dc, reader | .zst in frames of 1 MB | .gz |")
     print("|---|---:|---:|---:|---:|---:|")
     with tempfile.TemporaryDirectory() as name:
@@ -58,12 +59,12 @@ def main(argv: list[str] | None = None) -> None:
                 "frames": lambda inputs=inputs: read(frames, inputs),
                 "gz": lambda inputs=inputs: read(gzip, inputs),
             }
-            seconds = timed(calls, arguments.repeat)
-            speed = {key: f"{len(text) / 1e6 / found:,.0f}" for key, found in seconds.items()}
+            seconds = peers.in_turns(calls, arguments.repeat)
+            speed = {key: f"{len(text) / 1e6 / peers.median(found):,.0f}" for key, found in seconds.items()}
             cells = [
                 speed["peer"],
                 speed["zst"],
-                f"{seconds['peer'] / seconds['zst']:.2f}",
+                peers.ratio(seconds["peer"], seconds["zst"]),
                 speed["frames"],
                 speed["gz"],
             ]

@@ -3,7 +3,7 @@
 An LSTM reads a sequence; its last state and memory are those that the LSTM of the decoder starts from, which reads
 another sequence, of another length, and classifies each of its steps. What is measured, and how: see `sequences.py`.
 
-    python benchmarks/encoder_decoder.py [CASE...]
+    python benchmarks/encoder_decoder.py [CASE...] [--rounds N] [--seconds S]
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import peers
 import sequences
-from sequences import HEADER, MOMENTUM, RATE, SEQUENCES, last_cells, packed, padded, row
+from sequences import HEADER, MOMENTUM, RATE, ROUNDS, SECONDS, SEQUENCES, last_cells, packed, padded, row
 
 SCRIPT = """
 t = DynamicAxis {}
@@ -44,7 +45,6 @@ class Pairs:
         inputs, cells, classes: the sizes of its layers.
         shortest, longest: steps of a sequence, of both sides.
         batches: how many minibatches there are.
-        rounds: of measurement.
         data: by minibatch, the samples that the encoder reads, those that the decoder reads, and the classes.
     """
 
@@ -55,7 +55,6 @@ class Pairs:
     shortest: int
     longest: int
     batches: int = 16
-    rounds: int = 9
     data: list[tuple[list[np.ndarray], list[np.ndarray], list[np.ndarray]]] = field(default_factory=list[Any])
 
     def __post_init__(self) -> None:
@@ -79,7 +78,7 @@ class Pairs:
 
 CASES = {
     "sentences": Pairs("50-100-50, 10 to 50 steps", 50, 100, 50, 10, 50),
-    "long": Pairs("50-100-50, 100 to 500 steps", 50, 100, 50, 100, 500, 4, 3),
+    "long": Pairs("50-100-50, 100 to 500 steps", 50, 100, 50, 100, 500, 4),
 }
 
 
@@ -203,8 +202,9 @@ class Torch:
         self.last.item()
 
 
-def main(names: list[str] | None = None) -> str:
+def main(argv: list[str] | None = None) -> str:
     """The table."""
+    given = peers.options(__doc__, list(CASES), ROUNDS, SECONDS).parse_args(argv)
     lines = [
         "## Encoder and decoder",
         "LSTM, another LSTM that starts from its last state, dense layer. Training, single precision, microseconds per "
@@ -213,11 +213,11 @@ def main(names: list[str] | None = None) -> str:
         "",
         *HEADER,
     ]
-    for name in names or CASES:
-        lines.append(row(CASES[name], (Ours, Padded, Packed, Torch)))
+    for name in given.cases:
+        lines.append(row(CASES[name], given.rounds, given.seconds, (Ours, Padded, Packed, Torch)))
         print(lines[-1], file=sys.stderr, flush=True)
     return "\n".join(lines)
 
 
 if __name__ == "__main__":
-    print(main(sys.argv[1:] or None))
+    print(main())

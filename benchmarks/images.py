@@ -10,18 +10,15 @@ shuffled order; medians of sweeps. All keep their workers from sweep to sweep.
 from __future__ import annotations
 
 import argparse
-import importlib.util
-import os
 import random
-import statistics
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import peers
 
 SIDE, TO, SIZE, RATIO = 256, 224, 64, 0.9
 POOL, LOADER = "OpenCV in a thread pool", "torch DataLoader"
@@ -59,7 +56,7 @@ def sample(path: str, into: np.ndarray) -> None:
 
 def plain(paths: list[str]) -> Callable[[], Iterator[np.ndarray]]:
     """A thread pool over the pictures of a minibatch."""
-    pool = ThreadPoolExecutor(os.cpu_count())
+    pool = ThreadPoolExecutor(peers.cores())
 
     def sweep() -> Iterator[np.ndarray]:
         order = random.sample(paths, len(paths))
@@ -86,7 +83,7 @@ def loader(paths: list[str]) -> Callable[[], Iterator[np.ndarray]]:
             sample(paths[i], into)
             return torch.from_numpy(into), i % 10
 
-    workers = DataLoader(Pictures(), SIZE, shuffle=True, num_workers=os.cpu_count() or 1, persistent_workers=True)
+    workers = DataLoader(Pictures(), SIZE, shuffle=True, num_workers=peers.cores(), persistent_workers=True)
 
     def sweep() -> Iterator[np.ndarray]:
         for batch, _ in workers:
@@ -124,26 +121,26 @@ def main(argv: list[str] | None = None) -> None:
         folder = Path(name)
         paths = make_data(folder, arguments.pictures)
         sweeps = {POOL: plain(paths), "cntkpy": ours(folder)}
-        if importlib.util.find_spec("torch"):
+        if peers.available("torch"):
             sweeps[LOADER] = loader(paths)
-        seconds: dict[str, list[float]] = {key: [] for key in sweeps}
-        for _ in range(arguments.repeat + 1):
-            for key, sweep in sweeps.items():
-                begin, pictures = time.perf_counter(), 0
-                for batch in sweep():
-                    pictures += batch.size // (3 * TO * TO)
-                seconds[key].append(time.perf_counter() - begin)
-                assert pictures == len(paths)
+
+        def read(sweep: Callable[[], Iterator[np.ndarray]]) -> None:
+            assert sum(batch.size // (3 * TO * TO) for batch in sweep()) == len(paths)
+
+        calls = {key: lambda sweep=sweep: read(sweep) for key, sweep in sweeps.items()}
+        seconds = peers.in_turns(calls, arguments.repeat)
         print("## Images")
         print(
-            f"{len(paths)} JPEG files of {SIDE} x {SIDE}, {os.cpu_count()} cores: Crop, Scale to {TO} x {TO}, "
-            f"Transpose to float32, minibatches of {SIZE}, shuffled\n"
+            f"{len(paths)} JPEG files of {SIDE} x {SIDE}, {peers.cores()} cores: Crop, Scale to {TO} x {TO}, "
+            f"Transpose to float32, minibatches of {SIZE}, shuffled; ratios in brackets: of processor time\n"
         )
         print("| | pictures/s | / thread pool | / DataLoader |\n|---|---:|---:|---:|")
-        median = {key: statistics.median(values[1:]) for key, values in seconds.items()}
-        for key, value in median.items():
-            ratios = [f"{median[base] / value:.2f}" if base in median else "-" for base in (POOL, LOADER)]
-            print(f"| {key} | {len(paths) / value:,.0f} | {' | '.join(ratios)} |")
+        for key, found in seconds.items():
+            of_pool = peers.ratio(seconds[POOL], found)
+            if key == LOADER:  # the processor time of its workers is not known
+                of_pool = of_pool.partition(" ")[0]
+            of_loader = peers.ratio(seconds.get(LOADER, []), found).partition(" ")[0]
+            print(f"| {key} | {len(paths) / peers.median(found):,.0f} | {of_pool} | {of_loader} |")
 
 
 if __name__ == "__main__":

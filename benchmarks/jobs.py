@@ -11,14 +11,13 @@ were made before, which is faster. Errors per epoch of each run go to stderr.
 `--minutes` is about how long a program runs. Up to 1 it sets the amount of data, up to 4 the widths of the networks;
 above, rates are lower, and the goal takes more epochs. The table says what was trained.
 `--data` is a folder with the files of CNTK's samples (`Train-28x28_cntk_text.txt`, `Test-28x28_cntk_text.txt`,
-`atis.train.ctf`, `atis.test.ctf`); what it lacks is generated. PyTorch is found in the folders of BENCHMARK_SITE, see
-tables.py.
+`atis.train.ctf`, `atis.test.ctf`); what it lacks is generated. PyTorch is left out where it is not installed, see
+peers.py.
 """
 
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import os
 import re
 import statistics
@@ -33,6 +32,7 @@ from typing import Any
 
 import jobs_data
 import numpy as np
+import peers
 
 HERE = Path(__file__).resolve().parent
 OURS, PEER = "cntkpy", "PyTorch"
@@ -231,12 +231,6 @@ def title_of(name: str, size: Size) -> str:
     return job.title.format(**wide, **job.settings(wide, 0))
 
 
-def has_torch() -> bool:
-    """Whether PyTorch is here or in BENCHMARK_SITE."""
-    sites = [folder for folder in os.environ.get("BENCHMARK_SITE", "").split(os.pathsep) if folder]
-    return importlib.util.find_spec("torch") is not None or any(Path(site, "torch").is_dir() for site in sites)
-
-
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--minutes", type=float, default=5.0, help="about how long each program runs")
@@ -246,7 +240,7 @@ def main() -> None:
     options.add_argument("--epochs", type=int, help="the most epochs (default: the job's)")
     options.add_argument("--goal", type=float, help="test error to reach, a fraction (default: the job's)")
     given = options.parse_args()
-    programs = [OURS, PEER] if has_torch() else [OURS]
+    programs = [OURS, PEER] if peers.available("torch") else [OURS]
     size = Size(given.minutes)
     lines = [line for name in given.jobs for line in table(title_of(name, size), rounds(name, given, programs))]
     print("## Whole jobs")

@@ -8,18 +8,18 @@ of start values, momentum and clipping are those of benchmarks/configs/JOB.cntk;
 RATES are written as there, `0.003*2:0.0015`, and hold per epoch.
 """
 
-import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import peers
 
-sys.path += [folder for folder in os.environ.get("BENCHMARK_SITE", "").split(os.pathsep) if folder]
+peers.available("torch")  # puts its folder on Python's path
 
-import torch  # pyright: ignore[reportMissingImports]
-from torch.nn import functional  # pyright: ignore[reportMissingImports]
+import torch  # noqa: E402  # pyright: ignore[reportMissingImports]
+from torch.nn import functional  # noqa: E402  # pyright: ignore[reportMissingImports]
 
 Tensor = Any
 

@@ -7,12 +7,11 @@ times are medians of rounds, ratios medians of the ratios within rounds.
 """
 
 import argparse
-import os
-import statistics
 import time
 from collections.abc import Callable
 
 import numpy as np
+import peers
 
 SECONDS = 0.3
 MLP = """\
@@ -75,7 +74,7 @@ def functions(text: str, shape: tuple[int, ...]) -> tuple[Callable[[], np.ndarra
 
     exported = export(network, ours.constants, Settings(("z",)))
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = os.cpu_count() or 1
+    options.intra_op_num_threads = peers.cores()
     session = onnxruntime.InferenceSession(as_bytes(to_model(exported, "", {})), options)
     fed = data if len(exported.axes) > 1 else data[0]
 
@@ -86,13 +85,19 @@ def functions(text: str, shape: tuple[int, ...]) -> tuple[Callable[[], np.ndarra
     return mine, theirs
 
 
-def seconds(function: Callable[[], np.ndarray]) -> float:
+def seconds(function: Callable[[], np.ndarray]) -> peers.Seconds:
     """Per call."""
-    count, start = 0, time.perf_counter()
-    while (spent := time.perf_counter() - start) < SECONDS:
-        function()
-        count += 1
-    return spent / count
+    count = 0
+
+    def often() -> None:
+        nonlocal count
+        start = time.perf_counter()
+        while time.perf_counter() - start < SECONDS:
+            function()
+            count += 1
+
+    found = peers.timed(often)
+    return peers.Seconds(found.clock / count, found.processor / count)
 
 
 def main() -> None:
@@ -103,14 +108,13 @@ def main() -> None:
 
     print("## Exported models")
     print(f"Outputs of a minibatch, single precision, microseconds; onnxruntime {onnxruntime.__version__}.")
-    print("Medians of interleaved rounds.\n")
+    print("Medians of interleaved rounds; ratios in brackets: of processor time.\n")
     print("| network, minibatch | cntkpy | onnxruntime | / onnxruntime |\n|---|---:|---:|---:|")
     for title, text, shape in CASES:
         pair = functions(text, shape)
-        times = [[seconds(one) for one in pair] for _ in range(rounds)]
-        mine, theirs = (1e6 * statistics.median(one) for one in zip(*times, strict=True))
-        ratio = statistics.median(a / b for a, b in times)
-        print(f"| {title} | {mine:.0f} | {theirs:.0f} | {ratio:.2f} |", flush=True)
+        mine, theirs = zip(*([seconds(one) for one in pair] for _ in range(rounds)), strict=True)
+        cells = [f"{1e6 * peers.median(one):.0f}" for one in (mine, theirs)]
+        print(f"| {title} | {' | '.join(cells)} | {peers.ratio(mine, theirs)} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,9 @@ the two counts. By hand in PyTorch means `torch.nn.LSTM` on `pack_padded_sequenc
 Rounds are interleaved. Times are medians of rounds, ratios medians of the ratios within rounds, of the clock and of the
 processor: on a machine with other work the second says more.
 
-    python benchmarks/sequences.py [CASE...]
+    python benchmarks/sequences.py [CASE...] [--rounds N] [--seconds S]
+
+PyTorch is left out where it is not installed, see peers.py.
 """
 
 from __future__ import annotations
@@ -17,15 +19,16 @@ from __future__ import annotations
 import os
 import statistics
 import sys
-import time
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import peers
 
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # read when PyTorch is loaded
 
-SECONDS, RATE, MOMENTUM, SEQUENCES = 0.5, 0.001, 0.9, 32
+ROUNDS, SECONDS = 9, 0.5
+RATE, MOMENTUM, SEQUENCES = 0.001, 0.9, 32
 SCRIPT = """
 t = DynamicAxis {}
 x = Input {INPUTS, dynamicAxis=t}
@@ -54,7 +57,6 @@ class Case:
         inputs, cells, classes: the sizes of its layers.
         shortest, longest: steps of a sequence.
         batches: how many minibatches there are.
-        rounds: of measurement.
         x: by minibatch, the samples of each sequence.
         y: by minibatch, the class of each sequence.
     """
@@ -66,7 +68,6 @@ class Case:
     shortest: int
     longest: int
     batches: int = 16
-    rounds: int = 9
     x: list[list[np.ndarray]] = field(default_factory=list[list[np.ndarray]])
     y: list[np.ndarray] = field(default_factory=list[np.ndarray])
 
@@ -95,7 +96,7 @@ CASES = {
     "words": Case("17-32-3, 3 to 12 steps", 17, 32, 3, 3, 12),
     "sentences": Case("50-100-5, 10 to 50 steps", 50, 100, 5, 10, 50),
     "wide": Case("80-256-10, 20 to 60 steps", 80, 256, 10, 20, 60),
-    "long": Case("50-100-5, 100 to 500 steps", 50, 100, 5, 100, 500, 4, 3),
+    "long": Case("50-100-5, 100 to 500 steps", 50, 100, 5, 100, 500, 4),
 }
 
 
@@ -284,39 +285,32 @@ class Torch:
         self.last.item()
 
 
-def _seconds(runner: Any, count: int) -> tuple[float, float]:
-    """By the clock and of the processor."""
-    began, worked = time.perf_counter(), time.process_time()
-    runner.run(count)
-    return time.perf_counter() - began, time.process_time() - worked
-
-
-def row(case: Any, kinds: tuple[Any, Any, Any, Any] = (Ours, Padded, Packed, Torch)) -> str:
-    """Measure one case: a line of the table."""
+def row(
+    case: Any, rounds: int, seconds: float, kinds: tuple[Any, Any, Any, Any] = (Ours, Padded, Packed, Torch)
+) -> str:
+    """Measure one case, in rounds of about so many seconds of the slowest: a line of the table."""
     ours, *by_hand, torch = kinds
-    runners: dict[Any, Any] = {kind: kind(case) for kind in kinds}
+    runners: dict[Any, Any] = {
+        kind: kind(case) for kind in (ours, *by_hand, *([torch] if peers.available("torch") else []))
+    }
     for runner in runners.values():
         runner.run(2)  # compiles
-    count = max(1, round(SECONDS / max(_seconds(runner, 1)[0] for runner in runners.values())))
-    times: dict[Any, list[tuple[float, float]]] = {kind: [] for kind in kinds}
-    for _ in range(case.rounds):
+    once = max(peers.timed(lambda runner=runner: runner.run(1)).clock for runner in runners.values())
+    count = max(1, round(seconds / once))
+    times: dict[Any, list[peers.Seconds]] = {kind: [] for kind in kinds}
+    for _ in range(rounds):
         for kind, runner in runners.items():
-            times[kind].append(_seconds(runner, count))
-    micro = {k: 1e6 * statistics.median(one[0] for one in found) / count / case.batches for k, found in times.items()}
+            times[kind].append(peers.timed(lambda runner=runner: runner.run(count)))
+    micro = {kind: 1e6 * statistics.median(one.clock for one in times[kind]) / count / case.batches for kind in runners}
     best = min(by_hand, key=lambda kind: micro[kind])
-
-    def ratio(kind: Any) -> str:
-        return " (".join(
-            f"{statistics.median(a[k] / b[k] for a, b in zip(times[ours], times[kind], strict=True)):.2f}"
-            for k in range(2)
-        )
-
-    cells = [f"{micro[kind]:.0f}" for kind in kinds] + [f"{ratio(kind)})" for kind in (best, torch)]
+    cells = [f"{micro[kind]:.0f}" if kind in micro else "" for kind in kinds]
+    cells += [peers.ratio(times[ours], times[kind]) for kind in (best, torch)]
     return f"| {case.title} | {' | '.join(cells)} | {runners[ours].trainer.compilations} |"
 
 
-def main(names: list[str] | None = None) -> str:
+def main(argv: list[str] | None = None) -> str:
     """The table."""
+    given = peers.options(__doc__, list(CASES), ROUNDS, SECONDS).parse_args(argv)
     lines = [
         "## Sequence classifier",
         "LSTM, last state, dense layer. Training, single precision, microseconds per minibatch of 32 sequences "
@@ -325,11 +319,11 @@ def main(names: list[str] | None = None) -> str:
         "",
         *HEADER,
     ]
-    for name in names or CASES:
-        lines.append(row(CASES[name]))
+    for name in given.cases:
+        lines.append(row(CASES[name], given.rounds, given.seconds))
         print(lines[-1], file=sys.stderr, flush=True)
     return "\n".join(lines)
 
 
 if __name__ == "__main__":
-    print(main(sys.argv[1:] or None))
+    print(main())

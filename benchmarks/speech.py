@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import itertools
 import os
-import statistics
 import tempfile
 import time
 from collections.abc import Callable
@@ -22,6 +21,7 @@ from typing import Any
 
 import kaldi
 import numpy as np
+import peers
 
 DIM, SIDE, STATES, SIZE = 33, 5, 132, 256
 PEER = "numpy.fromfile and strides, shuffled"
@@ -142,21 +142,17 @@ def main(argv: list[str] | None = None) -> None:
             "HTK, composite reader, shuffled": (ours, ("composite", True)),
             "HTK, HTKMLFReader, shuffled": (ours, ("old", True)),
         }
-        whole: dict[str, list[float]] = {key: [] for key in calls}
+        whole: dict[str, list[peers.Seconds]] = {key: [] for key in calls}
         loop: dict[str, list[float]] = {key: [] for key in calls}
         for _ in range(arguments.repeat + 1):
             for key, (call, given) in calls.items():
-                begin = time.perf_counter()
-                call(folder, *given, loop[key])
-                whole[key].append(time.perf_counter() - begin)
+                whole[key].append(peers.timed(lambda call=call, key=key, given=given: call(folder, *given, loop[key])))
         total = int(lengths.sum())
-        base = statistics.median(whole[PEER][1:])
+        base = total / peers.median(whole[PEER][1:])
         for key in calls:
-            seconds = statistics.median(whole[key][1:])
             if key != PEER:
-                table.append(
-                    f"| {key} | frames/s | {total / seconds:,.0f} | {total / base:,.0f} | {base / seconds:.2f} |"
-                )
+                speed, ratio = total / peers.median(whole[key][1:]), peers.ratio(whole[PEER][1:], whole[key][1:])
+                table.append(f"| {key} | frames/s | {speed:,.0f} | {base:,.0f} | {ratio} |")
         os.chdir(folder)
         table += kaldi.rows(arguments.utterances, arguments.repeat)
         os.chdir("/")

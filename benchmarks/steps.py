@@ -3,10 +3,12 @@
 All three train the same network on the same minibatches, which lie ready in memory, from a start of the same scale:
 forward, backward, momentum SGD, and the criterion and the number of errors of every minibatch. Rounds are interleaved,
 so that whatever else the machine does disturbs all alike; times are medians of rounds, ratios medians of the ratios
-within rounds. By hand means one function per minibatch: jitted with donated arguments in JAX; `torch.nn.functional`
-and `torch.optim.SGD` in PyTorch, whose OpenMP threads wait passively.
+within rounds, of the clock and of the processor. By hand means one function per minibatch: jitted with donated
+arguments in JAX; `torch.nn.functional` and `torch.optim.SGD` in PyTorch, whose OpenMP threads wait passively.
 
-    python benchmarks/steps.py [CASE...]
+    python benchmarks/steps.py [CASE...] [--rounds N] [--seconds S]
+
+PyTorch is left out where it is not installed, see peers.py.
 """
 
 import itertools
@@ -21,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import peers
 from by_hand import MOMENTUM, RATE, Jax, Torch
 
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # read when PyTorch is loaded
@@ -325,49 +328,49 @@ def sparse() -> Case:
 CASES = {"mlp": mlp, "dnn": dnn, "conv": conv, "lstm": lstm, "atis": atis, "sparse": sparse}
 
 
-def _seconds(run: Callable[[], None]) -> float:
-    began = time.perf_counter()
-    run()
-    return time.perf_counter() - began
-
-
-def row(case: Case) -> str:
-    """Measure one case: a line of the table."""
+def row(case: Case, rounds: int, seconds: float) -> str:
+    """Measure one case, in rounds of about so many seconds of each peer: a line of the table."""
+    kinds = [Ours, Jax, *([Torch] if peers.available("torch") else [])]
     firsts, runners = {}, {}
-    for kind in (Ours, Jax, Torch):
+    for kind in kinds:
         began = time.perf_counter()
         runner = runners[kind] = kind(case)
-        firsts[kind] = time.perf_counter() - began + _seconds(getattr(runner, "first", lambda r=runner: r.run(1)))
+        getattr(runner, "first", lambda r=runner: r.run(1))()
+        firsts[kind] = time.perf_counter() - began
     stack = runners[Ours].stacked
-    once = min(_seconds(lambda: runners[Ours].run(stack)) for _ in range(2))
-    count = stack * max(1, round(SECONDS / once))
-    times: dict[Any, list[float]] = {kind: [] for kind in runners}
-    for _ in range(ROUNDS):
+    once = min(peers.timed(lambda: runners[Ours].run(stack)).clock for _ in range(2))
+    count = stack * max(1, round(seconds / once))
+    times: dict[Any, list[peers.Seconds]] = {kind: [] for kind in (Ours, Jax, Torch)}
+    for _ in range(rounds):
         for kind, runner in runners.items():
-            times[kind].append(_seconds(lambda runner=runner: runner.run(count)) / count)
-    ratios = [statistics.median(a / b for a, b in zip(times[Ours], times[kind], strict=True)) for kind in (Jax, Torch)]
-    cells = [f"{1e6 * statistics.median(times[kind]):.0f}" for kind in (Ours, Jax, Torch)]
-    cells += [f"{ratio:.2f}" for ratio in ratios] + [f"{firsts[kind]:.2f}" for kind in (Ours, Jax, Torch)]
+            times[kind].append(peers.timed(lambda runner=runner: runner.run(count)))
+    cells = [
+        f"{1e6 * statistics.median(one.clock for one in found) / count:.0f}" if found else ""
+        for found in times.values()
+    ]
+    cells += [peers.ratio(times[Ours], times[kind]) for kind in (Jax, Torch)]
+    cells += [f"{firsts[kind]:.2f}" if kind in firsts else "" for kind in times]
     return f"| {case.title} | {' | '.join(cells)} | {runners[Ours].compilations()} |"
 
 
-def main(names: list[str] | None = None) -> str:
+def main(argv: list[str] | None = None) -> str:
     """The table."""
+    given = peers.options(__doc__, list(CASES), ROUNDS, SECONDS).parse_args(argv)
     os.environ["JAX_COMPILATION_CACHE_DIR"] = tempfile.mkdtemp()  # first minibatches compile
     lines = [
         "## Networks",
         "Training, single precision, microseconds per minibatch (medians of interleaved rounds; "
-        f"load of the machine at the start {os.getloadavg()[0]:.1f}). First: seconds until the first result, "
-        "compilation included.",
+        f"load of the machine at the start {os.getloadavg()[0]:.1f}); ratios in brackets: of processor time. "
+        "First: seconds until the first result, compilation included.",
         "",
         "| network, minibatch | cntkpy | JAX | PyTorch | / JAX | / PyTorch | first | JAX | PyTorch | compiled |",
         "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
-    for name in names or CASES:
-        lines.append(row(CASES[name]()))
+    for name in given.cases:
+        lines.append(row(CASES[name](), given.rounds, given.seconds))
         print(lines[-1], file=sys.stderr, flush=True)
     return "\n".join(lines)
 
 
 if __name__ == "__main__":
-    print(main(sys.argv[1:] or None))
+    print(main())

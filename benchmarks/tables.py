@@ -3,13 +3,12 @@
     python benchmarks/tables.py [--megabytes N] [--seconds S] [--repeat N]
 
 Prints a table in Markdown. The peers are measured in turns with the reader, each in a process of its own that may use
-one core or two: pyarrow in a DataLoader of PyTorch, by row groups and with one copy (one core: in the process; two: in
-two workers), and Grain's ParquetIterDataset (two cores: with a thread that reads ahead). Shuffled, PyTorch shuffles the
-rows of as many row groups as the reader does (`WINDOW`), Grain those of a window of `GRAIN_WINDOW` rows. Medians of
-sweeps after a first one, each of at most S seconds. The last column compares with the faster of the two.
-
-The peers are found in the folders that BENCHMARK_SITE names, which are looked at after all others:
-`pip install --target FOLDER torch grain`.
+one core or, where the machine has them, two: a loop over pyarrow, by row groups and with one copy (on one core only);
+the same in a DataLoader of PyTorch (one core: in the process; two: in two workers); and Grain's ParquetIterDataset (two
+cores: with a thread that reads ahead). Shuffled, the loop shuffles the rows of as many row groups as the reader does
+(`WINDOW`), Grain those of a window of `GRAIN_WINDOW` rows. Medians of sweeps after a first one, each of at most S
+seconds. Ratios are medians of those of each turn; the last column compares with the fastest of the peers. PyTorch and
+Grain are left out where they are not installed, see peers.py.
 """
 
 from __future__ import annotations
@@ -27,10 +26,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import peers
 
 DIM, CLASSES, SIZE, GROUP, WINDOW, GRAIN_WINDOW = 128, 10, 256, 1 << 16, 6, 1 << 14
-OURS, TORCH, GRAIN = "cntkpy", "pyarrow, torch DataLoader", "Grain"
-PEERS = (TORCH, GRAIN)
+OURS, PYARROW, TORCH, GRAIN = "cntkpy", "pyarrow", "pyarrow, torch DataLoader", "Grain"
+NEEDS = {TORCH: "torch", GRAIN: "grain"}
 Sweep = Callable[[], Iterator[int]]
 
 
@@ -70,8 +70,46 @@ def ours(path: str, shuffled: bool, cores: int) -> Sweep:
     return sweep
 
 
+def by_row_groups(path: str, groups: np.ndarray, rng: np.random.Generator | None) -> Iterator[Any]:
+    """Minibatches of row groups, in their order or shuffled within windows of them: features and labels."""
+    import pyarrow.parquet as pq
+
+    file, step = pq.ParquetFile(path, memory_map=True), 1 if rng is None else WINDOW
+    for at in range(0, len(groups), step):
+        some = file.read_row_groups(groups[at : at + step].tolist(), use_threads=False).combine_chunks()
+        x = some["x"].chunk(0).flatten().to_numpy().reshape(-1, DIM)
+        labels = some["label"].chunk(0).to_numpy()
+        order = None if rng is None else rng.permutation(len(x))
+        for begin in range(0, len(x), SIZE):
+            if order is None:
+                rows = slice(begin, begin + SIZE)
+                yield x[rows].copy(), labels[rows].copy()
+            else:
+                rows = order[begin : begin + SIZE]
+                yield x[rows], labels[rows]
+
+
+def pyarrow(path: str, shuffled: bool, cores: int) -> Sweep | None:
+    """A loop over pyarrow, on one core."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    if cores > 1:
+        return None
+    pa.set_cpu_count(1)
+    pa.set_io_thread_count(1)
+
+    def sweep() -> Iterator[int]:
+        groups, rng = np.arange(pq.ParquetFile(path).num_row_groups), np.random.default_rng() if shuffled else None
+        if rng is not None:
+            rng.shuffle(groups)
+        return (len(x) for x, _ in by_row_groups(path, groups, rng))
+
+    return sweep
+
+
 def torch(path: str, shuffled: bool, cores: int) -> Sweep:
-    """pyarrow in an IterableDataset."""
+    """The same in an IterableDataset."""
     import pyarrow as pa
     import pyarrow.parquet as pq
     from torch import from_numpy  # pyright: ignore[reportMissingImports]
@@ -84,26 +122,14 @@ def torch(path: str, shuffled: bool, cores: int) -> Sweep:
         """Minibatches of the row groups of a worker."""
 
         def __iter__(self) -> Iterator[Any]:
-            info, file = get_worker_info(), pq.ParquetFile(path, memory_map=True)
-            groups = np.arange(file.num_row_groups)
-            rng = np.random.default_rng(time.time_ns() if info is None else info.seed - info.id)
-            if shuffled:
+            info, groups = get_worker_info(), np.arange(pq.ParquetFile(path).num_row_groups)
+            rng = np.random.default_rng(time.time_ns() if info is None else info.seed - info.id) if shuffled else None
+            if rng is not None:
                 rng.shuffle(groups)
             if info is not None:
                 groups = groups[info.id :: info.num_workers]
-            step = WINDOW if shuffled else 1
-            for at in range(0, len(groups), step):
-                some = file.read_row_groups(groups[at : at + step].tolist(), use_threads=False).combine_chunks()
-                x = some["x"].chunk(0).flatten().to_numpy().reshape(-1, DIM)
-                labels = some["label"].chunk(0).to_numpy()
-                order = rng.permutation(len(x)) if shuffled else None
-                for begin in range(0, len(x), SIZE):
-                    if order is None:
-                        rows = slice(begin, begin + SIZE)
-                        yield from_numpy(x[rows].copy()), from_numpy(labels[rows].copy())
-                    else:
-                        rows = order[begin : begin + SIZE]
-                        yield from_numpy(x[rows]), from_numpy(labels[rows])
+            for x, labels in by_row_groups(path, groups, rng):
+                yield from_numpy(x), from_numpy(labels)
 
     workers: dict[str, Any] = {"num_workers": 2, "persistent_workers": True} if cores > 1 else {}
     loader = DataLoader(Rows(), batch_size=None, **workers)
@@ -126,39 +152,60 @@ def grain(path: str, shuffled: bool, cores: int) -> Sweep:
     return sweep
 
 
-MAKERS: dict[str, Callable[[str, bool, int], Sweep]] = {OURS: ours, TORCH: torch, GRAIN: grain}
+MAKERS: dict[str, Callable[[str, bool, int], Sweep | None]] = {
+    OURS: ours,
+    PYARROW: pyarrow,
+    TORCH: torch,
+    GRAIN: grain,
+}
 
 
-def measure(name: str, path: str, shuffled: bool, cores: int, seconds: float, repeat: int) -> float:
-    """Rows per second in this process, on so many cores."""
+def measure(name: str, path: str, shuffled: bool, cores: int, seconds: float, repeat: int) -> list[float]:
+    """Rows per second, and per second of processor time of this process, on so many cores; nothing if it cannot."""
     if sys.platform == "linux":
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:cores])
-    sys.path += [folder for folder in os.environ.get("BENCHMARK_SITE", "").split(os.pathsep) if folder]
-    sweep, found = MAKERS[name](path, shuffled, cores), []
+    if name in NEEDS and not peers.available(NEEDS[name]):
+        return []
+    sweep = MAKERS[name](path, shuffled, cores)
+    if sweep is None:
+        return []
+    found: list[tuple[float, float]] = []
     for _ in range(repeat + 1):
-        begin, rows = time.perf_counter(), 0
+        begin, used, rows = time.perf_counter(), time.process_time(), 0
         for count in sweep():
             rows += count
             if time.perf_counter() - begin > seconds:
                 break
-        found.append(rows / (time.perf_counter() - begin))
-    return statistics.median(found[1:])
+        found.append((rows / (time.perf_counter() - begin), rows / (time.process_time() - used)))
+    return [statistics.median(speeds) for speeds in zip(*found[1:], strict=True)]
 
 
-def in_turns(path: str, shuffled: bool, cores: int, arguments: argparse.Namespace) -> dict[str, float]:
-    """Medians of rows per second of each, of processes that take turns."""
-    found: dict[str, list[float]] = {name: [] for name in MAKERS}
+def in_turns(path: str, shuffled: bool, cores: int, arguments: argparse.Namespace) -> dict[str, list[list[float]]]:
+    """What `measure` finds in processes that take turns."""
+    found: dict[str, list[list[float]]] = {name: [] for name in MAKERS}
     for _ in range(arguments.turns):
         for name in MAKERS:
             asked = json.dumps([name, path, shuffled, cores, arguments.seconds, arguments.repeat])
-            done = subprocess.run(
-                [sys.executable, __file__, "--one", asked], capture_output=True, text=True, check=False
-            )
-            if done.returncode:
-                sys.stderr.write(f"{name} is left out: {done.stderr.strip().splitlines()[-1]}\n")
-                continue
-            found[name].append(float(done.stdout))
-    return {name: statistics.median(values) for name, values in found.items() if values}
+            command = [sys.executable, __file__, "--one", asked]
+            speeds = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
+            found[name] += [speeds] if speeds else []
+    return {name: speeds for name, speeds in found.items() if speeds}
+
+
+def ratio(ours: list[list[float]], theirs: list[list[float]], cores: int) -> str:
+    """The medians of the ratios of each turn: by the clock and, on one core, where no work is in other processes, of
+    processor time in brackets."""
+    clock, processor = (statistics.median(a[k] / b[k] for a, b in zip(ours, theirs, strict=True)) for k in range(2))
+    return f"{clock:.2f} ({processor:.2f})" if cores == 1 else f"{clock:.2f}"
+
+
+def row(title: str, cores: int, found: dict[str, list[list[float]]]) -> str:
+    """A line of the table."""
+    speeds = {name: statistics.median(clock for clock, _ in turns) for name, turns in found.items()}
+    cells = [f"{speeds[name]:,.0f}" if name in speeds else "" for name in MAKERS]
+    fastest = max((name for name in found if name != OURS), key=speeds.__getitem__, default="")
+    cells += [ratio(found[OURS], found[peer], cores) if peer in found else "" for peer in (PYARROW, fastest)]
+    return f"| {title}, {cores} | {' | '.join(cells)} |"
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -171,7 +218,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--one", help=argparse.SUPPRESS)
     arguments = parser.parse_args(argv)
     if arguments.one:
-        print(measure(*json.loads(arguments.one)))
+        print(json.dumps(measure(*json.loads(arguments.one))))
         return
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "data.parquet")
@@ -179,16 +226,14 @@ def main(argv: list[str] | None = None) -> None:
         print("## Tables")
         print(
             f"A Parquet file of {path.stat().st_size >> 20} MB, {rows:,} rows of {DIM} floats and a label in row "
-            f"groups of {GROUP:,}, minibatches of {SIZE}, the file in the page cache; rows/s\n"
+            f"groups of {GROUP:,}, minibatches of {SIZE}, the file in the page cache; rows/s; ratios "
+            "in brackets: of processor time\n"
         )
-        print(f"| order, cores | {OURS} | {' | '.join(PEERS)} | / faster peer |\n|---|---:|---:|---:|---:|")
+        print(f"| order, cores | {' | '.join(MAKERS)} | / pyarrow | / fastest peer |\n|---{'|---:' * 6}|")
         for shuffled in (False, True):
-            for cores in (1, 2):
+            for cores in (1, 2)[: peers.cores()]:
                 found = in_turns(str(path), shuffled, cores, arguments)
-                fastest = max((found[name] for name in PEERS if name in found), default=None)
-                ratio = "-" if fastest is None else f"{found[OURS] / fastest:.2f}"
-                shown = [f"{found[name]:,.0f}" if name in found else "-" for name in MAKERS]
-                print(f"| {'shuffled' if shuffled else 'file order'}, {cores} | {' | '.join(shown)} | {ratio} |")
+                print(row("shuffled" if shuffled else "file order", cores, found), flush=True)
 
 
 if __name__ == "__main__":

@@ -18,8 +18,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import peers
 import uci
-from uci import timed
 
 
 def dense_integers(rng: np.random.Generator, size: int) -> str:
@@ -147,7 +147,8 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--repeat", type=int, default=9, help="measurements, of which the median is taken")
     arguments = parser.parse_args(argv)
     rng = np.random.default_rng(1)
-    print("## Text formats\nMB of file per second, minibatches of 256, float; of UCI also from the binary cache.\n")
+    print("## Text formats\nMB of file per second, minibatches of 256, float; of UCI also from the binary cache.")
+    print("Ratios in brackets: of processor time.\n")
     print("| data | file order | shuffled | two threads | / one | numpy.fromstring | / numpy |")
     print("|---|---:|---:|---:|---:|---:|---:|")
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
@@ -164,11 +165,12 @@ def main(argv: list[str] | None = None) -> None:
             if tags:
                 bare = functools.reduce(lambda left, tag: left.replace(tag, ""), tags, text)
                 calls["numpy"] = lambda bare=bare: np.fromstring(bare, sep=" ", dtype=np.float32)
-            seconds = timed(calls, arguments.repeat)
-            cells = [f"{len(text) / 1e6 / seconds[key]:,.0f}" for key in ("order", "shuffled", "two threads")]
-            cells.append(f"{seconds['order'] / seconds['two threads']:.1f}")
+            seconds = peers.in_turns(calls, arguments.repeat)
+            speeds = {key: f"{len(text) / 1e6 / peers.median(found):,.0f}" for key, found in seconds.items()}
+            cells = [speeds[key] for key in ("order", "shuffled", "two threads")]
+            cells.append(f"{peers.median(seconds['order']) / peers.median(seconds['two threads']):.1f}")
             if tags:
-                cells += [f"{len(text) / 1e6 / seconds['numpy']:,.0f}", f"{seconds['numpy'] / seconds['order']:.1f}"]
+                cells += [speeds["numpy"], peers.ratio(seconds["numpy"], seconds["order"])]
             print(f"| CTF, {name} | {' | '.join(cells + [''] * (6 - len(cells)))} |", flush=True)
         print("\n".join(uci.rows(arguments.size, arguments.repeat)))
         if arguments.memory:

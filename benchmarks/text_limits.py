@@ -1,15 +1,16 @@
 """Reading CTF next to what one core can do with the same bytes: finding newlines, copying, parsing as JSON by simdjson.
 
-    pip install pysimdjson
-    python benchmarks/text_limits.py [--size MB] [--repeat N]
+    python benchmarks/text_limits.py [--size MB] [--index MB] [--repeat N]
 
 Processor time, in turns, medians. Ours: from opening the file to minibatches of 256 in single precision, names and
-dimensions checked. simdjson gets the same numbers as one array in memory; "to float32" copies them to a NumPy array.
-The index: finding all sequences of a file of short ones, with other ids each, next to `wc -l`.
+dimensions checked. simdjson gets the same numbers as one array in memory; "to float32" copies them to a NumPy array;
+both are left out where it is not installed (`pip install pysimdjson`, see peers.py). The index: finding all sequences
+of a file of short ones, with other ids each, next to `wc -l`.
 """
 
 import argparse
 import functools
+import operator
 import statistics
 import subprocess
 import tempfile
@@ -18,8 +19,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
-import simdjson
+import peers
 import text
+
+COLUMNS = ("cntkpy", "newlines", "copy", "simdjson", "to float32")
 
 
 def processor_seconds(calls: dict[str, Callable[[], object]], repeat: int) -> dict[str, list[float]]:
@@ -38,25 +41,35 @@ def row(name: str, content: str, path: Path, inputs: str, tags: tuple[str, ...],
     path.write_text(content)
     raw = content.encode()
     bare = functools.reduce(lambda left, tag: left.replace(tag, ""), tags, content)
-    document, parser = f"[{','.join(bare.split())}]".encode(), simdjson.Parser()
-
-    def as_array() -> np.ndarray:
-        return np.frombuffer(parser.parse(document).as_buffer(of_type="d"), np.float64).astype(np.float32)
-
     calls: dict[str, Callable[[], object]] = {
         "cntkpy": lambda: text.read(path, inputs),
         "newlines": lambda: raw.count(b"\n"),
         "copy": lambda: bytearray(raw),
-        "simdjson": lambda: parser.parse(document),
-        "to float32": as_array,
+        **by_simdjson(f"[{','.join(bare.split())}]".encode()),
     }
     seconds = processor_seconds(calls, repeat)
-    speeds = [f"{len(raw) / 1e6 / statistics.median(found):,.0f}" for found in seconds.values()]
+    speeds = [f"{len(raw) / 1e6 / statistics.median(seconds[key]):,.0f}" if key in seconds else "" for key in COLUMNS]
     ratios = [
-        f"{statistics.median(peer / ours for peer, ours in zip(seconds[key], seconds['cntkpy'], strict=True)):.2f}"
-        for key in ("simdjson", "to float32")
+        f"{statistics.median(map(operator.truediv, seconds[key], seconds['cntkpy'])):.{digits}f}"
+        if key in seconds
+        else ""
+        for key, digits in (("newlines", 3), ("simdjson", 2), ("to float32", 2))
     ]
     return f"| {name} | {' | '.join([*speeds, *ratios])} |"
+
+
+def by_simdjson(document: bytes) -> dict[str, Callable[[], object]]:
+    """What simdjson does with a document, if it is installed."""
+    if not peers.available("simdjson"):
+        return {}
+    import simdjson  # pyright: ignore[reportMissingImports]
+
+    parser = simdjson.Parser()
+
+    def as_array() -> np.ndarray:
+        return np.frombuffer(parser.parse(document).as_buffer(of_type="d"), np.float64).astype(np.float32)
+
+    return {"simdjson": lambda: parser.parse(document), "to float32": as_array}
 
 
 def numbered(content: str, times: int) -> Iterator[str]:
@@ -68,28 +81,23 @@ def numbered(content: str, times: int) -> Iterator[str]:
 
 
 def index_row(folder: Path, size: int, repeat: int) -> str:
-    """The line of the index: megabytes per second of ours, by the clock and of processor time, and of `wc -l`."""
+    """The line of the index: megabytes per second of processor time of ours and of `wc -l`, and the ratio."""
     path = folder / "sequences.ctf"
     with path.open("w") as file:
         file.writelines(numbered(text.short_sequences(np.random.default_rng(1), 10_000_000), max(1, size // 10)))
     megabytes = path.stat().st_size / 1e6
-    found: dict[str, list[float]] = {"index": [], "wc": [], "processor": []}
+    seconds: dict[str, list[float]] = {"cntkpy": [], "wc": []}
+    text.index(path)  # compiles
     for _ in range(repeat):
-        begun, used = time.perf_counter(), time.process_time()
+        used = time.process_time()
         text.index(path)
-        between, used_then = time.perf_counter(), time.process_time()
+        seconds["cntkpy"].append(time.process_time() - used)
+        before = peers.of_children()
         subprocess.run(["wc", "-l", str(path)], capture_output=True, check=True)
-        found["index"].append(between - begun)
-        found["processor"].append(used_then - used)
-        found["wc"].append(time.perf_counter() - between)
-    ratio = statistics.median(peer / ours for peer, ours in zip(found["wc"], found["index"], strict=True))
-    clock, peer, processor = (
-        f"{megabytes / statistics.median(found[key]):,.0f}" for key in ("index", "wc", "processor")
-    )
-    return (
-        f"The index of {megabytes:,.0f} MB: {clock} MB/s, {processor} MB/s of processor time; `wc -l` {peer} MB/s, "
-        f"{ratio:.2f} of it."
-    )
+        seconds["wc"].append(peers.of_children() - before)
+    ratio = statistics.median(map(operator.truediv, seconds["wc"], seconds["cntkpy"]))
+    speeds = [f"{megabytes / statistics.median(found):,.0f}" for found in seconds.values()]
+    return f"| {megabytes:,.0f} MB | {' | '.join(speeds)} | {ratio:.2f} |"
 
 
 def main() -> None:
@@ -100,14 +108,14 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=9, help="measurements, of which the median is taken")
     arguments = parser.parse_args()
     print("## Text and what one core can do\nMB of text per second of processor time.\n")
-    print("| CTF | cntkpy | newlines | copy | simdjson | to float32 | cntkpy / simdjson | / to float32 |")
-    print("|---|---:|---:|---:|---:|---:|---:|---:|")
+    print(f"| CTF | {' | '.join(COLUMNS)} | cntkpy / newlines | / simdjson | / to float32 |\n|---{'|---:' * 8}|")
     with tempfile.TemporaryDirectory() as folder:
         for name, make, inputs, tags in text.DATA:
             if tags:
                 content = make(np.random.default_rng(1), arguments.size * 1_000_000)
                 print(row(name, content, Path(folder) / "data.ctf", inputs, tags, arguments.repeat), flush=True)
-        print(f"\n{index_row(Path(folder), arguments.index, arguments.repeat)}")
+        print("\n| the index of | cntkpy | `wc -l` | / `wc -l` |\n|---|---:|---:|---:|")
+        print(f"{index_row(Path(folder), arguments.index, arguments.repeat)}")
 
 
 if __name__ == "__main__":

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import statistics
 import tempfile
-import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import peers
 
 
 def pixels(rng: np.random.Generator, size: int) -> str:
@@ -53,18 +52,6 @@ def write_cache(folder: Path, dim: int) -> None:
     read(folder, dim, "none", cache=True)
 
 
-def timed(calls: dict[str, Callable[[], object]], repeat: int) -> dict[str, float]:
-    """Median seconds of each call, the calls taking turns; the first round is not counted."""
-    times: dict[str, list[float]] = {name: [] for name in calls}
-    for turn in range(repeat + 1):
-        for name, call in calls.items():
-            begin = time.perf_counter()
-            call()
-            if turn:
-                times[name].append(time.perf_counter() - begin)
-    return {name: statistics.median(found) for name, found in times.items()}
-
-
 def rows(size: int, repeat: int) -> list[str]:
     """Rows of a table: MB per second in file order and shuffled, of the cache, of `numpy.fromstring`, and the ratio."""
     rng, table = np.random.default_rng(1), []
@@ -82,10 +69,10 @@ def rows(size: int, repeat: int) -> list[str]:
                 "write cache": lambda dim=dim: write_cache(folder, dim),
                 "cache": lambda dim=dim: read(folder, dim, "none", cache=True),
             }
-            seconds = timed(calls, repeat)
+            seconds = peers.in_turns(calls, repeat)
             text_speed, shuffled, numpy, cached = (
-                f"{len(text) / 1e6 / seconds[key]:,.0f}" for key in ("text", "shuffled", "numpy", "cache")
+                f"{len(text) / 1e6 / peers.median(seconds[key]):,.0f}" for key in ("text", "shuffled", "numpy", "cache")
             )
-            ratio = seconds["numpy"] / seconds["text"]
-            table.append(f"| UCI, {title}; cache {cached} | {text_speed} | {shuffled} | | | {numpy} | {ratio:.1f} |")
+            ratio = peers.ratio(seconds["numpy"], seconds["text"])
+            table.append(f"| UCI, {title}; cache {cached} | {text_speed} | {shuffled} | | | {numpy} | {ratio} |")
     return table

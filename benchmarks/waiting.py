@@ -7,6 +7,7 @@ is divided by that of a process which imports JAX and adds two numbers, measured
 machine and on what else it does. Bytecode of Python is there in all runs, as after an installation.
 """
 
+import argparse
 import os
 import statistics
 import subprocess
@@ -104,7 +105,7 @@ def ratio(config: Path, environment: dict[str, str]) -> Waited:
     return Waited(run.first / alone, run.whole / alone, run.megabytes)
 
 
-def waits(config: Path, place: Path, environment: dict[str, str], repeat: int = REPEAT) -> tuple[Waited, Waited]:
+def waits(config: Path, place: Path, environment: dict[str, str], repeat: int) -> tuple[Waited, Waited]:
     """The medians of `ratio`, without caches and with those of the run before.
 
     Args:
@@ -138,15 +139,15 @@ def sparse_memory(place: Path, environment: dict[str, str]) -> float:
     return memory * 2**20 / (4 * (DIM * HIDDEN + HIDDEN * CLASSES))
 
 
-def main() -> str:
-    """The table as Markdown."""
+def main(repeat: int) -> str:
+    """The tables as Markdown."""
     lines: list[str] = []
     with tempfile.TemporaryDirectory() as name:
         place = Path(name)
         environment = with_bytecode(place)
         for config in CONFIGS:
             path = RUNS / f"{config}.cntk"
-            new, again = waits(path, place, environment)
+            new, again = waits(path, place, environment, repeat)
             lines.append(
                 f"| `{config}` | {new.first:.2f} | {again.first:.2f} | {new.whole:.2f} | {again.whole:.2f} "
                 f"| {new.megabytes:.0f} | {again.megabytes:.0f} |"
@@ -157,17 +158,22 @@ def main() -> str:
         [
             "## Waiting",
             'Processor time as a multiple of `python -c "import jax, jax.numpy as n; n.zeros(1)+1"`'
-            f" (which has {alone:.0f} MB), measured in turns, medians of {REPEAT}. New: with empty caches. To the first"
+            f" (which has {alone:.0f} MB), measured in turns, medians of {repeat}. New: with empty caches. To the first"
             " minibatch: to the first line of the log about minibatches, which follows the first stack of up to 64. "
-            "Whole: all epochs, and the actions after the training. "
-            f"Training {DIM:,} x {HIDDEN} weights on sparse data peaks at {sparse:.2f} times the parameters.",
+            "Whole: all epochs, and the actions after the training.",
             "",
-            "| run | to the first minibatch, new | again | whole, new | again | peak MB, new | again |",
+            "| run | to the first minibatch, new | first, again | whole, new | whole, again | peak MB, new | again |",
             "|---|---:|---:|---:|---:|---:|---:|",
             *lines,
+            "",
+            "| training on sparse data | peak memory / parameters |",
+            "|---|---:|",
+            f"| {DIM:,} x {HIDDEN} weights | {sparse:.2f} |",
         ]
     )
 
 
 if __name__ == "__main__":
-    print(main())
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--repeat", type=int, default=REPEAT, help="runs of each kind")
+    print(main(options.parse_args().repeat))
