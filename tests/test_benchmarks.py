@@ -77,7 +77,7 @@ COMPARED: dict[str, tuple[Compared, ...]] = {
     "gpu": (Compared("/ JAX", {"DNN": 0.95}, higher=True),),
     "images": (
         Compared("/ thread pool", {"cntkpy": 1.0}, higher=True),
-        Compared("/ DataLoader", {"cntkpy": 1.7}, higher=True, needs="torch"),
+        Compared("/ DataLoader", {"cntkpy": 2.1}, higher=True, needs="torch"),
     ),
     "jobs": (Compared("/ PyTorch, processor", {"digits": 3.0, "slots": 2.1}, needs="torch"),),
     "language": (
@@ -97,8 +97,8 @@ COMPARED: dict[str, tuple[Compared, ...]] = {
         Compared("/ onnxruntime", {"MLP": 1.55, "convolutional": 1.85, "LSTM 2 x 128": 1.15, "LSTM 128 of nodes": 2.0}),
     ),
     "parallel": (
-        Compared("/ one process of one thread", {"2": 1.6}, higher=True),
-        Compared("/ 2 independent runs", {"2": 0.82}, higher=True),
+        Compared("/ one process of one thread", {"2": 1.55}, higher=True),
+        Compared("/ 2 independent runs", {"2": 0.8}, higher=True),
     ),
     "sequences": (
         Compared("/ JAX", {"3-3-4": 0.6, "17-32-3": 0.95, "50-100-5, 10": 0.9}),
