@@ -35,6 +35,7 @@ class Loader:
         path = Path(name)
         if base is not None and not path.is_absolute() and not exists(path) and exists(base / path):
             path = base / path
+            name = os.path.relpath(path) if Path.cwd() in path.parents else str(path)
         try:
             data = read_input(path, pipe=True)
         except (OSError, ValueError) as error:

@@ -253,6 +253,28 @@ def test_editing_scripts(cntkpy) -> None:
     assert told.startswith("change.mel:1:5: hint: there is no model a.dnn")
 
 
+def test_parts_of_a_folder_that_include_others(cntkpy) -> None:
+    files = {
+        "p/paths.cfg": "Data=d\n",
+        "p/part.cfg": "include=paths.cfg\nSGD=[maxEpochs=3]\n",
+        "p/whole.cfg": "include=section.cfg\n",
+        "p/section.cfg": "[x=1]\n; include=go.cfg\n",
+        "p/go.cfg": "go=[action=nonsense]\ncommand=go\n",
+        "p/lost.cfg": "include=nowhere.cfg\n",
+    }
+    got = cntkpy("check", "p", files=files)
+    assert got.err == "note: 2 skipped, no command and no action is in them: p/part.cfg, p/paths.cfg\n"
+    places = [line.split(" ")[0] for line in got.out.splitlines()]
+    assert places == ["p/go.cfg:1:12:", "p/lost.cfg:1:9:", "p/go.cfg:1:12:", "p/go.cfg:1:12:", "4"], got.out
+
+
+def test_an_include_beside_its_file_is_named_from_the_current_folder(cntkpy) -> None:
+    """GitHub shows an annotation in a file of the repository, named from its root."""
+    files = {"p/whole.cfg": "include=parts/go.cfg\n", "p/parts/go.cfg": "go=[action=nonsense]\ncommand=go\n"}
+    got = cntkpy("check", "--format", "github", "p/whole.cfg", files=files)
+    assert got.out.startswith("::error file=p/parts/go.cfg,line=1,col=12,")
+
+
 def test_files_of_a_folder_that_are_no_configurations(cntkpy) -> None:
     """B6: files of other programs have the same endings."""
     files = {

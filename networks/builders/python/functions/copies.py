@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -18,6 +19,8 @@ from networks.builders.python.functions.cells import Counter, cell_of
 from networks.builders.python.functions.nodes import CASTS, INPUTS, has_value, is_loaded_input, ordered
 from networks.builders.python.functions.per_sample import keep_criterion
 from networks.builders.python.functions.recipes import Build, is_recipe
+
+_copies = itertools.count(1)
 
 
 def copied_roots(
@@ -78,7 +81,7 @@ def _copied(node: NodeValue, shared: bool = False) -> NodeValue:
         CASTS[found] = CASTS[node]
     own, cell = cell_of(node), cell_of(found)
     own.release()
-    cell.dtype, cell.alone = own.dtype, own.alone
+    cell.dtype, cell.alone, cell.copy = own.dtype, own.alone, next(_copies)
     if shared:
         cell.use(own.counter)
     else:
