@@ -270,9 +270,18 @@ def test_parts_of_a_folder_that_include_others(cntkpy) -> None:
 
 def test_an_include_beside_its_file_is_named_from_the_current_folder(cntkpy) -> None:
     """GitHub shows an annotation in a file of the repository, named from its root."""
-    files = {"p/whole.cfg": "include=parts/go.cfg\n", "p/parts/go.cfg": "go=[action=nonsense]\ncommand=go\n"}
+    section = """t = [ action = train ; modelPath = m ; SGD = [ maxEpochs = 1 ; learningRatesPerMB = 1 ]
+        reader = [ readerType = CNTKTextFormatReader ; file = a.txt ; input = [ x = [ dim = 3 ; format = dense ] ] ]
+        BrainScriptNetworkBuilder = { include "parts/net.bs" }
+    ]"""
+    files = {
+        "p/whole.cfg": "include=parts/go.cfg\n",
+        "p/parts/go.cfg": f"go=[action=nonsense]\ncommand=t:go\n{section}\n",
+        "p/parts/parts/net.bs": "z = Input {3\n",
+    }
     got = cntkpy("check", "--format", "github", "p/whole.cfg", files=files)
-    assert got.out.startswith("::error file=p/parts/go.cfg,line=1,col=12,")
+    assert "::error file=p/parts/go.cfg,line=1,col=12," in got.out
+    assert "::error file=p/parts/parts/net.bs,line=1," in got.out
 
 
 def test_files_of_a_folder_that_are_no_configurations(cntkpy) -> None:
