@@ -125,7 +125,7 @@ def expand_folders(
 
 
 def looks_like_cntk(path: Path) -> bool:
-    """Whether a command, an action or an include is in a file, which is neither XML nor one of sections like `[name]`."""
+    """Whether a command, an action or an include is in a file, neither XML nor with sections like `[name]`."""
     try:
         text = read_input(path).decode("utf-8-sig", "replace")
     except (OSError, ConfigError):

@@ -277,7 +277,7 @@ def test_an_include_beside_its_file_is_named_from_the_current_folder(cntkpy) -> 
     files = {
         "p/whole.cfg": "include=parts/go.cfg\n",
         "p/parts/go.cfg": f"go=[action=nonsense]\ncommand=t:go\n{section}\n",
-        "p/parts/parts/net.bs": "z = Input {3\n",
+        "p/parts/parts/net.bs": "x = Input {3} ; z = Dens {3} (x) ; featureNodes = (x) ; outputNodes = (z)\n",
     }
     got = cntkpy("check", "--format", "github", "p/whole.cfg", files=files)
     assert "::error file=p/parts/go.cfg,line=1,col=12," in got.out
