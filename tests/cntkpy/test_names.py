@@ -99,6 +99,18 @@ def test_what_a_copy_does_not_share_has_another_uid(method: str) -> None:
     assert len(shared) == (2 if method == "share" else 0)
 
 
+@pytest.mark.parametrize("format", [C.ModelFormat.CNTKv2, C.ModelFormat.ONNX])
+def test_a_file_keeps_the_order_of_the_arguments(format: object, tmp_path: Path) -> None:
+    """Values that are given by position get to the same inputs."""
+    a, b, c = (C.input_variable(2, name=name) for name in "abc")
+    data = [np.array([values], np.float32) for values in ([1, 2], [3, 5], [7, 11])]
+    for z in (a - b / c, c - b * a, C.splice(c, a, b)):
+        z.save(str(tmp_path / "m"), format)
+        again = C.Function.load(str(tmp_path / "m"), format=format)
+        assert [one.name for one in again.arguments] == [one.name for one in z.arguments] == ["a", "b", "c"]
+        assert np.allclose(again(*data), z(*data))
+
+
 def test_the_profiler_writes_a_trace(tmp_path: Path) -> None:
     from cntkpy.compat.cntk.debugging import disable_profiler, enable_profiler, start_profiler, stop_profiler
 

@@ -278,5 +278,6 @@ def _check_counts(layouts: Mapping[str, Layout]) -> None:
         first = next(iter(counts))
         if count != counts[first]:
             raise ArgumentError(
-                f"input '{first}' has {counts[first]} sequences in this minibatch, input '{name}' has {count}"
+                f"input '{first}' has {counts[first]} sequence{'s' * (counts[first] != 1)} in this minibatch, "
+                f"input '{name}' has {count}"
             )

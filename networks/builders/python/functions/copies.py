@@ -16,7 +16,7 @@ from networks.builders.brainscript.node_values import NodeValue
 from networks.builders.python.functions import calls, graph
 from networks.builders.python.functions.blocks import keep_block
 from networks.builders.python.functions.cells import Counter, cell_of
-from networks.builders.python.functions.nodes import CASTS, INPUTS, has_value, is_loaded_input, ordered
+from networks.builders.python.functions.nodes import CASTS, INPUTS, has_value, is_input, ordered
 from networks.builders.python.functions.per_sample import keep_criterion
 from networks.builders.python.functions.recipes import Build, is_recipe
 
@@ -44,7 +44,7 @@ def copied_roots(
     for one in order:
         if one in copies or has_value(one) or not (one in changed or how != "share"):
             continue
-        if (one in INPUTS or is_loaded_input(one)) and how != "share":
+        if is_input(one) and how != "share":
             continue  # the copy has the same inputs
         copies[one] = _copied(one, how == "share")
         made.append(one)
