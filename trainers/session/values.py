@@ -31,7 +31,7 @@ from readers import Value
 from readers.data_api.batches import InputAxes, batch_of
 from readers.errors import ArgumentError
 from trainers.evaluation.evaluator import Evaluator
-from trainers.session.data import Arguments, inputs_of
+from trainers.session.data import Arguments, inputs_of, needs_whole
 from trainers.session.free import FreeSizes
 from trainers.session.timing import LastMinibatch
 from trainers.step.batching import Batcher, Stack
@@ -81,7 +81,8 @@ class Values:
         """Those whose values are of half precision."""
         self._made = made_samples(self._graph.network, self._nodes)
         """The samples of minibatches that the network makes itself; 0: none."""
-        self.arguments = Arguments(inputs_of(self._graph, self._nodes), self._graph.network.dtype, made=self._made)
+        whole = needs_whole(self._graph.nodes.values())
+        self.arguments = Arguments(inputs_of(self._graph, self._nodes), self._graph.network.dtype, whole, self._made)
         self._half.update(one.node for one in self.arguments.inputs if one.function.dtype == HALF)
         static = {one.function for one in self.arguments.inputs if one.axes.dynamic == 0}
         pairs = zip(self.outputs, self._nodes, strict=True)
