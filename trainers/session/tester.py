@@ -19,9 +19,9 @@ from trainers.log.totals import Totals
 from trainers.session.checks import check_type
 from trainers.session.data import Arguments
 from trainers.session.objective import Objective
+from trainers.session.padded_sizes import PaddedSizes
 from trainers.session.progress import ProgressWriter
 from trainers.session.sized import SizedObjectives
-from trainers.session.padded_sizes import PaddedSizes
 from trainers.session.timing import LastMinibatch
 
 
