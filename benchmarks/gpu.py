@@ -8,6 +8,7 @@ Each part is a process of its own, ended when its time or the time of all is ove
   and memory (gpu_tables.py).
 - `reading`: a run that reads text, compared with its reader alone and its steps alone (gpu_reading.py).
 - `copies`: GB per second from the host's memory to the device; loops of XLA (gpu_copies.py).
+- `attention`: attention over long sequences, compared with JAX in blocks and PyTorch (gpu_attention.py).
 - `checks`: tests of what computes, and all sample configurations (gpu_checks.py).
 - `NETWORK-PRECISION-compiled`: samples per second, compared with `torch.compile`, which may take minutes.
 
@@ -27,7 +28,7 @@ NONE = "no accelerator on this machine"
 CASES = ("dnn", "conv", "lstm")
 SECONDS = (
     {f"{case}-{precision}": 50 for precision in ("float", "bfloat16") for case in CASES}
-    | {"reading": 45, "copies": 20, "checks": 150}
+    | {"reading": 45, "copies": 20, "attention": 40, "checks": 150}
     | {f"{case}-float-compiled": 120 for case in CASES}
 )
 """Parts in their order, and the most seconds that each takes; all together `--minutes`."""
@@ -44,7 +45,7 @@ def accelerator() -> str | None:
 
 def run(part: str, words: Sequence[str], seconds: float) -> tuple[list[str], str]:
     """The lines of a part's table, of rows with the same first cell the last; and how the part ended, if not well."""
-    name = part if part in ("reading", "copies", "checks") else "tables"
+    name = part if part in ("reading", "copies", "attention", "checks") else "tables"
     command = [sys.executable, str(HERE / f"gpu_{name}.py"), part, *words]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(HERE.parent), os.environ.get("PYTHONPATH", "")])}
     began = time.perf_counter()
