@@ -141,22 +141,25 @@ def table(name: str, precision: str, device: str, is_small: bool, compiled: bool
     stack, real = len(case.minibatches), float(sum(lengths.sum() for lengths in every))
     ours = Measured(Pipelined(case, precision))
     ours.prepare(stack, seconds)
-    memory = peak_memory(chosen)  # before others use memory by JAX
+    memory = {"cntkpy": peak_memory(chosen)}  # before others use memory by JAX
     found = {"cntkpy": ours}
     for peer, measured in peers(case, precision, device, compiled):
         measured.prepare(stack, seconds)
         found[peer] = measured
+    if device != "cpu" and (torch := torch_for(device)) is not None:
+        memory[COMPILED if compiled else "PyTorch"] = torch.cuda.max_memory_allocated() / 2**20
     with Utilisation() as utilisation:
         for _ in range(ROUNDS):
             for one in found.values():
                 one.measure(real / stack, utilisation)
     others = [peer for peer in found if peer != "cntkpy"]
-    head = [*found, *(f"/ {peer}" for peer in others), *(f"busy: {peer}" for peer in found), "peak MB: cntkpy"]
+    head = [*found, *(f"/ {peer}" for peer in others), *(f"busy: {peer}" for peer in found)]
+    head += [f"peak MB: {peer}" for peer in memory]
     cells = [f"{statistics.median(one.speeds):,.0f}" for one in found.values()]
     for peer in others:
         cells.append(f"{statistics.median(map(operator.truediv, ours.speeds, found[peer].speeds)):.2f}")
     cells += [cell(statistics.mean(one.busy) if one.busy else None, ".0f", " %") for one in found.values()]
-    cells.append(cell(memory, ",.0f"))
+    cells += [cell(value, ",.0f") for value in memory.values()]
     yield f"| network, minibatch | {' | '.join(head)} |\n|---{'|---:' * len(head)}|"
     yield f"| {case.title} | {' | '.join(cells)} |"
 
