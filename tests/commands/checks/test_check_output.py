@@ -302,3 +302,10 @@ def test_files_of_a_folder_that_are_no_configurations(cntkpy) -> None:
     assert "setup.cfg" not in got.out + got.err
     assert "App.config" not in got.out + got.err
     assert "part.cntk" in got.out
+
+
+def test_one_value_of_a_schedule_too_many(cntkpy) -> None:
+    for rates, repair in (("1:2", "the last one is never used"), ("1:2:3", "the last 2 are never used")):
+        sgd = f"[ maxEpochs = 1 ; learningRatesPerMB = {rates} ]"
+        text = f"command = t\nt = [ action = train ; modelPath = m ; SGD = {sgd} ]\n"
+        assert f"values for 1 epoch - {repair} [CK040]" in cntkpy("check", "a.cntk", files={"a.cntk": text}).out
