@@ -84,6 +84,8 @@ def test_json_github_and_sarif(cntkpy) -> None:
     got = cntkpy("check", "main.cntk", "--format", "github")
     assert got.out.startswith("::warning file=main.cntk,line=9,col=9,title=CK010::SGD: 'minibatchSizes'")
     assert "\n::notice " in got.out
+    got = cntkpy("check", "nothing.cntk", "--format", "github")
+    assert got.out.startswith("::error title=CK001::<argument 1>:1:12: cannot read 'nothing.cntk'")
     sarif = json.loads(cntkpy("check", "main.cntk", "--format", "sarif").out)
     run = sarif["runs"][0]
     assert [rule["id"] for rule in run["tool"]["driver"]["rules"]] == [rule.code for rule in RULES]
