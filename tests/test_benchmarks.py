@@ -74,12 +74,12 @@ COMPARED: dict[str, tuple[Compared, ...]] = {
         Compared("/ JAX", {"50-100-50, 10": 0.95}),
         Compared("/ PyTorch", {"50-100-50, 10": 0.37}, needs="torch"),
     ),
-    "gpu": (Compared("/ JAX", {"DNN": 0.95}, higher=True),),
+    "gpu": (Compared("/ JAX", {"DNN": 0.9}, higher=True),),
     "images": (
         Compared("/ thread pool", {"cntkpy": 1.0}, higher=True),
         Compared("/ DataLoader", {"cntkpy": 2.1}, higher=True, needs="torch"),
     ),
-    "jobs": (Compared("/ PyTorch, processor", {"digits": 3.0, "slots": 2.1}, needs="torch"),),
+    "jobs": (Compared("/ PyTorch, processor", {"digits": 3.0, "slots": 2.3}, needs="torch"),),
     "language": (
         Compared(
             "/ plain Python",
@@ -162,7 +162,7 @@ COMPARED: dict[str, tuple[Compared, ...]] = {
         Compared("/ `wc -l`", {"105 MB": 0.41}, higher=True),
     ),
     "training": (
-        Compared("/ JAX, processor time", {"`cntkpy`": 1.2, "`train_minibatch`": 1.4, "`TrainingSession`": 0.9}),
+        Compared("/ JAX, processor time", {"`cntkpy`": 1.1, "`train_minibatch`": 1.2, "`TrainingSession`": 0.9}),
     ),
     "waiting": (
         Compared(
