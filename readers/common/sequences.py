@@ -32,7 +32,7 @@ def no_sequence(number: int, count: int) -> DataError:
 class SequenceTable:
     """All sequences of a deserializer, chunk after chunk.
 
-    first: int64[C+1], sequences before each chunk; lengths: int32[N] nominal lengths, or int32[1] if all are the
+    first: int64[C+1], sequences before each chunk; lengths: int32[N] or uint8[N] nominal lengths, or [1] if all are the
     same; keys: uint64[N], or None for 0, 1, 2, ...; corpus: knows the names of keys that are not numbers.
     """
 
