@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from readers.kernels.jit import inlined, kernel, part
-from readers.kernels.kernel_types import Bytes, Int, Ints, Int64s, UInt32s, UInt64s
+from readers.kernels.kernel_types import Bytes, Int, Int64s, Ints, UInt32s, UInt64s
 from readers.kernels.text_codes import (
     DONE,
     FULL,
@@ -21,8 +21,8 @@ from readers.kernels.text_codes import (
 )
 from readers.kernels.words import byte_at, digits, matches, trailing_zeros, word_at
 
-# Elements of the state array, int64.
-SEQUENCES, LINE, MODE, POSITION, NAME, HASHED, CONTINUES, COUNTED, BASE, HERE, MOST, HIGH = range(12)
+# Elements of the state array, int64[STATE].
+SEQUENCES, LINE, MODE, POSITION, NAME, HASHED, CONTINUES, COUNTED, BASE, HERE, MOST, HIGH = range(STATE := 12)
 
 _ONES, _HIGH = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)
 _LF8 = np.uint64(0x0A0A0A0A0A0A0A0A)

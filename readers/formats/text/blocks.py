@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
@@ -18,9 +18,7 @@ _MARGINS = 16
 """The part of a block that its first line may take before it; the bytes of a longer line are put together anew."""
 
 
-def whole_lines(
-    file: io.RawIOBase, size: int, block: int, *, ahead: bool
-) -> Iterator[tuple[np.ndarray, int, bool]]:
+def whole_lines(file: io.RawIOBase, size: int, block: int, *, ahead: bool) -> Generator[tuple[np.ndarray, int, bool]]:
     """The lines in the next bytes of a file.
 
     Args:
@@ -45,9 +43,9 @@ def whole_lines(
 
     with closing((_read_ahead if ahead else _read)(fill, buffers)) as blocks:
         for buffer, count in blocks:
-            begin, end = margin - sum(map(len, line)), margin + count
+            begin, end = margin - _size(line), margin + count
             cut = _last_newline(buffer, margin, end) + 1 or margin
-            if begin < 0 and cut > margin or not count:
+            if not count or (begin < 0 and cut > margin):
                 lines = np.concatenate([*line, buffer[margin:cut], np.empty(READABLE, np.uint8)])[:-READABLE]
             elif cut > margin:
                 lines = buffer[begin:cut]
@@ -58,10 +56,10 @@ def whole_lines(
                 line.clear()
             if cut < end:
                 line.append(buffer[cut:end].copy())
-            yield lines, sum(map(len, line)), not count
+            yield lines, _size(line), not count
 
 
-def _read(fill: Callable[[np.ndarray], int], buffers: list[np.ndarray]) -> Iterator[tuple[np.ndarray, int]]:
+def _read(fill: Callable[[np.ndarray], int], buffers: list[np.ndarray]) -> Generator[tuple[np.ndarray, int]]:
     """A buffer and how many bytes it has, again and again; the last time it has none."""
     count = 1
     while count:
@@ -69,7 +67,7 @@ def _read(fill: Callable[[np.ndarray], int], buffers: list[np.ndarray]) -> Itera
         yield buffers[0], count
 
 
-def _read_ahead(fill: Callable[[np.ndarray], int], buffers: list[np.ndarray]) -> Iterator[tuple[np.ndarray, int]]:
+def _read_ahead(fill: Callable[[np.ndarray], int], buffers: list[np.ndarray]) -> Generator[tuple[np.ndarray, int]]:
     """As `_read`; the other buffers are filled as long as one is looked at."""
     with ThreadPoolExecutor(1, "cntkpy-read-ahead") as thread:
         waiting, count = deque((one, thread.submit(fill, one)) for one in buffers), 1
@@ -81,6 +79,10 @@ def _read_ahead(fill: Callable[[np.ndarray], int], buffers: list[np.ndarray]) ->
                 waiting.append((buffer, thread.submit(fill, buffer)))
         finally:
             thread.shutdown(wait=False, cancel_futures=True)
+
+
+def _size(parts: list[np.ndarray]) -> int:
+    return sum(len(part) for part in parts)
 
 
 def _last_newline(buffer: np.ndarray, begin: int, end: int) -> int:

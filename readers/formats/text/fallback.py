@@ -13,8 +13,8 @@ import numpy as np
 
 from readers.common.chunk import Chunk
 from readers.formats.text.events import BUDGET, DONE, EMPTY_ROW, LESS, MORE, QUIET_LIMIT, REPEATED, UNKNOWN
-from readers.formats.text.offsets import Offsets
 from readers.formats.text.odd import read_line
+from readers.formats.text.offsets import Offsets
 from readers.formats.text.parse import Parsed, damaged_sequences
 from readers.formats.text.stream_format import StreamFormat
 from readers.formats.text.stream_values import StreamValues

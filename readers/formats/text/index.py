@@ -40,11 +40,13 @@ _CHUNKS_BY_SEARCH = 1000
 """If chunks have more sequences than this, to look for the end of each is faster than to look at every sequence."""
 _SCANNED_PER_WORK, _LINE_WORK, _CHUNK_WORK = 8, 20, 40
 """How many bytes take as long to look through without kernels as a unit of work; the work of a line, of a chunk."""
+_LENGTHS = np.dtype(np.uint8), np.dtype(np.int32)
+"""Types of the lengths: the smaller one if all fit."""
 _BLANK = b" \t\r\n\v\f\0"
 NUMERIC = Corpus()
 Meanwhile = Callable[[Offsets, np.ndarray], bool]
-"""Something to be done with the first sequences: their n offsets and uint8[n - 1] or int32[n - 1] samples; the end of the
-last one is not known yet. Returns whether there was something to do."""
+"""Something to be done with the first sequences: their n offsets and samples, uint8[n - 1] or int32[n - 1]; the end of
+the last one is not known yet. Returns whether there was something to do."""
 
 
 @dataclass(eq=False)
@@ -109,8 +111,8 @@ def build_index(
 
 @dataclass(eq=False)
 class _Found:
-    """What was found in a piece of the file: per sequence keys uint64, samples uint8 or int32, offsets, after which comes
-    the end of the last one."""
+    """What was found in a piece of the file: per sequence keys uint64, samples uint8 or int32, offsets, after which
+    comes the end of the last one."""
 
     keys: np.ndarray
     base: int
@@ -155,8 +157,8 @@ def _build(
     piece: int,
     meanwhile: Meanwhile | None,
 ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """The arrays keys, samples, offsets, turns (see `Offsets`) of all sequences; the size of the file, whether it ends in LF, and (if every
-    line is a sequence) the lines in front of the first one with data."""
+    """The arrays keys, samples, offsets and turns (see `Offsets`) of all sequences; the size of the file, whether it
+    ends in LF, and (if every line is a sequence) the lines in front of the first one with data."""
     path = data.path
     with data.stream() as file:
         begin, first, skipped = _start(file, path)
@@ -177,7 +179,11 @@ def _build(
                 if found.fault is not None:
                     raise _bad_key(data, *found.fault, skipped + found.lines + 1, named)
                 offsets = Offsets.of(np.append(found.offsets, size))
-                return _arrays(found.keys, found.samples, offsets), {"size": size, "newline": text.endswith(b"\n"), "skipped": skipped * by_line}
+                return _arrays(found.keys, found.samples, offsets), {
+                    "size": size,
+                    "newline": text.endswith(b"\n"),
+                    "skipped": skipped * by_line,
+                }
         several = 1 if named or data.packed else max(1, min(threads, (size - begin) // max(1, piece)))
         cuts = [begin, *(_next_line(file, begin + (size - begin) * i // several) for i in range(1, several)), size]
     pieces = [(a, b) for a, b in pairwise(cuts) if a < b]
@@ -208,7 +214,11 @@ def _build(
         lines += one.lines
     whole = found[0] if len(found) == 1 else _join(found, by_line)
     keys = whole.keys if by_line or (whole.key(0) == 0 and not len(whole.keys)) else whole.all_keys()
-    return _arrays(keys, whole.samples, whole.offsets), {"size": found[-1].end, "newline": found[-1].newline, "skipped": skipped * by_line}
+    return _arrays(keys, whole.samples, whole.offsets), {
+        "size": found[-1].end,
+        "newline": found[-1].newline,
+        "skipped": skipped * by_line,
+    }
 
 
 def _arrays(keys: np.ndarray, samples: np.ndarray, offsets: Offsets) -> dict[str, np.ndarray]:
@@ -231,7 +241,7 @@ class _Scan:
         from readers.kernels import index_kernels
 
         self._kernels = k = index_kernels
-        self.state = np.zeros(12, np.int64)
+        self.state = np.zeros(k.STATE, np.int64)
         self.state[[k.HASHED, k.MODE, k.COUNTED, k.MOST]] = hashed, mode, mode == codes.NUMBERS, 255
         self.keys = np.empty(1024 if mode == codes.NAMES else 0, np.uint64)
         self.samples, self.offsets = np.empty(1024, np.uint8), np.empty(1024, np.uint32)
@@ -307,7 +317,8 @@ def _scan(data: DataBytes, scan: _Scan, begin: int, end: int, block: int, meanwh
     plain = data if isinstance(data, FileBytes) else None
     past = plain if plain is not None and plain.too_large_to_keep() else None
     block *= _BLOCKS_OF_FILE if plain is not None else 1
-    at, fault, newline = begin, None, True
+    at, newline = begin, True
+    fault: tuple[int, int] | None = None
     with data.stream(0) if past is None else past.passing() as file:
         assert isinstance(file, io.RawIOBase)
         file.seek(begin)
@@ -411,7 +422,7 @@ def is_sound(arrays: index_cache.Arrays, more: index_cache.Details, size: int) -
     kinds = [(one.dtype, one.ndim) for one in (keys, low, turns)]
     if kinds != [(np.uint64, 1), (np.uint32, 1), (np.int64, 1)] or not len(samples):
         return False
-    if samples.dtype not in (np.uint8, np.int32) or samples.ndim != 1:
+    if samples.dtype not in _LENGTHS or samples.ndim != 1:
         return False
     if more["size"] != size or not all(isinstance(more[name], int) for name in ("newline", "skipped")):
         return False
@@ -435,11 +446,14 @@ def _finish(
     offsets = Offsets(arrays["offsets"], arrays["turns"])
     if keys is None and more["skipped"]:  # without ids, the key is the number of the line
         keys = _counted(more["skipped"], len(samples))
-    begins, ends = Offsets(offsets.low[:-1], offsets.turns), offsets.shifted(1)  # a sequence ends where the next one begins
+    begins, ends = (
+        Offsets(offsets.low[:-1], offsets.turns),
+        offsets.shifted(1),
+    )  # a sequence ends where the next one begins
     if data.packed:
         for at in range(0, len(samples), _SOME):  # no array as long as the index is made
             sizes = np.diff(offsets[at : at + _SOME + 1])
-            believe(data, int(sizes.max()), int(offsets[at + sizes.argmax()]))
+            believe(data, int(sizes.max()), int(offsets[at + int(sizes.argmax())]))
     if main and not samples.all():
         keys = _counted(0, len(samples)) if keys is None else keys
         keep = np.flatnonzero(samples > 0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -72,7 +73,7 @@ class Offsets:
         bounds = [0, *self.turns.tolist(), len(self)]
         return bounds == sorted(bounds) and all(
             bool((self.low[at + 1 : min(at + _SOME + 1, end)] > self.low[at : min(at + _SOME, end - 1)]).all())
-            for first, end in zip(bounds, bounds[1:], strict=False)
+            for first, end in pairwise(bounds)
             for at in range(first, end - 1, _SOME)
         )
 
