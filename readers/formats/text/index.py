@@ -322,7 +322,7 @@ def _scan(data: DataBytes, scan: _Scan, begin: int, end: int, block: int, meanwh
     with data.stream(0) if past is None else past.passing() as file:
         assert isinstance(file, io.RawIOBase)
         file.seek(begin)
-        ahead = plain is not None and end - begin >= _WORTH * block
+        ahead = plain is not None and past is None and end - begin >= _WORTH * block
         with closing(whole_lines(file, end - begin, block, ahead=ahead)) as parts:
             for lines, held, is_end in parts:
                 fault = scan.add(lines, len(lines), at, end)
