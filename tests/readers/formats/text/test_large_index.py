@@ -13,7 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
+from readers.common import sequences
 from readers.common.packed import open_text
+from readers.common.sequences import SequenceTable
 from readers.errors import DataError
 from readers.formats.text import index as index_module
 from readers.formats.text.blocks import READABLE, whole_lines
@@ -222,6 +224,17 @@ def test_offsets_beyond_four_gigabytes(mode, high):
         assert found.offsets.tolist() == [*(at + offsets[i] for i in first), at + size]
         assert found.offsets.ascend() and len(found.offsets.turns) == (at + size) >> 32
         assert found.samples.tolist() == ([1] * 5 if mode == text_codes.LINES else [1, 2, 1, 1])
+
+
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=30), st.sampled_from([np.uint8, np.int32]), st.integers(1, 20))
+def test_samples_before_each_chunk(counts, dtype, some):
+    first = np.array([0, *accumulate(counts)])
+    lengths = (np.arange(first[-1]) % 200 + 56).astype(dtype)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sequences, "_SOME", some)
+        found = SequenceTable(first, lengths).chunk_starts
+    assert found.dtype == np.int64
+    assert found.tolist() == [sum(lengths[:n].tolist()) for n in first]
 
 
 # --------------------------------------------------------------------------------------------------- files that change
