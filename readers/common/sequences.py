@@ -14,6 +14,8 @@ from readers.errors import DataError
 
 _SOME = 1 << 18
 """Sequences looked at at once."""
+_APART = 1024
+"""Sequences between two whose starts are kept."""
 
 
 def starts_of(lengths: Sequence[int] | np.ndarray) -> np.ndarray:
@@ -36,6 +38,31 @@ def _sums(values: np.ndarray, first: np.ndarray) -> np.ndarray:
             for a, b in pairwise([*parts, len(first) - 1])
         ]
     )
+
+
+class Starts:
+    """The samples before each of some sequences, with a number for some of them only.
+
+    lengths: an integer[N], N > 0, which is kept.
+    """
+
+    def __init__(self, lengths: np.ndarray) -> None:
+        self._lengths = lengths
+        self._some = starts_of(_sums(lengths, np.append(np.arange(0, len(lengths), _APART), len(lengths))))
+
+    def __getitem__(self, sequence: int) -> int:
+        """Of a sequence, or of all, sequence N."""
+        begin = sequence // _APART * _APART
+        return int(self._some[sequence // _APART]) + int(self._lengths[begin:sequence].sum(dtype=np.int64))
+
+    def searchsorted(self, samples: int) -> int:
+        """The first sequence with at least so many samples before it; samples: at most those of all."""
+        before = int(self._some.searchsorted(samples)) - 1
+        if before < 0:
+            return 0
+        begin = before * _APART
+        more = self._lengths[begin : begin + _APART].cumsum(dtype=np.int64)
+        return begin + 1 + int(more.searchsorted(samples - int(self._some[before])))
 
 
 def no_sequence(number: int, count: int) -> DataError:

@@ -15,7 +15,7 @@ from numpy.testing import assert_array_equal
 
 from readers.common import sequences
 from readers.common.packed import open_text
-from readers.common.sequences import SequenceTable
+from readers.common.sequences import SequenceTable, Starts
 from readers.errors import DataError
 from readers.formats.text import index as index_module
 from readers.formats.text.blocks import READABLE, whole_lines
@@ -235,6 +235,17 @@ def test_samples_before_each_chunk(counts, dtype, some):
         found = SequenceTable(first, lengths).chunk_starts
     assert found.dtype == np.int64
     assert found.tolist() == [sum(lengths[:n].tolist()) for n in first]
+
+
+@given(st.lists(st.integers(1, 255), min_size=1, max_size=40), st.integers(1, 9), st.sampled_from([np.uint8, np.int32]))
+def test_starts_of_sequences(lengths, apart, dtype):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sequences, "_APART", apart)
+        starts = Starts(np.array(lengths, dtype))
+        expected = list(accumulate(lengths, initial=0))
+        assert [starts[i] for i in range(len(expected))] == expected
+        for at in {*expected, *(start + 1 for start in expected[:-1])}:
+            assert starts.searchsorted(at) == np.searchsorted(expected, at)
 
 
 # --------------------------------------------------------------------------------------------------- files that change
