@@ -168,7 +168,7 @@ class Values:
             return
         self._changing = len(self.network.changing)
         self._evaluator = self._batcher = None
-        for name in ("in_training", "_of_constants"):
+        for name in ("in_training", "with_gradients", "_of_constants"):
             vars(self).pop(name, None)
 
     def batch(self, given: Any) -> tuple[Batch, Stack | None]:
@@ -223,8 +223,34 @@ class Values:
 
         Dropout is active, batch normalisation takes the statistics of the minibatch.
         """
+        return jax.jit(self._training_function)
+
+    @cached_property
+    def with_gradients(self) -> Callable[..., Any]:
+        """The same and gradients, in one program: `f(variables, roots, given) -> (values, state, gradients)`.
+
+        `variables` has parameters and inputs to differentiate by, `roots` by node a factor for each element of its
+        value, `given` the arguments of `in_training`; its parameters need not have those of `variables`.
+        """
+        compute = self._training_function
+
+        def function(variables: tuple[Any, Any], roots: Mapping[str, Any], given: tuple[Any, ...]) -> Any:
+            parameters, state, batch, *more = given
+
+            def outputs(own: Mapping[str, Any], data: Mapping[str, Any]) -> Any:
+                inputs = batch._replace(inputs={**batch.inputs, **data})
+                found, after = compute({**parameters, **own}, state, inputs, *more)
+                return {name: found[name] for name in roots}, (found, after)
+
+            _, pull_back, (found, after) = jax.vjp(outputs, *variables, has_aux=True)
+            return found, after, pull_back(roots)
+
+        return jax.jit(function)
+
+    @property
+    def _training_function(self) -> Callable[..., Any]:
         names = dict.fromkeys([*self._first, *(node.name for node in self._computed)])
-        return jax.jit(compile_network(self.network, names, training=True))
+        return compile_network(self.network, names, training=True)
 
     def in_training_step(self, step: StepContext, names: Mapping[NodeValue, str]) -> list[Any]:
         """The values of the functions in a step of training, with its random numbers, before its update.
