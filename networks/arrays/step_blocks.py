@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from networks.arrays.lazy import jax, jnp
+from networks.arrays.weighted_means import KEPT
 
 Array = Any
 
@@ -57,7 +58,8 @@ def in_blocks(function: Callable[[Any, Array], Any], sequences: Any, size: int) 
     def block(given: tuple[Any, Array]) -> Any:
         return function(*given)
 
-    once_more = jax.checkpoint(block, prevent_cse=False)
+    policy = jax.checkpoint_policies.save_only_these_names(KEPT)
+    once_more = jax.checkpoint(block, prevent_cse=False, policy=policy)
     found = jax.lax.map(once_more, (jax.tree.map(cut, sequences), jnp.arange(count)))
     return jax.tree.map(joined, found)
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from networks.arrays.images import plain
 from networks.arrays.lazy import jax, jnp
 from networks.arrays.step_blocks import in_blocks, steps_of_block
-from networks.compile.apply import apply_to_images
+from networks.compile.group_steps import GroupSteps
 from networks.compile.loop_products import dense
 from networks.compile.plan import Plan
 from networks.compile.recurrence import CARRIED
-from networks.compile.step_groups import PRODUCTS, StepGroup
+from networks.compile.step_groups import StepGroup
 from networks.graph import shapes
 from networks.graph.axes import ONE
 from networks.graph.node import Node
@@ -37,12 +36,12 @@ def run_group(plan: Plan, group: StepGroup, values: dict[Node, Array], context: 
     steps = {node: masked(values[first], context.grid(ONE).mask) for node, first in repeated.items()}
     largest = max((shapes.size(node.shape or ()) for node in group.long), default=0)
     size = on.T if in_pieces else steps_of_block(on.T, on.S * largest)
-    if size == on.T:
-        for node in group.nodes:
-            values[node] = plain(apply_to_images(node, _operands(node, values, steps), context, plan.order[node]))
-        return
     members = set(group.nodes)
     wanted = [node for node in group.nodes if node in plan.outputs or not members.issuperset(plan.users[node])]
+    if size == on.T:
+        found = GroupSteps(plan, group.nodes, values, steps, on)
+        values.update({node: found.value(node) for node in wanted})
+        return
     values.update(_in_blocks(plan, group.nodes, wanted, size, values, steps, on))
 
 
@@ -70,27 +69,21 @@ def _in_blocks(
     by_step = {i: dense(values[i], i, context) for i in outside if i.has_layout}
     fixed = {i: values[i] for i in outside if not i.has_layout}
     grid = (context.mask, context.to_start, context.to_end)
+    # joined axes, because blocks add up gradients in this form
+    joined = {node: one.reshape(-1, one.shape[-1]) for node, one in steps.items()}
 
     def block(given: Any, number: Array) -> list[Array]:
         sequences, (mask, to_start, to_end) = given
         key = None if context.key is None else jax.random.fold_in(context.key, number)
         inner = context.step(mask, to_start, to_end, key, {}, size)
         now = {**fixed, **dict(zip(by_step, sequences, strict=True))}
-        now.update({node: jnp.broadcast_to(one, (size, *one.shape[1:])) for node, one in steps.items()})
-        for node in nodes:
-            now[node] = plain(apply_to_images(node, _operands(node, now, steps), inner, plan.order[node]))
-        return [now[node] for node in wanted]
+        same = {node: one.reshape(steps[node].shape) for node, one in joined.items()}
+        now.update({node: jnp.broadcast_to(one, (size, *one.shape[1:])) for node, one in same.items()})
+        found = GroupSteps(plan, nodes, now, same, inner)
+        return [found.value(node) for node in wanted]
 
     found = in_blocks(block, (list(by_step.values()), grid), size)
     return dict(zip(wanted, found, strict=True))
-
-
-def _operands(node: Node, values: Mapping[Node, Array], steps: Mapping[Node, Array]) -> list[Array]:
-    """The operands of a node; of a product one step of the matrix, if it is the same at every step."""
-    found = [values[i] for i in node.connected]
-    if node.operation in PRODUCTS and node.input(0) in steps and node.input(1) not in steps:
-        found[0] = steps[node.input(0)]
-    return found
 
 
 __all__ = ["run_group"]

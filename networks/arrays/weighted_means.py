@@ -1,0 +1,67 @@
+"""Means of rows weighted by a softmax, without the weights of the forward pass being kept for the gradient.
+
+What the gradient needs of the softmax is the largest score of each mean and the sum of the exponentials, two numbers;
+the weights are computed again from the scores (T. Dao et al., "FlashAttention: fast and memory-efficient exact
+attention with IO-awareness", NeurIPS 2022, section 3 and appendix B). The sum over the weights in the derivative of a softmax is
+the product of the mean with its gradient, which is short.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from networks.arrays.lazy import checkpoint_name, custom_gradient, jnp
+from networks.arrays.products import product
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
+
+Array = Any
+
+KEPT = "weighted_means"
+"""The name of what a block that is computed again need not compute again, see `jax.checkpoint_policies`."""
+
+
+def weighted_means(scores: Float[Array, "*b n m"], rows: Float[Array, "*b m k"]) -> Float[Array, "*b n k"]:
+    """The softmax of the scores along their last axis times the rows, in the type of the rows.
+
+    Where the scores are of a longer type, their softmax is computed in it, and products in that of the rows.
+    """
+    lead = scores.shape[:-2]
+    if math.prod(lead) != 1:
+        return _means(scores, rows)
+    found = _means(scores.reshape(scores.shape[-2:]), rows.reshape(rows.shape[-2:]))
+    return found.reshape(*lead, *found.shape)
+
+
+def _parts(scores: Array, rows: Array) -> tuple[Array, Array, Array]:
+    """The means, the largest score of each, and 1 / the sum of the exponentials."""
+    largest = jnp.max(scores, axis=-1, keepdims=True)
+    weights = jnp.exp(scores - largest)
+    scale = 1 / jnp.sum(weights, axis=-1, keepdims=True)
+    return (product(weights.astype(rows.dtype), rows) * scale).astype(rows.dtype), largest, scale
+
+
+def _only_means(scores: Array, rows: Array) -> Array:
+    return _parts(scores, rows)[0]
+
+
+def _forward(scores: Array, rows: Array) -> Any:
+    kept = tuple(checkpoint_name(one, KEPT) for one in _parts(scores, rows))
+    return kept[0], (scores, rows, *kept)
+
+
+def _backward(found: tuple[Array, ...], g: Array) -> tuple[Array, Array]:
+    scores, rows, means, largest, scale = found
+    weights = jnp.exp(scores - largest)  # scaled they are not: to scale `g` instead takes no pass over all weights
+    g = g.astype(scores.dtype) * scale
+    along = jnp.sum(g * means, axis=-1, keepdims=True)
+    g = g.astype(rows.dtype)
+    of_scores = weights * (product(g, rows, (-1, -1)) - along)
+    return of_scores.astype(scores.dtype), product(weights.astype(rows.dtype), g, (-2, -2))
+
+
+_means = custom_gradient(_only_means, _forward, _backward)
+
+__all__ = ["KEPT", "weighted_means"]
