@@ -2,8 +2,8 @@
 
 What the gradient needs of the softmax is the largest score of each mean and the sum of the exponentials, two numbers;
 the weights are computed again from the scores (T. Dao et al., "FlashAttention: fast and memory-efficient exact
-attention with IO-awareness", NeurIPS 2022, section 3 and appendix B). The sum over the weights in the derivative of a softmax is
-the product of the mean with its gradient, which is short.
+attention with IO-awareness", NeurIPS 2022, section 3 and appendix B). The sum over the weights in the derivative of a
+softmax is the product of the mean with its gradient, which is short.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from networks.arrays.lazy import custom_gradient, jax, jnp
-from networks.arrays.products import by_slot
+from networks.arrays.products import by_slot, product
 from networks.arrays.step_blocks import in_blocks, steps_of_block
 from networks.arrays.weighted_means import weighted_means
 from networks.graph import shapes
@@ -136,7 +136,7 @@ def _product_forward(call: Call, keys: Array, values: Array, query: Array) -> Ar
     known = jnp.swapaxes(mask, 0, 1)[:, None, None]
 
     def attend(block: Array, columns: Array, rows: Array, known: Array) -> Array:
-        scores = jnp.matmul(turned(block), columns, precision="highest")
+        scores = product(turned(block), columns)
         found = jnp.moveaxis(weighted_means(jnp.where(known, scores, jnp.finfo(scores.dtype).min), rows), 2, 0)
         return found.reshape(*block.shape[:2], *values.shape[2:])
 
