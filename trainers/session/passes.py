@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -83,16 +82,11 @@ class TrainingPass:
     def _node(self, function: Function) -> Node:
         return self.values.output_nodes[self.values.outputs.index(function)]
 
-    @cached_property
-    def _shapes(self) -> Mapping[str, Any]:
-        """The shapes and types of the values by name."""
-        return jax.eval_shape(self.values.in_training, *self.given)[0]
-
     def _alike(self, function: Function) -> Mapping[str, Any]:
         """Values with the samples that those of a function have; before it is computed zeros, if that suffices."""
         if self.found is not None:
             return self.found
-        shapes = self._shapes
+        shapes = self.values.shapes(self.given)
         if any(name.endswith(LENGTHS) for name in shapes):  # how many samples there are depends on the data
             return self.compute()
         name = self._node(function).name
