@@ -18,21 +18,23 @@ Array = Any
 BLOCK = 1 << 20
 """Elements of the largest value up to which all steps are computed at once, and that a block has about."""
 
-FEWEST = 32
-"""Steps of a block at least: with fewer, products take longer than the memory is worth."""
+FEWEST, FEWEST_OF_ONE_SLOT = 32, 128
+"""Steps of a block at least: with fewer, products take longer than the memory is worth. Of 16,000 steps in one slot, a
+gradient takes 0.93 of the time with 128 instead of 32."""
 
 
-def steps_of_block(steps: int, elements: int) -> int:
+def steps_of_block(steps: int, elements: int, one_slot: bool = False) -> int:
     """How many steps a block has.
 
     Args:
         steps: all of them.
         elements: of the largest value that a step makes, over all slots.
+        one_slot: whether there is one slot.
 
     Returns:
         `steps` where no blocks are needed; else a number for blocks of nearly equal size.
     """
-    most = max(BLOCK // max(elements, 1), FEWEST)
+    most = max(BLOCK // max(elements, 1), FEWEST_OF_ONE_SLOT if one_slot else FEWEST)
     return math.ceil(steps / math.ceil(steps / most))
 
 

@@ -69,7 +69,7 @@ def _in_blocks(
     by_step = {i: dense(values[i], i, context) for i in outside if i.has_layout}
     fixed = {i: values[i] for i in outside if not i.has_layout}
     grid = context.grid(None)
-    size = steps_of_block(context.T, elements)
+    size = steps_of_block(context.T, elements, one_slot=True)
 
     def block(same: Mapping[Node, Array], number: Array, given: Any, place: Array) -> list[Array]:
         sequences, grid = given

@@ -77,6 +77,7 @@ def blocks(request: Any, monkeypatch: Any) -> bool:
     if request.param:
         monkeypatch.setattr(step_blocks, "BLOCK", 1)
         monkeypatch.setattr(step_blocks, "FEWEST", 2)
+        monkeypatch.setattr(step_blocks, "FEWEST_OF_ONE_SLOT", 2)
     return request.param
 
 
