@@ -40,7 +40,18 @@ def _parts(scores: Array, rows: Array) -> tuple[Array, Array, Array]:
     largest = jnp.max(scores, axis=-1, keepdims=True)
     weights = jnp.exp(scores - largest)
     scale = 1 / jnp.sum(weights, axis=-1, keepdims=True)
-    return (product(weights.astype(rows.dtype), rows) * scale).astype(rows.dtype), largest, scale
+    weights, factor = _scaled(weights, scale, rows)
+    return (product(weights, rows) * factor).astype(rows.dtype), largest, scale
+
+
+def _scaled(weights: Array, scale: Array, rows: Array) -> tuple[Array, Array]:
+    """Weights as an operand of products, and what the other operand, or the product, is to be multiplied by.
+
+    To multiply the weights themselves takes a pass over them; numbers of 16 bits have too small a range to do without.
+    """
+    if rows.dtype == weights.dtype:
+        return weights, scale
+    return (weights * scale).astype(rows.dtype), jnp.ones_like(scale)
 
 
 def _only_means(scores: Array, rows: Array) -> Array:
@@ -54,12 +65,11 @@ def _forward(scores: Array, rows: Array) -> Any:
 
 def _backward(found: tuple[Array, ...], g: Array) -> tuple[Array, Array]:
     scores, rows, means, largest, scale = found
-    weights = jnp.exp(scores - largest)  # scaled they are not: to scale `g` instead takes no pass over all weights
-    g = g.astype(scores.dtype) * scale
-    along = jnp.sum(g * means, axis=-1, keepdims=True)
-    g = g.astype(rows.dtype)
+    weights, factor = _scaled(jnp.exp(scores - largest), scale, rows)
+    g = (g * factor).astype(rows.dtype)
+    along = jnp.sum(g.astype(scores.dtype) * means, axis=-1, keepdims=True)
     of_scores = weights * (product(g, rows, (-1, -1)) - along)
-    return of_scores.astype(scores.dtype), product(weights.astype(rows.dtype), g, (-2, -2))
+    return of_scores.astype(scores.dtype), product(weights, g, (-2, -2))
 
 
 _means = custom_gradient(_only_means, _forward, _backward)

@@ -26,7 +26,7 @@ def softmax(scores: np.ndarray) -> np.ndarray:
 def pulled_back(scores: Any, rows: Any, factors: Any) -> Any:
     """The means, and the gradients of the sum of factors times means."""
     means, back = jax.vjp(weighted_means, scores, rows)
-    return means, *back(jnp.asarray(factors))
+    return means, *back(jnp.asarray(factors, means.dtype))
 
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [(np.float32, 1e-5), (np.float64, 1e-13)])
@@ -43,8 +43,9 @@ def test_values_and_gradients(lead: tuple[int, ...], dtype: Any, tolerance: floa
 
 
 def test_finite_differences() -> None:
-    *operands, factors = numbers((2,))
-    _, *found = pulled_back(*operands, factors)
+    scores, rows, factors = numbers((2,))
+    operands = [scores, rows]
+    _, *found = pulled_back(scores, rows, factors)
     step = 1e-6
     for index, gradient in enumerate(found):
         expected = np.zeros_like(operands[index])
@@ -78,6 +79,15 @@ def test_rows_of_a_shorter_type(short: Any) -> None:
     assert [one.dtype for one in found] == [jnp.dtype(short), np.float32, jnp.dtype(short)]
     for one, other in zip(found, pulled_back(scores, rows, factors), strict=True):
         np.testing.assert_allclose(np.asarray(one, np.float32), other, atol=0.05)
+
+
+def test_many_rows_do_not_leave_the_range_of_half_precision() -> None:
+    """4,000 rows of 30 have a sum of 120,000; the largest number is 65,504."""
+    means, _, of_rows = pulled_back(
+        np.zeros((1, 4000), np.float32), np.full((4000, 2), 30, np.float16), np.ones((1, 2))
+    )
+    np.testing.assert_allclose(np.asarray(means, np.float32), 30, rtol=2e-3)
+    np.testing.assert_allclose(np.asarray(of_rows, np.float32), 1 / 4000, rtol=2e-3)
 
 
 def test_blocks_give_what_all_steps_at_once_give() -> None:
