@@ -36,12 +36,16 @@ def weighted_means(scores: Float[Array, "*b n m"], rows: Float[Array, "*b m k"])
 
 
 def _parts(scores: Array, rows: Array) -> tuple[Array, Array, Array]:
-    """The means, the largest score of each, and 1 / the sum of the exponentials."""
-    largest = jnp.max(scores, axis=-1, keepdims=True)
-    weights = jnp.exp(scores - largest)
-    scale = 1 / jnp.sum(weights, axis=-1, keepdims=True)
-    weights, factor = _scaled(weights, scale, rows)
-    return (product(weights, rows) * factor).astype(rows.dtype), largest, scale
+    """The means, the exponentials of the scores, and 1 / the sum of the exponentials."""
+    largest = _kept(jnp.max(scores, axis=-1, keepdims=True))
+    exponentials = jnp.exp(scores - largest)
+    scale = _kept(1 / jnp.sum(exponentials, axis=-1, keepdims=True))
+    weights, factor = _scaled(exponentials, scale, rows)
+    return _kept((product(weights, rows) * factor).astype(rows.dtype)), exponentials, scale
+
+
+def _kept(array: Array) -> Array:
+    return checkpoint_name(array, KEPT)
 
 
 def _scaled(weights: Array, scale: Array, rows: Array) -> tuple[Array, Array]:
@@ -59,17 +63,17 @@ def _only_means(scores: Array, rows: Array) -> Array:
 
 
 def _forward(scores: Array, rows: Array) -> Any:
-    kept = tuple(checkpoint_name(one, KEPT) for one in _parts(scores, rows))
-    return kept[0], (scores, rows, *kept)
+    means, exponentials, scale = _parts(scores, rows)
+    return means, (exponentials, rows, means, scale)
 
 
 def _backward(found: tuple[Array, ...], g: Array) -> tuple[Array, Array]:
-    scores, rows, means, largest, scale = found
-    weights, factor = _scaled(jnp.exp(scores - largest), scale, rows)
+    exponentials, rows, means, scale = found
+    weights, factor = _scaled(exponentials, scale, rows)
     g = (g * factor).astype(rows.dtype)
-    along = jnp.sum(g.astype(scores.dtype) * means, axis=-1, keepdims=True)
+    along = jnp.sum(g.astype(scale.dtype) * means, axis=-1, keepdims=True)
     of_scores = weights * (product(g, rows, (-1, -1)) - along)
-    return of_scores.astype(scores.dtype), product(weights, g, (-2, -2))
+    return of_scores.astype(scale.dtype), product(weights, g, (-2, -2))
 
 
 _means = custom_gradient(_only_means, _forward, _backward)
