@@ -66,8 +66,8 @@ ATTEMPTS = 3
 
 COMPARED: dict[str, tuple[Compared, ...]] = {
     "attention": (
-        Compared("/ JAX, in blocks", {"1,000": 4.7, "2,000": 2.6}),
-        Compared("/ PyTorch", {"1,000": 2.8, "2,000": 1.75}, needs="torch"),
+        Compared("/ JAX, in blocks", {"1,000": 1.15, "2,000": 1.1}),
+        Compared("/ PyTorch", {"1,000": 0.7, "2,000": 0.7}, needs="torch"),
     ),
     "compressed": (Compared("/ zstd -dc, reader", {"CTF": 1.05}, higher=True),),
     "encoder_decoder": (
