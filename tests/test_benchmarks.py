@@ -285,7 +285,7 @@ def test_ratios_on_two_cores(tmp_path: Path) -> None:
 
 @pytest.mark.thorough
 def test_all_parts_of_the_benchmark_of_gpus_run(tmp_path: Path) -> None:
-    parts = "dnn-float dnn-bfloat16 reading copies tests samples"
+    parts = "dnn-float dnn-bfloat16 reading copies attention checks"
     assert len(measured("gpu", f"--device cpu --small --parts {parts}", tmp_path)) > 1
 
 
