@@ -23,7 +23,8 @@ Array = Any
 Names = tuple[str, ...]
 
 MOST_ELEMENTS = 1 << 16
-"""Parameters of at least so many elements stay alone: copying them would take longer than it saves."""
+"""Parameters of at least so many elements stay alone, and so do those that together have as many and lie side by side:
+copying them in every minibatch would take longer than it saves."""
 
 
 @dataclass(frozen=True)
@@ -136,7 +137,8 @@ def flat_parameters(network: ValidatedNetwork, names: Iterable[str], shared: Map
         kinds = {small.get(node) for node in nodes}
         if len(kinds) == 1 and None not in kinds and taken.isdisjoint(nodes):
             taken.update(nodes)
-            groups.setdefault(kinds.pop(), []).append(_matrix(nodes, width))
+            matrix, kind = _matrix(nodes, width), kinds.pop()
+            groups.setdefault(kind if matrix.size < MOST_ELEMENTS else (kind, matrix), []).append(matrix)
     for node, kind in small.items():
         if node not in taken:
             groups.setdefault(kind, []).append(_matrix([node], [math.prod(node.shape or ())]))

@@ -53,6 +53,9 @@ def test_parameters_stay_alone_that_have_nothing_in_common_or_are_large(sketch, 
     vectors = flat_parameters(network, ["cost"], kinds)
     assert [sorted(vector.names) for vector in vectors] == [[name for name in names if name not in ("wp", "ri")]]
     assert not any("rf" in one.names and len(one.names) > 1 for one in vectors[0].matrices), "one gate is elsewhere"
+    monkeypatch.setattr(flat, "MOST_ELEMENTS", 7)
+    found = flat_parameters(network, ["cost"], dict.fromkeys(names, 0))
+    assert {("rf", "rg", "ri", "ro"), tuple(n for n in names if n[0] != "r")} == {tuple(sorted(v.names)) for v in found}
     monkeypatch.setattr(flat, "MOST_ELEMENTS", 6)
     found = flat_parameters(network, ["cost"], dict.fromkeys(names, 0))
     assert {name for vector in found for name in vector.names} == {name for name in names if name[0] == "b"}
