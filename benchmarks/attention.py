@@ -70,18 +70,18 @@ def in_jax(x: np.ndarray, matrices: list[np.ndarray], blocks: bool) -> Callable[
     return lambda: [np.asarray(one) for one in gradient(matrices, x)]
 
 
-def in_torch(x: np.ndarray, matrices: list[np.ndarray]) -> Callable[[], Any]:
+def in_torch(x: np.ndarray, matrices: list[np.ndarray], device: str = "cpu") -> Callable[[], Any]:
     """`scaled_dot_product_attention` of PyTorch."""
     import torch  # pyright: ignore[reportMissingImports]
 
     torch.set_num_threads(1)  # threads that wait for each other take processor time
-    parameters = [torch.tensor(one, requires_grad=True) for one in matrices]
-    given = torch.tensor(x)
+    parameters = [torch.tensor(one, requires_grad=True, device=device) for one in matrices]
 
     def run() -> Any:
+        given = torch.tensor(x, device=device)
         query, keys, values = ((given @ one)[None, None] for one in parameters)
         found = torch.nn.functional.scaled_dot_product_attention(query, keys, values)
-        return [one.numpy() for one in torch.autograd.grad((found**2).sum(), parameters)]
+        return [one.cpu().numpy() for one in torch.autograd.grad((found**2).sum(), parameters)]
 
     return run
 

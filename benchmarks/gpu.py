@@ -4,11 +4,13 @@
 
 Each part is a process of its own, ended when its time or the time of all is over; what it printed until then stays.
 
-- `NETWORK-PRECISION`: samples per second of training, compared with JAX by hand, PyTorch and `torch.compile`, how busy
-  the device was, and memory (gpu_tables.py).
+- `NETWORK-PRECISION`: samples per second of training, compared with JAX by hand and PyTorch, how busy the device was,
+  and memory (gpu_tables.py).
 - `reading`: a run that reads text, compared with its reader alone and its steps alone (gpu_reading.py).
 - `copies`: GB per second from the host's memory to the device; loops of XLA (gpu_copies.py).
-- `tests`, `samples`: tests of what computes, and all sample configurations (gpu_checks.py).
+- `attention`: attention over long sequences, compared with JAX in blocks and PyTorch (gpu_attention.py).
+- `checks`: tests of what computes, and all sample configurations (gpu_checks.py).
+- `NETWORK-PRECISION-compiled`: samples per second, compared with `torch.compile`, which may take minutes.
 
 `--device cpu --small` tries the code without a GPU.
 """
@@ -23,14 +25,12 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 NONE = "no accelerator on this machine"
-CASES, PRECISIONS = ("dnn", "conv", "lstm"), ("float", "bfloat16")
-SECONDS = {f"{case}-{precision}": 50 for precision in PRECISIONS for case in CASES} | {
-    "lstm-float": 120,  # `torch.compile` of 60 steps
-    "reading": 45,
-    "copies": 20,
-    "tests": 80,
-    "samples": 300,  # what the others have left, 75 at least
-}
+CASES = ("dnn", "conv", "lstm")
+SECONDS = (
+    {f"{case}-{precision}": 50 for precision in ("float", "bfloat16") for case in CASES}
+    | {"reading": 45, "copies": 20, "attention": 40, "checks": 150}
+    | {f"{case}-float-compiled": 120 for case in CASES}
+)
 """Parts in their order, and the most seconds that each takes; all together `--minutes`."""
 SPARE_SECONDS = 10
 """Left of all time for ending and printing."""
@@ -45,7 +45,7 @@ def accelerator() -> str | None:
 
 def run(part: str, words: Sequence[str], seconds: float) -> tuple[list[str], str]:
     """The lines of a part's table, of rows with the same first cell the last; and how the part ended, if not well."""
-    name = part if part in ("reading", "copies") else "checks" if part in ("tests", "samples") else "tables"
+    name = part if part in ("reading", "copies", "attention", "checks") else "tables"
     command = [sys.executable, str(HERE / f"gpu_{name}.py"), part, *words]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(HERE.parent), os.environ.get("PYTHONPATH", "")])}
     began = time.perf_counter()
@@ -87,14 +87,14 @@ def main() -> None:
         return
     print(f"## GPU\nSamples per second on {kind or 'the CPU'}, {today}; how busy the device was, peak memory.\n")
     words = ["--device", given.device, *(["--small"] if given.small else [])]
-    title, failures = PRECISIONS[0], list[str]()
-    for number, part in enumerate(part for part in SECONDS if part in given.parts):
+    title, failures = "", list[str]()
+    for part in (part for part in SECONDS if part in given.parts):
         found, ended = run(part, words, max(1.0, min(SECONDS[part], end - time.monotonic())))
         failures += [ended] if ended else []
-        name, _, precision = part.partition("-")
-        if (precision or name) != title or not number:  # a table of its own
-            title = precision or name
-            print(*([f"\n### {title.capitalize()}\n"] if number else []), *found[:2], sep="\n")
+        heading = part.partition("-")[2] or part
+        if heading != title and found:  # a table of its own
+            title = heading
+            print(f"\n### {title.replace('-', ', ').capitalize()}\n", *found[:2], sep="\n")
         if len(found) > 2:
             print(*found[2:], sep="\n", flush=True)
     if failures:

@@ -10,8 +10,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
 from on_device import options
@@ -20,19 +19,20 @@ ROOT = Path(__file__).resolve().parent.parent
 SAMPLES = ROOT / "sample_configs"
 TESTED = ["networks/nodes", "trainers/rules", "trainers/step", "trainers/loop"]
 """Folders of tests that compute on the default device."""
-AT_A_TIME = max(1, min(8, (os.cpu_count() or 1) // 2))
+AT_A_TIME, WORKERS = max(1, min(8, (os.cpu_count() or 1) // 2)), 3
+"""Samples and folders of tests, and processes of each folder."""
 
 
-def tests(is_small: bool) -> Iterator[str]:
-    """Lines of a table: folders of tests, and what pytest says last."""
-    for folder in ["trainers/step"] if is_small else TESTED:
-        words = ["-q", "-p", "no:cacheprovider", "-n", str(AT_A_TIME), str(ROOT / "tests" / folder)]
-        words += ["-k", "ahead or lent or strategy"] if is_small else []
-        done = subprocess.run([sys.executable, "-m", "pytest", *words], capture_output=True, text=True, check=False)
-        lines = done.stdout.splitlines()
-        failed = [line.removeprefix("FAILED ").partition(" - ")[0] for line in lines if line.startswith("FAILED ")]
-        last = lines[-1] if lines else done.stderr.strip().rpartition("\n")[2]
-        yield f"| tests/{folder} | {last} | {' '.join(failed)} |"
+def tests(folder: str, is_small: bool) -> str:
+    """Run a folder of tests: a line of the table with what pytest says last and the tests that failed."""
+    began = time.perf_counter()
+    words = ["-q", "-p", "no:cacheprovider", "-n", str(WORKERS), str(ROOT / "tests" / folder)]
+    words += ["-k", "ahead or lent or strategy"] if is_small else []
+    done = subprocess.run([sys.executable, "-m", "pytest", *words], capture_output=True, text=True, check=False)
+    lines = done.stdout.splitlines()
+    failed = [line.removeprefix("FAILED ").partition(" - ")[0] for line in lines if line.startswith("FAILED ")]
+    last = lines[-1].strip("= ") if lines else done.stderr.strip().rpartition("\n")[2]
+    return f"| tests/{folder} | {last} | {' '.join(failed)} | | {time.perf_counter() - began:.0f} |"
 
 
 def sample(path: Path, device: str, is_small: bool, output: Path) -> str:
@@ -51,11 +51,15 @@ def sample(path: Path, device: str, is_small: bool, output: Path) -> str:
     return f"| {path.name} | {' | '.join(cells)} |"
 
 
-def samples(device: str, is_small: bool) -> Iterator[str]:
-    """Lines of a table: the samples, the one that takes longest first."""
+def lines(device: str, is_small: bool) -> Iterator[str]:
+    """Lines of the table; what takes longest is begun first."""
     paths = [SAMPLES / "digits.cntk"] if is_small else sorted(SAMPLES.glob("*.cntk"), key=_long_first)
+    folders = ["trainers/step"] if is_small else TESTED
     with tempfile.TemporaryDirectory() as output, ThreadPoolExecutor(AT_A_TIME) as pool:
-        yield from pool.map(partial(sample, device=device, is_small=is_small, output=Path(output)), paths)
+        started = [pool.submit(tests, folder, is_small) for folder in folders]
+        started += [pool.submit(sample, path, device, is_small, Path(output)) for path in paths]
+        for done in as_completed(started):
+            yield done.result()
 
 
 def _long_first(path: Path) -> tuple[bool, str]:
@@ -64,11 +68,7 @@ def _long_first(path: Path) -> tuple[bool, str]:
 
 if __name__ == "__main__":
     given = options(__doc__)
-    if given.part == "tests":
-        print("| tests | result | failed |\n|---|---|---|", flush=True)
-        made = tests(given.small)
-    else:
-        print("| sample | ended | device | training, last epoch | seconds |\n|---|---|---|---|---:|", flush=True)
-        made = samples(given.device, given.small)
-    for line in made:
+    print("| what | ended | device, or tests that failed | training, last epoch | seconds |")
+    print("|---|---|---|---|---:|", flush=True)
+    for line in lines(given.device, given.small):
         print(line, flush=True)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import steps
 from gpu_tables import Pipelined, small
-from on_device import cell, choose, options, peak_memory, utilisation
+from on_device import Utilisation, cell, choose, options, peak_memory
 
 CASES, SECONDS, LINES = ("dnn", "conv"), 4.0, 100
 SAMPLES = 8192
@@ -78,21 +78,18 @@ def training(text: str) -> tuple[float, list[float]]:
     network = build_network(config, "float", SeedCounter())
     reader, sgd = create_reader(config.section("reader"), "float"), SGDParameters(config.section("SGD"))
     loop = TrainingLoop(sgd, network, reader, reporting=Reporting(device=None))
-    saved, measuring, times = loop.files.save_epoch, contextlib.ExitStack(), list[float]()
-    busy: list[list[float]] = []
+    saved, times = loop.files.save_epoch, list[float]()
 
     def save_epoch(*given: Any, **more: Any) -> None:
         times.append(time.perf_counter())
-        measuring.close()
         saved(*given, **more)
         if len(times) == 1:
-            busy.append(measuring.enter_context(utilisation()))
             times[0] = time.perf_counter()
 
     loop.files.save_epoch = save_epoch
-    with contextlib.redirect_stdout(io.StringIO()):
+    with Utilisation() as utilisation, contextlib.redirect_stdout(io.StringIO()):
         loop.run()
-    return times[1] - times[0], busy[0]
+    return times[1] - times[0], utilisation.between(*times)
 
 
 def row(name: str, device: str, is_small: bool) -> str:

@@ -1,9 +1,10 @@
-"""A part of gpu.py: training of one network of steps.py, compared with JAX by hand, PyTorch and `torch.compile`.
+"""A part of gpu.py: training of one network of steps.py, compared with JAX by hand and PyTorch, or `torch.compile`.
 
 All train on the same minibatches, copied from the host's memory as in any training: forward, backward, momentum SGD,
 the criterion and the number of errors. `float` is full single precision (no TF32). With `bfloat16` products of cntkpy
 are in bfloat16; so is all of JAX by hand but its weights and its criterion, and PyTorch runs under `torch.autocast`.
 By hand, the next minibatch is on its way to the device before the step begins. Rounds take turns; speeds are medians.
+`NETWORK-PRECISION-compiled` compares with `torch.compile` alone, which may take minutes to compile.
 """
 
 import contextlib
@@ -13,17 +14,17 @@ import operator
 import statistics
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 import steps
 from by_hand import MOMENTUM, RATE, Jax
-from on_device import cell, choose, options, peak_memory, torch_for, utilisation
+from on_device import Utilisation, cell, choose, options, peak_memory, torch_for
 
 ROUNDS, SECONDS = 3, 3.0
 """Rounds, and the seconds of a network and peer in all of them."""
-PEERS = ("JAX", "PyTorch", "torch.compile")
-NAMES = ("cntkpy", *PEERS)
+COMPILED = "torch.compile"
 
 
 class Pipelined(steps.Ours):
@@ -111,81 +112,61 @@ class Measured:
             self._runner.run(stack)
         self._count = stack * max(1, round(seconds / (time.perf_counter() - began)))
 
-    def again(self) -> "Measured":
-        """The same with no speeds yet."""
-        found = Measured(self._runner, self._around)
-        found._count = self._count
-        return found
-
-    def measure(self, samples: float) -> None:
+    def measure(self, samples: float, utilisation: Utilisation) -> None:
         """One round; `samples`: of a minibatch."""
-        with utilisation() as found, self._around():
+        with self._around():
             began = time.perf_counter()
             self._runner.run(self._count)
-            self.speeds.append(samples * self._count / (time.perf_counter() - began))
-        self.busy += found
+            ended = time.perf_counter()
+        self.speeds.append(samples * self._count / (ended - began))
+        self.busy += utilisation.between(began, ended)
 
 
-def rows(name: str, precision: str, device: str, is_small: bool) -> Iterator[str]:
-    """Measure one network: a line of the table, and once more with `torch.compile`, which may take too long."""
-    chosen, torch = choose(device), torch_for(device)
+def peers(case: Any, precision: str, device: str, compiled: bool) -> Iterator[tuple[str, Measured]]:
+    """What is compared with cntkpy: JAX and PyTorch, or `torch.compile`."""
+    if not compiled:
+        yield "JAX", Measured(FromHost(case, precision))
+    torch, kind = torch_for(device), "cpu" if device == "cpu" else "cuda"
+    if torch is not None:
+        around = contextlib.nullcontext if precision == "float" else partial(torch.autocast, kind, torch.bfloat16)
+        yield COMPILED if compiled else "PyTorch", Measured(steps.Torch(case, kind, compiled), around)
+
+
+def table(name: str, precision: str, device: str, is_small: bool, compiled: bool) -> Iterator[str]:
+    """Measure one network: the lines of a table."""
+    chosen = choose(device)
     case = small(steps.CASES[name]()) if is_small else steps.CASES[name]()
     seconds = 0.05 if is_small else SECONDS / ROUNDS
     every = case.lengths or [np.ones(len(m["y"])) for m in case.minibatches]
     stack, real = len(case.minibatches), float(sum(lengths.sum() for lengths in every))
-    memory: dict[str, float | None] = {}
-    compiled: Measured | None = None
-    found = {"cntkpy": Measured(Pipelined(case, precision))}
-    found["cntkpy"].prepare(stack, seconds)
-    memory["cntkpy"] = peak_memory(chosen)  # before others use memory by JAX
-    found["JAX"] = Measured(FromHost(case, precision))
-    found["JAX"].prepare(stack, seconds)
-    if torch is not None:
-        kind = "cpu" if device == "cpu" else "cuda"
-
-        def around() -> Any:
-            return contextlib.nullcontext() if precision == "float" else torch.autocast(kind, torch.bfloat16)
-
-        found["PyTorch"] = Measured(steps.Torch(case, kind), around)
-        found["PyTorch"].prepare(stack, seconds)
-        memory["PyTorch"] = None if kind == "cpu" else torch.cuda.max_memory_allocated() / 2**20
-        compiled = Measured(steps.Torch(case, kind, compiled=True), around)
-    for _ in range(ROUNDS):
-        for one in found.values():
-            one.measure(real / stack)
-    yield _row(case.title, found, memory)
-    if compiled is None or (precision != "float" and case.lengths is not None):
-        return  # one graph of 60 steps takes minutes to compile
-    compiled.prepare(stack, seconds)
-    again = found["cntkpy"].again()
-    for _ in range(ROUNDS):
-        again.measure(real / stack)
-        compiled.measure(real / stack)
-    yield _row(case.title, found | {"torch.compile": compiled}, memory, again)
-
-
-def _row(
-    title: str, found: dict[str, Measured], memory: dict[str, float | None], with_compiled: Measured | None = None
-) -> str:
-    """A line of the table; `with_compiled`: cntkpy in the rounds of `torch.compile`."""
-    ours = found["cntkpy"].speeds
-    cells = [cell(statistics.median(found[n].speeds) if n in found else None, ",.0f") for n in NAMES]
-    for peer in PEERS:
-        theirs = found[peer].speeds if peer in found else []
-        rounds = with_compiled.speeds if peer == "torch.compile" and with_compiled is not None else ours
-        cells.append(cell(statistics.median(map(operator.truediv, rounds, theirs)) if theirs else None, ".2f"))
-    for n in NAMES:
-        busy = found[n].busy if n in found else []
-        cells.append(cell(statistics.mean(busy) if busy else None, ".0f", " %"))
-    cells += [cell(memory.get(n), ",.0f") for n in ("cntkpy", "PyTorch")]
-    return f"| {title} | {' | '.join(cells)} |"
+    ours = Measured(Pipelined(case, precision))
+    ours.prepare(stack, seconds)
+    memory = {"cntkpy": peak_memory(chosen)}  # before others use memory by JAX
+    found = {"cntkpy": ours}
+    for peer, measured in peers(case, precision, device, compiled):
+        measured.prepare(stack, seconds)
+        found[peer] = measured
+    if device != "cpu" and (torch := torch_for(device)) is not None:
+        memory[COMPILED if compiled else "PyTorch"] = torch.cuda.max_memory_allocated() / 2**20
+    with Utilisation() as utilisation:
+        for _ in range(ROUNDS):
+            for one in found.values():
+                one.measure(real / stack, utilisation)
+    others = [peer for peer in found if peer != "cntkpy"]
+    head = [*found, *(f"/ {peer}" for peer in others), *(f"busy: {peer}" for peer in found)]
+    head += [f"peak MB: {peer}" for peer in memory]
+    cells = [f"{statistics.median(one.speeds):,.0f}" for one in found.values()]
+    for peer in others:
+        cells.append(f"{statistics.median(map(operator.truediv, ours.speeds, found[peer].speeds)):.2f}")
+    cells += [cell(statistics.mean(one.busy) if one.busy else None, ".0f", " %") for one in found.values()]
+    cells += [cell(value, ",.0f") for value in memory.values()]
+    yield f"| network, minibatch | {' | '.join(head)} |\n|---{'|---:' * len(head)}|"
+    yield f"| {case.title} | {' | '.join(cells)} |"
 
 
 if __name__ == "__main__":
     given = options(__doc__)
-    head = [*NAMES, *(f"/ {peer}" for peer in PEERS), *(f"busy: {name}" for name in NAMES)]
-    head += [f"peak MB: {name}" for name in ("cntkpy", "PyTorch")]
-    print(f"| network, minibatch | {' | '.join(head)} |\n|---{'|---:' * len(head)}|", flush=True)
-    network, _, wanted = given.part.partition("-")
-    for line in rows(network, wanted, given.device, given.small):
-        print(line, flush=True)
+    network, *others = given.part.split("-")
+    is_compiled = "compiled" in others
+    for lines in table(network, others[0], given.device, given.small, is_compiled):
+        print(lines, flush=True)

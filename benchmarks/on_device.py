@@ -5,7 +5,8 @@ import contextlib
 import importlib.util
 import os
 import subprocess
-from collections.abc import Iterator
+import threading
+import time
 from typing import Any
 
 
@@ -28,23 +29,36 @@ def choose(device: str) -> Any:
     return found
 
 
-@contextlib.contextmanager
-def utilisation() -> Iterator[list[float]]:
-    """Percentages of the time in which the GPU computed, sampled meanwhile; empty where there is no `nvidia-smi`."""
-    found: list[float] = []
-    number = os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0]
-    query = ["nvidia-smi", "-i", number, "--query-gpu=utilization.gpu", "--format=csv,noheader,nounits", "-lms", "200"]
-    try:
-        process = subprocess.Popen(query, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-    except FileNotFoundError:
-        yield found
-        return
-    try:
-        yield found
-    finally:
-        process.terminate()
-        text = process.communicate()[0]
-        found += [float(line) for line in text.splitlines() if line.strip().isdigit()]
+class Utilisation:
+    """Percentages of the time in which the GPU computed, sampled while the context lasts; none without `nvidia-smi`."""
+
+    def __init__(self) -> None:
+        self._samples: list[tuple[float, float]] = []
+        self._process: subprocess.Popen[str] | None = None
+
+    def __enter__(self) -> "Utilisation":
+        number = os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0]
+        query = ["nvidia-smi", "-i", number, "--query-gpu=utilization.gpu", "--format=csv,noheader,nounits"]
+        with contextlib.suppress(FileNotFoundError):
+            self._process = subprocess.Popen(
+                [*query, "-lms", "100"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+            )
+            threading.Thread(target=self._collect, args=(self._process,), daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._process is not None:
+            self._process.terminate()
+            self._process.wait()
+
+    def between(self, began: float, ended: float) -> list[float]:
+        """Samples between two values of `time.perf_counter`; a sample is a mean of the sixth of a second before it."""
+        return [percent for when, percent in self._samples if began + 1 / 6 <= when <= ended]
+
+    def _collect(self, process: "subprocess.Popen[str]") -> None:
+        for line in process.stdout or ():
+            if line.strip().isdigit():
+                self._samples.append((time.perf_counter(), float(line)))
 
 
 def peak_memory(device: Any) -> float | None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from cntk_config.base import grammars
 from cntk_config.base.diagnostics import ConfigError, Diagnostic, Span
 from cntk_config.base.files import exists, read_input
-from cntk_config.base.names import is_url, public_name
+from cntk_config.base.names import from_here, is_url, public_name
 from cntk_config.base.source import BLANKS, COMMENT, Line, Place, Source, Text, decode, join_lines, read_lines
 
 INCLUDE = grammars.terminal("config", "INCLUDE")
@@ -35,6 +35,7 @@ class Loader:
         path = Path(name)
         if base is not None and not path.is_absolute() and not exists(path) and exists(base / path):
             path = base / path
+            name = from_here(path)
         try:
             data = read_input(path, pipe=True)
         except (OSError, ValueError) as error:

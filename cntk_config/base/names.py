@@ -6,6 +6,7 @@ import errno
 import os
 import re
 import stat
+from pathlib import Path
 
 _URL = re.compile("[A-Za-z][A-Za-z0-9+.-]+://")
 _SECRETS = re.compile(r"(?<=://)[^/@?#]*@|[?#].*")
@@ -36,6 +37,11 @@ class Url(str):
 
     def __format__(self, spec: str) -> str:
         return format(public_name(self), spec)
+
+
+def from_here(path: Path) -> str:
+    """The path of a file as messages name it: relative to the current folder, if the file is below it."""
+    return os.path.relpath(path) if Path.cwd() in path.absolute().parents else str(path)
 
 
 def public_name(path: str | os.PathLike[str]) -> str:

@@ -16,6 +16,7 @@ from cntk_config.base.diagnostics import Diagnostic
 from cntk_config.base.files import is_folder, read_input
 from cntk_config.base.kinds import RULES
 from cntk_config.base.systems import cores
+from cntk_config.includes import Loader
 from commands.checks import output as check_output
 from commands.checks.findings import Finding, selects
 from commands.checks.look import look
@@ -34,7 +35,8 @@ FOREIGN = (".cfg", ".config")
 """Endings that files of other programs have, too."""
 MOST_SKIPPED = 5
 """Files that are named as skipped; the others are counted."""
-_COMMANDS = re.compile(r"(?:^|[\s;,\[({])(?:command|action|include)\s*=", re.IGNORECASE)
+_COMMANDS = re.compile(r"(?:^|[\s;,\[({])(?:command|action)\s*=", re.IGNORECASE)
+_INCLUDE = re.compile(r"(?:^|[\s;,\[({])include\s*=", re.IGNORECASE)
 _FOREIGN_TEXT = re.compile(r"\A\s*<|^\[[^\[\]=\n]+\][ \t]*\r?$", re.MULTILINE)
 
 
@@ -112,7 +114,8 @@ def expand_folders(
         if "=" not in word and "+" not in word and is_folder(word):
             files = (path for path in Path(word).rglob("*") if path.suffix in suffixes and path.is_file())
             for path in sorted(files):
-                if (skipped is None and path.suffix not in FOREIGN) or looks_like_cntk(path):
+                like = (skipped is None and path.suffix not in FOREIGN) or looks_like_cntk(path)
+                if like and (skipped is None or runs_something(path)):
                     result.append(str(path))
                 elif skipped is not None:
                     skipped.append(str(path))
@@ -122,12 +125,21 @@ def expand_folders(
 
 
 def looks_like_cntk(path: Path) -> bool:
-    """Whether a command or an action is in a file, which is neither XML nor one of sections like `[name]`."""
+    """Whether a command, an action or an include is in a file, neither XML nor with sections like `[name]`."""
     try:
         text = read_input(path).decode("utf-8-sig", "replace")
     except (OSError, ConfigError):
         return True  # the error is reported where it is read
-    return bool(_COMMANDS.search(text)) and not _FOREIGN_TEXT.search(text)
+    return bool(_COMMANDS.search(text) or _INCLUDE.search(text)) and not _FOREIGN_TEXT.search(text)
+
+
+def runs_something(path: Path) -> bool:
+    """Whether a command or an action is in a file or in one that it includes: else it is a part of others."""
+    loader = Loader()
+    try:
+        return bool(_COMMANDS.search(loader.expand(loader.file(str(path))).string))
+    except ConfigError:
+        return True  # the error is reported where it is read
 
 
 def findings(

@@ -151,7 +151,8 @@ def long_schedules(sgd: SGDParameters) -> Iterator[Diagnostic]:
         count = len(cast("PerEpoch[Any]", listed)) if isinstance(listed, PerEpoch) else 0
         if count > epochs > 0:
             message = f"{value.path}: {count} values for {epochs} epoch{'s' * (epochs != 1)}"
-            yield Diagnostic("LongSchedule", message, value.span, f"the last {count - epochs} are never used")
+            more = "the last one is" if count - epochs == 1 else f"the last {count - epochs} are"
+            yield Diagnostic("LongSchedule", message, value.span, f"{more} never used")
 
 
 def builder_problems(command: Command) -> Iterator[Diagnostic]:

@@ -36,6 +36,7 @@ from cntk_config.base.cache_folders import is_private
 from cntk_config.base.systems import cores
 from cntk_config.base.writing import atomic_write
 from networks.arrays.lazy import cache_folder, default_device, jax
+from networks.compile.cuda_graphs import compile_lowered
 from networks.graph.network import Network, Node
 
 log = logging.getLogger("cntkpy.networks")
@@ -170,7 +171,7 @@ class Program:
         """A compiled program and the tree of its results."""
         jitted, trees = self._jit(donated, tree, static, KEPT)
         with _logged_if_slow(reason), _not_kept_by_jax():
-            return jitted.lower(*leaves).compile(), trees[0]
+            return compile_lowered(jitted.lower(*leaves), self._devices or (default_device(),)), trees[0]
 
     def _path(self, leaves: list[Any], tree: Any, static: tuple[Any, ...]) -> Path | None:
         """Where the program is kept; None: it is not."""

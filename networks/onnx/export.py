@@ -156,6 +156,8 @@ class _Export:
     ) -> None:
         self.network, self.settings, self.evaluate = network, settings, evaluate
         self.plan = Plan(network, names, training=False)
+        needed = set(self.plan.inputs)
+        self.inputs = [node for node in network.nodes.values() if node in needed]  # in the order of the network
         self.dtype = np.dtype(np.float64 if settings.double else np.float32)
         self.names = Names()
         for node in self.plan.nodes:
@@ -175,7 +177,7 @@ class _Export:
             if node in self.fixed or node.kind.layout == "always":
                 what = "an input" if node.kind.layout == "always" else "the same whatever the data are"
                 raise UserError("NotSupported", f"'{node.name}' cannot be an output: it is {what}", span=node.span)
-        inputs = [self._input(node) for node in self.plan.inputs]
+        inputs = [self._input(node) for node in self.inputs]
         if self.settings.lengths and self.lead == 2:
             inputs += self._lengths()
         lengths = dict(self.emit.lengths)
@@ -200,8 +202,8 @@ class _Export:
             self.dtype,
             self.settings.opset,
             axes,
-            [node for node in self.plan.inputs if node.name in used],
-            [node for node in self.plan.inputs if node.name not in used],
+            [node for node in self.inputs if node.name in used],
+            [node for node in self.inputs if node.name not in used],
             self.plan.outputs,
             self.network,
             self.notes,
@@ -243,7 +245,7 @@ class _Export:
 
     def _lengths(self) -> list[Port]:
         """The inputs with the numbers of steps of sequences, one for each time axis of inputs."""
-        axes = dict.fromkeys(node.axis for node in self.plan.inputs if node.axis not in (None, ONE))
+        axes = dict.fromkeys(node.axis for node in self.inputs if node.axis not in (None, ONE))
         ports: list[Port] = []
         for axis in axes:
             name = self.names.take("lengths" if axis == DEFAULT else f"lengths_{axis}")

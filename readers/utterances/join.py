@@ -139,6 +139,8 @@ class LabelStream:
             why.append(f"{missing} without labels in '{self.name}'")
             if missing == len(kept):
                 hint = f"labels are found by the name of the utterance, such as '{printable(names[0])}'"
+                folder, slash, last = printable(names[0]).rpartition("/")
+                hint += f"; '{last}={folder}/...' in the list calls it '{last}'" * bool(slash)
         if len(wrong := np.flatnonzero((has >= 0) & (labelled != frames))):
             at = int(wrong[0])
             why.append(

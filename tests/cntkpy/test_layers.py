@@ -123,6 +123,14 @@ def test_a_convolution_without_a_number_of_filters_has_no_axis_for_them() -> Non
     assert C.layers.Convolution((3, 3))(C.input_variable((2, 5, 6))).shape == (3, 4)
 
 
+def test_weights_of_an_embedding_say_its_shape() -> None:
+    weights = np.ones((3, 2), np.float32)
+    for layer in (C.layers.Embedding(2, weights=weights), C.layers.Embedding(weights=weights)):
+        assert layer(C.input_variable(3)).shape == (2,)
+    with pytest.raises(UserError, match=r"weights \(3, 2\) have vectors of the shape \(2,\), not 5"):
+        C.layers.Embedding(5, weights=weights)
+
+
 def test_a_global_pooling_pads_never() -> None:
     data = np.random.default_rng(1).normal(size=(2, 3, 4, 5)).astype(np.float32)
     with C.layers.default_options(pad=True):

@@ -88,6 +88,29 @@ def test_find_by_uid() -> None:
     assert C.logging.graph.find_by_uid(z, "nothing") is None
 
 
+@pytest.mark.parametrize("method", ["clone", "freeze", "share"])
+def test_what_a_copy_does_not_share_has_another_uid(method: str) -> None:
+    x = C.input_variable(2)
+    z = C.layers.Dense(3, activation=C.tanh)(x)
+    copies = z.clone(method, {x: C.input_variable(2)}), z.clone(method, {x: C.input_variable(2)})
+    parts = [{*C.logging.graph.depth_first_search(one, lambda part: True)} for one in (z, *copies)]
+    assert len({part.uid for part in set().union(*parts)}) == len(set().union(*parts))
+    shared = {one.uid for one in z.parameters} & {one.uid for one in copies[0].parameters + copies[0].constants}
+    assert len(shared) == (2 if method == "share" else 0)
+
+
+@pytest.mark.parametrize("format", [C.ModelFormat.CNTKv2, C.ModelFormat.ONNX])
+def test_a_file_keeps_the_order_of_the_arguments(format: object, tmp_path: Path) -> None:
+    """Values that are given by position get to the same inputs."""
+    a, b, c = (C.input_variable(2, name=name) for name in "abc")
+    data = [np.array([values], np.float32) for values in ([1, 2], [3, 5], [7, 11])]
+    for z in (a - b / c, c - b * a, C.splice(c, a, b)):
+        z.save(str(tmp_path / "m"), format)
+        again = C.Function.load(str(tmp_path / "m"), format=format)
+        assert [one.name for one in again.arguments] == [one.name for one in z.arguments] == ["a", "b", "c"]
+        assert np.allclose(again(*data), z(*data))
+
+
 def test_the_profiler_writes_a_trace(tmp_path: Path) -> None:
     from cntkpy.compat.cntk.debugging import disable_profiler, enable_profiler, start_profiler, stop_profiler
 

@@ -119,6 +119,11 @@ def counted(criterion: Node, inputs: list[NetworkInput], below: Iterable[Node]) 
     return lambda minibatch: minibatch.layouts[of_axis].num_samples
 
 
+def needs_whole(nodes: Iterable[Node]) -> bool:
+    """Whether one of some nodes looks at whole sequences, which cannot come in pieces."""
+    return any(node.kind.time.own_slots for node in nodes)
+
+
 class Arguments:
     """Makes minibatches of the arguments of a network.
 
@@ -250,7 +255,10 @@ class Arguments:
             raise ArgumentError(
                 message, "tests, forward and grad see each minibatch by itself: give the sequences from the start"
             )
-        return may_resume and not (all(begins) and self.whole)
+        if self.whole and not all(begins):
+            message = "the network looks at whole sequences, as sequence.last does, so that none can resume"
+            raise ArgumentError(message, "give the sequences from the start")
+        return may_resume and not self.whole
 
     def _stream(self, one: NetworkInput, data: Any, apart: bool) -> tuple[Any, Layout]:
         """The cells of an input and their layout.
@@ -278,5 +286,6 @@ def _check_counts(layouts: Mapping[str, Layout]) -> None:
         first = next(iter(counts))
         if count != counts[first]:
             raise ArgumentError(
-                f"input '{first}' has {counts[first]} sequences in this minibatch, input '{name}' has {count}"
+                f"input '{first}' has {counts[first]} sequence{'s' * (counts[first] != 1)} in this minibatch, "
+                f"input '{name}' has {count}"
             )

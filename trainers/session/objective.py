@@ -17,7 +17,7 @@ from networks.graph.node import Node
 from readers.errors import ArgumentError
 from readers.minibatch import Minibatch
 from trainers.rules.update_step import Group
-from trainers.session.data import Arguments, counted, has_one_element, inputs_of, with_samples
+from trainers.session.data import Arguments, counted, has_one_element, inputs_of, needs_whole, with_samples
 from trainers.session.learners import DistributedLearner, Learner
 from trainers.session.user.learners import PythonLearner, UserLearner
 from trainers.step.step import CompiledStep, EpochSettings
@@ -65,7 +65,7 @@ class Objective:
         self._learners = learners
         self._learner_of = self._choose_parameters() if learners else {}
         self.assigned = self._assigned()
-        whole = bool(learners) and any(node.kind.time.own_slots for node in self.model.nodes.values())
+        whole = bool(learners) and needs_whole(self.model.nodes.values())
         self.arguments = Arguments(inputs_of(self.model, self.nodes), self.model.network.dtype, whole)
         if learners and not self.arguments.inputs:
             hint = "compute it from an input_variable; a minibatch has a value of the loss for each of its samples"

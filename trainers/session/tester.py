@@ -19,6 +19,7 @@ from trainers.log.totals import Totals
 from trainers.session.checks import check_type
 from trainers.session.data import Arguments
 from trainers.session.objective import Objective
+from trainers.session.padded_sizes import PaddedSizes
 from trainers.session.progress import ProgressWriter
 from trainers.session.sized import SizedObjectives
 from trainers.session.timing import LastMinibatch
@@ -51,12 +52,13 @@ class MetricTests:
         self._totals = Totals()
         self._known: WeakKeyDictionary[Objective, _Loaded] = WeakKeyDictionary()
         self._last = LastMinibatch()
+        self._sizes = PaddedSizes()
 
     def run(self, objective: Objective, minibatch: Minibatch) -> Totals:
         """Loss and metric of a minibatch, with the parameters of now; of one criterion the metric is the loss."""
         evaluator = self._loaded(objective)
         self._last.keep(minibatch)
-        batcher = evaluator.batcher(max(1, minibatch.num_samples), 1, chosen=0)
+        batcher = evaluator.batcher(self._sizes.of(minibatch.num_samples), 1, chosen=0)
         last = len(objective.nodes) - 1
         totals, samples = Totals(), objective.samples_of(minibatch)
         for stack in batcher.stacks(iter([minibatch]), lambda number: False):

@@ -31,8 +31,9 @@ from readers import Value
 from readers.data_api.batches import InputAxes, batch_of
 from readers.errors import ArgumentError
 from trainers.evaluation.evaluator import Evaluator
-from trainers.session.data import Arguments, inputs_of
+from trainers.session.data import Arguments, inputs_of, needs_whole
 from trainers.session.free import FreeSizes
+from trainers.session.padded_sizes import PaddedSizes
 from trainers.session.timing import LastMinibatch
 from trainers.step.batching import Batcher, Stack
 from trainers.step.step import StepContext, minibatch_of
@@ -81,7 +82,8 @@ class Values:
         """Those whose values are of half precision."""
         self._made = made_samples(self._graph.network, self._nodes)
         """The samples of minibatches that the network makes itself; 0: none."""
-        self.arguments = Arguments(inputs_of(self._graph, self._nodes), self._graph.network.dtype, made=self._made)
+        whole = needs_whole(self._graph.nodes.values())
+        self.arguments = Arguments(inputs_of(self._graph, self._nodes), self._graph.network.dtype, whole, self._made)
         self._half.update(one.node for one in self.arguments.inputs if one.function.dtype == HALF)
         static = {one.function for one in self.arguments.inputs if one.axes.dynamic == 0}
         pairs = zip(self.outputs, self._nodes, strict=True)
@@ -98,6 +100,7 @@ class Values:
         self._computed = list(dict.fromkeys([*self._nodes, *(node for _, node in self._assignments)]))
         self._evaluator: Evaluator | None = None
         self._batcher: Batcher | None = None
+        self._sizes = PaddedSizes()
         self._version = -1
         """The version of the graph whose values the evaluator has."""
         self._changing = 0
@@ -153,7 +156,7 @@ class Values:
         self._version = self._graph.version
         minibatch = self.arguments.minibatch(given, resumes=resumes)
         self.last.keep(minibatch)
-        size = max(1, minibatch.num_samples)
+        size = self._sizes.of(minibatch.num_samples)
         if self._batcher is None or self._batcher.minibatch_size != size:
             self._batcher = self._evaluator.batcher(size, 1, chosen=0)
         return next(iter(self._batcher.stacks(iter([minibatch]), lambda number: True)))

@@ -6,6 +6,7 @@ import difflib
 import sys
 from collections.abc import Callable, Iterable
 from importlib.abc import MetaPathFinder
+from types import ModuleType
 from typing import Any
 
 INSTEAD = {
@@ -41,7 +42,7 @@ INSTEAD = {
     "layer_normalization": "layers.LayerNormalization",
     "cumsum": "layers.Recurrence(plus) along a sequence",
     "reverse": "Recurrence(..., go_backwards=True)",
-    "utils": "numpy",
+    "utils": "cntk.logging for ProgressPrinter and log_number_of_parameters, else numpy",
     "set_default_device": "device.set_default_device, or try_set_default_device",
     "cntk_to_tensorflow": "numpy arrays: p.value",
     "hash": "hash of Python",
@@ -69,10 +70,14 @@ class _Advice(MetaPathFinder):
         if not f"{parent}.".startswith(f"{PACKAGE}.") or name.startswith("__") or parent not in sys.modules:
             return
         try:
-            getattr(sys.modules[parent], name)
+            found = getattr(sys.modules[parent], name)
         except AttributeError as error:
             # without `name`: else `from a import b` takes it for an answer, and says its own words
             raise ModuleNotFoundError(str(error)) from None
+        public = parent.removeprefix(f"{PACKAGE.rpartition('.')[0]}.")
+        is_module = isinstance(found, ModuleType)
+        instead = f"import {found.__name__.replace(PACKAGE, 'cntk')}" if is_module else f"from {public} import {name}"
+        raise ModuleNotFoundError(f"{public}.{name} is not a module of CNTK 2.7: write `{instead}`")
 
 
 def advise_imports() -> None:

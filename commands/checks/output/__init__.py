@@ -79,8 +79,11 @@ def _annotation(finding: Finding) -> str:
     """A workflow command of GitHub Actions, shown at the line of a pull request."""
     span = finding.diagnostic.span
     level = {"hint": "notice"}.get(finding.severity, finding.severity)
-    place = f"file={_property(span.source.name)},line={span.line},col={span.column}," if span else ""
-    message = f"{finding.diagnostic.message} - {finding.fix}"
+    message, place = f"{finding.diagnostic.message} - {finding.fix}", ""
+    if span is not None and span.source.name.startswith("<"):
+        message = f"{span}: {message}"  # on the command line, which is no file of the pull request
+    elif span is not None:
+        place = f"file={_property(span.source.name)},line={span.line},col={span.column},"
     return f"::{level} {place}title={finding.rule.code}::{_data(message)}"
 
 

@@ -427,9 +427,15 @@ def Embedding(shape: Shape | None = None, init: Any = DEFAULT, weights: Any = No
         init: how they start; glorot_uniform.
         weights: an array (classes, elements) that is not trained, instead.
         name: names the result.
+
+    Raises:
+        UserError: neither is given, or weights of vectors of another shape.
     """
     if weights is not None:
         table = as_node(weights)
+        if shape is not None and dims(table.shape[1:]) != dims(shape):
+            message = f"Embedding: weights {table.shape} have vectors of the shape {table.shape[1:]}, not {shape}"
+            raise UserError("BadShape", message, hint="weights say the shape: leave it out")
         table.root.name = table.root.name or "E"
         return Layer(lambda x: operators.times(x, table), name)
     if shape is None and isinstance(init, np.ndarray | list):

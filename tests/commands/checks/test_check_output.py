@@ -84,6 +84,8 @@ def test_json_github_and_sarif(cntkpy) -> None:
     got = cntkpy("check", "main.cntk", "--format", "github")
     assert got.out.startswith("::warning file=main.cntk,line=9,col=9,title=CK010::SGD: 'minibatchSizes'")
     assert "\n::notice " in got.out
+    got = cntkpy("check", "nothing.cntk", "--format", "github")
+    assert got.out.startswith("::error title=CK001::<argument 1>:1:12: cannot read 'nothing.cntk'")
     sarif = json.loads(cntkpy("check", "main.cntk", "--format", "sarif").out)
     run = sarif["runs"][0]
     assert [rule["id"] for rule in run["tool"]["driver"]["rules"]] == [rule.code for rule in RULES]
@@ -253,6 +255,37 @@ def test_editing_scripts(cntkpy) -> None:
     assert told.startswith("change.mel:1:5: hint: there is no model a.dnn")
 
 
+def test_parts_of_a_folder_that_include_others(cntkpy) -> None:
+    files = {
+        "p/paths.cfg": "Data=d\n",
+        "p/part.cfg": "include=paths.cfg\nSGD=[maxEpochs=3]\n",
+        "p/whole.cfg": "include=section.cfg\n",
+        "p/section.cfg": "[x=1]\n; include=go.cfg\n",
+        "p/go.cfg": "go=[action=nonsense]\ncommand=go\n",
+        "p/lost.cfg": "include=nowhere.cfg\n",
+    }
+    got = cntkpy("check", "p", files=files)
+    assert got.err == "note: 2 skipped, no command and no action is in them: p/part.cfg, p/paths.cfg\n"
+    places = [line.split(" ")[0] for line in got.out.splitlines()]
+    assert places == ["p/go.cfg:1:12:", "p/lost.cfg:1:9:", "p/go.cfg:1:12:", "p/go.cfg:1:12:", "4"], got.out
+
+
+def test_an_include_beside_its_file_is_named_from_the_current_folder(cntkpy) -> None:
+    """GitHub shows an annotation in a file of the repository, named from its root."""
+    section = """t = [ action = train ; modelPath = m ; SGD = [ maxEpochs = 1 ; learningRatesPerMB = 1 ]
+        reader = [ readerType = CNTKTextFormatReader ; file = a.txt ; input = [ x = [ dim = 3 ; format = dense ] ] ]
+        BrainScriptNetworkBuilder = { include "parts/net.bs" }
+    ]"""
+    files = {
+        "p/whole.cfg": "include=parts/go.cfg\n",
+        "p/parts/go.cfg": f"go=[action=nonsense]\ncommand=t:go\n{section}\n",
+        "p/parts/parts/net.bs": "x = Input {3} ; z = Dens {3} (x) ; featureNodes = (x) ; outputNodes = (z)\n",
+    }
+    got = cntkpy("check", "--format", "github", "p/whole.cfg", files=files)
+    assert "::error file=p/parts/go.cfg,line=1,col=12," in got.out
+    assert "::error file=p/parts/parts/net.bs,line=1," in got.out
+
+
 def test_files_of_a_folder_that_are_no_configurations(cntkpy) -> None:
     """B6: files of other programs have the same endings."""
     files = {
@@ -271,3 +304,10 @@ def test_files_of_a_folder_that_are_no_configurations(cntkpy) -> None:
     assert "setup.cfg" not in got.out + got.err
     assert "App.config" not in got.out + got.err
     assert "part.cntk" in got.out
+
+
+def test_one_value_of_a_schedule_too_many(cntkpy) -> None:
+    for rates, repair in (("1:2", "the last one is never used"), ("1:2:3", "the last 2 are never used")):
+        sgd = f"[ maxEpochs = 1 ; learningRatesPerMB = {rates} ]"
+        text = f"command = t\nt = [ action = train ; modelPath = m ; SGD = {sgd} ]\n"
+        assert f"values for 1 epoch - {repair} [CK040]" in cntkpy("check", "a.cntk", files={"a.cntk": text}).out

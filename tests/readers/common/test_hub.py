@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import unquote, urlsplit
@@ -22,73 +20,53 @@ from cntk_config.base import remote as base_remote
 from cntk_config.base import url_cache
 from cntk_config.base.files import read_input
 from cntk_config.base.url_cache import CachedObject
-from readers import DataError, create_reader
+from readers import DataError
+
+from .servers import Answers, minibatches, part, serving
 
 pytestmark = pytest.mark.thorough
 TOKEN = "hf_s3cret"
 CTF = "".join(f"{k} |x {k} {-k} |y {k % 4}:1\n" for k in range(2000)).encode()
 
 
-class Hub(BaseHTTPRequestHandler):
+class Hub(Answers):
     """The part of the Hub that reading needs, of one private repository of data, `me/data`."""
 
-    protocol_version = "HTTP/1.1"
     files: ClassVar[dict[str, bytes]] = {}
     asked: ClassVar[list[tuple[str, str | None]]] = []
     """The files that were asked for, and which bytes."""
     failures: ClassVar[list[int]] = []
     """Answers to the next requests for bytes, instead of these."""
 
-    def log_message(self, format: str, *args: Any) -> None:
-        """Nothing."""
-
-    def do_HEAD(self) -> None:
-        """Answer without data."""
-        self._answer(False)
-
-    def do_GET(self) -> None:
-        """Answer."""
-        self._answer(True)
-
-    def _answer(self, body: bool) -> None:
+    def answer(self, body: bool) -> None:
         path = unquote(urlsplit(self.path).path)
         if self.headers.get("Authorization") != f"Bearer {TOKEN}":
-            self._send(401, b"{}", body, {"X-Error-Message": "Invalid credentials"})
+            self.send(401, b"{}", body, {"X-Error-Message": "Invalid credentials"})
         elif path.rstrip("/") in ("/api/datasets/me/data", "/api/datasets/me/data/revision/main"):
-            self._send(200, json.dumps({"id": "me/data", "private": True, "sha": "1" * 40}).encode(), body)
+            self.send(200, json.dumps({"id": "me/data", "private": True, "sha": "1" * 40}).encode(), body)
         elif path.startswith("/api/datasets/me/data/tree/main"):
             tree = [
                 {"type": "file", "path": name, "size": len(content), "oid": hashlib.sha1(content).hexdigest()}
                 for name, content in self.files.items()
             ]
-            self._send(200, json.dumps(tree).encode(), body)
+            self.send(200, json.dumps(tree).encode(), body)
         elif (name := path.removeprefix("/datasets/me/data/resolve/main/")) in self.files:
             self._bytes(name, body)
         else:
             missing = "EntryNotFound" if "/resolve/" in path else "RepoNotFound"
-            self._send(404, b"{}", body, {"X-Error-Code": missing, "X-Error-Message": "not found"})
+            self.send(404, b"{}", body, {"X-Error-Code": missing, "X-Error-Message": "not found"})
 
     def _bytes(self, name: str, body: bool) -> None:
         content, asked = self.files[name], self.headers.get("Range")
         self.asked.append((name, asked))
         if self.failures:
-            self._send(self.failures.pop(), b"no", body)
+            self.send(self.failures.pop(), b"no", body)
             return
         if asked is None:
-            self._send(200, content, body)
+            self.send(200, content, body)
             return
-        first, _, last = asked.removeprefix("bytes=").partition("-")
-        end = min(int(last) + 1, len(content))
-        where = {"Content-Range": f"bytes {first}-{end - 1}/{len(content)}"}
-        self._send(206, content[int(first) : end], body, where)
-
-    def _send(self, status: int, content: bytes, body: bool, more: dict[str, str] | None = None) -> None:
-        self.send_response(status)
-        for name, value in {"Content-Length": str(len(content)), **(more or {})}.items():
-            self.send_header(name, value)
-        self.end_headers()
-        if body:
-            self.wfile.write(content)
+        found, where = part(content, asked)
+        self.send(206, found, body, where)
 
 
 @pytest.fixture
@@ -100,54 +78,42 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(CachedObject, "block_bytes", 1 << 13)
     Path("cache").mkdir()
     monkeypatch.setattr(url_cache, "_folder", lambda: tmp_path / "cache")
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Hub)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    address = f"http://127.0.0.1:{server.server_port}"
-    monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", address)
-    template = address + "/{repo_id}/resolve/{revision}/{filename}"
-    monkeypatch.setattr("huggingface_hub.constants.HUGGINGFACE_CO_URL_TEMPLATE", template)
-    monkeypatch.setenv("HF_TOKEN", TOKEN)
     Hub.asked.clear()
     Hub.failures.clear()
-    huggingface_hub.HfFileSystem.clear_instance_cache()
     table = pa.table(
         {"x": pa.array([[k, -k] for k in range(2000)], pa.list_(pa.float32(), 2)), "y": [k % 4 for k in range(2000)]}
     )
     pq.write_table(table, "t.parquet", row_group_size=200)
     Path("a.ctf").write_bytes(CTF)
     Hub.files = {"train.ctf": CTF, "train.parquet": Path("t.parquet").read_bytes(), "list.txt": b"a\nb\n"}
-    yield
-    huggingface_hub.HfFileSystem.clear_instance_cache()
-    server.shutdown()
-    server.server_close()
+    monkeypatch.setenv("HF_TOKEN", TOKEN)
+    with serving(Hub) as host:
+        monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", f"http://{host}")
+        template = f"http://{host}/{{repo_id}}/resolve/{{revision}}/{{filename}}"
+        monkeypatch.setattr("huggingface_hub.constants.HUGGINGFACE_CO_URL_TEMPLATE", template)
+        huggingface_hub.HfFileSystem.clear_instance_cache()
+        yield
+        huggingface_hub.HfFileSystem.clear_instance_cache()
 
 
-def minibatches(path: str, order: str = "randomize=false") -> list[Any]:
+def data_of(path: str, order: str = "randomize=false") -> list[Any]:
     kind = "ParquetDeserializer" if path.endswith("parquet") else "CNTKTextFormatDeserializer"
     inputs = "x=[dim=2;format=dense];y=[dim=4;format=sparse]"
-    reader = create_reader(f'{order};deserializers=([type={kind};file="{path}";input=[{inputs}]])')
-    try:
-        reader.start_minibatch_loop(64, 0)
-        return [
-            (m.keys, m.streams["x"].tolist(), m.streams["y"].toarray().tolist())
-            for m in iter(reader.get_minibatch, None)
-        ]
-    finally:
-        reader.close()
+    return minibatches(f'{order};deserializers=([type={kind};file="{path}";input=[{inputs}]])')
 
 
 def test_the_same_as_local_files(hub: None, caplog: pytest.LogCaptureFixture) -> None:
     for name, local in (("train.ctf", "a.ctf"), ("train.parquet", "t.parquet")):
         for order in ("randomize=false", "randomize=true;chunkSizeInBytes=5000;randomizationWindow=300"):
-            assert minibatches(f"hf://datasets/me/data/{name}", order) == minibatches(local, order)
-    assert minibatches("hf://datasets/me/data@main/train.ctf") == minibatches("a.ctf")
+            assert data_of(f"hf://datasets/me/data/{name}", order) == data_of(local, order)
+    assert data_of("hf://datasets/me/data@main/train.ctf") == data_of("a.ctf")
     assert read_input("hf://datasets/me/data/list.txt") == b"a\nb\n"
     assert TOKEN not in caplog.text and list(Path("cache").iterdir())
 
 
 def test_only_what_is_needed_is_asked_for(hub: None) -> None:
     """Blocks, each once: what was read is kept on the disk, for the Hub says which version of a file it is."""
-    minibatches("hf://datasets/me/data/train.ctf")
+    data_of("hf://datasets/me/data/train.ctf")
     sizes = []
     for name, asked in Hub.asked:
         assert name == "train.ctf" and asked is not None
@@ -155,30 +121,30 @@ def test_only_what_is_needed_is_asked_for(hub: None) -> None:
         sizes.append(int(last) + 1 - int(first))
     assert sum(sizes) == len(CTF)
     Hub.asked.clear()
-    minibatches("hf://datasets/me/data/train.ctf")
+    data_of("hf://datasets/me/data/train.ctf")
     assert Hub.asked == []
 
 
 def test_failures(hub: None, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    expected = minibatches("a.ctf")
+    expected = data_of("a.ctf")
     Hub.failures += [403]
     with pytest.raises(DataError) as caught:
-        minibatches("hf://datasets/me/data/train.ctf")
+        data_of("hf://datasets/me/data/train.ctf")
     messages = [str(caught.value)]
     assert "hf://datasets/me/data/train.ctf cannot be read at byte 0: the server forbids it (403)" in messages[0]
     Hub.failures += [409, 409]
-    assert minibatches("hf://datasets/me/data/train.ctf") == expected
+    assert data_of("hf://datasets/me/data/train.ctf") == expected
     assert "hf://datasets/me/data/train.ctf cannot be read at byte 0" in caplog.text
     for url in ("hf://datasets/me/data/none.ctf", "hf://datasets/me/none/train.ctf"):
         with pytest.raises(DataError, match=rf"{url} cannot be opened: there is no such object\.") as caught:
-            minibatches(url)
+            data_of(url)
         messages.append(str(caught.value))
     monkeypatch.setenv("HF_TOKEN", "hf_0ther")
     import huggingface_hub
 
     huggingface_hub.HfFileSystem.clear_instance_cache()
     with pytest.raises(DataError, match=r"hf://datasets/me/data/train.ctf cannot be opened: .*\(401\)\.") as caught:
-        minibatches("hf://datasets/me/data/train.ctf")
+        data_of("hf://datasets/me/data/train.ctf")
     messages.append(str(caught.value))
     every = "".join(messages) + caplog.text
     assert TOKEN not in every and "hf_0ther" not in every

@@ -27,6 +27,8 @@ from readers.formats.tables import deserializer
 from readers.pipeline import randomize
 from readers.pipeline.store import ChunkStore
 
+from .servers import s3_on
+
 pytestmark = [
     pytest.mark.thorough,
     pytest.mark.skipif(sys.platform != "linux", reason="the memory of a process is known from /proc"),
@@ -54,8 +56,6 @@ def bucket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """A file system with a bucket, from a server in a process of its own, whose memory does not count."""
     pytest.importorskip("s3fs")
     pytest.importorskip("moto")
-    import fsspec
-
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(base_remote, "RETRY_SECONDS", (0.0, 0.01, 0.02, 0.05))
     Path("cache").mkdir()
@@ -69,17 +69,8 @@ def bucket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     server = subprocess.Popen([sys.executable, "-c", SERVER], cwd=root, stdout=subprocess.PIPE, text=True)
     assert server.stdout is not None
     port = int(server.stdout.readline())
-    for name, value in {
-        "AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "s3cret", "AWS_DEFAULT_REGION": "us-east-1",
-        "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}", "AWS_MAX_ATTEMPTS": "1",
-    }.items():  # fmt: skip
-        monkeypatch.setenv(name, value)
-    fsspec.get_filesystem_class("s3").clear_instance_cache()
-    system = fsspec.filesystem("s3")
-    system.retries = 1
-    system.mkdir("bucket")
-    yield system
-    fsspec.get_filesystem_class("s3").clear_instance_cache()
+    with s3_on(port, monkeypatch) as system:
+        yield system
     server.terminate()
     server.wait()
     server.stdout.close()

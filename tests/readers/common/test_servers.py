@@ -11,7 +11,6 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -26,7 +25,9 @@ from cntk_config.base import url_cache
 from cntk_config.base.files import read_input
 from cntk_config.base.url_cache import CachedObject
 from cntk_config.base.writing import atomic_write
-from readers import DataError, create_reader
+from readers import DataError
+
+from .servers import Answers, minibatches, part, s3_on, serving
 
 pytestmark = pytest.mark.thorough
 CTF = "".join(f"{k} |x {k} {t} |y {k % 4}:1\n" for k in range(3000) for t in range(1 + k % 3)).encode()
@@ -63,17 +64,9 @@ class Faults:
         return kind
 
 
-def minibatches(path: str, more: str, kind: str = "") -> list[Any]:
+def data_of(path: str, more: str, kind: str = "") -> list[Any]:
     source = f'deserializers=([type={kind};file="{path}";{INPUTS}])' if kind else f'file="{path}";{INPUTS}'
-    reader = create_reader(f"{more};{source}")
-    try:
-        reader.start_minibatch_loop(64, 0)
-        return [
-            (m.keys, m.streams["x"].tolist(), m.streams["y"].toarray().tolist())
-            for m in iter(reader.get_minibatch, None)
-        ]
-    finally:
-        reader.close()
+    return minibatches(f"{more};{source}")
 
 
 def files() -> dict[str, tuple[str, bytes]]:
@@ -97,9 +90,9 @@ def nothing_is_lost(put: Callable[[str, bytes], str], faults: Faults) -> None:
         Path(name).write_bytes(content)
         url = put(name, content)
         for order in ("randomize=false", "randomize=true;chunkSizeInBytes=5000;randomizationWindow=300"):
-            expected = minibatches(name, order, kind)
+            expected = data_of(name, order, kind)
             faults.often = 0.25
-            assert minibatches(url, order, kind) == expected
+            assert data_of(url, order, kind) == expected
             faults.often = 0.0
     assert min(faults.met.values()) > 3
     cache = list(Path("cache").iterdir())
@@ -139,7 +132,6 @@ def s3(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Any, Faults]]:
     pytest.importorskip("moto")
     import logging
 
-    import fsspec
     from moto.server import DomainDispatcherApplication, create_backend_app
     from werkzeug.serving import make_server
 
@@ -148,17 +140,8 @@ def s3(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Any, Faults]]:
     app = Failing(DomainDispatcherApplication(create_backend_app), faults)
     server = make_server("127.0.0.1", 0, app, threaded=True)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    for name, value in {
-        "AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "s3cret", "AWS_DEFAULT_REGION": "us-east-1",
-        "AWS_ENDPOINT_URL": f"http://127.0.0.1:{server.server_port}", "AWS_MAX_ATTEMPTS": "1",
-    }.items():  # fmt: skip
-        monkeypatch.setenv(name, value)
-    fsspec.get_filesystem_class("s3").clear_instance_cache()
-    system = fsspec.filesystem("s3")
-    system.retries = 1  # so that the attempts are ours
-    system.mkdir("bucket")
-    yield system, faults
-    fsspec.get_filesystem_class("s3").clear_instance_cache()
+    with s3_on(server.server_port, monkeypatch) as system:
+        yield system, faults
     server.shutdown()
 
 
@@ -181,48 +164,33 @@ def test_s3(s3: tuple[Any, Faults], caplog: pytest.LogCaptureFixture) -> None:
     url = put("b.ctf", CTF)
     faults.always = True
     with pytest.raises(DataError, match=r"The data at s3://bucket/b.ctf cannot be read at byte 0: .*, 5 times\."):
-        minibatches(url, "randomize=false")
+        data_of(url, "randomize=false")
     faults.always = False
     with pytest.raises(DataError, match=r"s3://bucket/none cannot be opened: there is no such object\."):
-        minibatches("s3://bucket/none", "randomize=false")
+        data_of("s3://bucket/none", "randomize=false")
 
 
 # ---- HTTP
 
 
-class Store(BaseHTTPRequestHandler):
+class Store(Answers):
     """Objects with ranges and tags."""
 
     objects: ClassVar[dict[str, bytes]] = {}
     faults: ClassVar[Faults] = Faults()
-    protocol_version = "HTTP/1.1"
 
-    def log_message(self, format: str, *args: Any) -> None:
-        """Nothing."""
-
-    def do_HEAD(self) -> None:
-        """Answer without data."""
-        self._answer(False)
-
-    def do_GET(self) -> None:
-        """Answer."""
-        self._answer(True)
-
-    def _answer(self, body: bool) -> None:
+    def answer(self, body: bool) -> None:
         content = self.content()
         fault = self.faults.next() if body and "Range" in self.headers else ""
         if content is None or fault == "error":
-            self._send(503 if fault else 404, b"", {}, True)
+            self.send(503 if fault else 404, b"", True)
             return
         if fault == "delay":
             time.sleep(0.05)
-        whole, more = len(content), {"ETag": f'"{hash(content)}"', "Accept-Ranges": "bytes"}
-        status = 200
+        status, more = 200, {"ETag": f'"{hash(content)}"', "Accept-Ranges": "bytes"}
         if (asked := self.headers.get("Range")) is not None:
-            first, _, last = asked.removeprefix("bytes=").partition("-")
-            end = min(int(last or whole) + 1, whole)
-            content, status = content[int(first) : end], 206
-            more["Content-Range"] = f"bytes {first}-{end - 1}/{whole}"
+            content, where = part(content, asked)
+            status, more = 206, more | where
         if fault == "drop":
             self.send_response(status)
             self.send_header("Content-Length", str(len(content)))
@@ -230,19 +198,11 @@ class Store(BaseHTTPRequestHandler):
             self.wfile.write(content[: len(content) // 2])
             self.close_connection = True
             return
-        self._send(status, content, more, body)
+        self.send(status, content, body, more)
 
     def content(self) -> bytes | None:
         """The object that is asked for."""
         return self.objects.get(urlsplit(self.path).path)
-
-    def _send(self, status: int, content: bytes, more: dict[str, str], body: bool) -> None:
-        self.send_response(status)
-        for name, value in {"Content-Length": str(len(content)), **more}.items():
-            self.send_header(name, value)
-        self.end_headers()
-        if body:
-            self.wfile.write(content)
 
 
 class Cloud(Store):
@@ -263,11 +223,8 @@ class Cloud(Store):
 def serve(handler: type[Store]) -> Iterator[tuple[str, Faults]]:
     handler.objects.clear()
     handler.faults = Faults()
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"127.0.0.1:{server.server_port}", handler.faults
-    server.shutdown()
-    server.server_close()
+    with serving(handler) as host:
+        yield host, handler.faults
 
 
 @pytest.fixture
@@ -289,7 +246,7 @@ def test_http(http: tuple[str, Faults], caplog: pytest.LogCaptureFixture) -> Non
     nothing_is_lost(put, faults)
     faults.always = True
     with pytest.raises(DataError) as caught:
-        minibatches(f"http://{host}/a.ctf?signature=s3cret&new", "randomize=false;chunkSizeInBytes=100000")
+        data_of(f"http://{host}/a.ctf?signature=s3cret&new", "randomize=false;chunkSizeInBytes=100000")
     assert caught.value.message.startswith(f"The data at http://{host}/a.ctf cannot be read at byte ")
     faults.always = False
     with pytest.raises(OSError, match="there is no such object"):
@@ -318,5 +275,5 @@ def test_google_cloud_storage(cloud: tuple[str, Faults]) -> None:
 
     nothing_is_lost(put, faults)
     with pytest.raises(DataError, match=r"gs://bucket/none cannot be opened: there is no such object\."):
-        minibatches("gs://bucket/none", "randomize=false")
+        data_of("gs://bucket/none", "randomize=false")
     assert np.frombuffer(read_input("gs://bucket/a.ctf"), np.uint8).tobytes() == CTF

@@ -326,7 +326,7 @@ def test_other_numbers_of_sequences_are_refused() -> None:
     s, p = C.sequence.input_variable(2, name="s"), C.input_variable(2, name="p")
     function = C.sequence.last(s) + p
     assert function.eval({s: numbers(3, 2), p: numbers(2)}).tolist() == [[6, 8]]
-    with pytest.raises(ArgumentError, match=r"input 'p' has 3 sequences .* input 's' has 1"):
+    with pytest.raises(ArgumentError, match=r"input 's' has 1 sequence in .* input 'p' has 3"):
         function.eval({s: numbers(3, 2), p: numbers(3, 2)})
 
 

@@ -118,6 +118,15 @@ def test_whole_sequences_may_follow_pieces() -> None:
         assert np.sum(values[before]) == pytest.approx(sums)
 
 
+def test_what_looks_at_whole_sequences_takes_those_that_begin_here() -> None:
+    x = sequence_input(3)
+    data = [np.arange(6, dtype=np.float32).reshape(2, 3), np.ones((1, 3), np.float32)]
+    last = operators.last(x)
+    assert last.eval({x: (data, [True, True])}).tolist() == last.eval({x: data}).tolist() == [[3, 4, 5], [1, 1, 1]]
+    with pytest.raises(ArgumentError, match=r"looks at whole sequences, as sequence\.last does"):
+        last.eval({x: (data, [True, False])})
+
+
 def test_inputs_agree_on_where_sequences_begin() -> None:
     x, y = sequence_input(3, name="x"), sequence_input(3, name="y")
     function, one = operators.past_value(x) + y, np.ones((1, 2, 3), np.float32)

@@ -264,7 +264,7 @@ def test_wrong_sessions(tmp_path) -> None:
     with pytest.raises(ArgumentError, match="no stream for the input 'y'"):
         TrainingSession(trainer, source, 16, {x: source.streams.x}, max_samples=1)
     with pytest.raises(
-        ArgumentError, match=r"samples of shape \(8,\) for the input 'y' .*, whose samples have the shape \(3,\)"
+        ArgumentError, match=r"samples of shape \(3,\) for the input 'x' .*, whose samples have the shape \(8,\)"
     ):
         TrainingSession(trainer, source, 16, {x: source.streams.y, y: source.streams.x}, max_samples=1)
     with pytest.raises(ArgumentError, match="not a minibatch size"):

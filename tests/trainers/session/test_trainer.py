@@ -203,7 +203,7 @@ def test_wrong_arguments() -> None:
         trainer.train_minibatch({x: X})
     with pytest.raises(ArgumentError, match=r"data of shape \(20, 7\) for the input 'x'"):
         trainer.train_minibatch({x: X[:20, :7], y: Y[:20]})
-    with pytest.raises(ArgumentError, match="has 19 sequences in this minibatch"):
+    with pytest.raises(ArgumentError, match="in this minibatch, input 'y' has 19"):
         trainer.train_minibatch({x: X[:20], y: Y[:19]})
     with pytest.raises(
         ArgumentError, match=r"a sequence of 3 steps .* for the input 'x', whose samples have the shape"

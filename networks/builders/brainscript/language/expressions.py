@@ -65,7 +65,10 @@ def _unknown(evaluator: Evaluator, e: Name, scope: Scope) -> ConfigError:
             return f"a truth value is written in small letters: {e.name.lower()}"
         if e.name in evaluator.texts:
             return f"a text is written in quotes: '{e.name}'"
-        return _elsewhere(e.name, scope) or suggestion(e.name, scope.visible())
+        visible = scope.visible()
+        if any(one.lower() == e.name.lower() for one in visible):
+            return suggestion(e.name, visible)
+        return _elsewhere(e.name, scope) or suggestion(e.name, visible)
 
     return evaluator.error("UnknownName", f"unknown identifier '{e.name}'", e.place, scope, hint)
 

@@ -337,11 +337,13 @@ def _syntax_error(text: Text, problem: UnexpectedInput) -> ConfigError:
         message = f"an operand is expected, not {found}"
     elif "_ASSIGN" in wanted and "PLUS" not in wanted:
         message = f"'=' is expected, not {found}"
+    elif "THEN" in wanted or "ELSE" in wanted:
+        message = f"'{'then' if 'THEN' in wanted else 'else'}' is expected, not {found}"
     elif wanted == {"NAME"}:
         message = f"a name is expected, not {found}"
     else:
         message = f"{found} is not expected here"
-    hint = _HINTS.get(str(token))
+    hint = _HINTS.get(str(token)) or suggestion(str(token), [one for one in KEYWORDS if one.upper() in wanted])
     if message.startswith("'='") and token.type in ("LBRACE", "LBRACKET"):
         hint = "unlike in the network description language, a function needs '=': f (x) = { y = x + 1 }.y"
     if not ended and str(token) in KEYWORDS and wanted and "NAME" in wanted and "NUMBER" not in wanted:

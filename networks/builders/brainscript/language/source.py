@@ -9,6 +9,7 @@ from pathlib import Path
 from cntk_config.base import grammars
 from cntk_config.base.diagnostics import ConfigError, Span
 from cntk_config.base.files import TEXT_LIMIT, is_file, read_input
+from cntk_config.base.names import from_here
 from cntk_config.base.source import Fragment, Source, Text, TextBuilder, decode
 from cntk_config.base.source import Place as Origin
 from cntk_config.parameters import ConfigValue
@@ -108,7 +109,7 @@ def with_includes(text: Text, folders: Sequence[Path]) -> Text:
         resolved = path.resolve()
         if resolved in chain:
             raise error("RepeatedInclude", f"'{name}' includes itself", place)
-        included = _read(path, name, place.span)
+        included = _read(path, name if path == Path(name) else from_here(path), place.span)
         size += len(included.string)
         if size > TEXT_LIMIT:
             message = f"the included files have more than {TEXT_LIMIT >> 20} MiB together"

@@ -46,6 +46,7 @@ class Cell:
         is_array: it started with an array that a program gave, so that its `Start` says nothing.
         dtype: of a leaf, the precision that it was made with; None: that of the network.
         alone: of a leaf without `dtype`, its precision in a network whose other leaves say nothing, either.
+        copy: of a copy of a node, which has the path of that node, a number that no other copy has.
     """
 
     value: NDArray[Any] | None = None
@@ -56,6 +57,7 @@ class Cell:
     is_array: bool = False
     dtype: np.dtype[Any] | None = None
     alone: np.dtype[Any] | None = None
+    copy: int = 0
 
     @property
     def samples(self) -> int:

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -15,9 +16,11 @@ from networks.builders.brainscript.node_values import NodeValue
 from networks.builders.python.functions import calls, graph
 from networks.builders.python.functions.blocks import keep_block
 from networks.builders.python.functions.cells import Counter, cell_of
-from networks.builders.python.functions.nodes import CASTS, INPUTS, has_value, is_loaded_input, ordered
+from networks.builders.python.functions.nodes import CASTS, INPUTS, has_value, is_input, ordered
 from networks.builders.python.functions.per_sample import keep_criterion
 from networks.builders.python.functions.recipes import Build, is_recipe
+
+_copies = itertools.count(1)
 
 
 def copied_roots(
@@ -41,7 +44,7 @@ def copied_roots(
     for one in order:
         if one in copies or has_value(one) or not (one in changed or how != "share"):
             continue
-        if (one in INPUTS or is_loaded_input(one)) and how != "share":
+        if is_input(one) and how != "share":
             continue  # the copy has the same inputs
         copies[one] = _copied(one, how == "share")
         made.append(one)
@@ -78,7 +81,7 @@ def _copied(node: NodeValue, shared: bool = False) -> NodeValue:
         CASTS[found] = CASTS[node]
     own, cell = cell_of(node), cell_of(found)
     own.release()
-    cell.dtype, cell.alone = own.dtype, own.alone
+    cell.dtype, cell.alone, cell.copy = own.dtype, own.alone, next(_copies)
     if shared:
         cell.use(own.counter)
     else:

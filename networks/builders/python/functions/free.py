@@ -17,7 +17,7 @@ from networks.builders.python.functions import calls, graph
 from networks.builders.python.functions.cells import cell_of
 from networks.builders.python.functions.copies import copied_roots
 from networks.builders.python.functions.leaves import FREE
-from networks.builders.python.functions.nodes import INPUTS, is_loaded_input, is_trained, ordered
+from networks.builders.python.functions.nodes import INPUTS, is_input, is_trained, ordered
 from networks.builders.python.functions.recipes import (
     UNPACKED,
     Build,
@@ -151,7 +151,7 @@ def axis_input(one: NodeValue, sizes: Sizes) -> NodeValue | None:
     known = with_sizes([operand], sizes)
     model = graph.make(known.roots)
     node = model.nodes[known.roots[0]]
-    inputs = [value for value in model.nodes if value in INPUTS or is_loaded_input(value)]
+    inputs = [value for value in model.nodes if is_input(value)]
     has_steps = any(value not in INPUTS or INPUTS[value].sequence for value in inputs)
     if not node.has_layout or node.axis == ONE or not (has_steps or is_kept(node.axis)):
         message = f"sequence.unpack: '{node.name}' has no sequence axis"

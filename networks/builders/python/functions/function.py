@@ -163,7 +163,8 @@ class Variable(Operators, Structure):
     @property
     def uid(self) -> str:
         """A name that no other function of this process has."""
-        return self.roots[0].origin.name.replace(calls.MARK, "_")
+        path, copy = self.roots[0].origin.name.replace(calls.MARK, "_"), cell_of(self.roots[0]).copy
+        return f"{path}_copy_{copy}" if copy else path
 
     @property
     def shape(self) -> tuple[int, ...]:

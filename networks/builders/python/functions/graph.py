@@ -16,7 +16,16 @@ from networks.builders.brainscript.node_values import NodeValue
 from networks.builders.python.functions.calls import MARK, UNSEEDED, inputs_of
 from networks.builders.python.functions.cells import Cell, cell_of
 from networks.builders.python.functions.defaults import DOUBLE, HALF, SINGLE, kept_dtype
-from networks.builders.python.functions.nodes import CASTS, INPUTS, ONE_STEP, add, ordered
+from networks.builders.python.functions.nodes import (
+    CASTS,
+    INPUTS,
+    ONE_STEP,
+    add,
+    age,
+    is_input,
+    is_loaded_input,
+    ordered,
+)
 from networks.builders.python.functions.per_sample import CRITERIA
 from networks.builders.python.functions.recipes import resolve
 from networks.graph import shapes
@@ -114,7 +123,7 @@ def make(roots: Sequence[NodeValue], groups: dict[str, Sequence[NodeValue]] | No
     dtype = precision(roots)
     network = Network(_computed_in(roots, dtype))
     sequences = any(one.sequence for one in inputs) or any(map(looks_along_time, order)) or makes_steps(order)
-    made = {one: add(network, one, names[one], sequences) for one in order}
+    made = {one: add(network, one, names[one], sequences) for one in _inputs_by_age(order)}
     for one, node in made.items():
         node.inputs = [made[source] for source in inputs_of(one)]
     for group, members in (groups or {}).items():
@@ -137,6 +146,12 @@ def make(roots: Sequence[NodeValue], groups: dict[str, Sequence[NodeValue]] | No
             cell.value = node.value
     _decide(made, HALF if network.precision == "half" else dtype)
     return model
+
+
+def _inputs_by_age(order: Sequence[NodeValue]) -> list[NodeValue]:
+    """The nodes, of which inputs come in the order in which they were made: a model file keeps it for `arguments`."""
+    inputs = iter(sorted((one for one in order if is_input(one)), key=age))
+    return [next(inputs) if is_input(one) else one for one in order]
 
 
 def _decide(made: dict[NodeValue, Node], dtype: np.dtype[Any]) -> None:
@@ -186,7 +201,7 @@ def precision(roots: Iterable[NodeValue]) -> np.dtype[Any]:
 
 def _described(one: NodeValue) -> str:
     """A leaf or a cast in a message."""
-    kind = "input" if one in INPUTS or _is_stored_input(one) else "parameter"
+    kind = "input" if is_input(one) else "parameter"
     if one in CASTS:
         kind = "cast"
     elif kind == "parameter" and one.learning_rate_multiplier == 0:
@@ -229,7 +244,7 @@ def _check_enters(made: dict[NodeValue, Node]) -> None:
     Raises:
         UserError: nothing does.
     """
-    if any(_is_stored_input(one) for one in made):
+    if any(is_loaded_input(one) for one in made):
         return
     for node in made.values():
         if node.operation in DELAYS:
@@ -249,7 +264,7 @@ def _check_steps(made: dict[NodeValue, Node], sequences: bool) -> None:
     Raises:
         UserError: an input of a recurrence, or of an operation on sequences, has no sequences.
     """
-    if any(_is_stored_input(one) for one in made):
+    if any(is_loaded_input(one) for one in made):
         return  # how long its sequences are is known by its data only
     for node in made.values():
         delays = node.operation in DELAYS
@@ -278,10 +293,6 @@ def looks_along_time(value: NodeValue) -> bool:
 def makes_steps(order: Iterable[NodeValue]) -> bool:
     """Whether some nodes are sequences that are made of samples, so that inputs have one sample for each sequence."""
     return any(one.operation.name in FROM_SAMPLES for one in order)
-
-
-def _is_stored_input(value: NodeValue) -> bool:
-    return value.stored is not None and value.stored.kind.layout == "always"
 
 
 def _group_inputs(network: Network, made: dict[NodeValue, Node]) -> None:

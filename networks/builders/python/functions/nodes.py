@@ -155,6 +155,11 @@ def is_loaded_input(node: NodeValue) -> bool:
     return node.stored is not None and node.stored.kind.layout == "always"
 
 
+def is_input(node: NodeValue) -> bool:
+    """Whether it is an input of data, of this program or of a network that was read."""
+    return node in INPUTS or is_loaded_input(node)
+
+
 def age(node: NodeValue) -> int:
     """A number that is larger for what was made later."""
     return int(node.origin.name.partition(MARK)[2].partition(".")[0] or 0)

@@ -315,7 +315,8 @@ def test_some_utterance_is_left(speech: Speech, caplog: pytest.LogCaptureFixture
             f"b=[{speech.features(scpFile=speech.folder / 'shorter.scp')}]"
         )
     assert "4 of 8 utterances are left out: of different length" in caplog.text
-    assert "labels are found by the name of the utterance, such as 'g/u4'" in caught.value.diagnostic.render()
+    shown = caught.value.diagnostic.render()
+    assert "by the name of the utterance, such as 'g/u4'; 'u4=g/...' in the list calls it 'u4'" in shown
 
 
 FRAME, UTT = {"frameMode": True}, {"frameMode": False}
