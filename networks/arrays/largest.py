@@ -11,9 +11,6 @@ if TYPE_CHECKING:
 
 Array = Any
 
-EXACT = 1 << 24
-"""Up to here a float32 has all integers. Of floats XLA has a minimum ready; that of integers it compiles."""
-
 
 def first_largest(x: Float[Array, "*cells n"]) -> Int32[Array, " *cells"]:
     """The index of the first largest element along the last axis; NaN is larger than all, as in `argmax`.
@@ -22,5 +19,5 @@ def first_largest(x: Float[Array, "*cells n"]) -> Int32[Array, " *cells"]:
     """
     count = x.shape[-1]
     largest = jnp.max(x, axis=-1, keepdims=True)
-    index = jnp.arange(count, dtype=jnp.float32 if count < EXACT else jnp.int32)
-    return jnp.min(jnp.where((x == largest) | jnp.isnan(x), index, count), axis=-1).astype(jnp.int32)
+    index = jnp.arange(count, dtype=jnp.int32)
+    return jnp.min(jnp.where((x == largest) | jnp.isnan(x), index, count), axis=-1)

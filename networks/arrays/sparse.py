@@ -82,11 +82,6 @@ class RowGradient(NamedTuple):
         return jnp.zeros_like(parameter).at[self.rows].add(self.values)
 
 
-def rows_at(matrix: Float[Array, "n m"], index: Int32[Array, "*cells"]) -> Float[Array, "*cells m"]:
-    """Rows of a matrix, the last one for an index behind it. No index is negative: XLA compiles nothing for those."""
-    return jnp.asarray(matrix).at[index].get(mode="clip", wrap_negative_indices=False)
-
-
 def is_sparse(value: Any) -> bool:
     """Whether a value is `Sparse`."""
     return isinstance(value, Sparse)

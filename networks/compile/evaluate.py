@@ -18,7 +18,7 @@ from networks.arrays.batch import Batch, PackedGrid
 from networks.arrays.images import Turned, is_turned, plain
 from networks.arrays.lazy import jax, jnp, prepare
 from networks.arrays.packing import batch_apart, together
-from networks.arrays.sparse import RowGradient, is_sparse, rows_at
+from networks.arrays.sparse import RowGradient, is_sparse
 from networks.compile import recurrence
 from networks.compile.apply import apply_to_images
 from networks.compile.differentiable import check_gradient, row_parameters
@@ -254,7 +254,7 @@ def compile_gradient(
             for name, source in by_rows.items()
             if name in parameters and is_sparse(batch.inputs.get(source))
         }
-        gathered = {name: rows_at(parameters[name], index) for name, index in rows.items()}
+        gathered = {name: jnp.take(parameters[name], index, axis=0, mode="clip") for name, index in rows.items()}
         dense = {name: array for name, array in parameters.items() if name not in rows}
 
         def loss(variables: tuple[dict[str, Array], dict[str, Array]]) -> Any:

@@ -237,18 +237,14 @@ class _Loop:
                     now[node] = self._node(node, now, past, context, whole)
                 elif operands[k] is None:
                     x = context.numbers.factor(now[node.input(1)])
-                    operands[k] = x
+                    operands[k] = x.reshape(-1, len(weights[k]))
                     now.update(self._products[k].at(x, weights[k], sums[k]))
             past = {source.name: jnp.concatenate([past[source.name][1:], now[source]]) for source in self.depth}
-            return past, ({node.name: now[node] for node in self._given}, operands)
+            return past, ({node.name: now[node][0] for node in self._given}, operands)
 
         step = jax.checkpoint(step, policy=_is_kept, prevent_cse=False)
         slices = (given["sequences"], given["sums"], *by_step)
-        # all results of steps have one form, for which XLA compiles one kernel that stores them
-        found, operands = jax.lax.scan(step, given["start"], slices, self._context.T, reverse=self.direction > 0)[1]
-        return {name: jnp.squeeze(value, 1) for name, value in found.items()}, [
-            x.reshape(len(x), -1, len(w)) for x, w in zip(operands, weights, strict=True)
-        ]
+        return jax.lax.scan(step, given["start"], slices, self._context.T, reverse=self.direction > 0)[1]
 
     def _node(
         self, node: Node, now: dict[Node, Array], past: dict[str, Array], context: Context, whole: dict[Node, Array]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from networks.arrays.lazy import custom_gradient, jax, jnp
 from networks.arrays.products import dot
-from networks.arrays.sparse import is_sparse, rows_at
+from networks.arrays.sparse import is_sparse
 from networks.graph import shapes
 from networks.graph.shapes import Shape, ShapeProblem
 from networks.nodes import rules
@@ -84,19 +84,14 @@ def _add_axes(node: Node, a: Node, right: Shape) -> None:
 def _rows_of(call: Any, matrix: Array, x: Any) -> Array:
     """Rows `(U, o)` of the in-memory matrix which a sparse operand touches."""
     gathered = call.context.gathered.get(call.node.input(0).name)
-    return rows_at(matrix, x.rows) if gathered is None else gathered.astype(matrix.dtype)
-
-
-def _own_rows(rows: Array, index: Array) -> Array:
-    """Rows by `Sparse.index`, which is neither negative nor too large."""
-    return jnp.asarray(rows).at[index].get(mode="promise_in_bounds", wrap_negative_indices=False)
+    return jnp.take(matrix, x.rows, axis=0, mode="clip") if gathered is None else gathered.astype(matrix.dtype)
 
 
 def _sparse_product(rows: Array, x: Any) -> Array:
     """Sum over the entries of each cell of value * row: `(T, S, o)`."""
     if x.index.shape[-1] == 1:
-        return _own_rows(rows, x.index[..., 0]) * x.values.astype(rows.dtype)
-    return jnp.einsum("tskm,tsk->tsm", _own_rows(rows, x.index), x.values.astype(rows.dtype), precision="highest")
+        return rows[x.index[..., 0]] * x.values.astype(rows.dtype)
+    return jnp.einsum("tskm,tsk->tsm", rows[x.index], x.values.astype(rows.dtype), precision="highest")
 
 
 def _times(call: Any, a: Array, x: Any) -> Array:

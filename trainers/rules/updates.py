@@ -15,7 +15,7 @@ import numpy as np
 
 from networks.arrays.blocks import blocks_of, in_blocks
 from networks.arrays.lazy import jax, jnp
-from networks.arrays.sparse import RowGradient, rows_at
+from networks.arrays.sparse import RowGradient
 
 Array = Any
 State = dict[str, Array]
@@ -86,16 +86,10 @@ def update_rows(
         rows = block.rows
 
         def gather(array: Array) -> Array:
-            if not array.ndim:
-                return array
-            if rule.alone:  # what padding makes of the last row is dropped
-                return rows_at(array, rows)
-            return jnp.asarray(array).at[rows].get(mode="fill", fill_value=0, wrap_negative_indices=False)
-
-        changed: dict[str, Any] = {"mode": "drop", "unique_indices": True, "wrap_negative_indices": False}
+            return jnp.asarray(array).at[rows].get(mode="fill", fill_value=0) if array.ndim else array
 
         def scatter(array: Array, new: Array) -> Array:
-            return jnp.asarray(array).at[rows].set(new, **changed) if array.ndim else new
+            return jnp.asarray(array).at[rows].set(new, mode="drop", unique_indices=True) if array.ndim else new
 
         some, own = gather(weight), {key: gather(array) for key, array in state.items()}
         real = (rows < weight.shape[0])[:, None]
