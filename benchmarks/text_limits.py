@@ -5,11 +5,13 @@
 
 Processor time, in turns, medians. Ours: from opening the file to minibatches of 256 in single precision, names and
 dimensions checked. simdjson gets the same numbers as one array in memory; "to float32" copies them to a NumPy array.
-The index: finding all sequences of a file of short ones, with other ids each, next to `wc -l`.
+The index: finding all sequences of a file of short ones, with other ids each, next to `wc -l`; then of the file after
+the system has let go of it, next to a loop that only reads it, in turns; and the time to load a kept index.
 """
 
 import argparse
 import functools
+import os
 import statistics
 import subprocess
 import tempfile
@@ -20,6 +22,8 @@ from pathlib import Path
 import numpy as np
 import simdjson
 import text
+
+from readers.formats.text.index import build_index
 
 
 def processor_seconds(calls: dict[str, Callable[[], object]], repeat: int) -> dict[str, list[float]]:
@@ -92,6 +96,40 @@ def index_row(folder: Path, size: int, repeat: int) -> str:
     )
 
 
+def read_all(path: Path) -> None:
+    """Read a file and do nothing with it."""
+    buffer = bytearray(1 << 20)
+    with path.open("rb", buffering=0) as file:
+        while file.readinto(buffer):
+            pass
+
+
+def cold_row(path: Path, repeat: int) -> str:
+    """The line of the index of a file that is not in the page cache, and of the kept index (Linux)."""
+    megabytes = path.stat().st_size / 1e6
+    found: dict[str, list[float]] = {"index": [], "read": [], "kept": []}
+    calls = {
+        "index": lambda: text.index(path),
+        "read": lambda: read_all(path),
+        "kept": lambda: build_index(str(path), cache=True),
+    }
+    calls["kept"]()
+    for _ in range(repeat):
+        for name, call in calls.items():
+            with path.open("rb+") as file:
+                os.fsync(file.fileno())
+                os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+            begun = time.perf_counter()
+            call()
+            found[name].append(time.perf_counter() - begun)
+    ratio = statistics.median(peer / ours for peer, ours in zip(found["read"], found["index"], strict=True))
+    clock, peer = (f"{megabytes / statistics.median(found[key]):,.0f}" for key in ("index", "read"))
+    return (
+        f"Not in the page cache: {clock} MB/s; a loop that only reads {peer} MB/s, {ratio:.2f} of it. The kept index: "
+        f"{statistics.median(found['kept']):.2f} s."
+    )
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -108,6 +146,7 @@ def main() -> None:
                 content = make(np.random.default_rng(1), arguments.size * 1_000_000)
                 print(row(name, content, Path(folder) / "data.ctf", inputs, tags, arguments.repeat), flush=True)
         print(f"\n{index_row(Path(folder), arguments.index, arguments.repeat)}")
+        print(cold_row(Path(folder) / "sequences.ctf", arguments.repeat))
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ __all__ = [
     "DETERMINISTIC",
     "ask_for_determinism",
     "cache_folder",
+    "checkpoint_name",
     "custom_gradient",
     "default_device",
     "io_callback",
@@ -98,6 +99,11 @@ def io_callback(function: Callable[..., Any], result: Any, *arrays: Any) -> Any:
     """`jax.experimental.io_callback`: a compiled program calls a function of the process with its arrays."""
     prepare()
     return importlib.import_module("jax.experimental").io_callback(function, result, *arrays)
+
+
+def checkpoint_name(array: Any, name: str) -> Any:
+    """`jax.ad_checkpoint.checkpoint_name`: policies of `jax.checkpoint` know the array by a name."""
+    return importlib.import_module("jax.ad_checkpoint").checkpoint_name(array, name)
 
 
 def default_device() -> Any:

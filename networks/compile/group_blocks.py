@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from networks.arrays.images import plain
 from networks.arrays.lazy import jax, jnp
+from networks.arrays.products import by_slot
 from networks.arrays.step_blocks import in_blocks, steps_of_block
-from networks.compile.apply import apply_to_images
+from networks.compile.group_steps import GroupSteps
 from networks.compile.loop_products import dense
 from networks.compile.plan import Plan
 from networks.compile.recurrence import CARRIED
-from networks.compile.step_groups import PRODUCTS, StepGroup
+from networks.compile.step_groups import StepGroup
 from networks.graph import shapes
 from networks.graph.axes import ONE
 from networks.graph.node import Node
@@ -36,32 +36,31 @@ def run_group(plan: Plan, group: StepGroup, values: dict[Node, Array], context: 
     repeated = {} if in_pieces else group.repeated
     steps = {node: masked(values[first], context.grid(ONE).mask) for node, first in repeated.items()}
     largest = max((shapes.size(node.shape or ()) for node in group.long), default=0)
-    size = on.T if in_pieces else steps_of_block(on.T, on.S * largest)
-    if size == on.T:
-        for node in group.nodes:
-            values[node] = plain(apply_to_images(node, _operands(node, values, steps), context, plan.order[node]))
-        return
     members = set(group.nodes)
     wanted = [node for node in group.nodes if node in plan.outputs or not members.issuperset(plan.users[node])]
-    values.update(_in_blocks(plan, group.nodes, wanted, size, values, steps, on))
+    if in_pieces or steps_of_block(on.T, on.S * largest) == on.T:
+        found = GroupSteps(plan, group.nodes, values, steps, on)
+        values.update({node: found.value(node) for node in wanted})
+        return
+    values.update(_in_blocks(plan, group.nodes, wanted, largest, values, steps, on))
 
 
 def _in_blocks(
     plan: Plan,
     nodes: Sequence[Node],
     wanted: Sequence[Node],
-    size: int,
+    elements: int,
     values: Mapping[Node, Array],
     steps: Mapping[Node, Array],
     context: Context,
 ) -> dict[Node, Array]:
-    """Values of some nodes.
+    """Values of some nodes, slot by slot: products of several slots would turn all that a block makes.
 
     Args:
         plan: the evaluation.
         nodes: of the group, in order of evaluation.
         wanted: the ones among them that others use.
-        size: steps of a block.
+        elements: of the largest value that a step of a slot makes.
         values: of all nodes before them.
         steps: by node that is the same at every step, the value (1, slots, ...).
         context: of the axis.
@@ -69,28 +68,30 @@ def _in_blocks(
     outside = [i for i in dict.fromkeys(i for node in nodes for i in node.connected) if i not in {*nodes, *steps}]
     by_step = {i: dense(values[i], i, context) for i in outside if i.has_layout}
     fixed = {i: values[i] for i in outside if not i.has_layout}
-    grid = (context.mask, context.to_start, context.to_end)
+    grid = context.grid(None)
+    size = steps_of_block(context.T, elements, one_slot=True)
 
-    def block(given: Any, number: Array) -> list[Array]:
-        sequences, (mask, to_start, to_end) = given
-        key = None if context.key is None else jax.random.fold_in(context.key, number)
+    def block(same: Mapping[Node, Array], number: Array, given: Any, place: Array) -> list[Array]:
+        sequences, grid = given
+        key = None if context.key is None else jax.random.fold_in(context.key, number * context.T + place)
+        mask, to_start, to_end = (None if one is None else one[:, None] for one in grid)
         inner = context.step(mask, to_start, to_end, key, {}, size)
-        now = {**fixed, **dict(zip(by_step, sequences, strict=True))}
-        now.update({node: jnp.broadcast_to(one, (size, *one.shape[1:])) for node, one in steps.items()})
-        for node in nodes:
-            now[node] = plain(apply_to_images(node, _operands(node, now, steps), inner, plan.order[node]))
-        return [now[node] for node in wanted]
+        now = {**fixed, **{i: one[:, None] for i, one in zip(by_step, sequences, strict=True)}}
+        whole = {node: one.reshape(1, 1, *steps[node].shape[2:]) for node, one in same.items()}
+        now.update({node: jnp.broadcast_to(one, (size, *one.shape[1:])) for node, one in whole.items()})
+        found = GroupSteps(plan, nodes, now, whole, inner)
+        return [found.value(node)[:, 0] for node in wanted]
 
-    found = in_blocks(block, (list(by_step.values()), grid), size)
-    return dict(zip(wanted, found, strict=True))
+    def slot(given: Any) -> list[Array]:
+        sequences, (number, *same) = given
+        same = dict(zip(steps, same, strict=True))
+        return in_blocks(lambda given, place: block(same, number, given, place), sequences, size)
 
-
-def _operands(node: Node, values: Mapping[Node, Array], steps: Mapping[Node, Array]) -> list[Array]:
-    """The operands of a node; of a product one step of the matrix, if it is the same at every step."""
-    found = [values[i] for i in node.connected]
-    if node.operation in PRODUCTS and node.input(0) in steps and node.input(1) not in steps:
-        found[0] = steps[node.input(0)]
-    return found
+    # matrices, because blocks add up gradients in this form
+    same = [one.reshape(*one.shape[1:2], -1, one.shape[-1]) for one in steps.values()]
+    sequences = jax.tree.map(by_slot, (list(by_step.values()), tuple(grid)))
+    found = jax.lax.map(slot, (sequences, (jnp.arange(context.S), *same)))
+    return dict(zip(wanted, map(by_slot, found), strict=True))
 
 
 __all__ = ["run_group"]

@@ -6,7 +6,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from networks.arrays.lazy import custom_gradient, jax, jnp
+from networks.arrays.products import by_slot, product
 from networks.arrays.step_blocks import in_blocks, steps_of_block
+from networks.arrays.weighted_means import weighted_means
 from networks.graph import shapes
 from networks.graph.shapes import Shape, ShapeProblem, size
 from networks.nodes import rules
@@ -42,17 +44,17 @@ def _shape_of_weights(node: Node) -> Shape | None:
     return (1, 1)
 
 
-def _shares(query: Array, keys: Array, weights: Array, mask: Array) -> Array:
-    """The softmax of weights . tanh (keys + query) over the steps of the keys."""
+def _scores(query: Array, keys: Array, weights: Array, mask: Array) -> Array:
+    """weights . tanh (keys + query): (steps, steps of the keys, sequences)."""
     sums = keys.reshape(*keys.shape[:2], -1)[None] + query.reshape(*query.shape[:2], -1)[:, None]
     scores = jnp.tensordot(jnp.tanh(sums), weights.reshape(-1), 1)
-    return jax.nn.softmax(jnp.where(mask, scores, jnp.finfo(scores.dtype).min), axis=1)
+    return jnp.where(mask, scores, jnp.finfo(scores.dtype).min)
 
 
 def _forward_weights(call: Call, weights: Array, keys: Array, query: Array) -> Array:
     """The shares, (steps, sequences, steps of the keys, 1)."""
     mask = call.context.whole(call.node.input(1).axis)
-    return jnp.swapaxes(_shares(query, keys, weights, mask), 1, 2)[..., None]
+    return jnp.swapaxes(jax.nn.softmax(_scores(query, keys, weights, mask), axis=1), 1, 2)[..., None]
 
 
 KEPT = 1 << 24
@@ -97,7 +99,9 @@ def _forward(call: Call, weights: Array, keys: Array, values: Array, query: Arra
     values = masked(values, mask)
 
     def attend(block: Array, keys: Array, values: Array, weights: Array, mask: Array) -> Array:
-        return jnp.einsum("uts,ts...->us...", _shares(block, keys, weights, mask), values)
+        scores = jnp.moveaxis(_scores(block, keys, weights, mask), 2, 0)
+        rows = by_slot(values.reshape(*values.shape[:2], -1))
+        return by_slot(weighted_means(scores, rows)).reshape(*block.shape[:2], *values.shape[2:])
 
     return _in_blocks(attend, query, (keys, values, weights, mask), keys.size, len(keys))
 
@@ -132,9 +136,8 @@ def _product_forward(call: Call, keys: Array, values: Array, query: Array) -> Ar
     known = jnp.swapaxes(mask, 0, 1)[:, None, None]
 
     def attend(block: Array, columns: Array, rows: Array, known: Array) -> Array:
-        scores = jnp.matmul(turned(block), columns, precision="highest")
-        shares = jax.nn.softmax(jnp.where(known, scores, jnp.finfo(scores.dtype).min), axis=-1)
-        found = jnp.moveaxis(jnp.matmul(shares, rows, precision="highest"), 2, 0)
+        scores = product(turned(block), columns)
+        found = jnp.moveaxis(weighted_means(jnp.where(known, scores, jnp.finfo(scores.dtype).min), rows), 2, 0)
         return found.reshape(*block.shape[:2], *values.shape[2:])
 
     elements = len(keys) * query.size // (len(query) * query.shape[-1])

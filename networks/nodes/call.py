@@ -77,16 +77,15 @@ class Context:
         """The context of one time step inside a loop, or of a block of steps.
 
         Args:
-            mask: of the step.
+            mask: of the step, (steps, slots); None: all slots have samples.
             to_start: of the step.
             to_end: of the step.
             key: for random numbers.
             whole: by axis, the masks of the sequences that nodes of the loop see as a whole.
             steps: how many there are.
         """
-        inner = Context(
-            Batch({}, mask, to_start, to_end), (steps, self.S), self.dtype, self.training, key, self.settings
-        )
+        size = steps, self.S if mask is None else mask.shape[1]
+        inner = Context(Batch({}, mask, to_start, to_end), size, self.dtype, self.training, key, self.settings)
         inner.state, inner.new_state, inner.gathered = self.state, self.new_state, self.gathered
         inner.numbers = self.numbers
         inner._whole = whole

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from networks.arrays.lazy import custom_gradient, jax, jnp
-from networks.arrays.products import dot
+from networks.arrays.products import by_slot, dot, product
 from networks.arrays.sparse import is_sparse
 from networks.graph import shapes
 from networks.graph.shapes import Shape, ShapeProblem
@@ -112,21 +112,20 @@ def _times(call: Any, a: Array, x: Any) -> Array:
         right = x.reshape(*(x.shape[:2] if x_node.has_layout else (1, 1)), -1, inner)
         if len(left) < len(right):  # one matrix for all steps
             return _by_one_step(right, left[0]).reshape(*right.shape[:2], *reversed(call.node.shape))
-        product = jnp.matmul(right, left, precision="highest")
-        return product.reshape(*lead, *reversed(call.node.shape))
+        found = jnp.matmul(right, left, precision="highest")
+        return found.reshape(*lead, *reversed(call.node.shape))
     lead = x.shape[:2] if x_node.has_layout else ()
     return dot(x.reshape(-1, inner), a.reshape(inner, out)).reshape(*lead, *reversed(call.node.shape))
 
 
-def _by_one_step(rows: Array, matrix: Array) -> Array:
-    """Rows (T, S, r, inner) times the matrix (S, inner, out) of each slot: (T, S, r, out).
+def _by_one_step(rows: Array, matrix: Array, contract: int = -2) -> Array:
+    """Rows (T, S, r, inner) times the matrix of each slot, of which one axis has `inner` elements: (T, S, r, out).
 
     One product per slot; of `einsum` XLA's code for CPUs makes products whose results it turns.
     """
     steps, slots, count, inner = rows.shape
-    left = jnp.swapaxes(rows, 0, 1).reshape(slots, steps * count, inner)
-    found = jnp.matmul(left, matrix, precision="highest").reshape(slots, steps, count, -1)
-    return jnp.swapaxes(found, 0, 1)
+    left = by_slot(rows).reshape(slots, steps * count, inner)
+    return by_slot(product(left, matrix, (-1, contract)).reshape(slots, steps, count, -1))
 
 
 def _transpose_times_shape(node: Node) -> Shape | None:
@@ -159,10 +158,9 @@ def _transpose_times(call: Any, a: Array, x: Array) -> Array:
         right = x.reshape(*(x.shape[:2] if x_node.has_layout else (1, 1)), -1, inner)
         left = a.reshape(*lead, out, inner)
         if len(left) < len(right):  # one matrix for all steps
-            product = _by_one_step(right, jnp.swapaxes(left[0], 1, 2))
-            return product.reshape(*right.shape[:2], *reversed(call.node.shape))
-        product = jnp.einsum("...ri,...oi->...ro", right, left, precision="highest")
-        return product.reshape(*lead, *reversed(call.node.shape))
+            return _by_one_step(right, left[0], -1).reshape(*right.shape[:2], *reversed(call.node.shape))
+        found = jnp.einsum("...ri,...oi->...ro", right, left, precision="highest")
+        return found.reshape(*lead, *reversed(call.node.shape))
     lead = x.shape[:2] if x_node.has_layout else ()
     return dot(x.reshape(-1, inner), a.reshape(out, inner), (-1, -1)).reshape(*lead, *reversed(call.node.shape))
 

@@ -24,7 +24,7 @@ from cntk_config.base.files import open_input
 from cntk_config.base.writing import atomic_write
 
 log = logging.getLogger("cntkpy.readers")
-VERSION = 6
+VERSION = 7
 BLOCKS, BLOCK = 32, 64 << 10
 Arrays = dict[str, np.ndarray]
 Details = dict[str, Any]

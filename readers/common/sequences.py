@@ -5,11 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
 from readers.common.corpus import Corpus
 from readers.errors import DataError
+
+_SOME = 1 << 18
+"""Sequences looked at at once."""
+_APART = 1024
+"""Sequences between two whose starts are kept."""
 
 
 def starts_of(lengths: Sequence[int] | np.ndarray) -> np.ndarray:
@@ -18,6 +24,45 @@ def starts_of(lengths: Sequence[int] | np.ndarray) -> np.ndarray:
     starts[0], starts[1:] = 0, lengths
     np.cumsum(starts[1:], out=starts[1:])  # of its own type: with a conversion it takes twice as long
     return starts
+
+
+def _sums(values: np.ndarray, first: np.ndarray) -> np.ndarray:
+    """The sums of values[first[i] : first[i + 1]], none of which is empty: int64[len(first) - 1].
+
+    `reduceat` copies what it is given to int64, so it is given a part at a time.
+    """
+    parts = np.unique(first[:-1] // _SOME, return_index=True)[1].tolist()
+    return np.concatenate(
+        [
+            np.add.reduceat(values[first[a] : first[b]], first[a:b] - first[a], dtype=np.int64)
+            for a, b in pairwise([*parts, len(first) - 1])
+        ]
+    )
+
+
+class Starts:
+    """The samples before each of some sequences, with a number for some of them only.
+
+    lengths: an integer[N], N > 0, which is kept.
+    """
+
+    def __init__(self, lengths: np.ndarray) -> None:
+        self._lengths = lengths
+        self._some = starts_of(_sums(lengths, np.append(np.arange(0, len(lengths), _APART), len(lengths))))
+
+    def __getitem__(self, sequence: int) -> int:
+        """Of a sequence, or of all, sequence N."""
+        begin = sequence // _APART * _APART
+        return int(self._some[sequence // _APART]) + int(self._lengths[begin:sequence].sum(dtype=np.int64))
+
+    def searchsorted(self, samples: int) -> int:
+        """The first sequence with at least so many samples before it; samples: at most those of all."""
+        before = int(self._some.searchsorted(samples)) - 1
+        if before < 0:
+            return 0
+        begin = before * _APART
+        more = self._lengths[begin : begin + _APART].cumsum(dtype=np.int64)
+        return begin + 1 + int(more.searchsorted(samples - int(self._some[before])))
 
 
 def no_sequence(number: int, count: int) -> DataError:
@@ -32,7 +77,7 @@ def no_sequence(number: int, count: int) -> DataError:
 class SequenceTable:
     """All sequences of a deserializer, chunk after chunk.
 
-    first: int64[C+1], sequences before each chunk; lengths: int32[N] nominal lengths, or int32[1] if all are the
+    first: int64[C+1], sequences before each chunk; lengths: int32[N] or uint8[N] nominal lengths, or [1] if all are the
     same; keys: uint64[N], or None for 0, 1, 2, ...; corpus: knows the names of keys that are not numbers.
     """
 
@@ -57,7 +102,7 @@ class SequenceTable:
         if len(self.lengths) == 1:
             return self.first * int(self.lengths[0])
         if (self.first[1:] > self.first[:-1]).all():  # then no array as long as the lengths is needed
-            return starts_of(np.add.reduceat(self.lengths, self.first[:-1], dtype=np.int64))
+            return starts_of(_sums(self.lengths, self.first))
         return starts_of(self.lengths)[self.first]
 
     @property

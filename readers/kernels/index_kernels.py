@@ -5,12 +5,24 @@ from __future__ import annotations
 import numpy as np
 
 from readers.kernels.jit import inlined, kernel, part
-from readers.kernels.kernel_types import Bytes, Int, Int32s, Int64s, UInt64s
-from readers.kernels.text_codes import DONE, FULL, LINES, LONG_NAME, NAMES, NO_ID, NUMBERS, OTHER_KEYS, OVERFLOW
+from readers.kernels.kernel_types import Bytes, Int, Int64s, Ints, UInt32s, UInt64s
+from readers.kernels.text_codes import (
+    DONE,
+    FULL,
+    HIGHER,
+    LINES,
+    LONG_NAME,
+    MANY_SAMPLES,
+    NAMES,
+    NO_ID,
+    NUMBERS,
+    OTHER_KEYS,
+    OVERFLOW,
+)
 from readers.kernels.words import byte_at, digits, matches, trailing_zeros, word_at
 
-# Elements of the state array, int64.
-SEQUENCES, LINE, MODE, POSITION, NAME, HASHED, CONTINUES, COUNTED, BASE = range(9)
+# Elements of the state array, int64[STATE].
+SEQUENCES, LINE, MODE, POSITION, NAME, HASHED, CONTINUES, COUNTED, BASE, HERE, MOST, HIGH = range(STATE := 12)
 
 _ONES, _HIGH = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)
 _LF8 = np.uint64(0x0A0A0A0A0A0A0A0A)
@@ -110,19 +122,21 @@ def find_sequences(
     at: Int,
     main: Bytes,
     keys: UInt64s,
-    samples: Int32s,
-    offsets: Int64s,
+    samples: Ints,
+    offsets: UInt32s,
     last_name: Bytes,
     state: Int64s,
 ):
     """Add the lines buffer[begin:end] (whole lines; buffer[0] is byte `at` of the file) to the index.
 
-    keys uint64[n], samples int32[n], offsets int64[n] are filled from state[SEQUENCES] on; keys not in mode LINES, and
-    not with state[COUNTED]: then the key of sequence i is state[BASE] + i, and OTHER_KEYS is returned where one is not.
+    keys uint64[n], samples uint8[n] or int32[n], offsets uint32[n] are filled from state[SEQUENCES] on; keys not in
+    mode LINES, and not with state[COUNTED]: then the key of sequence i is state[BASE] + i, and OTHER_KEYS is returned
+    where one is not. The samples of the last sequence so far are state[HERE]; MANY_SAMPLES is returned for more than
+    state[MOST]. Offsets lack their multiple of 2^32, state[HIGH], and HIGHER is returned where that is another one.
     main uint8[k]: name of the stream whose lines count (empty: every line counts). In mode NAMES keys are the lengths
     of the names, or their hashes if state[HASHED], and last_name uint8[LONGEST_NAME] holds the name at hand. With
     state[CONTINUES] sequence 0, whose key is not known, takes the lines before the first key.
-    Returns DONE, FULL (give longer arrays and call again from state[POSITION]) or an error.
+    Returns DONE, FULL (give longer arrays), one of the three above (call again from state[POSITION]), or an error.
 
     In range: single bytes are looked at before `end` only; words and vectors begin before it, which leaves 64 bytes of
     the buffer (`_scan` keeps them free); a sequence is added if `count` is below the length of the arrays, and the last
@@ -135,10 +149,9 @@ def find_sequences(
     mode = state[MODE]
     everything = len(main) == 0
     counted, base_key = state[COUNTED] != 0, np.uint64(state[BASE])
-    lines, here = np.int64(0), np.int64(0)
+    lines, here, most, high = np.int64(0), state[HERE], state[MOST], state[HIGH]
     previous, unknown = np.uint64(0), count == state[CONTINUES]
     if count:
-        here = np.int64(samples[count - 1])
         if counted:
             previous = base_key + np.uint64(count - 1)
         elif mode == NUMBERS:
@@ -188,11 +201,16 @@ def find_sequences(
                 if counted and key != base_key + np.uint64(count):
                     code = OTHER_KEYS
                     break
+                offset = at + line - base
+                if here > most or offset >> 32 != high:
+                    code = MANY_SAMPLES if here > most else HIGHER
+                    state[NAME] = 0  # the name is read once more
+                    break
                 if count:
                     samples[count - 1] = here
                 if mode == NAMES or (mode == NUMBERS and not counted):
                     keys[count] = key
-                offsets[count] = at + line - base
+                offsets[count] = np.uint32(offset)
                 here, previous, unknown = np.int64(0), key, False
                 count += 1
             elif count == 0:
@@ -203,9 +221,7 @@ def find_sequences(
             line = after + 1
             lines += 1
         block += 64
-    if count:
-        samples[count - 1] = here
-    state[SEQUENCES] = count
+    state[SEQUENCES], state[HERE] = count, here
     state[LINE] += lines
     state[POSITION] = min(line, stop) - base
     return code

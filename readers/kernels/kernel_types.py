@@ -18,6 +18,7 @@ Bytes = NDArray[np.uint8]
 Int16s = NDArray[np.int16]
 Int32s = NDArray[np.int32]
 Int64s = NDArray[np.int64]
+UInt32s = NDArray[np.uint32]
 UInt64s = NDArray[np.uint64]
 Ints = NDArray[np.integer[Any]]
 """Of several widths: there is machine code for each."""

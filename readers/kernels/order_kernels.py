@@ -101,7 +101,7 @@ def number_ranks(first: Int64s, places: Int64s, home: Int32s, rank: Ints):
 
 @kernel
 def take(
-    lengths: Int32s,
+    lengths: Ints,
     begin: Int,
     count: Int,
     owner: Int32s,
@@ -115,7 +115,7 @@ def take(
 ):
     """Sequences begin..end-1 of `count` that go into one minibatch. Returns end, samples taken, samples of this worker.
 
-    lengths int32[count], or [1] when all have the same length; sequence t belongs to this worker iff
+    lengths int32[count] or uint8[count], or [1] when all have the same length; sequence t belongs to this worker iff
     owner[t] % workers == rank (owner empty: t itself). at_least_one: the first sequence is taken whatever its length;
     together: the first of all workers, else the first of this one.
 
@@ -145,7 +145,7 @@ def take(
 
 @brief
 def take_several(
-    lengths: Int32s,
+    lengths: Ints,
     begin: Int,
     count: Int,
     minibatch_size: Int,

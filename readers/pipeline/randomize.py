@@ -14,7 +14,7 @@ import numpy as np
 
 from readers.common.arguments import state_field
 from readers.common.selection import Selection, Several, join
-from readers.common.sequences import SequenceTable, starts_of
+from readers.common.sequences import SequenceTable, Starts, starts_of
 from readers.contracts import DEFAULT_MEMORY, NO_LIMIT, LoadsWholeChunks
 from readers.kernels.budget import fits_budget
 
@@ -142,7 +142,7 @@ class SequenceRandomizer:
 class Sweep:
     """One sweep laid out.
 
-    order, an integer[N] (None: 0..N-1); starts int64[N+1] in samples (None: all of one length); owner int32[N] decides
+    order, an integer[N] (None: 0..N-1); starts in samples (None: all of one length); owner int32[N] decides
     which worker reads a sequence (empty: its place in the sweep). chunks int64[C], windows int64[C, 2] and ends
     int64[C] (sequences up to the end of each placed chunk) for a shuffled sweep.
     """
@@ -150,7 +150,7 @@ class Sweep:
     number: int
     order: np.ndarray | None
     lengths: np.ndarray
-    starts: np.ndarray | None
+    starts: Starts | None
     owner: np.ndarray
     chunks: np.ndarray | None = None
     windows: np.ndarray | None = None
@@ -230,10 +230,10 @@ class Timeline:
         if sweep.starts is None:
             length = int(sweep.lengths[0])
             return -(-offset // length)
-        return int(sweep.starts.searchsorted(offset))
+        return sweep.starts.searchsorted(offset)
 
     def _start_of(self, sweep: Sweep, index: int) -> int:
-        return int(sweep.starts[index]) if sweep.starts is not None else index * int(sweep.lengths[0])
+        return sweep.starts[index] if sweep.starts is not None else index * int(sweep.lengths[0])
 
     def next(self, minibatch_size: int, worker_size: int) -> Selection | None:
         """The next sequences, at least one while there are any; None at the end of the epoch.
@@ -386,7 +386,7 @@ class BlockRandomizer(Timeline):
         lengths, starts = table.lengths, None
         if len(lengths) > 1:
             lengths = lengths[order]
-            starts = starts_of(lengths)
+            starts = Starts(lengths)
         owner = _NO_OWNER
         if self.workers > 1:
             place = np.empty(table.num_chunks, np.int32)
@@ -426,7 +426,7 @@ class NoRandomizer(Timeline):
         """All sweeps are alike."""
         if self._same is None:
             lengths = self.table.lengths
-            starts = starts_of(lengths) if len(lengths) > 1 else None
+            starts = Starts(lengths) if len(lengths) > 1 else None
             self._same = Sweep(number, None, lengths, starts, _NO_OWNER)
         return Sweep(number, None, self._same.lengths, self._same.starts, _NO_OWNER)
 

@@ -405,3 +405,11 @@ def test_a_constant_of_one_element_changes_between_calls(tmp_path: Path) -> None
     for one in (trainer, again):
         one.train_minibatch(data)
     assert other.value.tolist() == w.value.tolist()
+
+
+def test_grad_computes_forward_once() -> None:
+    """Value and gradient are one program."""
+    x = C.input_variable(2, needs_gradient=True)
+    own = Logistic(x)
+    _ = C.user_function(own).grad({x: np.ones((3, 2), np.float32)})
+    assert own.calls == ["forward", "backward"]

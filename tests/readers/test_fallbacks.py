@@ -20,6 +20,7 @@ from readers.common import labels
 from readers.common.chunk import StreamData
 from readers.formats.text import deserializer, index
 from readers.formats.text import fallback as text_fallback
+from readers.formats.text.offsets import Offsets
 from readers.formats.uci.columns import Columns
 from readers.formats.uci.text import UCIText
 from readers.kernels import (
@@ -478,7 +479,8 @@ def test_chunks_of_sequences(given_sizes: list[int], maximum: int, gap: int) -> 
     offsets = np.arange(len(sizes)) * gap + np.append(0, sizes.cumsum()[:-1]).astype(np.int64)
     first = np.empty(len(sizes) + 1, np.int64)
     expected = first[: index_kernels.form_chunks(offsets, offsets + sizes, maximum, first) + 1]
-    assert_array_equal(text_fallback.form_chunks(offsets, offsets + sizes, maximum), expected)
+    begins, ends = Offsets.of(offsets), Offsets.of(offsets + sizes)
+    assert_array_equal(text_fallback.form_chunks(begins, ends, maximum), expected)
 
 
 @given(st.binary(max_size=20))

@@ -17,7 +17,8 @@ from networks.arrays.sparse import is_sparse
 from networks.builders.python.functions.defaults import HALF
 from networks.builders.python.functions.function import Function
 from networks.builders.python.functions.per_sample import per_sample
-from networks.compile.evaluate import network_parameters, network_state
+from networks.compile.evaluate import LENGTHS, network_parameters, network_state
+from networks.graph.node import Node
 from networks.nodes.host import raise_failure
 from readers import Value
 from readers.errors import ArgumentError
@@ -34,43 +35,62 @@ class TrainingPass:
     Attributes:
         values: computes the functions.
         kept: those of them that have gradients.
-        parameters, state, batch, key: what the computation was given.
+        given: the arguments of the computation: parameters, state, minibatch, key of random numbers.
         stack: the data; None: there are none.
-        found: what the computation gave, by name.
+        found: what the computation gave, by name; None: it was not done yet.
     """
 
     values: Values
     kept: Sequence[Function]
-    parameters: Mapping[str, Any]
-    state: Mapping[str, Any]
-    batch: Batch
-    key: Any
+    given: tuple[Mapping[str, Any], Mapping[str, Any], Batch, Any]
     stack: Stack | None
-    found: Mapping[str, Any]
+    found: Mapping[str, Any] | None = None
 
     @classmethod
     def of(cls, values: Values, kept: Sequence[Function], arguments: Any) -> TrainingPass:
-        """Compute functions for some data, and let batch normalisation have the running statistics."""
+        """The computation of functions for some data, to be done by `compute` or with the first gradients."""
         batch, stack = values.batch({} if arguments is None else arguments)
         values.draws.passes += 1
         key = jax.random.key(values.draws.passes)
-        parameters, state = network_parameters(values.network), network_state(values.network)
-        found, after = values.in_training(parameters, state, batch, key)
+        given = network_parameters(values.network), network_state(values.network), batch, key
+        return cls(values, kept, given, stack)
+
+    def compute(self) -> Mapping[str, Any]:
+        """The values by name; batch normalisation gets the running statistics when they are computed."""
+        return self._done(*self.values.in_training(*self.given)) if self.found is None else self.found
+
+    def _done(self, found: Mapping[str, Any], after: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Note what was computed, the first time."""
         jax.block_until_ready(found)
         raise_failure()
-        check_sequences(values.network, after)
-        values.keep_statistics(after, found)
-        return cls(values, kept, parameters, state, batch, key, stack, found)
+        if self.found is None:
+            check_sequences(self.values.network, after)
+            self.values.keep_statistics(after, found)
+            self.found = found
+        return self.found
 
     def value(self, function: Function) -> Any:
         """The value of one of the functions, see `Function.eval`."""
-        node = self.values.output_nodes[self.values.outputs.index(function)]
-        return self.values.samples(node, {name: np.asarray(one) for name, one in self.found.items()}, self.stack)
+        found = {name: np.asarray(one) for name, one in self.compute().items()}
+        return self.values.samples(self._node(function), found, self.stack)
 
     def ones(self, function: Function) -> Any:
         """A gradient of 1 for each element of the value of a function."""
-        value = self.value(function)
+        value = self.values.samples(self._node(function), self._alike(function), self.stack)
         return [np.ones_like(one) for one in value] if isinstance(value, list) else np.ones_like(value)
+
+    def _node(self, function: Function) -> Node:
+        return self.values.output_nodes[self.values.outputs.index(function)]
+
+    def _alike(self, function: Function) -> Mapping[str, Any]:
+        """Values with the samples that those of a function have; before it is computed zeros, if that suffices."""
+        if self.found is not None:
+            return self.found
+        shapes = self.values.shapes(self.given)
+        if any(name.endswith(LENGTHS) for name in shapes):  # how many samples there are depends on the data
+            return self.compute()
+        name = self._node(function).name
+        return {name: np.zeros(shapes[name].shape, shapes[name].dtype)}
 
     def gradients(self, roots: Mapping[Function, Any], wanted: Sequence[Function]) -> dict[Function, Any]:
         """The gradients of the sum of functions, each multiplied by what is given for it.
@@ -82,25 +102,21 @@ class TrainingPass:
         Returns:
             By parameter an array of its shape, by input the gradients of its samples.
         """
-        given: dict[str, Any] = {}
+        factors: dict[str, Any] = {}
         for function, gradient in roots.items():
-            node = self.values.output_nodes[self.values.outputs.index(function)]
-            cells = self.values.cells(node, gradient, self.found, self.stack)
-            given[node.name] = cells + given.get(node.name, 0)
+            node = self._node(function)
+            cells = self.values.cells(node, gradient, self._alike(function), self.stack)
+            factors[node.name] = cells + factors.get(node.name, 0)
+        parameters, state, batch, key = self.given
         nodes = {one: node for one in wanted if (node := self.values.node_of(one.root)) is not None}
-        own = {node.name: self.parameters[node.name] for one, node in nodes.items() if one.is_parameter}
-        data = {node.name: self.batch.inputs[node.name] for one, node in nodes.items() if one.is_input}
+        own = {node.name: parameters[node.name] for one, node in nodes.items() if one.is_parameter}
+        data = {node.name: batch.inputs[node.name] for one, node in nodes.items() if one.is_input}
         for name, array in data.items():
             if is_sparse(array):
                 raise ArgumentError(f"the input '{name}' is sparse; its gradient does not exist", "give dense data")
-
-        def outputs(own: Mapping[str, Any], data: Mapping[str, Any]) -> dict[str, Any]:
-            batch = self.batch._replace(inputs={**self.batch.inputs, **data}) if data else self.batch
-            found, _ = self.values.in_training({**self.parameters, **own}, self.state, batch, self.key)
-            return {name: found[name] for name in given}
-
-        _, pull_back = jax.vjp(outputs, own, data)
-        of_own, of_data = pull_back(given)
+        others = {name: array for name, array in parameters.items() if name not in own}
+        *done, (of_own, of_data) = self.values.with_gradients((own, data), factors, (others, state, batch, key))
+        self._done(*done)
         found: dict[Function, Any] = {}
         for one, node in nodes.items():
             if one.is_input:
@@ -122,6 +138,7 @@ def forward(
         return None, found if len(outputs) > 1 else {outputs[0]: found}
     values = values_of([*outputs, *(one for one in kept if one not in outputs)], arguments)
     state = TrainingPass.of(values, kept, arguments)
+    state.compute()
     return state, {one: _given(state, one, state.value(one), as_numpy) for one in outputs}
 
 
@@ -133,7 +150,7 @@ def backward(state: Any, roots: Mapping[Function, Any], variables: Iterable[Func
     for one in roots:
         if one not in state.kept:
             raise ArgumentError(f"{one!r} was not kept for backward", "keep_for_backward takes the outputs it is for")
-    wanted = _variables(state.values, variables, "the function")
+    wanted = _variables(state.values, variables)
     found = state.gradients(roots, wanted)
     return {one: _given(state, one, gradient, as_numpy) for one, gradient in found.items()}
 
@@ -146,7 +163,7 @@ def gradients(function: Function, at: Any, wrt: Any, outputs: Any, root: Functio
         raise ArgumentError("the function has no inputs", "say what to differentiate by: wrt=[parameter, ...]")
     more = [outputs] if isinstance(outputs, Function) else list(outputs or ())
     values = values_of([*dict.fromkeys([root, *more])], at)
-    wanted = _variables(values, several, repr(root))
+    wanted = _variables(values, several, root)
     state = TrainingPass.of(values, [root], at)
     found = state.gradients({root: state.ones(root)}, wanted)
     given = {one: _given(state, one, gradient, as_numpy) for one, gradient in found.items()}
@@ -154,8 +171,8 @@ def gradients(function: Function, at: Any, wrt: Any, outputs: Any, root: Functio
     return (answer, {one: _given(state, one, state.value(one), as_numpy) for one in more}) if more else answer
 
 
-def _variables(values: Values, given: Iterable[Function], what: str) -> list[Function]:
-    """What to differentiate by.
+def _variables(values: Values, given: Iterable[Function], root: Function | None = None) -> list[Function]:
+    """What to differentiate by; `root` is differentiated, or None: several functions are.
 
     Raises:
         ArgumentError: it is not a parameter or input that the functions depend on.
@@ -165,6 +182,7 @@ def _variables(values: Values, given: Iterable[Function], what: str) -> list[Fun
         check_type("what to differentiate by", one, Function, "wrt=[z.W], or wrt=z.parameters")
         node = values.node_of(one.root)
         if node is None or not (one.is_input or one.is_parameter):
+            what = "the function" if root is None else repr(root)
             raise ArgumentError(f"{what} does not depend on {one!r}", "its parameters and inputs have gradients")
     return wanted
 

@@ -105,6 +105,8 @@ class Values:
         """The version of the graph whose values the evaluator has."""
         self._changing = 0
         """How many constants were known to change when programs were compiled."""
+        self._shapes: dict[Any, Mapping[str, Any]] = {}
+        """By shapes of data, what `shapes` has found."""
         self.draws = Draws()
         self.last = LastMinibatch()
         """The data of the last computation, see `print_times`."""
@@ -129,17 +131,20 @@ class Values:
             self._load()
             return self._constants()
         stack = self.stack(given, resumes=True)
-        assert self._evaluator is not None
-        found = self._evaluator.run(stack)
-        if self._sized.copies:
-            self.draws.counts = self._evaluator.drawn
+        evaluator, counts = self._evaluator, self.draws.counts if self._sized.copies else None
+        assert evaluator is not None
+        evaluator.load_again(counts, self._graph.version != self._version)
+        self._version = self._graph.version
+        found = evaluator.run(stack)
+        if counts is not None:
+            self.draws.counts = evaluator.drawn
         first = {name: np.asarray(value)[0] for name, value in found.items()}
         raise_failure()
         self._assign(first)
         return [self.samples(node, first, stack) for node in self._nodes]
 
     def stack(self, given: Any, resumes: bool = False) -> Stack:
-        """Data as the compiled network takes them, with the parameters of now.
+        """Data as the compiled network takes them; the network has the parameters of now.
 
         Args:
             given: the data.
@@ -148,12 +153,7 @@ class Values:
         self._load()
         if self._evaluator is None:
             self._evaluator = Evaluator(self._graph.network, self._computed, summed=False)
-            if self._sized.copies:
-                self._evaluator.load_again(self.draws.counts)
-        else:
-            changed = self._graph.version != self._version
-            self._evaluator.load_again(self.draws.counts if self._sized.copies else None, changed)
-        self._version = self._graph.version
+            self._version = self._graph.version
         minibatch = self.arguments.minibatch(given, resumes=resumes)
         self.last.keep(minibatch)
         size = self._sizes.of(minibatch.num_samples)
@@ -171,7 +171,7 @@ class Values:
             return
         self._changing = len(self.network.changing)
         self._evaluator = self._batcher = None
-        for name in ("in_training", "_of_constants"):
+        for name in ("in_training", "with_gradients", "_of_constants"):
             vars(self).pop(name, None)
 
     def batch(self, given: Any) -> tuple[Batch, Stack | None]:
@@ -226,8 +226,45 @@ class Values:
 
         Dropout is active, batch normalisation takes the statistics of the minibatch.
         """
+        return jax.jit(self._training_function)
+
+    @cached_property
+    def with_gradients(self) -> Callable[..., Any]:
+        """The same and gradients, in one program: `f(variables, roots, given) -> (values, state, gradients)`.
+
+        `variables` has parameters and inputs to differentiate by, `roots` by node a factor for each element of its
+        value, `given` the arguments of `in_training`; its parameters need not have those of `variables`.
+        """
+        compute = self._training_function
+
+        def function(variables: tuple[Any, Any], roots: Mapping[str, Any], given: tuple[Any, ...]) -> Any:
+            parameters, state, batch, *more = given
+
+            def outputs(own: Mapping[str, Any], data: Mapping[str, Any]) -> Any:
+                inputs = batch._replace(inputs={**batch.inputs, **data})
+                found, after = compute({**parameters, **own}, state, inputs, *more)
+                return {name: found[name] for name in roots}, (found, after)
+
+            _, pull_back, (found, after) = jax.vjp(outputs, *variables, has_aux=True)
+            return found, after, pull_back(roots)
+
+        return jax.jit(function)
+
+    def shapes(self, given: tuple[Any, ...]) -> Mapping[str, Any]:
+        """The shapes and types of what `in_training` computes, by name, without computing it.
+
+        Args:
+            given: its arguments.
+        """
+        key = tuple(np.shape(array) for array in jax.tree.leaves(given[2]))
+        if key not in self._shapes:
+            self._shapes[key] = jax.eval_shape(self.in_training, *given)[0]
+        return self._shapes[key]
+
+    @property
+    def _training_function(self) -> Callable[..., Any]:
         names = dict.fromkeys([*self._first, *(node.name for node in self._computed)])
-        return jax.jit(compile_network(self.network, names, training=True))
+        return compile_network(self.network, names, training=True)
 
     def in_training_step(self, step: StepContext, names: Mapping[NodeValue, str]) -> list[Any]:
         """The values of the functions in a step of training, with its random numbers, before its update.

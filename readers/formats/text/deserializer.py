@@ -170,6 +170,7 @@ class TextFormatDeserializer:
         buffer = self._buffer(int(runs[2][-1] + runs[1][-1] - runs[0][-1]) + 1 + PADDING)
         buffer[-PADDING:] = 10
         nominal = self.table.lengths if len(self.table.lengths) == 1 else self.table.lengths[sequences]
+        nominal = nominal.astype(np.int32, copy=False)
         text = Text(buffer, begins, ends, nominal)
         cut, named = self._cut(ends, sequences), self._named
         known = self._known_errors(sequences)

@@ -14,6 +14,7 @@ import numpy as np
 from readers.common.chunk import Chunk
 from readers.formats.text.events import BUDGET, DONE, EMPTY_ROW, LESS, MORE, QUIET_LIMIT, REPEATED, UNKNOWN
 from readers.formats.text.odd import read_line
+from readers.formats.text.offsets import Offsets
 from readers.formats.text.parse import Parsed, damaged_sequences
 from readers.formats.text.stream_format import StreamFormat
 from readers.formats.text.stream_values import StreamValues
@@ -88,13 +89,13 @@ def find_sequences(text: bytes, at: int, mode: int, main: bytes, hashed: bool) -
     return Found(*arrays, len(lines)) if fault is None else Found(*arrays, number, (fault, at))
 
 
-def form_chunks(begins: np.ndarray, ends: np.ndarray, maximum: int) -> np.ndarray:
+def form_chunks(begins: Offsets, ends: Offsets, maximum: int) -> np.ndarray:
     """First sequence of every chunk of at most this many bytes (or one sequence), then the number of sequences."""
     first: list[int] = []
     end = 0
     while end < len(begins):
         first.append(end)
-        end = max(int(ends.searchsorted(int(begins[end]) + maximum, "right")), end + 1)
+        end = max(ends.searchsorted(int(begins[end]) + maximum), end + 1)
     return np.array([*first, len(begins)], np.int64)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import pairwise
 from threading import Lock
@@ -19,39 +20,45 @@ from readers.common.packed import DataBytes, PackedBytes, believe, open_text
 from readers.common.sequences import SequenceTable
 from readers.errors import DataError
 from readers.formats.text import fallback
+from readers.formats.text.blocks import whole_lines
+from readers.formats.text.offsets import Offsets, joined
 from readers.kernels import text_codes as codes
 from readers.kernels.budget import BUDGET, fits_budget
 
 BLOCK_BYTES = 1 << 20
 _SOME = 1 << 16
-PAST_BLOCK = 4 << 20
-"""Of a file larger than the memory: reading past the cache of the system is slower in smaller blocks."""
+_BLOCKS_OF_FILE = 4
+"""Read at once from a file that is not compressed: a thread that reads ahead is asked for each."""
+_WORTH = 4
+"""The blocks from which on a thread that reads ahead is worth its start."""
 BYTES_PER_THREAD = 16 << 20  # bytes of a file worth a thread
 BOM = b"\xef\xbb\xbf"
 UNKNOWN = 2**62
 """The size of a compressed file that is not little, before it was unpacked."""
-_READABLE = 64
-"""Bytes of the buffer after the lines, for the kernel."""
 _ARCHIVE = b"PK\x03\x04"
+_CHUNKS_BY_SEARCH = 1000
+"""If chunks have more sequences than this, to look for the end of each is faster than to look at every sequence."""
 _SCANNED_PER_WORK, _LINE_WORK, _CHUNK_WORK = 8, 20, 40
 """How many bytes take as long to look through without kernels as a unit of work; the work of a line, of a chunk."""
+_LENGTHS = np.dtype(np.uint8), np.dtype(np.int32)
+"""Types of the lengths: the smaller one if all fit."""
 _BLANK = b" \t\r\n\v\f\0"
 NUMERIC = Corpus()
-Meanwhile = Callable[[np.ndarray, np.ndarray], bool]
-"""Something to be done with the first sequences: their offsets int64[n] and samples int32[n - 1]; the end of the last
-one is not known yet. Returns whether there was something to do."""
+Meanwhile = Callable[[Offsets, np.ndarray], bool]
+"""Something to be done with the first sequences: their n offsets and samples, uint8[n - 1] or int32[n - 1]; the end of
+the last one is not known yet. Returns whether there was something to do."""
 
 
 @dataclass(eq=False)
 class TextIndex:
     """Sequences of a text file: the table of keys and lengths, and where each lies.
 
-    begins, ends: int64[N]; size: bytes of the file; newline_at_end: whether the file ends in LF.
+    begins, ends: N each; size: bytes of the file; newline_at_end: whether the file ends in LF.
     """
 
     table: SequenceTable
-    begins: np.ndarray
-    ends: np.ndarray
+    begins: Offsets
+    ends: Offsets
     size: int
     newline_at_end: bool
 
@@ -104,14 +111,14 @@ def build_index(
 
 @dataclass(eq=False)
 class _Found:
-    """What was found in a piece of the file: per sequence keys uint64, samples int32, offsets int64, after which comes
-    the end of the last one."""
+    """What was found in a piece of the file: per sequence keys uint64, samples uint8 or int32, offsets, after which
+    comes the end of the last one."""
 
     keys: np.ndarray
     base: int
     """If there are no keys, and not every line is a sequence: the key of sequence i is base + i, modulo 2^64."""
     samples: np.ndarray
-    offsets: np.ndarray
+    offsets: Offsets
     lines: int
     newline: bool
     end: int
@@ -127,10 +134,17 @@ class _Found:
         """The keys, uint64."""
         return self.keys if len(self.keys) else _counted(self.base, len(self.samples))
 
+    def add_samples(self, count: int) -> None:
+        """To the last sequence."""
+        samples = int(self.samples[-1]) + count
+        if samples > np.iinfo(self.samples.dtype).max:
+            self.samples = self.samples.astype(np.int32)
+        self.samples[-1] = samples
+
     def drop(self, count: int) -> None:
         """Leave out the first sequences."""
         self.keys, self.base = self.keys[count:], self.base + count
-        self.samples, self.offsets = self.samples[count:], self.offsets[count:]
+        self.samples, self.offsets = self.samples[count:], self.offsets.shifted(count)
 
 
 def _build(
@@ -143,8 +157,8 @@ def _build(
     piece: int,
     meanwhile: Meanwhile | None,
 ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """The arrays keys, samples, offsets of all sequences; the size of the file, whether it ends in LF, and (if every
-    line is a sequence) the lines in front of the first one with data."""
+    """The arrays keys, samples, offsets and turns (see `Offsets`) of all sequences; the size of the file, whether it
+    ends in LF, and (if every line is a sequence) the lines in front of the first one with data."""
     path = data.path
     with data.stream() as file:
         begin, first, skipped = _start(file, path)
@@ -164,8 +178,12 @@ def _build(
             if len(text) == size - begin:
                 if found.fault is not None:
                     raise _bad_key(data, *found.fault, skipped + found.lines + 1, named)
-                arrays = {"keys": found.keys, "samples": found.samples, "offsets": np.append(found.offsets, size)}
-                return arrays, {"size": size, "newline": text.endswith(b"\n"), "skipped": skipped * by_line}
+                offsets = Offsets.of(np.append(found.offsets, size))
+                return _arrays(found.keys, found.samples, offsets), {
+                    "size": size,
+                    "newline": text.endswith(b"\n"),
+                    "skipped": skipped * by_line,
+                }
         several = 1 if named or data.packed else max(1, min(threads, (size - begin) // max(1, piece)))
         cuts = [begin, *(_next_line(file, begin + (size - begin) * i // several) for i in range(1, several)), size]
     pieces = [(a, b) for a, b in pairwise(cuts) if a < b]
@@ -196,8 +214,15 @@ def _build(
         lines += one.lines
     whole = found[0] if len(found) == 1 else _join(found, by_line)
     keys = whole.keys if by_line or (whole.key(0) == 0 and not len(whole.keys)) else whole.all_keys()
-    arrays = {"keys": keys, "samples": whole.samples, "offsets": whole.offsets}
-    return arrays, {"size": found[-1].end, "newline": found[-1].newline, "skipped": skipped * by_line}
+    return _arrays(keys, whole.samples, whole.offsets), {
+        "size": found[-1].end,
+        "newline": found[-1].newline,
+        "skipped": skipped * by_line,
+    }
+
+
+def _arrays(keys: np.ndarray, samples: np.ndarray, offsets: Offsets) -> dict[str, np.ndarray]:
+    return {"keys": keys, "samples": samples, "offsets": offsets.low, "turns": offsets.turns}
 
 
 def _little(data: DataBytes) -> int:
@@ -216,13 +241,16 @@ class _Scan:
         from readers.kernels import index_kernels
 
         self._kernels = k = index_kernels
-        self.state = np.zeros(9, np.int64)
-        self.state[[k.HASHED, k.MODE, k.COUNTED]] = hashed, mode, mode == codes.NUMBERS
+        self.state = np.zeros(k.STATE, np.int64)
+        self.state[[k.HASHED, k.MODE, k.COUNTED, k.MOST]] = hashed, mode, mode == codes.NUMBERS, 255
         self.keys = np.empty(1024 if mode == codes.NAMES else 0, np.uint64)
-        self.samples, self.offsets = np.empty(1024, np.int32), np.empty(1024, np.int64)
-        if continues and mode == codes.NUMBERS:
-            self.state[k.SEQUENCES] = self.state[k.CONTINUES] = 1
-            self.samples[0], self.offsets[0] = 0, begin
+        self.samples, self.offsets = np.empty(1024, np.uint8), np.empty(1024, np.uint32)
+        self.turns = list[int]()
+        if continues:
+            self.state[k.HIGH] = begin >> 32
+            if mode == codes.NUMBERS:
+                self.state[k.SEQUENCES] = self.state[k.CONTINUES] = 1
+                self.offsets[0] = begin % 2**32
         self._begin, self._main = begin, np.frombuffer(main, np.uint8)
         self._last_name = np.empty(codes.LONGEST_NAME if mode == codes.NAMES else 1, np.uint8)
 
@@ -248,6 +276,10 @@ class _Scan:
             elif code == codes.OTHER_KEYS:
                 state[k.COUNTED], self.keys = 0, np.empty(len(self.offsets), np.uint64)
                 self.keys[: self.count] = _counted(int(state[k.BASE]), self.count)
+            elif code == codes.MANY_SAMPLES:
+                state[k.MOST], self.samples = 2**31 - 1, self.samples.astype(np.int32)
+            elif code == codes.HIGHER:
+                self._turn(at + p)
             else:
                 return None if code == codes.DONE else (code, at + p)
 
@@ -256,9 +288,24 @@ class _Scan:
         n = self.count
         if n == len(self.offsets):
             self._make_room(n + 1)
-        self.offsets[n] = end
+        self._turn(end)
+        self.offsets[n] = end % 2**32
+        if n:
+            here = int(self.state[self._kernels.HERE])
+            self.samples = self.samples if here <= np.iinfo(self.samples.dtype).max else self.samples.astype(np.int32)
+            self.samples[n - 1] = here
         base, lines = int(self.state[self._kernels.BASE]), int(self.state[self._kernels.LINE])
-        return _Found(self.keys[:n], base, self.samples[:n], self.offsets[: n + 1], lines, newline, end, fault)
+        return _Found(self.keys[:n], base, self.samples[:n], self.so_far(n + 1), lines, newline, end, fault)
+
+    def so_far(self, count: int) -> Offsets:
+        """The first offsets."""
+        return Offsets(self.offsets[:count], np.array(self.turns, np.int64))
+
+    def _turn(self, offset: int) -> None:
+        """The next offset is this one."""
+        high = self._kernels.HIGH
+        self.turns += [self.count] * ((offset >> 32) - int(self.state[high]))
+        self.state[high] = offset >> 32
 
     def _make_room(self, room: int) -> None:
         self.keys = _longer(self.keys, room) if len(self.keys) else self.keys
@@ -267,38 +314,29 @@ class _Scan:
 
 def _scan(data: DataBytes, scan: _Scan, begin: int, end: int, block: int, meanwhile: Meanwhile | None = None) -> _Found:
     """Read the lines in the bytes begin..end-1."""
-    past = data if isinstance(data, FileBytes) and data.too_large_to_keep() else None
-    block = block if past is None else max(block, PAST_BLOCK)
-    buffer = np.empty(block + _READABLE, np.uint8)
-    held, at, fault = 0, begin, None
-    newline = True
+    plain = data if isinstance(data, FileBytes) else None
+    past = plain if plain is not None and plain.too_large_to_keep() else None
+    block *= _BLOCKS_OF_FILE if plain is not None else 1
+    at, newline = begin, True
+    fault: tuple[int, int] | None = None
     with data.stream(0) if past is None else past.passing() as file:
         assert isinstance(file, io.RawIOBase)
         file.seek(begin)
-        while fault is None:
-            if len(buffer) - _READABLE - held < block // 2 + 1:
-                buffer = np.concatenate([buffer[:held], np.empty(len(buffer) + block, np.uint8)])
-            if meanwhile is not None and isinstance(data, PackedBytes):
-                while (n := scan.count) and not data.ready(at + held):
-                    if not meanwhile(scan.offsets[:n], scan.samples[: n - 1]):
-                        break
-            count: int = file.readinto(buffer.data[held : min(len(buffer) - _READABLE, end - at)])  # type: ignore[assignment]
-            filled = held + count
-            if count == 0:
-                whole = filled
-                newline = held == 0
-            else:
-                whole = _last_newline(buffer, held, filled) + 1
-                if whole == 0:
-                    held = filled
+        ahead = plain is not None and past is None and end - begin >= _WORTH * block
+        with closing(whole_lines(file, end - begin, block, ahead=ahead)) as parts:
+            for lines, held, is_end in parts:
+                fault = scan.add(lines, len(lines), at, end)
+                at += len(lines)
+                if fault is not None:
+                    break
+                if is_end:
+                    newline = not len(lines)
+                elif not len(lines):
                     believe(data, held, at)
-                    continue
-            fault = scan.add(buffer, whole, at, end)
-            at += whole
-            if count == 0:
-                break
-            buffer[: filled - whole] = buffer[whole:filled].copy()
-            held = filled - whole
+                if meanwhile is not None and isinstance(data, PackedBytes):
+                    while (n := scan.count) and not data.ready(at + held):
+                        if not meanwhile(scan.so_far(n), scan.samples[: n - 1]):
+                            break
     return scan.found(newline, at, fault)
 
 
@@ -307,14 +345,14 @@ def _join(found: list[_Found], by_line: bool) -> _Found:
     last, counted = found[0], not len(found[0].keys)
     for after in [] if by_line else found[1:]:
         own = 1 + int(len(after.samples) > 1 and after.key(1) == last.key(len(last.samples) - 1))
-        last.samples[-1] += after.samples[:own].sum()
+        last.add_samples(int(after.samples[:own].sum(dtype=np.int64)))
         after.drop(own)
         if len(after.samples):
             counted = counted and not len(after.keys) and after.key(0) == last.key(len(last.samples))
             last = after
     keys = found[0].keys if counted else np.concatenate([one.all_keys() for one in found])
     samples = np.concatenate([one.samples for one in found])
-    offsets = np.concatenate([*(one.offsets[:-1] for one in found), found[-1].offsets[-1:]])
+    offsets = joined([one.offsets for one in found])
     lines = sum(one.lines for one in found)
     return _Found(keys, found[0].base, samples, offsets, lines, found[-1].newline, found[-1].end, None)
 
@@ -380,20 +418,23 @@ def _start(file: BinaryIO, path: str) -> tuple[int, bytes, int]:
 
 def is_sound(arrays: index_cache.Arrays, more: index_cache.Details, size: int) -> bool:
     """Whether these arrays can be the index of a file of this size: kernels read where they say."""
-    keys, samples, offsets = arrays["keys"], arrays["samples"], arrays["offsets"]
-    kinds = [(one.dtype, one.ndim) for one in (keys, samples, offsets)]
-    if kinds != [(np.uint64, 1), (np.int32, 1), (np.int64, 1)] or not len(samples):
+    keys, samples, low, turns = (arrays[name] for name in ("keys", "samples", "offsets", "turns"))
+    kinds = [(one.dtype, one.ndim) for one in (keys, low, turns)]
+    if kinds != [(np.uint64, 1), (np.uint32, 1), (np.int64, 1)] or not len(samples):
+        return False
+    if samples.dtype not in _LENGTHS or samples.ndim != 1:
         return False
     if more["size"] != size or not all(isinstance(more[name], int) for name in ("newline", "skipped")):
         return False
+    offsets = Offsets(low, turns)
     return (
-        len(offsets) == len(samples) + 1
+        len(low) == len(samples) + 1
         and len(keys) in (0, len(samples))
-        and int(offsets[0]) >= 0
-        and int(offsets[-1]) == size
-        and bool((offsets[1:] > offsets[:-1]).all())
+        and len(turns) == size >> 32
+        and offsets.ascend()
+        and int(low[-1]) == size % 2**32
         and int(samples.min()) >= 0
-        and int(samples.sum(dtype=np.int64)) <= size
+        and (int(samples.max()) * len(samples) <= size or int(samples.sum(dtype=np.int64)) <= size)
     )
 
 
@@ -401,18 +442,22 @@ def _finish(
     data: DataBytes, main: str, chunk_size: int, corpus: Corpus, arrays: dict[str, np.ndarray], more: dict[str, Any]
 ) -> TextIndex:
     """Form the chunks."""
-    keys, samples, offsets = arrays["keys"] if len(arrays["keys"]) else None, arrays["samples"], arrays["offsets"]
+    keys, samples = arrays["keys"] if len(arrays["keys"]) else None, arrays["samples"]
+    offsets = Offsets(arrays["offsets"], arrays["turns"])
     if keys is None and more["skipped"]:  # without ids, the key is the number of the line
         keys = _counted(more["skipped"], len(samples))
-    begins, ends = offsets[:-1], offsets[1:]  # a sequence ends where the next one begins
+    begins, ends = (
+        Offsets(offsets.low[:-1], offsets.turns),
+        offsets.shifted(1),
+    )  # a sequence ends where the next one begins
     if data.packed:
-        for at in range(0, len(begins), _SOME):  # no array as long as the index is made
+        for at in range(0, len(samples), _SOME):  # no array as long as the index is made
             sizes = np.diff(offsets[at : at + _SOME + 1])
-            believe(data, int(sizes.max()), int(offsets[at + sizes.argmax()]))
+            believe(data, int(sizes.max()), int(offsets[at + int(sizes.argmax())]))
     if main and not samples.all():
         keys = _counted(0, len(samples)) if keys is None else keys
         keep = np.flatnonzero(samples > 0)
-        keys, samples, begins, ends = keys[keep], samples[keep], begins[keep], ends[keep]
+        keys, samples, begins, ends = keys[keep], samples[keep], begins.chosen(keep), ends.chosen(keep)
     if len(begins) == 0:
         path = data.path
         raise DataError(f"No line of {path} has a sample of input '{main}', which defines the size.", path=path)
@@ -433,22 +478,22 @@ def _text_in_budget(file: BinaryIO, begin: int, size: int) -> bytes | None:
     return text if fits_budget(_LINE_WORK * text.count(b"\n")) else None
 
 
-def _chunks(begins: np.ndarray, ends: np.ndarray, maximum: int) -> np.ndarray:
+def _chunks(begins: Offsets, ends: Offsets, maximum: int) -> np.ndarray:
     """First sequence of every chunk of at most this many bytes (or one sequence), then the number of sequences."""
     size = int(ends[-1]) - int(begins[0])
     if size <= maximum:
         return np.array([0, len(begins)], np.int64)
     # Of two chunks that follow each other, the first sequence of the second did not fit into the first.
     most = min(len(begins), 2 * size // maximum + 1)
-    if fits_budget(_CHUNK_WORK * most):
+    if _CHUNKS_BY_SEARCH * most < len(begins) or fits_budget(_CHUNK_WORK * most):
         return fallback.form_chunks(begins, ends, maximum)
     from readers.kernels import index_kernels as k
 
     first = np.empty(len(begins) + 1, np.int64)
-    return first[: k.form_chunks(begins, ends, maximum, first) + 1].copy()
+    return first[: k.form_chunks(begins[:], ends[:], maximum, first) + 1].copy()
 
 
-def _names(data: DataBytes, offsets: np.ndarray, lengths: np.ndarray) -> list[str]:
+def _names(data: DataBytes, offsets: Offsets, lengths: np.ndarray) -> list[str]:
     """Keys of sequences as text; the kernel gave their lengths in bytes."""
     names: list[str] = []
     with data.stream() as file:
@@ -462,15 +507,3 @@ def _longer(array: np.ndarray, length: int) -> np.ndarray:
     out = np.empty(length, array.dtype)
     out[: len(array)] = array
     return out
-
-
-def _last_newline(buffer: np.ndarray, begin: int, end: int) -> int:
-    """Position of the last LF in buffer[begin:end], -1 if there is none."""
-    step = 1 << 16
-    while end > begin:
-        low = max(begin, end - step)
-        found = buffer[low:end].tobytes().rfind(b"\n")
-        if found >= 0:
-            return low + found
-        end = low
-    return -1

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .offsets import Offsets
 from .parse import Parsed
 
 
@@ -39,21 +40,20 @@ class ParsedAhead:
         self._first = 0
         self._ended = False
 
-    def more(self, offsets: np.ndarray, samples: np.ndarray) -> bool:
+    def more(self, offsets: Offsets, samples: np.ndarray) -> bool:
         """Parse the next chunk if it is complete; whether it was. See `index.Meanwhile`."""
         if self._ended or len(offsets) - 1 <= self._first:
             return False
         begin = self._first
         # A chunk ends before the first sequence whose end lies too far from its begin.
-        limit = np.array([int(offsets[begin]) + self._maximum])
-        fitting = int(np.searchsorted(offsets[begin + 1 :], limit, side="right")[0])
+        fitting = offsets.searchsorted(int(offsets[begin]) + self._maximum) - 1 - begin
         end = begin + max(1, fitting)
         if fitting == len(offsets) - 1 - begin:
             return False
         counts = samples[begin:end]
         found = None
         if counts.all():  # the index leaves out sequences without samples
-            found = self._parse(offsets[begin:end], np.diff(offsets[begin : end + 1]), counts)
+            found = self._parse(offsets[begin:end], np.diff(offsets[begin : end + 1]), counts.astype(np.int32))
         if found is None:
             self._ended = True
             return False

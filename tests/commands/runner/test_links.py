@@ -75,7 +75,7 @@ def test_a_link_to_a_pipe_does_not_hold_the_run(folder: Path, cntkpy) -> None:
 
 def test_links_under_names_that_a_run_chooses_are_replaced(folder: Path, cntkpy) -> None:
     """Checkpoints, models of epochs, the index of a text file: nobody has asked for these links."""
-    names = ["out/m.ckp", "out/m.0.ckp", "out/m.1.ckp", "d.ctf._.0.0.0.v6.cache"]
+    names = ["out/m.ckp", "out/m.0.ckp", "out/m.1.ckp", "d.ctf._.0.0.0.v7.cache"]
     for name in names:
         linked(folder, name)
     assert cntkpy("configFile=m.cntk", "train=[SGD=[maxEpochs=2]]", files=FILES).code == 0

@@ -92,7 +92,7 @@ ROWS = {
     "lock": Row(run(NEW), ["new/.m.lock"]),
     "model": Row(run(NEW, "makeMode=false"), ["new/m"]),
     "epochs": Row(run(NEW, "makeMode=false"), ["new/m.0", "new/m.1", "new/m.1.ckp", "new/m.ckp"], chosen=True),
-    "index": Row(run(NEW), ["d.ctf._.0.0.0.v6.cache"], optional=True, chosen=True),
+    "index": Row(run(NEW), ["d.ctf._.0.0.0.v7.cache"], optional=True, chosen=True),
     "log": Row(run("stderr=log", "command=unroll"), ["log"]),
     "events": Row(run("stderr=log", "logFormat=json", "command=unroll"), ["log.jsonl"]),
     "done": Row(run("doneFile=done", "command=unroll"), ["done"]),

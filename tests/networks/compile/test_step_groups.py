@@ -1,5 +1,6 @@
 """Attention that programs write with unpacked sequences, repeated at each step, in blocks of steps, against NumPy."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from networks.compile.evaluate import compile_gradient, compile_network, network
 from networks.compile.plan import Plan
 from networks.compile.step_groups import StepGroup
 from networks.graph.packing import packed_axes
+from tests.networks.nodes.test_sequences import batch_of
 from tests.networks.nodes.test_several_axes_by_hand import AXES, DATA, X, Y, gradients_hold, made, matrix, same
 
 HEAD = """
@@ -32,6 +34,42 @@ OWN_AXIS = (
     " ; ce = SquareError (attend (a, y, V * a, 4), y)"
 )
 
+NO_LATER_STEP = (
+    HEAD
+    + """
+    steps = PastValue (1, steps, defaultHiddenActivation=0) + BS.Constants.OnesLike (Slice (0, 1, y))
+    places = FlattenDimensions (every (y, steps, 4, padding=99), 1, 2)
+    scores = TransposeTimes (every (y, K * y, 4), Q * y)
+    known = BS.Boolean.If (LessEqual (places, steps), scores, Constant (-1e30))
+    a = Times (every (y, V * y, 4), Softmax (known)) ; ce = SquareError (a, y)
+"""
+)
+SUMS = (
+    HEAD
+    + """
+    w = ParameterTensor {(1 : 3), init='gaussian'}
+    scores = w * Tanh (every (y, K * x, 5) + Q * y)
+    known = BS.Boolean.If (every (y, x, 5, mask=true), FlattenDimensions (scores, 1, 2), Constant (-1e30))
+    a = Times (every (y, V * x, 5), Softmax (known)) ; ce = SquareError (a, y)
+"""
+)
+
+TURNED = (
+    HEAD
+    + """
+    scores = Times (TransposeDimensions (every (y, K * y, 4), 1, 2), Exp (Q * y))
+    a = Times (every (y, V * y, 4), Softmax (scores)) ; ce = SquareError (a, y)
+"""
+)
+USED_WEIGHTS = (
+    HEAD
+    + """
+    p = Softmax (BS.Boolean.If (every (y, x, 5, mask=true), TransposeTimes (every (y, K * x, 5), Q * y), Constant (-9)))
+    a = Times (every (y, V * x, 5), p) + Times (every (y, x, 5), p .* p) ; ce = SquareError (a, y)
+"""
+)
+"""The weights are needed twice."""
+
 
 @pytest.fixture(params=[pytest.param(False, marks=pytest.mark.thorough), True], ids=["at once", "in blocks"])
 def blocks(request: Any, monkeypatch: Any) -> bool:
@@ -39,6 +77,7 @@ def blocks(request: Any, monkeypatch: Any) -> bool:
     if request.param:
         monkeypatch.setattr(step_blocks, "BLOCK", 1)
         monkeypatch.setattr(step_blocks, "FEWEST", 2)
+        monkeypatch.setattr(step_blocks, "FEWEST_OF_ONE_SLOT", 2)
     return request.param
 
 
@@ -68,7 +107,7 @@ def test_attention_to_another_axis(blocks: bool) -> None:
     k, q, v = (matrix(network, name) for name in "KQV")
     same(network, {"a": [softmax(y @ q.T @ (x @ k.T).T / 2) @ (x @ v.T) for x, y in zip(X, Y, strict=True)]})
     gradients_hold(network)
-    assert loops(network, "a") == blocks
+    assert loops(network, "a") == (2 if blocks else 0)  # of slots, and in it of blocks
 
 
 def test_attention_after_attention(blocks: bool) -> None:
@@ -83,16 +122,7 @@ def test_attention_after_attention(blocks: bool) -> None:
 
 def test_a_mask_of_each_step_is_cut_into_blocks(blocks: bool) -> None:
     """No step sees a later one."""
-    network = made(
-        HEAD
-        + """
-        steps = PastValue (1, steps, defaultHiddenActivation=0) + BS.Constants.OnesLike (Slice (0, 1, y))
-        places = FlattenDimensions (every (y, steps, 4, padding=99), 1, 2)
-        scores = TransposeTimes (every (y, K * y, 4), Q * y)
-        known = BS.Boolean.If (LessEqual (places, steps), scores, Constant (-1e30))
-        a = Times (every (y, V * y, 4), Softmax (known)) ; ce = SquareError (a, y)
-    """
-    )
+    network = made(NO_LATER_STEP)
     k, q, v = (matrix(network, name) for name in "KQV")
     expected = []
     for y in Y:
@@ -104,21 +134,39 @@ def test_a_mask_of_each_step_is_cut_into_blocks(blocks: bool) -> None:
 
 def test_scores_of_each_step_and_each_key(blocks: bool) -> None:
     """Products are not the only function of a step that sees all keys."""
-    network = made(
-        HEAD
-        + """
-        w = ParameterTensor {(1 : 3), init='gaussian'}
-        scores = w * Tanh (every (y, K * x, 5) + Q * y)
-        known = BS.Boolean.If (every (y, x, 5, mask=true), FlattenDimensions (scores, 1, 2), Constant (-1e30))
-        a = Times (every (y, V * x, 5), Softmax (known)) ; ce = SquareError (a, y)
-    """
-    )
+    network = made(SUMS)
     k, q, v, w = (matrix(network, name) for name in "KQVw")
     expected = [
         softmax((np.tanh(x @ k.T + (y @ q.T)[:, None]) @ w.T)[..., 0]) @ (x @ v.T) for x, y in zip(X, Y, strict=True)
     ]
     same(network, {"a": expected})
     gradients_hold(network)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        OTHER_AXIS,
+        USED_WEIGHTS,
+        *(pytest.param(one, marks=pytest.mark.thorough) for one in (OWN_AXIS, NO_LATER_STEP, SUMS, TURNED)),
+    ],
+    ids=["other axis", "used weights", "own axis", "no later step", "sums", "turned"],
+)
+def test_one_slot_gives_what_several_give(text: str, blocks: bool) -> None:
+    """Vectors of one slot are rows of a matrix."""
+    network = made(text)
+    function = jax.jit(compile_gradient(network, "ce"))
+
+    def gradients(numbers: Sequence[int]) -> tuple[Any, Any]:
+        batch = batch_of({name: [every[i] for i in numbers] for name, every in DATA.items()}, AXES)
+        found, totals, _ = function(network_parameters(network), network_state(network), batch)
+        return found, totals["ce"]
+
+    several, total = gradients([1, 4])
+    each = [gradients([i]) for i in (1, 4)]
+    np.testing.assert_allclose(sum(one for _, one in each), total, rtol=1e-12)
+    for name, gradient in several.items():
+        np.testing.assert_allclose(sum(found[name] for found, _ in each), gradient, rtol=1e-9, atol=1e-12)
 
 
 def test_sequences_of_a_group_share_no_slots() -> None:

@@ -132,7 +132,7 @@ def listed(index):
 def test_an_index_is_kept(files, counted, sequences):
     path = files.write(sequences)
     first = cached(path)
-    assert (files.folder / "data.ctf._.0.0.0.v6.cache").exists()
+    assert (files.folder / "data.ctf._.0.0.0.v7.cache").exists()
     assert cached(path) == first
     assert len(counted) == 1
     assert cached(path, chunk_size=40)[0] != first[0]
@@ -169,7 +169,7 @@ def test_an_index_of_a_changed_file_is_made_anew(files, counted, sequences):
 def test_a_damaged_cache_is_made_anew(files, counted, sequences, damage):
     path = files.write(sequences)
     expected = cached(path)
-    cache = files.folder / "data.ctf._.0.0.0.v6.cache"
+    cache = files.folder / "data.ctf._.0.0.0.v7.cache"
     content = cache.read_bytes()
     if damage is None:
         damage = content[: len(content) // 2]
@@ -384,7 +384,7 @@ def test_a_fault_in_the_index_has_its_line_whoever_finds_it(files):
 def test_no_byte_of_a_kept_index_can_change_unnoticed(files, sequences, caplog, step):
     path = files.write(sequences)
     cached(path)
-    cache = files.folder / "data.ctf._.0.0.0.v6.cache"
+    cache = files.folder / "data.ctf._.0.0.0.v7.cache"
     load = partial(index_module.index_cache.load, is_sound=index_module.is_sound)
     arrays, more = load(str(cache), str(path))
     content, refused = cache.read_bytes(), 0
