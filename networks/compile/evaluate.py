@@ -22,6 +22,7 @@ from networks.arrays.sparse import RowGradient, is_sparse
 from networks.compile import recurrence
 from networks.compile.apply import apply_to_images
 from networks.compile.differentiable import check_gradient, row_parameters
+from networks.compile.flat import Flat
 from networks.compile.group_blocks import run_group
 from networks.compile.plan import Plan
 from networks.compile.step_groups import StepGroup
@@ -94,10 +95,12 @@ def _run(
     key: Any,
     settings: Settings,
     gathered: Mapping[str, Array],
+    matrices: Mapping[tuple[str, ...], Array] | None = None,
 ) -> tuple[Values, dict[str, Array], Context]:
     """Values of all nodes of the plan, the new state, and where the sequences lie."""
     batch = batch_apart(batch, {node.name: node.axis for node in plan.inputs}, plan.packed)
     context = context_of(plan, state, batch, key, settings, gathered)
+    context.matrices = matrices or {}
     values: Values = {}
     images: dict[Node, Turned] = {}
     for part in plan.parts:
@@ -214,13 +217,16 @@ def compile_network(network: ValidatedNetwork, names: Iterable[str], training: b
     return function
 
 
-def compile_gradient(network: ValidatedNetwork, criterion: str, names: Iterable[str] = ()) -> Callable[..., Any]:
+def compile_gradient(
+    network: ValidatedNetwork, criterion: str, names: Iterable[str] = (), flats: Sequence[Flat] = ()
+) -> Callable[..., Any]:
     """A pure function that computes nodes in training mode, and the gradient of the sum of one of them.
 
     Args:
         network: the network.
         criterion: node to differentiate; summed over its elements and real cells.
         names: further nodes to compute in the same pass.
+        flats: vectors that `parameters` may have, by their keys, in the place of the parameters in them.
 
     Returns:
         `f(parameters, state, batch, key=None, settings=Settings()) -> (gradients, values, new_state)`; values are
@@ -253,9 +259,13 @@ def compile_gradient(network: ValidatedNetwork, criterion: str, names: Iterable[
 
         def loss(variables: tuple[dict[str, Array], dict[str, Array]]) -> Any:
             dense, gathered = variables
-            values, new_state, context = _run(
-                plan, {**{name: parameters[name] for name in rows}, **dense}, state, batch, key, settings, gathered
-            )
+            named = {name: parameters[name] for name in rows} | dense
+            matrices: dict[tuple[str, ...], Array] = {}
+            for flat in flats:
+                if flat.key in named:
+                    apart, together = flat.traced(named.pop(flat.key))
+                    named, matrices = named | apart, matrices | together
+            values, new_state, context = _run(plan, named, state, batch, key, settings, gathered, matrices)
             totals = {
                 name: _total(node, plan.numbers.given(values[node]), context.on(node.axis).mask)
                 for name, node in zip(names, plan.outputs, strict=True)

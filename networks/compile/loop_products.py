@@ -59,9 +59,24 @@ class JoinedProduct:
         self.operand = nodes[0].input(1)
         self._widths = [_rows(node) for node in nodes]
 
-    def weights(self, values: Values) -> Float[Array, "inner width"]:
+    def weights(self, values: Values, context: Context) -> Float[Array, "inner width"]:
         """The weights of all products, side by side."""
-        return _side_by_side(self.nodes, values)
+        return _side_by_side(self.nodes, values, context)
+
+    def side_by_side(self) -> list[tuple[list[int], list[Node]]]:
+        """Widths and nodes of what is read side by side: the weights, and what is added, if it is alike."""
+        found = [(self._widths, [node.input(0) for node in self.nodes])]
+        for leaves in itertools.zip_longest(*self.added):
+            pairs = [(leaf, node) for leaf, node in zip(leaves, self.nodes, strict=True) if leaf is not None]
+            if len(pairs) < len(self.nodes):
+                continue
+            if all(_is_product(leaf) and _rows(leaf) == _rows(node) for leaf, node in pairs):
+                found.append((self._widths, [leaf.input(0) for leaf in leaves]))
+            elif all(
+                shapes.size(leaf.shape or ()) == shapes.size(node.shape or ()) == _rows(node) for leaf, node in pairs
+            ):
+                found.append((self._widths, list(leaves)))
+        return found
 
     def sums(self, plan: Plan, values: Values, context: Context) -> Float[Array, "T rows width"]:
         """What is added at each step; zeros, which are not read, where that is nothing."""
@@ -76,8 +91,13 @@ class JoinedProduct:
         pairs = list(zip(self.nodes, leaves, strict=True))
         if first is not None and all(_like(first, *pair, plan, values) for pair in pairs):
             x = context.numbers.factor(values[first.input(1)])
-            weights = context.numbers.factor(_side_by_side([leaf for leaf in leaves if leaf is not None], values))
+            weights = context.numbers.factor(
+                _side_by_side([leaf for leaf in leaves if leaf is not None], values, context)
+            )
             return dot(x.reshape(-1, len(weights)), weights).reshape(context.T, -1, weights.shape[1])
+        whole = context.matrices.get(tuple(leaf.name for leaf in leaves if leaf is not None))
+        if whole is not None:
+            return whole.reshape(-1)
         parts = [_spread(*pair, values, context) for pair in pairs]
         lead = jnp.broadcast_shapes(*(part.shape[:-1] for part in parts))
         return jnp.concatenate([jnp.broadcast_to(part, (*lead, part.shape[-1])) for part in parts], axis=-1)
@@ -97,7 +117,10 @@ def _rows(product: Node) -> int:
     return shapes.matrix(product.input(0).shape or (1,))[0]
 
 
-def _side_by_side(products: Iterable[Node], values: Values) -> Array:
+def _side_by_side(products: list[Node], values: Values, context: Context) -> Array:
+    whole = context.matrices.get(tuple(node.input(0).name for node in products))
+    if whole is not None:
+        return whole
     return jnp.concatenate([values[node.input(0)].reshape(-1, _rows(node)) for node in products], axis=1)
 
 

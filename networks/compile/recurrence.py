@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 from networks.arrays.lazy import jax, jnp
 from networks.arrays.packing import at_every_step, together
 from networks.compile.apply import apply
-from networks.compile.loop_products import dense, differentiable_loop, joined_products
+from networks.compile.loop_products import JoinedProduct, dense, differentiable_loop, joined_products
 from networks.compile.plan import Plan
 from networks.graph.axes import ONE, held
 from networks.graph.network import Node, ValidatedNetwork
+from networks.graph.order import is_loop
 from networks.nodes.call import Context
 
 if TYPE_CHECKING:
@@ -115,6 +116,41 @@ def _equal_delays(delays: list[Node]) -> dict[Node, Node]:
     return result
 
 
+def _depth(loop: list[Node]) -> dict[Node, int]:
+    """How many past values of the nodes of a loop are kept."""
+    depth: dict[Node, int] = {}
+    for node in loop:
+        if node.kind.time.delay:
+            depth[node.input(0)] = max(depth.get(node.input(0), 0), int(node.options["timeStep"]))
+    return depth
+
+
+def _wanted(loop: list[Node], plan: Plan) -> list[Node]:
+    """The nodes of a loop that others use."""
+    members = set(loop)
+    return [node for node in loop if node in plan.outputs or any(user not in members for user in plan.users[node])]
+
+
+def _products(loop: list[Node], plan: Plan) -> tuple[list[JoinedProduct], dict[Node, Node]]:
+    """See `joined_products`."""
+    members = set(loop)
+    fixed = {i for node in loop for i in node.connected if i not in members and not i.has_layout}
+    same = _equal_delays([node for node in loop if node.kind.time.delay])
+    return joined_products(loop, plan, fixed, same, [*_wanted(loop, plan), *_depth(loop)])
+
+
+def side_by_side(plan: Plan) -> list[tuple[list[int], list[Node]]]:
+    """The nodes that loops read side by side, and nothing else does, with their widths; see `JoinedProduct`."""
+    found = [
+        (widths, nodes)
+        for loop in plan.components
+        if is_loop(loop)
+        for product in _products(loop, plan)[0]
+        for widths, nodes in product.side_by_side()
+    ]
+    return [one for one in found if len(set(one[1])) > 1 and all(len(plan.users[node]) == 1 for node in one[1])]
+
+
 class _Loop:
     """A loop of a plan, for one minibatch: what its steps read, compute and give.
 
@@ -131,17 +167,12 @@ class _Loop:
     def __init__(self, plan: Plan, nodes: list[Node], values: dict[Node, Array], context: Context) -> None:
         self.nodes, self._plan, self._values, self._context = nodes, plan, values, context
         members = set(nodes)
-        delays = [node for node in nodes if node.kind.time.delay]
-        self.direction = delays[0].kind.time.delay
-        self.depth: dict[Node, int] = {}
-        for node in delays:
-            self.depth[node.input(0)] = max(self.depth.get(node.input(0), 0), int(node.options["timeStep"]))
-        self.wanted = [n for n in nodes if n in plan.outputs or any(u not in members for u in plan.users[n])]
+        self.direction = next(node.kind.time.delay for node in nodes if node.kind.time.delay)
+        self.depth, self.wanted = _depth(nodes), _wanted(nodes, plan)
         self.kept = [source for source in self.depth if context.state.get(_carry_name(source)) is not None]
         self._given = list(dict.fromkeys([*self.wanted, *self.kept]))
-        self._same = _equal_delays(delays)
-        fixed = {i for node in nodes for i in node.connected if i not in members and not i.has_layout}
-        self._products, self._passed = joined_products(nodes, plan, fixed, self._same, [*self._given, *self.depth])
+        self._same = _equal_delays([node for node in nodes if node.kind.time.delay])
+        self._products, self._passed = _products(nodes, plan)
         self._product_of = {node: k for k, product in enumerate(self._products) for node in product.nodes}
         # a dict keeps the order of the loop: that of a set differs between processes, and with it the program's text
         read = dict.fromkeys(
@@ -175,7 +206,7 @@ class _Loop:
             "sums": [product.sums(self._plan, self._values, context) for product in self._products],
             "start": {source.name: self._start(source) for source in self.depth},
         }
-        weights = [context.numbers.factor(product.weights(self._values)) for product in self._products]
+        weights = [context.numbers.factor(product.weights(self._values, context)) for product in self._products]
         masks = {axis: context.grid(axis).mask for axis in dict.fromkeys(i.axis for i in self.whole)}
         fixed = ((context.mask, context.to_start, context.to_end, keys), masks)
         return differentiable_loop(self._run)(weights, given, fixed)
@@ -290,4 +321,4 @@ def carried(network: ValidatedNetwork) -> dict[str, tuple[int, ...]]:
     return result
 
 
-__all__ = ["CARRIED", "carried", "run_loop", "shift"]
+__all__ = ["CARRIED", "carried", "run_loop", "shift", "side_by_side"]

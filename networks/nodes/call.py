@@ -51,6 +51,7 @@ class Context:
         numbers: the types of the values of nodes.
         problems: by name of a node, whether it found sequences that do not fit.
         packed: where the sequences lie, if they share slots and the network has several time axes.
+        matrices: by the names of parameters that lie side by side, what they are together.
     """
 
     def __init__(self, batch: Batch, grid: tuple[int, int], dtype: Any, training: bool, key: Any, settings: Settings):
@@ -64,6 +65,7 @@ class Context:
         self.state: Mapping[str, Any] = {}
         self.new_state: dict[str, Any] = {}
         self.gathered: Mapping[str, Any] = {}
+        self.matrices: Mapping[tuple[str, ...], Any] = {}
         self.problems: dict[str, Any] = {}
         self.packed: PackedGrid | None = None
         self._grids: dict[str, Grid | PackedGrid] = dict(batch.axes or {})
@@ -99,6 +101,7 @@ class Context:
         other.packed = grid if isinstance(grid, PackedGrid) else None
         other.state, other.new_state, other.gathered = self.state, self.new_state, self.gathered
         other.problems, other._grids, other.numbers = self.problems, self._grids, self.numbers
+        other.matrices = self.matrices
         return other
 
     def apart(self) -> Context:

@@ -1,6 +1,9 @@
 """One update of all parameters: clipping, L2, the update rule, noise and L1, in this order."""
 
-from dataclasses import dataclass, field
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -8,6 +11,7 @@ import numpy as np
 
 from networks.arrays.lazy import jax, jnp
 from networks.arrays.sparse import RowGradient
+from networks.compile.flat import Flat
 from trainers.rules.updates import Rule, StepScalars, clip, shrink, update_rows
 
 Array = Any
@@ -73,6 +77,24 @@ class Update:
         group = self.groups.get(name)
         return self.rule if group is None else group.rule
 
+    def shared(self, name: str) -> tuple[int, float, bool] | None:
+        """What parameters have in common that can be updated as one array; None: this one must be alone."""
+        group = self.groups.get(name)
+        r, rule = self.regularisation if group is None else group.regularisation, self.rule_of(name)
+        if not rule.alone or r.noise or (np.isfinite(r.clipping) and not r.clip_elements):
+            return None
+        like = np.zeros((2, 3))
+        if any(np.shape(one) != like.shape for one in rule.start(like).values()):
+            return None  # what a parameter has one number of cannot be one number for several
+        return -1 if group is None else group.index, self.multipliers[name], name in r.unregularised
+
+    def with_flat(self, flats: Sequence[Flat]) -> Update:
+        """The same, also for vectors of parameters in the place of these."""
+        first = {flat.key: flat.names[0] for flat in flats}
+        groups = {key: self.groups[name] for key, name in first.items() if name in self.groups}
+        multipliers = {key: self.multipliers[name] for key, name in first.items()}
+        return replace(self, multipliers=self.multipliers | multipliers, groups=self.groups | groups)
+
     def __call__(
         self,
         weights: dict[str, Array],
@@ -110,7 +132,7 @@ class Update:
                 rule, r, common = group.rule, group.regularisation, scalars_of(more[group.index], samples, finite)
             own_rate = common.rate * self.multipliers[name]
             step = StepScalars(own_rate, common.momentum, samples)
-            regularised = name not in r.unregularised
+            regularised = name.partition("\n")[0] not in r.unregularised  # the first of a vector, see `Flat.key`
             decay = r.l2 * samples if r.l2 and regularised else None
             if isinstance(gradient, RowGradient):
                 if np.isfinite(r.clipping):

@@ -16,8 +16,8 @@ class TrainState(NamedTuple):
     """Everything that changes while training, on the devices. The compiled step takes it over: its buffers are donated.
 
     Attributes:
-        weights: by name, the parameters under training.
-        updates: by name of the parameter, the arrays of the update rule.
+        weights: by name, the parameters under training; by its key, a vector of small ones (`networks.compile.flat`).
+        updates: by the same names, the arrays of the update rule.
         network: by name, what the network itself changes: running statistics, carried activations, and parameters
             that are not trained.
         finite: whether every criterion of this epoch was finite so far; nothing else changes once it is False.

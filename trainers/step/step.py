@@ -29,6 +29,7 @@ from networks.compile.evaluate import (
     store,
 )
 from networks.compile.executables import Program
+from networks.compile.flat import Flat, flat_parameters
 from networks.compile.recurrence import CARRIED, carried
 from networks.graph.network import Node, ValidatedNetwork
 from trainers.rules.update_step import Group, Regularisation, Update
@@ -37,6 +38,7 @@ from trainers.step.ahead import PlacedStack
 from trainers.step.batching import CAPACITY, Batcher, Stack
 from trainers.step.buckets import TRAINING_BUCKETS, Buckets
 from trainers.step.class_labels import class_label_check
+from trainers.step.flat_state import apart, joined_update, updates_apart
 from trainers.step.pieces import in_pieces
 from trainers.step.state import StepInput, StepOptions, TrainState
 from trainers.step.strategy import SingleDevice, Strategy
@@ -262,13 +264,16 @@ class CompiledStep:
 
     def __post_init__(self) -> None:
         names = [node.name for node in self.nodes]
-        self._gradient = compile_gradient(self.network, names[0], names)
         self._axes = {node.name: node.axis for node in self.network.nodes.values() if node.kind.layout == "always"}
         self._dtype: np.dtype[Any] = np.dtype(self.network.dtype)
         self.buckets = Buckets()
         trained = self.network.parameters([self.nodes[0]])
         multipliers = {node.name: node.learning_rate_multiplier for node in trained}
-        self._update = Update(self.rule, self.regularisation, multipliers, self.groups)
+        self._trained = list(multipliers)
+        update = Update(self.rule, self.regularisation, multipliers, self.groups)
+        self._vectors = flat_parameters(self.network, names, {name: update.shared(name) for name in multipliers})
+        self._update = update.with_flat(self._vectors)
+        self._gradient = compile_gradient(self.network, names[0], names, self._vectors)
         self._random = self._update.noisy or any(node.kind.random for node in self.network.nodes.values())
         self._check = class_label_check(self.network, self.nodes)
         self._state: TrainState = _nothing()
@@ -305,26 +310,27 @@ class CompiledStep:
         Returns:
             The parameters whose state is fresh, because the given one is of another shape or another rule.
         """
-        held = {name: value for name, value in self._state.weights.items() if self._values.is_own(name)}
+        held = {name: value for name, value in self._weights().items() if self._values.is_own(name)}
         self._state, strategy = _nothing(), self.strategy
         place, weights = strategy.place, self._state.weights
         parameters = network_parameters(self.network)
-        for name in self._update.multipliers:
-            given = parameters.pop(name)
-            taken = held[name] if name in held else place(np.asarray(given, self._dtype))
-            weights[name] = taken
-            self._values.show(name, strategy.to_host(taken))
-            del given, taken
+        self._take(parameters, held)
         self._values.stored()
         untrained = network_state(self.network) | parameters
         network = {name: place(value) for name, value in untrained.items()}
-        unlike = [name for name in weights if not self._fits(name, (update_state or {}).get(name))]
+        unlike = [name for name in self._trained if not self._fits(name, (update_state or {}).get(name))]
         for name in unlike:
             del (update_state or {})[name]
         strategy.start_from(weights, update_state)
         updates: dict[str, dict[str, Array]] = {}
         self._elsewhere = {}
+        for flat in self._flats():
+            start = partial(strategy.initial_update_state, self._update.rule_of(flat.key))
+            updates[flat.key], rest = joined_update(flat, update_state or {}, start, weights[flat.key])
+            self._elsewhere |= rest
         for name, weight in weights.items():
+            if name in updates:
+                continue
             if update_state and name in update_state:
                 expected, arrays = jax.eval_shape(self._update.rule_of(name).start, weight), update_state.pop(name)
                 updates[name] = {key: place(np.asarray(arrays.pop(key), expected[key].dtype)) for key in expected}
@@ -335,6 +341,35 @@ class CompiledStep:
         self._has_waiting_updates = any(isinstance(leaf, np.ndarray) for leaf in jax.tree.leaves(updates))
         return unlike
 
+    def _take(self, given: dict[str, Any], held: dict[str, Any]) -> None:
+        """Lay the trained parameters on the devices, and let their nodes show them.
+
+        Args:
+            given: the values of nodes; those that are taken are removed.
+            held: those among them that are newer than the nodes, or on the devices already.
+        """
+        place, show, weights = self.strategy.place, self.strategy.to_host, self._state.weights
+        for flat in self._flats():
+            parts = {name: given.pop(name) for name in flat.names}
+            parts |= {name: held[name] for name in flat.names if name in held}
+            weights[flat.key] = place(np.asarray(flat.join(parts), self._dtype))
+            for name, part in flat.split(show(weights[flat.key])).items():
+                self._values.show(name, part)
+        for name in self._trained:
+            if name in given:
+                value = given.pop(name)
+                weights[name] = held[name] if name in held else place(np.asarray(value, self._dtype))
+                self._values.show(name, show(weights[name]))
+                del value
+
+    def _flats(self) -> Sequence[Flat]:
+        """The vectors of parameters; strategies of several devices have none, because they save arrays by name."""
+        return self._vectors if type(self.strategy) is SingleDevice else ()
+
+    def _weights(self) -> dict[str, Any]:
+        """The parameters by name; those of vectors are NumPy's."""
+        return apart(self._vectors, self._state.weights, self.strategy.to_host)
+
     def reload(self) -> None:
         """Take the values of the network's nodes again; the state of the update rule stays as it is.
 
@@ -343,15 +378,10 @@ class CompiledStep:
         if type(self.strategy) is not SingleDevice:
             self.load(copy.deepcopy(self.updates()))
             return
-        place, weights = self.strategy.place, self._state.weights
         untrained = network_state(self.network) | network_parameters(self.network)
-        for name in weights:
-            given = untrained.pop(name)
-            if not self._values.is_own(name):
-                weights[name] = place(np.asarray(given, self._dtype))
-            self._values.show(name, self.strategy.to_host(weights[name]))
+        self._take(untrained, {name: value for name, value in self._weights().items() if self._values.is_own(name)})
         self._values.stored()
-        network = {name: place(value) for name, value in untrained.items()}
+        network = {name: self.strategy.place(value) for name, value in untrained.items()}
         self._state = self._state._replace(network=network, finite=self.strategy.flag())
 
     def _fits(self, name: str, arrays: dict[str, NDArray[Any]] | None) -> bool:
@@ -412,7 +442,7 @@ class CompiledStep:
         """
         fetch = self.strategy.to_host
         store(self.network, {}, jax.tree.map(fetch, self._state.network))
-        for name, weight in self._state.weights.items():
+        for name, weight in self._weights().items():
             self.network.nodes[name].value = fetch(weight)
         self._values.stored()
         return self.updates()
@@ -420,25 +450,28 @@ class CompiledStep:
     def updates(self) -> UpdateState:
         """The state of the update rule as numpy arrays, see `store`."""
         fetch, more = self.strategy.to_host, self.strategy.saved_updates()
-        updates: UpdateState = jax.tree.map(fetch, self._state.updates)
+        updates: UpdateState = jax.tree.map(fetch, updates_apart(self._vectors, self._state.updates, fetch))
         return {name: state | self._elsewhere.get(name, {}) | more.get(name, {}) for name, state in updates.items()}
 
     def updates_of(self, name: str) -> dict[str, NDArray[Any]]:
         """The state of the update rule of a parameter."""
-        return jax.tree.map(self.strategy.to_host, self._state.updates[name])
+        fetch = self.strategy.to_host
+        return jax.tree.map(fetch, updates_apart(self._vectors, self._state.updates, fetch)[name])
 
     def at(self, stack: Stack, index: int, number: int) -> StepContext:
         """A minibatch, `number` in its epoch (from 1), with the weights and the state as they are now."""
         assert self._epoch is not None
         key, _ = random_keys((self._epoch.seed, number - 1), 0)
-        weights, state = self.strategy.to_process((self._state.weights, self._state.network))
+        weights, state = self.strategy.to_process((self._weights(), self._state.network))
+        weights = {name: jnp.asarray(value) for name, value in weights.items()}
         return StepContext.of(stack, index, number, weights, state, key, self._epoch.settings)
 
     def snapshot(self) -> dict[str, NDArray[Any]]:
         """Everything that changes while training, of all workers, as flat arrays."""
-        parts = {"weight": self._state.weights, "state": self._state.network}
+        parts = {"weight": self._weights(), "state": self._state.network}
         arrays = {f"{part}\n{name}": value for part, values in parts.items() for name, value in values.items()}
-        for name, state in self._state.updates.items():
+        updates = updates_apart(self._vectors, self._state.updates, self.strategy.to_host)
+        for name, state in updates.items():
             arrays |= {f"update\n{name}\n{key}": value for key, value in state.items()}
         saved = {name: self.strategy.to_save(value, name.endswith(CARRIED)) for name, value in arrays.items()}
         return saved | {f"kept\n{name}": value for name, value in self.strategy.save_state().items()}
@@ -450,6 +483,11 @@ class CompiledStep:
         self._values.changed()
         kept = [path for path in arrays if path.startswith("kept\n")]
         self.strategy.restore_state({path.removeprefix("kept\n"): arrays.pop(path) for path in kept})
+        for flat in self._flats():
+            weights[flat.key] = self.strategy.place(flat.join({n: arrays.pop(f"weight\n{n}") for n in flat.names}))
+            for key in updates[flat.key]:
+                found = {name: arrays.pop(f"update\n{name}\n{key}") for name in flat.names}
+                updates[flat.key][key] = self.strategy.place(flat.join(found))
         for path in list(arrays):
             array = arrays.pop(path)
             part, name, *rest = path.split("\n")
@@ -487,7 +525,7 @@ class CompiledStep:
             context = self.at(stack, 0, first + 1)
             for callback in self.callbacks:
                 callback(context)
-        self._values.withdraw(self._state.weights)
+        self._values.withdraw(self._trained)
         program = self._programs[strategy]
         if self._has_waiting_updates:
             program.find(*self._arguments(stack, batch, epoch, first))

@@ -1,0 +1,135 @@
+"""A training whose parameters lie in a vector has and saves what one has whose parameters are arrays of their own."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from batching_cases import case
+
+from cntk_config import parse
+from networks.builders.build import build_network
+from networks.compile import flat
+from networks.compile.evaluate import Settings
+from networks.graph.initialize import SeedCounter
+from trainers.rules.update_step import Regularisation
+from trainers.rules.updates import adagrad, momentum, rmsprop
+from trainers.step.step import CompiledStep, EpochSettings
+
+NDL = """NDLNetworkBuilder=[run=n
+n=[
+x=Input(3)
+y=Input(1)
+past=PastValue(3, h, timeStep=1)
+i=Sigmoid(Plus(Plus(Times(Parameter(3, 3), x), Times(Parameter(3, 3), past)), Parameter(3, 1)))
+a=Tanh(Plus(Plus(Times(Parameter(3, 3), x), Times(Parameter(3, 3), past)), Parameter(3, 1)))
+h=ElementTimes(i, a)
+cost=SquareError(y, Times(Parameter(1, 3), h))
+FeatureNodes=(x)
+LabelNodes=(y)
+CriterionNodes=(cost)
+]]"""
+
+
+class Training:
+    """A training of a small recurrent network."""
+
+    def __init__(self, **more: Any) -> None:
+        network = build_network(parse(NDL), "double", SeedCounter())
+        self.step = CompiledStep(network, [network["cost"]], more.pop("rule", momentum()), **more)
+
+    def go_on(self, count: int = 2) -> None:
+        minibatch = case([3, 2]).minibatch
+        x = minibatch.streams["x"]
+        minibatch.streams["y"], minibatch.layouts["y"] = np.ones((*x.shape[:2], 1)), minibatch.layouts["x"]
+        for _ in range(count):
+            stacks = self.step.batcher(8).stacks(iter([minibatch]), lambda number: False)
+            for stack in stacks:
+                self.step.run(stack, EpochSettings(0.1, 0.9, Settings(), 1), 0)
+
+    def vectors(self) -> list[str]:
+        """The names of the arrays of the compiled step that are vectors."""
+        return [name for name in self.step._state.weights if "\n" in name]  # pyright: ignore[reportPrivateUsage]
+
+    def shown(self) -> dict[str, Any]:
+        """What a model and a checkpoint would have."""
+        updates = {f"{name} {key}": a for name, u in self.step.store().items() for key, a in u.items()}
+        weights = {node.name: node.value for node in self.step.network.parameters()}
+        return {name: np.array(value) for name, value in (updates | weights).items()}
+
+
+def same(one: dict[str, Any], other: dict[str, Any]) -> None:
+    assert list(one) == list(other)
+    for name, value in one.items():
+        np.testing.assert_allclose(other[name], value, rtol=1e-12, atol=1e-15, err_msg=name)
+
+
+OPTIONS: list[dict[str, Any]] = [
+    {},
+    {"rule": adagrad(False), "regularisation": Regularisation(clipping=0.01, l2=0.1, l1=0.01)},
+    {"regularisation": Regularisation(l2=0.1, unregularised=frozenset(["a.b"]))},
+]
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+def test_training_changes_and_saves_the_same(monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]) -> None:
+    together = Training(**options)
+    (vector,) = together.step._vectors  # pyright: ignore[reportPrivateUsage]
+    assert together.vectors() == [vector.key]
+    assert sorted(len(matrix.names) for matrix in vector.matrices) == [1, 2, 2, 2], "two gates have W, R and b each"
+    monkeypatch.setattr(flat, "MOST_ELEMENTS", 0)
+    alone = Training(**options)
+    assert not alone.vectors()
+    for _ in range(2):
+        together.go_on()
+        alone.go_on()
+        same(alone.step.snapshot(), together.step.snapshot())
+        same(alone.shown(), together.shown())
+
+
+def test_a_snapshot_is_restored() -> None:
+    training = Training()
+    training.go_on()
+    kept = {name: np.array(value) for name, value in training.step.snapshot().items()}
+    training.go_on()
+    after = training.shown()
+    training.step.restore(dict(kept))
+    same(kept, training.step.snapshot())
+    training.go_on()
+    same(after, training.shown())
+
+
+def test_the_state_of_an_update_rule_is_taken_over_by_name() -> None:
+    training, other = Training(), Training()
+    training.go_on()
+    updates = {name: {"v": np.array(u["v"]), "more": np.ones(1)} for name, u in training.step.store().items()}
+    expected = training.shown()
+    for node in other.step.network.parameters():
+        node.value = np.array(training.step.network.nodes[node.name].value)
+    del updates[sorted(updates)[0]]
+    fresh = next(name for name in training.step.store() if name not in updates)
+    assert other.step.load(updates) == [] and not updates
+    found = other.step.updates()
+    assert not found[fresh]["v"].any() and all("more" in u for name, u in found.items() if name != fresh)
+    for name, u in found.items():
+        if name != fresh:
+            np.testing.assert_array_equal(u["v"], expected[name + " v"])
+
+
+def test_values_set_while_training_are_taken() -> None:
+    training = Training()
+    training.go_on()
+    training.step.store()
+    node = training.step.network.parameters()[0]
+    before = training.shown()
+    assert node.value is not None
+    node.value = np.full(node.value.shape, 0.5)
+    training.step.reload()
+    after = training.shown()
+    assert (after[node.name] == 0.5).all()
+    same({k: v for k, v in before.items() if k != node.name}, {k: v for k, v in after.items() if k != node.name})
+
+
+def test_what_has_one_number_for_a_parameter_stays_alone() -> None:
+    assert not Training(rule=rmsprop(True, 0.9, 1.2, 0.75, 10.0, 0.1)).vectors()
+    assert not Training(regularisation=Regularisation(noise=0.1)).vectors()
+    assert not Training(regularisation=Regularisation(clipping=1.0, clip_elements=False)).vectors()
