@@ -27,7 +27,7 @@ HERE = Path(__file__).resolve().parent
 NONE = "no accelerator on this machine"
 CASES = ("dnn", "conv", "lstm")
 SECONDS = (
-    {f"{case}-{precision}": 50 for precision in ("float", "bfloat16") for case in CASES}
+    {f"{case}-{precision}": 70 for precision in ("float", "bfloat16") for case in CASES}
     | {"reading": 45, "copies": 20, "attention": 40, "checks": 150}
     | {f"{case}-float-compiled": 120 for case in CASES}
 )

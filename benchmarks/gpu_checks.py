@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 SAMPLES = ROOT / "sample_configs"
 TESTED = ["networks/nodes", "trainers/rules", "trainers/step", "trainers/loop"]
 """Folders of tests that compute on the default device."""
-AT_A_TIME, WORKERS = max(1, min(8, (os.cpu_count() or 1) // 2)), 3
+AT_A_TIME, WORKERS = max(1, min(12, (os.cpu_count() or 1) * 3 // 4)), 3
 """Samples and folders of tests, and processes of each folder."""
 
 
@@ -56,8 +56,8 @@ def lines(device: str, is_small: bool) -> Iterator[str]:
     paths = [SAMPLES / "digits.cntk"] if is_small else sorted(SAMPLES.glob("*.cntk"), key=_long_first)
     folders = ["trainers/step"] if is_small else TESTED
     with tempfile.TemporaryDirectory() as output, ThreadPoolExecutor(AT_A_TIME) as pool:
-        started = [pool.submit(tests, folder, is_small) for folder in folders]
-        started += [pool.submit(sample, path, device, is_small, Path(output)) for path in paths]
+        started = [pool.submit(sample, path, device, is_small, Path(output)) for path in paths]
+        started += [pool.submit(tests, folder, is_small) for folder in folders]
         for done in as_completed(started):
             yield done.result()
 
