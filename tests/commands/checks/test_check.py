@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
-good_config = runpy.run_path(str(ROOT / "benchmarks/startup.py"))["good_config"]
+good_config = runpy.run_path(str(ROOT / "benchmarks/good_config.py"))["good_config"]
 
 GOOD = """\
 command = train:test
