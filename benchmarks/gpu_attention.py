@@ -1,6 +1,6 @@
 """A part of gpu.py: attention of all steps of a sequence to all of them (attention.py), by the clock.
 
-The sequence is copied to the device in each call, and the gradients back.
+The sequence is copied to the device in each call, and the gradients back. All are in full single precision (no TF32).
 """
 
 import statistics
@@ -25,10 +25,19 @@ def milliseconds(run: Callable[[], Any], calls: int) -> list[float]:
     return found[2:]
 
 
+def exact(run: Callable[[], Any]) -> Any:
+    """A call of JAX without TF32."""
+    import jax
+
+    with jax.default_matmul_precision("highest"):
+        return run()
+
+
 def row(steps: int, device: str) -> str:
     """Measure one length: a line of the table."""
     given = attention.numbers(steps)
-    runs = {"cntkpy": attention.ours(*given), "JAX": attention.in_jax(*given, blocks=True)}
+    by_hand = attention.in_jax(*given, blocks=True)
+    runs = {"cntkpy": attention.ours(*given), "JAX": partial(exact, by_hand)}
     if torch_for(device) is not None:
         runs["PyTorch"] = attention.in_torch(*given, device="cpu" if device == "cpu" else "cuda")
     times = {name: statistics.median(milliseconds(run, CALLS)) for name, run in runs.items()}
