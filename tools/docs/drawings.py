@@ -71,7 +71,6 @@ def measured() -> dict[str, str]:
     ]
     made = both("benchmarks-cpu", bars(systems, shares, "time of a minibatch, PyTorch = 1"))
     found = table(text, "GPU")
-    systems = ("cntkpy", "torch.compile", "PyTorch")
     speeds = [[float(row[name].replace(",", "")) for name in systems] for row in found]
     gains = [
         (row["network, minibatch"], [one / each[-1] for one in each]) for row, each in zip(found, speeds, strict=True)
