@@ -30,14 +30,8 @@ COLUMNS = ("cntkpy", "newlines", "copy", "simdjson", "to float32")
 
 
 def processor_seconds(calls: dict[str, Callable[[], object]], repeat: int) -> dict[str, list[float]]:
-    """Seconds of processor time of each call, in turns; the first turn, which compiles, is left out."""
-    found: dict[str, list[float]] = {name: [] for name in calls}
-    for _ in range(repeat + 1):
-        for name, call in calls.items():
-            begun = time.process_time()
-            call()
-            found[name].append(time.process_time() - begun)
-    return {name: seconds[1:] for name, seconds in found.items()}
+    """Seconds of processor time of each call, in turns."""
+    return {name: [one.processor for one in found] for name, found in peers.in_turns(calls, repeat).items()}
 
 
 def row(name: str, content: str, path: Path, inputs: str, tags: tuple[str, ...], repeat: int) -> str:
@@ -90,15 +84,11 @@ def index_row(folder: Path, size: int, repeat: int) -> str:
     with path.open("w") as file:
         file.writelines(numbered(text.short_sequences(np.random.default_rng(1), 10_000_000), max(1, size // 10)))
     megabytes = path.stat().st_size / 1e6
-    seconds: dict[str, list[float]] = {"cntkpy": [], "wc": []}
-    text.index(path)  # compiles
-    for _ in range(repeat):
-        used = time.process_time()
-        text.index(path)
-        seconds["cntkpy"].append(time.process_time() - used)
-        before = peers.of_children()
-        subprocess.run(["wc", "-l", str(path)], capture_output=True, check=True)
-        seconds["wc"].append(peers.of_children() - before)
+    calls: dict[str, Callable[[], object]] = {
+        "cntkpy": lambda: text.index(path),
+        "wc": lambda: subprocess.run(["wc", "-l", str(path)], capture_output=True, check=True),
+    }
+    seconds = processor_seconds(calls, repeat)
     ratio = statistics.median(map(operator.truediv, seconds["wc"], seconds["cntkpy"]))
     speeds = [f"{megabytes / statistics.median(found):,.0f}" for found in seconds.values()]
     return f"| {megabytes:,.0f} MB | {' | '.join(speeds)} | {ratio:.2f} |"

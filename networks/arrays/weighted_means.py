@@ -1,9 +1,10 @@
-"""Means of rows weighted by a softmax, without the weights of the forward pass being kept for the gradient.
+"""Means of rows weighted by a softmax, with a gradient that needs little of the forward pass.
 
-What the gradient needs of the softmax is the largest score of each mean and the sum of the exponentials, two numbers;
-the weights are computed again from the scores (T. Dao et al., "FlashAttention: fast and memory-efficient exact
-attention with IO-awareness", NeurIPS 2022, section 3 and appendix B). The sum over the weights in the derivative of a
-softmax is the product of the mean with its gradient, which is short.
+In a block that is computed again for the gradient, two numbers of each softmax are kept, the largest score and the
+inverse of the sum; the weights are computed again from the scores (T. Dao et al., "FlashAttention: fast and
+memory-efficient exact attention with IO-awareness", NeurIPS 2022, section 3 and appendix B). Elsewhere the exponentials
+are kept. The sum over the weights in the derivative of a softmax is the product of the mean with its gradient, which is
+short.
 """
 
 from __future__ import annotations

@@ -351,12 +351,19 @@ def open_text(path: str) -> DataBytes:
     Raises:
         DataError: it cannot be opened.
     """
+    return open_or_say(path, f"The input file ({path}) cannot be read")
+
+
+def open_or_say(path: str, problem: str) -> DataBytes:
+    """As `data_bytes`.
+
+    Raises:
+        DataError: it cannot be opened; the message begins with the problem.
+    """
     try:
         return data_bytes(path)
     except OSError as error:
-        raise DataError(
-            f"The input file ({path}) cannot be read: {error.strerror or error}", path=path, hint="check 'file'"
-        ) from None
+        raise DataError(f"{problem}: {error.strerror or error}", path=path, hint="check 'file'") from None
 
 
 def raw_bytes(path: str) -> FileBytes | RemoteBytes:

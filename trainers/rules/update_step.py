@@ -91,9 +91,17 @@ class Update:
     def with_flat(self, flats: Sequence[Flat]) -> Update:
         """The same, also for vectors of parameters in the place of these."""
         first = {flat.key: flat.names[0] for flat in flats}
-        groups = {key: self.groups[name] for key, name in first.items() if name in self.groups}
-        multipliers = {key: self.multipliers[name] for key, name in first.items()}
-        return replace(self, multipliers=self.multipliers | multipliers, groups=self.groups | groups)
+
+        def with_keys(r: Regularisation) -> Regularisation:
+            return replace(r, unregularised=r.unregularised.union(k for k in first if first[k] in r.unregularised))
+
+        groups = self.groups | {key: self.groups[name] for key, name in first.items() if name in self.groups}
+        return replace(
+            self,
+            regularisation=with_keys(self.regularisation),
+            multipliers=self.multipliers | {key: self.multipliers[name] for key, name in first.items()},
+            groups={name: replace(one, regularisation=with_keys(one.regularisation)) for name, one in groups.items()},
+        )
 
     def __call__(
         self,
@@ -132,7 +140,7 @@ class Update:
                 rule, r, common = group.rule, group.regularisation, scalars_of(more[group.index], samples, finite)
             own_rate = common.rate * self.multipliers[name]
             step = StepScalars(own_rate, common.momentum, samples)
-            regularised = name.partition("\n")[0] not in r.unregularised  # the first of a vector, see `Flat.key`
+            regularised = name not in r.unregularised
             decay = r.l2 * samples if r.l2 and regularised else None
             if isinstance(gradient, RowGradient):
                 if np.isfinite(r.clipping):

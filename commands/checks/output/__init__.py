@@ -81,7 +81,7 @@ def _annotation(finding: Finding) -> str:
     level = {"hint": "notice"}.get(finding.severity, finding.severity)
     message, place = f"{finding.diagnostic.message} - {finding.fix}", ""
     if span is not None and span.source.name.startswith("<"):
-        message = f"{span}: {message}"  # on the command line, which is no file of the pull request
+        message = f"{span}: {message}"  # GitHub knows no file for the command line
     elif span is not None:
         place = f"file={_property(span.source.name)},line={span.line},col={span.column},"
     return f"::{level} {place}title={finding.rule.code}::{_data(message)}"

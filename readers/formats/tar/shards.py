@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from readers.common.packed import DataBytes, data_bytes
+from readers.common.packed import DataBytes, open_or_say
 from readers.common.sequences import starts_of
 from readers.errors import DataError
 
@@ -100,7 +100,7 @@ def open_shards(
     data: list[DataBytes] = []
     found = [_Samples(column, endings) for _ in paths]
     for path, samples in zip(paths, found, strict=True):
-        data.append(_open(path))
+        data.append(open_or_say(path, f"The archive {path} cannot be opened"))
         for member in members(data[-1]):
             samples.add(data[-1], member)
             if most is not None and len(samples.keys) >= most:
@@ -181,15 +181,6 @@ class _Samples:
             if there
             else ("members of a sample follow one another: 000123.jpg, 000123.cls")
         )
-
-
-def _open(path: str) -> DataBytes:
-    try:
-        return data_bytes(path)
-    except OSError as error:
-        raise DataError(
-            f"The archive {path} cannot be opened: {error.strerror or error}", path=path, hint="check 'file'"
-        ) from None
 
 
 def _chunks(sizes: np.ndarray, archive: np.ndarray, most: int) -> np.ndarray:
