@@ -28,11 +28,11 @@ print(time.process_time() - start)
 
 LANGUAGE = """
 import json, time
-from networks.builders.brainscript.language import expressions
-from networks.builders.brainscript.language.parse import parse_members
-from networks.builders.brainscript.language.source import text_of_string
-from networks.builders.brainscript.language.standard import CLASSES
-from networks.builders.brainscript.language.values import Scope
+from cntkpy.networks.builders.brainscript.language import expressions
+from cntkpy.networks.builders.brainscript.language.parse import parse_members
+from cntkpy.networks.builders.brainscript.language.source import text_of_string
+from cntkpy.networks.builders.brainscript.language.standard import CLASSES
+from cntkpy.networks.builders.brainscript.language.values import Scope
 
 def run(count, meaning):
     evaluator = expressions.Evaluator(meaning, CLASSES)
@@ -60,12 +60,12 @@ print(json.dumps([min(run(count, expressions.MEANING) for _ in range(3)), count 
 NETWORK = """
 import json, time
 start = time.process_time()
-from cntk_config import load
-from networks.builders.build import build_network
-from networks.graph.initialize import SeedCounter
-from trainers.step.step import CompiledStep
-from trainers.rules.rules import update_rule
-from trainers.parameters.sgd import SGDParameters
+from cntkpy.cntk_config import load
+from cntkpy.networks.builders.build import build_network
+from cntkpy.networks.graph.initialize import SeedCounter
+from cntkpy.trainers.step.step import CompiledStep
+from cntkpy.trainers.rules.rules import update_rule
+from cntkpy.trainers.parameters.sgd import SGDParameters
 imported = time.process_time()
 root = load(["configFile=sample_configs/brainscript_resnet.cntk"])
 network = build_network(root.section("cifar"), "float", SeedCounter())

@@ -9,8 +9,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from cntk_config import parse
-from cntk_config.export import Export
+from cntkpy.cntk_config import parse
+from cntkpy.cntk_config.export import Export
 
 
 def generate(assignments: int) -> str:

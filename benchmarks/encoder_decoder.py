@@ -95,7 +95,7 @@ class Ours(sequences.Ours):
     @staticmethod
     def minibatch(case: Pairs, x: list[np.ndarray], d: list[np.ndarray], y: list[np.ndarray]) -> Any:
         """A minibatch as a reader gives it."""
-        from readers.minibatch import Layout, Minibatch
+        from cntkpy.readers.minibatch import Layout, Minibatch
 
         classes = [np.eye(case.classes, dtype=np.float32)[one[:, 0]] for one in y]
         streams: dict[str, Any] = {}

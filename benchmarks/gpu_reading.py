@@ -49,8 +49,8 @@ def section(case: Any, folder: Path, classes: int, epoch: int) -> str:
 
 def reader_alone(text: str, size: int, samples: int) -> float:
     """Samples per second that the reader gives, in its second pass over the file."""
-    from cntk_config import parse
-    from readers import create_reader
+    from cntkpy.cntk_config import parse
+    from cntkpy.readers import create_reader
 
     reader = create_reader(parse(text).section("reader"), "float")
     seconds = 0.0
@@ -66,13 +66,13 @@ def reader_alone(text: str, size: int, samples: int) -> float:
 
 def training(text: str) -> tuple[float, list[float]]:
     """Seconds of the second epoch, and how busy the device was in it."""
-    from cntk_config import parse
-    from networks.builders.build import build_network
-    from networks.graph.initialize import SeedCounter
-    from readers import create_reader
-    from trainers.log.reporting import Reporting
-    from trainers.loop.sgd import TrainingLoop
-    from trainers.parameters.sgd import SGDParameters
+    from cntkpy.cntk_config import parse
+    from cntkpy.networks.builders.build import build_network
+    from cntkpy.networks.graph.initialize import SeedCounter
+    from cntkpy.readers import create_reader
+    from cntkpy.trainers.log.reporting import Reporting
+    from cntkpy.trainers.loop.sgd import TrainingLoop
+    from cntkpy.trainers.parameters.sgd import SGDParameters
 
     config = parse(text)
     network = build_network(config, "float", SeedCounter())

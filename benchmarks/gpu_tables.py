@@ -28,11 +28,12 @@ COMPILED = "torch.compile"
 
 
 class Pipelined(steps.Ours):
-    """The compiled step of the trainers; stacks are copied to the device as in an epoch (trainers/loop/epoch.py)."""
+    """The compiled step of the trainers; stacks are copied to the device as in an epoch
+    (cntkpy/trainers/loop/epoch.py)."""
 
     def run(self, count: int) -> None:
         """Train on `count` minibatches (a multiple of `stacked`)."""
-        from trainers.step.ahead import StacksAhead
+        from cntkpy.trainers.step.ahead import StacksAhead
 
         again = itertools.chain.from_iterable(itertools.repeat(self.stacks, count // self.stacked))
         ahead = StacksAhead(again, self.trainer.place, self.trainer.strategy.copies)

@@ -94,7 +94,7 @@ def loader(paths: list[str]) -> Callable[[], Iterator[np.ndarray]]:
 
 def ours(folder: Path) -> Callable[[], Iterator[np.ndarray]]:
     """The reader."""
-    from readers import create_reader
+    from cntkpy.readers import create_reader
 
     reader = create_reader(
         f'deserializers=([type=ImageDeserializer;file="{folder}/map.txt";input=[x=[transforms=('

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from importlib.machinery import ExtensionFileLoader, SourceFileLoader
 from typing import Any
 
-OURS = ("cntk_config", "cntkpy", "commands", "grammar", "networks", "readers", "trainers")
+OURS = ("cntkpy",)
 JAX = ("jax", "jaxlib")
 
 

@@ -37,7 +37,7 @@ def make_archives(count: int) -> list[str]:
 
 def ours(specifier: str) -> float:
     """Read all matrices with cntkpy."""
-    from readers.formats.kaldi.matrices import read_matrices
+    from cntkpy.readers.formats.kaldi.matrices import read_matrices
 
     return sum(float(rows[-1, -1]) for _, rows in read_matrices(specifier))
 

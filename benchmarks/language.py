@@ -58,7 +58,7 @@ def rate(run: Callable[[], int]) -> float:
 
 
 def main() -> str:
-    from readers import create_reader
+    from cntkpy.readers import create_reader
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--words", type=int, default=1_000_000)

@@ -11,13 +11,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-from cntk_config import parse
-from networks.builders.build import build_network
-from networks.compile.evaluate import Settings
-from networks.graph.initialize import SeedCounter
-from readers.minibatch import Layout, Minibatch
-from trainers.rules.updates import momentum
-from trainers.step.step import CompiledStep, EpochSettings
+from cntkpy.cntk_config import parse
+from cntkpy.networks.builders.build import build_network
+from cntkpy.networks.compile.evaluate import Settings
+from cntkpy.networks.graph.initialize import SeedCounter
+from cntkpy.readers.minibatch import Layout, Minibatch
+from cntkpy.trainers.rules.updates import momentum
+from cntkpy.trainers.step.step import CompiledStep, EpochSettings
 
 SIZE, SAMPLES, MINIBATCHES = 28, 64, 4
 FORMS = {

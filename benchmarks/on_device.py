@@ -21,8 +21,8 @@ def options(text: str | None) -> argparse.Namespace:
 
 def choose(device: str) -> Any:
     """Let JAX compute on a device, and return it."""
-    from commands.context.device import Device
-    from networks.arrays.lazy import jax
+    from cntkpy.commands.context.device import Device
+    from cntkpy.networks.arrays.lazy import jax
 
     found = Device(device).here()[0]
     jax.config.update("jax_default_device", found)

@@ -55,13 +55,13 @@ def functions(text: str, shape: tuple[int, ...]) -> tuple[Callable[[], np.ndarra
     """What cntkpy and what onnxruntime compute of one minibatch."""
     import onnxruntime
 
-    from networks.arrays.lazy import jax
-    from networks.builders.ndl.front_end import parse_ndl
-    from networks.compile.evaluate import compile_network, network_parameters, network_state
-    from networks.onnx import ours
-    from networks.onnx.export import Settings, export
-    from networks.onnx.files import as_bytes
-    from networks.onnx.model import to_model
+    from cntkpy.networks.arrays.lazy import jax
+    from cntkpy.networks.builders.ndl.front_end import parse_ndl
+    from cntkpy.networks.compile.evaluate import compile_network, network_parameters, network_state
+    from cntkpy.networks.onnx import ours
+    from cntkpy.networks.onnx.export import Settings, export
+    from cntkpy.networks.onnx.files import as_bytes
+    from cntkpy.networks.onnx.model import to_model
 
     network = parse_ndl(text, precision="float", diagnostics=[]).validate()
     data = np.random.default_rng(1).normal(size=shape).astype(np.float32)

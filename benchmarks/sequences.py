@@ -106,12 +106,12 @@ class Ours:
     script = SCRIPT
 
     def __init__(self, case: Any) -> None:
-        from cntk_config import parse
-        from networks.builders.build import build_network
-        from networks.compile.evaluate import Settings
-        from networks.graph.initialize import SeedCounter
-        from trainers.rules.updates import momentum
-        from trainers.step.step import CompiledStep, EpochSettings
+        from cntkpy.cntk_config import parse
+        from cntkpy.networks.builders.build import build_network
+        from cntkpy.networks.compile.evaluate import Settings
+        from cntkpy.networks.graph.initialize import SeedCounter
+        from cntkpy.trainers.rules.updates import momentum
+        from cntkpy.trainers.step.step import CompiledStep, EpochSettings
 
         text = self.script
         for word in ("INPUTS", "CELLS", "CLASSES"):
@@ -131,7 +131,7 @@ class Ours:
     @staticmethod
     def minibatch(case: Case, x: list[np.ndarray], y: np.ndarray) -> Any:
         """A minibatch as a reader gives it."""
-        from readers.minibatch import Layout, Minibatch
+        from cntkpy.readers.minibatch import Layout, Minibatch
 
         values = padded(x, max(map(len, x)))
         layouts = {

@@ -29,7 +29,7 @@ PEER = "numpy.fromfile and strides, shuffled"
 
 def make_data(folder: Path, frames: int) -> np.ndarray:
     """An archive of utterances of 100 to 600 frames, its script file and its labels; returns the lengths."""
-    from readers.formats.htk.archive import write_archive
+    from cntkpy.readers.formats.htk.archive import write_archive
 
     rng = np.random.default_rng(1)
     lengths = rng.integers(100, 600, frames // 350)
@@ -67,7 +67,7 @@ def plain(folder: Path, lengths: np.ndarray, timed: list[float]) -> None:
 
 def open_reader(folder: Path, form: str, randomize: bool) -> Any:
     """A reader of the archive and its labels."""
-    from readers import create_reader
+    from cntkpy.readers import create_reader
 
     word = str(randomize).lower() if form == "composite" else "auto" if randomize else "none"
     x = f'scpFile="{folder}/f.scp";dim={DIM};contextWindow={2 * SIDE + 1}'

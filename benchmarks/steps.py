@@ -69,13 +69,13 @@ class Ours:
     """The compiled step of the trainers, over stacks of minibatches."""
 
     def __init__(self, case: Case, precision: str = "float") -> None:
-        from cntk_config import parse
-        from networks.builders.build import build_network
-        from networks.compile.evaluate import Settings
-        from networks.graph.initialize import SeedCounter
-        from readers.minibatch import Layout, Minibatch
-        from trainers.rules.updates import momentum
-        from trainers.step.step import CompiledStep, EpochSettings
+        from cntkpy.cntk_config import parse
+        from cntkpy.networks.builders.build import build_network
+        from cntkpy.networks.compile.evaluate import Settings
+        from cntkpy.networks.graph.initialize import SeedCounter
+        from cntkpy.readers.minibatch import Layout, Minibatch
+        from cntkpy.trainers.rules.updates import momentum
+        from cntkpy.trainers.step.step import CompiledStep, EpochSettings
 
         folder = Path(tempfile.mkdtemp())
         (folder / "n.ndl").write_text(HEAD + case.ndl + TAIL)

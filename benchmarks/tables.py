@@ -53,7 +53,7 @@ def make_data(path: Path, megabytes: int) -> int:
 
 def ours(path: str, shuffled: bool, cores: int) -> Sweep:
     """The reader: features dense, the label as one-hot. On one core no thread reads ahead."""
-    from readers import create_reader
+    from cntkpy.readers import create_reader
 
     reader = create_reader(
         f"randomize={str(shuffled).lower()};multiThreadedDeserialization={str(cores > 1).lower()};"

@@ -82,14 +82,14 @@ DATA: list[tuple[str, Callable[[np.random.Generator, int], str], str, tuple[str,
 
 def index(path: Path) -> None:
     """Find the sequences."""
-    from readers.formats.text.index import build_index
+    from cntkpy.readers.formats.text.index import build_index
 
     build_index(str(path))
 
 
 def read(path: Path, inputs: str, *, randomize: bool = False, prefetch: bool = False, threads: bool = False) -> None:
     """One sweep in minibatches of 256, from opening the file on."""
-    from readers import create_reader
+    from cntkpy.readers import create_reader
 
     switches = {"randomize": randomize, "prefetch": prefetch, "multiThreadedDeserialization": threads}
     options = ";".join(f"{name}={str(value).lower()}" for name, value in switches.items()) + ";traceLevel=0"
@@ -104,7 +104,7 @@ PEAK = """
 import sys
 import time
 from pathlib import Path
-from readers import create_reader
+from cntkpy.readers import create_reader
 begin, cpu = time.perf_counter(), time.process_time()
 reader = create_reader(f'file="{sys.argv[1]}";input=[x=[dim=100;format=dense]];traceLevel=0;{sys.argv[2]}')
 reader.start_minibatch_loop(256, 0)

@@ -24,7 +24,7 @@ import numpy as np
 import peers
 import text
 
-from readers.formats.text.index import build_index
+from cntkpy.readers.formats.text.index import build_index
 
 COLUMNS = ("cntkpy", "newlines", "copy", "simdjson", "to float32")
 

@@ -21,14 +21,14 @@ from pathlib import Path
 
 import numpy as np
 
-from cntk_config import parse
+from cntkpy.cntk_config import parse
+from cntkpy.networks.builders.build import build_network
+from cntkpy.networks.graph.initialize import SeedCounter
+from cntkpy.readers import CTFDeserializer, MinibatchSource, StreamDef, StreamDefs, create_reader
+from cntkpy.trainers.log.reporting import Reporting
+from cntkpy.trainers.loop.sgd import TrainingLoop
+from cntkpy.trainers.parameters.sgd import SGDParameters
 from cntkpy.training import Trainer, TrainingSession, input_variable, layers, learners, ops, schedules
-from networks.builders.build import build_network
-from networks.graph.initialize import SeedCounter
-from readers import CTFDeserializer, MinibatchSource, StreamDef, StreamDefs, create_reader
-from trainers.log.reporting import Reporting
-from trainers.loop.sgd import TrainingLoop
-from trainers.parameters.sgd import SGDParameters
 
 DATA = Path(__file__).parent.parent / "sample_configs" / "data" / "digits_train.ctf"
 SIZE, SAMPLES = 20, 1400

@@ -32,7 +32,7 @@ def decimals(rng: np.random.Generator, size: int) -> str:
 
 def read(folder: Path, dim: int, randomize: str, *, cache: bool) -> None:
     """One sweep in minibatches of 256, from opening the file on."""
-    from readers import create_reader
+    from cntkpy.readers import create_reader
 
     wanted = f'writerType=BinaryReader ; wfile="{folder}/data.bin"' if cache else ""
     reader = create_reader(

@@ -20,31 +20,41 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from cntk_config import ConfigArray, ConfigError, ConfigParameters, ConfigValue, PerEpoch, UserError, load, parse
-    from commands import __version__
-    from networks.builders.build import build_network
-    from networks.files.model_file import load_model, save_model
-    from readers import create_reader
+    from cntkpy import __version__
+    from cntkpy.cntk_config import (
+        ConfigArray,
+        ConfigError,
+        ConfigParameters,
+        ConfigValue,
+        PerEpoch,
+        UserError,
+        load,
+        parse,
+    )
+    from cntkpy.networks.builders.build import build_network
+    from cntkpy.networks.files.model_file import load_model, save_model
+    from cntkpy.readers import create_reader
+
+__version__ = "0.2.0"
 
 _HOME = {
-    "ConfigArray": "cntk_config",
-    "ConfigError": "cntk_config",
-    "ConfigParameters": "cntk_config",
-    "ConfigValue": "cntk_config",
-    "PerEpoch": "cntk_config",
-    "UserError": "cntk_config",
-    "load": "cntk_config",
-    "parse": "cntk_config",
-    "create_reader": "readers",
-    "build_network": "networks.builders.build",
-    "load_model": "networks.files.model_file",
-    "save_model": "networks.files.model_file",
-    "__version__": "commands",
+    "ConfigArray": "cntkpy.cntk_config",
+    "ConfigError": "cntkpy.cntk_config",
+    "ConfigParameters": "cntkpy.cntk_config",
+    "ConfigValue": "cntkpy.cntk_config",
+    "PerEpoch": "cntkpy.cntk_config",
+    "UserError": "cntkpy.cntk_config",
+    "load": "cntkpy.cntk_config",
+    "parse": "cntkpy.cntk_config",
+    "create_reader": "cntkpy.readers",
+    "build_network": "cntkpy.networks.builders.build",
+    "load_model": "cntkpy.networks.files.model_file",
+    "save_model": "cntkpy.networks.files.model_file",
 }
 
 _OF_DATA = ("create_reader", "build_network", "load_model", "save_model")
 """The names that need the extra `data`."""
-_MODULES = ("training", "testing", "compat")
+_MODULES = ("training", "testing", "compat", "cntk_config", "readers", "networks", "trainers", "commands", "grammar")
 
 __all__ = [
     "ConfigArray",
@@ -66,7 +76,7 @@ __all__ = [
 
 def run(*words: str) -> int:
     """Run a configuration as `cntkpy WORDS...` does; return the exit status."""
-    from commands.runner.run import run as run_words
+    from cntkpy.commands.runner.run import run as run_words
 
     return run_words(list(words))
 
@@ -78,7 +88,7 @@ def __getattr__(name: str) -> Any:
         advice = "" if name.startswith("_") else "; CNTK's names for Python are in cntkpy.compat.cntk"
         raise AttributeError(f"module 'cntkpy' has no attribute {name!r}{advice}")
     if name in _OF_DATA:
-        from cntk_config.base.extras import need_to_import
+        from cntkpy.cntk_config.base.extras import need_to_import
 
         need_to_import("data", f"cntkpy.{name}")
     return getattr(importlib.import_module(_HOME[name]), name)

@@ -25,7 +25,7 @@ def main() -> int:
     for number in (signal.SIGINT, signal.SIGTERM):
         if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):  # else somebody ignores it
             signal.signal(number, _end)
-    from commands.cli import main as run
+    from cntkpy.commands.cli import main as run
 
     return run()
 

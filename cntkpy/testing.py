@@ -1,9 +1,9 @@
 """Checks of plug-ins, for their tests."""
 
-from cntk_config.base.extras import need_to_import
+from cntkpy.cntk_config.base.extras import need_to_import
 
 need_to_import("data", "cntkpy.testing")
 
-from readers.testing import check_deserializer, check_reader, check_writer
+from cntkpy.readers.testing import check_deserializer, check_reader, check_writer
 
 __all__ = ["check_deserializer", "check_reader", "check_writer"]

@@ -91,7 +91,7 @@ def cntkpy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
     """`cntkpy(*words, files={...})`: the same in this process, which is much faster."""
 
     def run(*words: str, files: Mapping[str, str] | None = None, cwd: Path | None = None) -> Result:
-        from commands.cli import main
+        from cntkpy.commands.cli import main
 
         write_files(tmp_path, files or {})
         environment = dict(os.environ)
@@ -122,8 +122,9 @@ def disks_need_not_keep_what_tests_write() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def work_without_kernels() -> None:
-    """Little data are read as in a new process, whatever the tests before have read; see `readers.kernels.budget`."""
-    from readers.kernels import budget
+    """Little data are read as in a new process, whatever the tests before have read; see
+    `cntkpy.readers.kernels.budget`."""
+    from cntkpy.readers.kernels import budget
 
     budget.reset(budget.BUDGET)
 

@@ -28,10 +28,21 @@ HEAVY = {
     "safetensors": {"networks", "trainers"},
 }
 """Which packages may import the heavy libraries at all."""
+PACKAGES = tuple(package for package in ALLOWED if package != "cntkpy")
 
 
 def sources(package: str) -> list[Path]:
-    return sorted((ROOT / package).rglob("*.py"))
+    """Return the files of a package; those of `cntkpy` are the files and folders that belong to no other package."""
+    if package != "cntkpy":
+        return sorted((ROOT / "cntkpy" / package).rglob("*.py"))
+    paths = sorted((ROOT / "cntkpy").rglob("*.py"))
+    return [path for path in paths if path.relative_to(ROOT / "cntkpy").parts[0] not in PACKAGES]
+
+
+def local(name: str) -> str:
+    """Return a module's name as the diagram has it: `readers.pipeline` of `cntkpy.readers.pipeline`."""
+    inside = name.removeprefix("cntkpy.")
+    return inside if inside.split(".")[0] in PACKAGES else name
 
 
 def nodes(path: Path) -> list[ast.Import | ast.ImportFrom | ast.Call]:
@@ -45,10 +56,12 @@ def imports(path: Path) -> list[tuple[int, str]]:
     found = []
     for node in nodes(path):
         if isinstance(node, ast.Import):
-            found += [(node.lineno, alias.name) for alias in node.names]
+            found += [(node.lineno, local(alias.name)) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
-            inside = path.relative_to(ROOT).parts[0]
-            found.append((node.lineno, inside if node.level else node.module or ""))
+            assert not node.level, f"{path}:{node.lineno}: imports are absolute"
+            names = [f"cntkpy.{alias.name}" for alias in node.names if alias.name != "__version__"]
+            modules = names if node.module == "cntkpy" else [node.module or ""]
+            found += [(node.lineno, local(name)) for name in modules]
         elif (
             isinstance(node, ast.Call)
             and isinstance(node.func, ast.Attribute | ast.Name)
@@ -56,7 +69,7 @@ def imports(path: Path) -> list[tuple[int, str]]:
             and node.args
             and isinstance(node.args[0], ast.Constant)
         ):
-            found.append((node.lineno, str(node.args[0].value)))
+            found.append((node.lineno, local(str(node.args[0].value))))
     return found
 
 
@@ -87,7 +100,7 @@ PRIVATE = re.compile(
     r"\b(jax|jaxlib|numba|numpy|scipy|safetensors|cv2)(\.\w+)*\._(?!_)\w+|\bjax\.(interpreters|lib|core)\b"
 )
 """Modules of other packages that are theirs alone: they may be gone in the next version."""
-INTERNALS = "trainers/parallel/jax_internals.py"
+INTERNALS = "cntkpy/trainers/parallel/jax_internals.py"
 """Where they may be used: in one place, whose test names what a new version lacks."""
 
 
@@ -117,18 +130,18 @@ def test_private_modules_are_found(text: str) -> None:
 
 
 LIGHT = [
-    "cntk_config",
+    "cntkpy.cntk_config",
     "cntkpy",
-    "commands.checks.check",
-    "commands.cli",
-    "commands.runner.run",
-    "commands.tools.show",
-    "commands.actions.train",
-    "networks.builders.ndl.front_end",
-    "networks.nodes",
-    "networks.builders.simple.front_end",
-    "readers",
-    "trainers.parameters.sgd",
+    "cntkpy.commands.checks.check",
+    "cntkpy.commands.cli",
+    "cntkpy.commands.runner.run",
+    "cntkpy.commands.tools.show",
+    "cntkpy.commands.actions.train",
+    "cntkpy.networks.builders.ndl.front_end",
+    "cntkpy.networks.nodes",
+    "cntkpy.networks.builders.simple.front_end",
+    "cntkpy.readers",
+    "cntkpy.trainers.parameters.sgd",
 ]
 
 
@@ -142,13 +155,19 @@ def test_declarations_import_neither_jax_nor_numba() -> None:
 
 
 def test_the_command_line_starts_without_numpy_rich_and_lark() -> None:
-    code = "import sys, commands.cli; print([m for m in ('numpy', 'scipy', 'rich', 'lark') if m in sys.modules])"
+    code = "import sys, cntkpy.commands.cli; print([m for m in ('numpy', 'scipy', 'rich', 'lark') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
 
 def test_training_on_dense_data_imports_neither_scipy_nor_numba() -> None:
-    modules = "trainers.loop.sgd, trainers.step.axes, trainers.evaluation.write, readers.formats.text.deserializer"
+    names = (
+        "trainers.loop.sgd",
+        "trainers.step.axes",
+        "trainers.evaluation.write",
+        "readers.formats.text.deserializer",
+    )
+    modules = ", ".join(f"cntkpy.{name}" for name in names)
     code = f"import sys, {modules}; print([m for m in ('scipy', 'numpy.f2py', 'numba') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
@@ -159,7 +178,7 @@ def test_training_on_dense_data_imports_neither_scipy_nor_numba() -> None:
 
 def module_of(path: Path) -> str:
     """The name by which a file is imported."""
-    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+    return local(".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"))
 
 
 FILES = {module_of(path): path for package in ALLOWED for path in sources(package)}
@@ -169,14 +188,13 @@ FILES = {module_of(path): path for package in ALLOWED for path in sources(packag
 def imported_files(module: str) -> set[str]:
     """The files that a file imports, inside functions and for types only as well; its own package does not count."""
     path, found = FILES[module], set()
-    package = module if path.name == "__init__.py" else module.rpartition(".")[0]
     for node in nodes(path):
         if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
+            found |= {local(alias.name) for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
-            above = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
-            base = ".".join([*above, *([node.module] if node.module else [])])
-            found |= {name if (name := f"{base}.{alias.name}") in FILES else base for alias in node.names}
+            base = local(node.module or "")
+            names = {local(f"{node.module}.{alias.name}"): alias.name for alias in node.names}
+            found |= {name if name in FILES else base for name in names if names[name] != "__version__"}
     return {name for name in found if name in FILES and name != module and not module.startswith(f"{name}.")}
 
 

@@ -9,8 +9,8 @@ import pytest
 from declared_reads import READING, ROOT, TOOLS, Watch
 from syntax import imports_and_calls
 
-from cntk_config import entry, parse
-from commands.catalogue import dispatch
+from cntkpy.cntk_config import entry, parse
+from cntkpy.commands.catalogue import dispatch
 
 LOOK_UPS = {"find", "own", "definition", "section", "array", "sections", "opaque", "exists", "exists_current", "match",
             "insert", "stored"}  # fmt: skip
@@ -97,7 +97,7 @@ def test_an_undeclared_read_is_caught(program: str, name: str, path: str, monkey
 
 
 def test_a_declared_parameter_in_the_wrong_section_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    program = "from readers.parameters import ReaderParameters as P; P(section.section('SGD')).reader_type"
+    program = "from cntkpy.readers.parameters import ReaderParameters as P; P(section.section('SGD')).reader_type"
     assert look(program, CONFIG, monkeypatch) == ["commands/injected.py:2: 'readerType' of m.cntk:a:SGD"]
 
 
@@ -106,8 +106,8 @@ def test_a_declared_parameter_in_the_wrong_section_is_caught(monkeypatch: pytest
     [
         "section.find('modelPath')",
         "section.section('SGD').find('maxEpochs')",
-        "from commands.actions.train import TrainParameters as P; P(section).sgd.max_epochs",
-        "from readers.parameters import ReaderParameters as P; P.reader_type.find(section.section('SGD'))",
+        "from cntkpy.commands.actions.train import TrainParameters as P; P(section).sgd.max_epochs",
+        "from cntkpy.readers.parameters import ReaderParameters as P; P.reader_type.find(section.section('SGD'))",
         "[inside.exists('maxEpochs') for _, inside in section.inner()]",
     ],
 )
@@ -117,5 +117,7 @@ def test_declared_reads_are_not(program: str, monkeypatch: pytest.MonkeyPatch) -
 
 def test_the_user_may_choose_names(monkeypatch: pytest.MonkeyPatch) -> None:
     config = CONFIG.replace("action = look", "action = look ; outputNodeNames = net") + "net = 1\n"
-    program = "from commands.actions.write import WriteParameters as P; section.find(P.output_nodes.read(section)[0])"
+    program = (
+        "from cntkpy.commands.actions.write import WriteParameters as P; section.find(P.output_nodes.read(section)[0])"
+    )
     assert look(program, config, monkeypatch) == []

@@ -10,35 +10,35 @@ from types import ModuleType
 import pytest
 from linear import METHODS, Used, called_methods, flags_of, literal_calls, modules, patterns_in, slow_text, value_of
 
-import grammar
-from cntk_config.parse import _usual
-from cntk_config.pieces import _patterns
-from readers.formats.tables.csv.rows import _QUOTED
+from cntkpy import grammar
+from cntkpy.cntk_config.parse import _usual
+from cntkpy.cntk_config.pieces import _patterns
+from cntkpy.readers.formats.tables.csv.rows import _QUOTED
 
 MADE = {
     "grammar": [],  # the terminals of all grammars are tried
-    "cntk_config.parse": [one for sign in ";:*" for one in vars(_usual(sign)).values()],
-    "cntk_config.pieces": [
+    "cntkpy.cntk_config.parse": [one for sign in ";:*" for one in vars(_usual(sign)).values()],
+    "cntkpy.cntk_config.pieces": [
         one for sign in ";:*" for is_list in (False, True) for one in patterns_in(vars(_patterns(sign, is_list)))
     ],
-    "networks.builders.ndl.parse": [re.compile(r"[^\s:](?:[^:]*[^\s:])?")],
-    "readers.formats.tables.csv.rows": list(_QUOTED.values()),
-    "readers.formats.text.fallback": [re.compile(rb"\|x(?:[^!-{}~]|\Z)")],
-    "trainers.checkpoints.checkpoint": [re.compile(r"m\.(\d+)\.partial")],
-    "trainers.checkpoints.keeping": [re.compile(r"m\.(0|[1-9][0-9]*)")],
-    "trainers.checkpoints.lock": [],  # of a name of a file and parts that are tried
-    "commands.runs.table": [re.compile(r"(?<![^/\s\"])a(?![^/\s\"])")],
-    "commands.checks.look": [re.compile(r"m(\.[0-9]+)?")],
-    "commands.editor.occurrences": [re.compile(r"\bx\b")],
-    "commands.actions.dump_node": [],  # the user's own
-    "commands.actions.svd": [],
+    "cntkpy.networks.builders.ndl.parse": [re.compile(r"[^\s:](?:[^:]*[^\s:])?")],
+    "cntkpy.readers.formats.tables.csv.rows": list(_QUOTED.values()),
+    "cntkpy.readers.formats.text.fallback": [re.compile(rb"\|x(?:[^!-{}~]|\Z)")],
+    "cntkpy.trainers.checkpoints.checkpoint": [re.compile(r"m\.(\d+)\.partial")],
+    "cntkpy.trainers.checkpoints.keeping": [re.compile(r"m\.(0|[1-9][0-9]*)")],
+    "cntkpy.trainers.checkpoints.lock": [],  # of a name of a file and parts that are tried
+    "cntkpy.commands.runs.table": [re.compile(r"(?<![^/\s\"])a(?![^/\s\"])")],
+    "cntkpy.commands.checks.look": [re.compile(r"m(\.[0-9]+)?")],
+    "cntkpy.commands.editor.occurrences": [re.compile(r"\bx\b")],
+    "cntkpy.commands.actions.dump_node": [],  # the user's own
+    "cntkpy.commands.actions.svd": [],
 }
 """Patterns that functions make, by module, with usual values for their parts."""
 SEARCHED = (
-    "networks.builders.ndl.parse",
-    "readers.formats.tables.csv.rows",
-    "readers.formats.text.fallback",
-    "commands.editor.occurrences",
+    "cntkpy.networks.builders.ndl.parse",
+    "cntkpy.readers.formats.tables.csv.rows",
+    "cntkpy.readers.formats.text.fallback",
+    "cntkpy.commands.editor.occurrences",
 )
 """Modules that search a text with them; the others match at a place, or the whole of a name."""
 

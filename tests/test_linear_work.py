@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 import pytest
 
-from cntk_config.base.spelling import MAX_NAME_LENGTH, nearest
-from commands.checks.names import Spellings
+from cntkpy.cntk_config.base.spelling import MAX_NAME_LENGTH, nearest
+from cntkpy.commands.checks.names import Spellings
 from tools.fuzz.console import run_words
 from tools.fuzz.targets import BRAINSCRIPT, EVENTS, LOG, MEAN, NDL, NETWORK, find
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from commands import __version__
+from cntkpy import __version__
 
 ROOT = Path(__file__).resolve().parent.parent
 FORMS = sorted((ROOT / ".github/ISSUE_TEMPLATE").glob("[!c]*.yml"))

@@ -9,7 +9,7 @@ from golden_cases import cases
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = {path.name: path.read_text(encoding="utf-8") for path in (ROOT / "docs/specification").glob("*.md")}
-PACKAGES = ("grammar", "cntk_config", "readers", "networks", "trainers", "commands", "tests")
+PACKAGES = ("cntkpy", "tests")
 SECTION = re.compile(r"^#{2,4} ((?:[A-G]|\d+)(?:\.\d+)*)\b", re.MULTILINE)
 CITED = re.compile(r"docs/specification/([a-z-]+\.md)(?:#([\w-]+)| ((?:[A-G]\b|\d+)(?:\.\d+)*))")
 

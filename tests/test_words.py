@@ -4,18 +4,7 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-CODE = (
-    "cntkpy",
-    "grammar",
-    "cntk_config",
-    "readers",
-    "networks",
-    "trainers",
-    "commands",
-    "tools",
-    "benchmarks",
-    "tests",
-)
+CODE = ("cntkpy", "tools", "benchmarks", "tests")
 TEXTS = (".py", ".lark", ".bs", ".md", ".cntk", ".ndl", ".mel")
 
 OURS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md"] + [

@@ -13,7 +13,7 @@ from pathlib import Path
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from cntk_config.base.extras import BUILT_ON, PACKAGES
+from cntkpy.cntk_config.base.extras import BUILT_ON, PACKAGES
 
 PAGE = Path(__file__).parent.parent / "docs" / "licences.md"
 BASE = ""

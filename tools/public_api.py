@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-MODULES = ("cntkpy", "cntkpy.training", "cntkpy.testing", "cntk_config", "readers")
+MODULES = ("cntkpy", "cntkpy.training", "cntkpy.testing", "cntkpy.cntk_config", "cntkpy.readers")
 FILE = Path(__file__).resolve().parent.parent / "tests" / "public_api.txt"
 HEAD = """\
 # Public names of the Python interfaces, written by `python -m tools.public_api`.

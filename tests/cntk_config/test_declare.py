@@ -2,8 +2,8 @@
 
 import pytest
 
-from cntk_config import ConfigError, PerEpoch, parse
-from cntk_config.declare import (
+from cntkpy.cntk_config import ConfigError, PerEpoch, parse
+from cntkpy.cntk_config.declare import (
     BOOLEAN,
     COUNT,
     FLOAT32,
@@ -127,7 +127,7 @@ def test_declarations_can_be_listed():
 
 
 def test_section_of_imports_on_use():
-    declared = section_of("cntk_config.declare:Declared")
+    declared = section_of("cntkpy.cntk_config.declare:Declared")
     assert declared.declared is not None
     assert declared.declared() is Declared
 

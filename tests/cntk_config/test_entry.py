@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from cntk_config.declare import Declared
-from cntk_config.entry import Entry, collect, find_entry
+from cntkpy.cntk_config.declare import Declared
+from cntkpy.cntk_config.entry import Entry, collect, find_entry
 
-ENTRY = Entry("section", ("SGD", "sgdSection"), parameters="cntk_config.declare:Declared", factory="math:sqrt")
+ENTRY = Entry("section", ("SGD", "sgdSection"), parameters="cntkpy.cntk_config.declare:Declared", factory="math:sqrt")
 
 
 def test_an_entry_imports_what_it_names() -> None:
@@ -28,7 +28,7 @@ def test_names_are_found_with_and_without_letter_case() -> None:
 
 
 def test_collect_finds_entries_in_files_and_in_sub_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    line = "from cntk_config.entry import Entry\n"
+    line = "from cntkpy.cntk_config.entry import Entry\n"
     for name, text in {
         "zoo/__init__.py": "",
         "zoo/a.py": line + 'ENTRY = Entry("reader", ("A",))\n',

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from cntk_config.base import files
-from cntk_config.base.files import exists, open_input, read_input
+from cntkpy.cntk_config.base import files
+from cntkpy.cntk_config.base.files import exists, open_input, read_input
 
 POSIX = pytest.mark.skipif(os.name != "posix", reason="needs pipes and sockets with names")
 

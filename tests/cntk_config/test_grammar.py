@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from lark import Token
 from lark.lexer import Lexer
 
-import grammar
-from cntk_config.base import grammars
+from cntkpy import grammar
+from cntkpy.cntk_config.base import grammars
 
 SET_PIECES = ["_SEP", "EQ", "TEXT", "QUOTED", "GROUP", "STRAY"]
 LIST_PIECES = ["_SEP", "TEXT", "QUOTED", "GROUP", "REPEAT"]

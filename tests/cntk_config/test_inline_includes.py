@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from cntk_config import ConfigError, parse
+from cntkpy.cntk_config import ConfigError, parse
 
 
 @pytest.fixture(autouse=True)

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cntk_config import ConfigError, parse
+from cntkpy.cntk_config import ConfigError, parse
 
 
 def test_a_dictionary_is_a_section_and_a_list_an_array() -> None:

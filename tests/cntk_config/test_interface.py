@@ -4,8 +4,17 @@ import math
 
 import pytest
 
-from cntk_config import ConfigArray, ConfigError, ConfigParameters, ConfigValue, PerEpoch, load, parse, read_text_file
-from cntk_config.export import Export
+from cntkpy.cntk_config import (
+    ConfigArray,
+    ConfigError,
+    ConfigParameters,
+    ConfigValue,
+    PerEpoch,
+    load,
+    parse,
+    read_text_file,
+)
+from cntkpy.cntk_config.export import Export
 
 
 def test_parameters_are_called_with_a_name_and_perhaps_a_default():

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cntk_config import ConfigError, load, parse
+from cntkpy.cntk_config import ConfigError, load, parse
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "config-language.md").read_text(encoding="utf-8")
 

@@ -12,8 +12,8 @@ import yaml
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from cntk_config import ConfigArray, ConfigError, ConfigValue, load, parse
-from cntk_config.export import Export
+from cntkpy.cntk_config import ConfigArray, ConfigError, ConfigValue, load, parse
+from cntkpy.cntk_config.export import Export
 
 WORDS = ["\r", "\r\n", "\0", "\ufeff", "é", "𝄞", "$a$", "include", "default"]
 ALPHABET = [*"ab1=;:,*[](){}\"'#$ \t\n_-.|~\\/", *WORDS]

@@ -3,11 +3,11 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cntk_config import parse
-from cntk_config.base.source import Fragment
-from cntk_config.includes import plain_text
-from cntk_config.parse import parse_level, usual_items, usual_records
-from cntk_config.pieces import Level
+from cntkpy.cntk_config import parse
+from cntkpy.cntk_config.base.source import Fragment
+from cntkpy.cntk_config.includes import plain_text
+from cntkpy.cntk_config.parse import parse_level, usual_items, usual_records
+from cntkpy.cntk_config.pieces import Level
 
 USUAL = ["a", "b c", "=", " ", "\t", ";", ",", "\n", ":", "*", "3", '"x y"', "[p=1]", "(1:2)", "{q}"]
 STRANGE = ['"', '"a\nb"', "[", "]", "(", ")", "{", "}", "|", "~", "$v$"]

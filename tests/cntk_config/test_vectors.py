@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from golden_cases.case import load_yaml
 
-from cntk_config import ConfigError, ConfigParameters, ConfigValue, load
-from cntk_config.export import Node, nodes
+from cntkpy.cntk_config import ConfigError, ConfigParameters, ConfigValue, load
+from cntkpy.cntk_config.export import Node, nodes
 
 VECTORS = load_yaml(Path(__file__).parent / "config-vectors.yaml")["vectors"]
 CONVERSIONS = {

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import cntkpy.compat.cntk as C
-from cntk_config.base.diagnostics import UserError
+from cntkpy.cntk_config.base.diagnostics import UserError
 
 
 def test_straight_through_impl_is_the_sign_and_its_gradient_is_one_near_zero():

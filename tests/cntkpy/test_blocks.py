@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import cntkpy.compat.cntk as C
-from cntk_config import UserError
+from cntkpy.cntk_config import UserError
 
 
 def test_what_a_layer_makes_is_a_block() -> None:

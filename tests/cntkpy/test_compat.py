@@ -8,7 +8,7 @@ import pytest
 
 import cntkpy.compat.cntk as C
 import cntkpy.compat.cntk.tests.test_utils
-from cntk_config.base.diagnostics import UserError
+from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.compat.cntk.io.transforms import crop
 from cntkpy.compat.cntk.layers import Dense
 

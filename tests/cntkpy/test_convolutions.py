@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import cntkpy.compat.cntk as C
-from cntk_config.base.diagnostics import UserError
-from networks.builders.python.functions.function import operator
+from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.networks.builders.python.functions.function import operator
 
 PRECISIONS = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 

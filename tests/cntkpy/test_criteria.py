@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 import cntkpy.compat.cntk as C
-from cntk_config import UserError
+from cntkpy.cntk_config import UserError
 
 DTYPES = [(np.float32, 1e-4), (np.float64, 1e-9)]
 BLANK = 2

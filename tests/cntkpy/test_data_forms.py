@@ -17,7 +17,7 @@ import pytest
 import scipy.sparse
 
 import cntkpy.compat.cntk as C
-from cntk_config import UserError
+from cntkpy.cntk_config import UserError
 
 F = np.float32
 csr = scipy.sparse.csr_matrix

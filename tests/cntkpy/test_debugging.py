@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 import cntkpy.compat.cntk as C
-from cntk_config import UserError
+from cntkpy.cntk_config import UserError
 from cntkpy.compat.cntk.debugging import debug_model, dump_function, dump_signature, set_node_timing
 from cntkpy.compat.cntk.misc.converter import convert
 from cntkpy.compat.cntk.misc.optimized_rnnstack_converter import convert_optimized_rnnstack
-from readers.errors import ArgumentError
+from cntkpy.readers.errors import ArgumentError
 
 RANDOM = np.random.default_rng(2)
 SEQUENCES = [RANDOM.normal(size=(steps, 3)).astype(np.float32) for steps in (2, 3)]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import cntkpy.compat.cntk as C
-from cntk_config import UserError
+from cntkpy.cntk_config import UserError
 from cntkpy.compat.cntk.distributed import data_parallel_distributed_learner
 
 

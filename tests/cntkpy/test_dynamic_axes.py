@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import cntkpy.compat.cntk as C
-from cntk_config.base.diagnostics import UserError
+from cntkpy.cntk_config.base.diagnostics import UserError
 
 RANDOM = np.random.default_rng(3)
 DATA, LENGTHS = RANDOM.normal(size=(3, 4, 2)), np.array([2.0, 4.0, 1.0])

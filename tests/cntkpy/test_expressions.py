@@ -12,7 +12,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 import cntkpy.compat.cntk as C
-from cntk_config import UserError
+from cntkpy.cntk_config import UserError
 
 BATCH, STEPS = C.Axis.default_batch_axis(), C.Axis.default_dynamic_axis()
 LEAVES: dict[str, Any] = {

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import cntkpy.compat.cntk as C
-from cntk_config import UserError
+from cntkpy.cntk_config import UserError
 
 HALF = np.float16
 RANDOM = np.random.default_rng(3)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import cntkpy.compat.cntk as C
-from cntk_config.base.diagnostics import UserError
+from cntkpy.cntk_config.base.diagnostics import UserError
 
 SHAPE = (40, 30, 5, 4)
 """As of filters: outputs, inputs, height, width."""

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import cntkpy.compat.cntk as C
-from cntk_config import UserError
+from cntkpy.cntk_config import UserError
 
 
 def test_layers_follow_the_defaults_of_the_block() -> None:

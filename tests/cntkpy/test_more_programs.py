@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import cntkpy.compat.cntk as C
-from cntk_config import UserError
+from cntkpy.cntk_config import UserError
 from cntkpy.compat.cntk.layers.models.attention import AttentionModel
 from cntkpy.compat.cntk.layers.typing import SequenceOver, Signature, Tensor
 

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 import cntkpy.compat.cntk as C
-from cntk_config import UserError
+from cntkpy.cntk_config import UserError
 
 
 def test_views_of_arrays() -> None:

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from cntk_config import UserError
+from cntkpy.cntk_config import UserError
+from cntkpy.networks.builders.python.functions.function import Function
+from cntkpy.networks.builders.python.operations.operators import times
+from cntkpy.readers import Value
 from cntkpy.training import input_variable, sequence_input
-from networks.builders.python.functions.function import Function
-from networks.builders.python.operations.operators import times
-from readers import Value
 
 DOCS = Path(__file__).parents[2] / "docs"
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import cntkpy.compat.cntk as C
-from cntk_config import UserError
+from cntkpy.cntk_config import UserError
 from cntkpy.compat.cntk.layers.typing import Sequence, Signature, Tensor
 
 V = np.arange(6, dtype=np.float32).reshape(2, 3)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import cntkpy.compat.cntk as C
-from cntk_config import UserError
+from cntkpy.cntk_config import UserError
 
 DATA = np.random.default_rng(3).normal(size=(5, 4))
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import cntkpy.compat.cntk as C
-from cntk_config.base.diagnostics import UserError
+from cntkpy.cntk_config.base.diagnostics import UserError
 
 F = np.float32
 Tensor, Sequence = C.layers.typing.Tensor, C.layers.typing.Sequence

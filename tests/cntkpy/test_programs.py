@@ -7,12 +7,12 @@ import pytest
 import scipy.sparse
 
 import cntkpy.compat.cntk as C
-from cntk_config import UserError
+from cntkpy.cntk_config import UserError
 from cntkpy.compat.cntk.layers.typing import Sequence, Tensor
 from cntkpy.compat.cntk.train.distributed import Communicator, data_parallel_distributed_learner
 from cntkpy.compat.cntk.train.training_session import CheckpointConfig, CrossValidationConfig, training_session
-from readers.errors import ArgumentError
-from trainers.session.workers import Workers
+from cntkpy.readers.errors import ArgumentError
+from cntkpy.trainers.session.workers import Workers
 
 random = np.random.RandomState(0)
 X = random.randn(60, 4).astype(np.float32)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import cntkpy.compat.cntk as C
-from cntk_config import UserError
+from cntkpy.cntk_config import UserError
 
 DATA = np.random.default_rng(0).normal(size=(2, 6, 2)).astype(np.float32)
 

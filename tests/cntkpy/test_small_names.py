@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 import cntkpy.compat.cntk as C
-from cntk_config import UserError
+from cntkpy.cntk_config import UserError
 from cntkpy.compat.cntk.default_options import get_global_option, set_global_option
 from cntkpy.compat.cntk.device import get_gpu_properties, set_default_device, set_excluded_devices
 from cntkpy.compat.cntk.layers.typing import SequenceOver, SequenceOverMeta
 from cntkpy.compat.cntk.variables import Record, VariableMixin
-from networks.arrays.lazy import jax
-from readers.errors import ArgumentError
+from cntkpy.networks.arrays.lazy import jax
+from cntkpy.readers.errors import ArgumentError
 
 DATA = np.array([[1.4, -0.6]], np.float32)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from trainers.parallel.launchers import LOST_AFTER
+from cntkpy.trainers.parallel.launchers import LOST_AFTER
 
 PROGRAM = Path(__file__).parent / "two_workers.py"
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import cntkpy.compat.cntk as C
-from cntk_config import UserError
+from cntkpy.cntk_config import UserError
 from cntkpy.compat.cntk.ops.functions import UserFunction
 
 

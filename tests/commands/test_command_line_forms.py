@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from cntk_config import ConfigError
-from commands import help_texts
-from commands.cli import cntkpy as group
-from commands.console import coloured, has_colours
-from commands.runner.last_result import LastResult
-from commands.words import as_classic
-from trainers.log.events import event
-from trainers.log.text import Total
+from cntkpy.cntk_config import ConfigError
+from cntkpy.commands import help_texts
+from cntkpy.commands.cli import cntkpy as group
+from cntkpy.commands.console import coloured, has_colours
+from cntkpy.commands.runner.last_result import LastResult
+from cntkpy.commands.words import as_classic
+from cntkpy.trainers.log.events import event
+from cntkpy.trainers.log.text import Total
 
 ROOT = Path(__file__).resolve().parents[2]
 CONFIG = """\
@@ -205,7 +205,7 @@ def test_a_file_in_utf_16(encoding: str, cntkpy, tmp_path: Path) -> None:
 
 
 def test_a_log_and_its_events_are_one_run() -> None:
-    from commands.tools.plot_log import _without_twins
+    from cntkpy.commands.tools.plot_log import _without_twins
 
     assert _without_twins(["a", "a.jsonl", "b", "c.jsonl"]) == ["a.jsonl", "b", "c.jsonl"]
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from without_packages import ROOT, run_without
 
-from cntk_config.base.extras import BUILT_ON, PACKAGES
-from cntk_config.entry import find_entry
-from commands.catalogue.dispatch import ACTIONS, WITHOUT_JAX
-from commands.cli import cntkpy
-from commands.needs import SUBCOMMANDS
+from cntkpy.cntk_config.base.extras import BUILT_ON, PACKAGES
+from cntkpy.cntk_config.entry import find_entry
+from cntkpy.commands.catalogue.dispatch import ACTIONS, WITHOUT_JAX
+from cntkpy.commands.cli import cntkpy
+from cntkpy.commands.needs import SUBCOMMANDS
 
 ALL = [name for names in PACKAGES.values() for name in names]
 OPTIONAL = [name for extra, names in PACKAGES.items() if extra not in ("data", "train") for name in names]
@@ -19,23 +19,22 @@ OPTIONAL = [name for extra, names in PACKAGES.items() if extra not in ("data", "
 IMPORT_ALL = """
 import importlib, json, pkgutil
 failed, fine = {}, []
-for top in ("grammar", "cntk_config", "commands", "cntkpy", "networks", "readers", "trainers"):
-    package = importlib.import_module(top)
-    for name in [top, *(one.name for one in pkgutil.walk_packages(package.__path__, top + ".", lambda name: None))]:
-        if name.endswith("__main__"):
-            continue
-        try:
-            importlib.import_module(name)
-            fine.append(name)
-        except ModuleNotFoundError as error:
-            failed[name] = (error.name or "").split(".")[0]
+package = importlib.import_module("cntkpy")
+for name in [one.name for one in pkgutil.walk_packages(package.__path__, "cntkpy.", lambda name: None)]:
+    if name.endswith("__main__"):
+        continue
+    try:
+        importlib.import_module(name)
+        fine.append(name)
+    except ModuleNotFoundError as error:
+        failed[name] = (error.name or "").split(".")[0]
 print(json.dumps([failed, fine]))
 """
 COMMANDS = """
 import contextlib, io, json
-from cntk_config.entry import find_entry
-from commands.catalogue.dispatch import ACTIONS, WITHOUT_JAX
-from commands.cli import main
+from cntkpy.cntk_config.entry import find_entry
+from cntkpy.commands.catalogue.dispatch import ACTIONS, WITHOUT_JAX
+from cntkpy.commands.cli import main
 said = []
 for words in WORDS:
     out, err = io.StringIO(), io.StringIO()
@@ -97,10 +96,15 @@ def test_every_subcommand_and_action_is_in_the_table() -> None:
 def test_modules_of_the_configuration_tool_need_no_extra() -> None:
     failed, fine = imported_without(ALL)
     assert set(failed.values()) <= {"numpy", "numba", "optuna"}
-    tops = ("grammar", "cntk_config", "commands", "networks.graph", "networks.nodes", "networks.mel")
+    names = ("grammar", "cntk_config", "commands", "networks.graph", "networks.nodes", "networks.mel")
+    tops = tuple(f"cntkpy.{name}" for name in names)
     lacking = {name for name in failed if name.startswith(tops)}
-    assert lacking == {"commands.sweeps.optuna_study", "commands.tools.preview_picture"}
-    assert {"networks.builders.ndl.build", "networks.builders.brainscript.build", "networks.files.model_file"} < {*fine}
+    assert lacking == {"cntkpy.commands.sweeps.optuna_study", "cntkpy.commands.tools.preview_picture"}
+    assert {
+        "cntkpy.networks.builders.ndl.build",
+        "cntkpy.networks.builders.brainscript.build",
+        "cntkpy.networks.files.model_file",
+    } < {*fine}
 
 
 def test_commands_without_any_extra(tmp_path: Path) -> None:
@@ -185,4 +189,4 @@ def test_modules_without_jax() -> None:
 @pytest.mark.parametrize("extra", [one for one in PACKAGES if one not in ("data", "train")])
 def test_modules_without_an_extra(extra: str) -> None:
     failed, _ = imported_without(list(PACKAGES[extra]))
-    assert failed == ({"commands.sweeps.optuna_study": "optuna"} if extra == "sweep" else {})
+    assert failed == ({"cntkpy.commands.sweeps.optuna_study": "optuna"} if extra == "sweep" else {})

@@ -24,7 +24,7 @@ def here():
 
 {place}
 
-from commands.cli import main
+from cntkpy.commands.cli import main
 sys.argv[1:] = {words!r}
 sys.exit(main())
 """
@@ -97,20 +97,23 @@ def handled(*_, **__):
 """
 WRITER = """
 def writer(*_, **__):
-    from cntk_config.base.writing import atomic_write
+    from cntkpy.cntk_config.base.writing import atomic_write
     with atomic_write("out.npz") as file:
         file.write(b"half")
         file.flush()
         deaf()
 """
 PLACES = {
-    "kernel": KERNEL + 'import cntk_config.parse\nsys.modules["cntk_config.parse"]._parse = kernel\n',
-    "compiler": COMPILER + 'import cntk_config.parse\nsys.modules["cntk_config.parse"]._parse = compiler\n',
-    "busy": BUSY + 'import cntk_config.parse\nsys.modules["cntk_config.parse"]._parse = busy\n',
-    "deaf": DEAF + 'import cntk_config.parse\nsys.modules["cntk_config.parse"]._parse = deaf\n',
-    "named": BUSY + NAMED + 'import cntk_config.parse\nsys.modules["cntk_config.parse"]._parse = named\n',
-    "handled": BUSY + HANDLED + 'import cntk_config.parse\nsys.modules["cntk_config.parse"]._parse = handled\n',
-    "writer": DEAF + WRITER + "import readers.convert.formats as formats\nformats.format_of = writer\n",
+    "kernel": KERNEL + 'import cntkpy.cntk_config.parse\nsys.modules["cntkpy.cntk_config.parse"]._parse = kernel\n',
+    "compiler": COMPILER
+    + 'import cntkpy.cntk_config.parse\nsys.modules["cntkpy.cntk_config.parse"]._parse = compiler\n',
+    "busy": BUSY + 'import cntkpy.cntk_config.parse\nsys.modules["cntkpy.cntk_config.parse"]._parse = busy\n',
+    "deaf": DEAF + 'import cntkpy.cntk_config.parse\nsys.modules["cntkpy.cntk_config.parse"]._parse = deaf\n',
+    "named": BUSY + NAMED + 'import cntkpy.cntk_config.parse\nsys.modules["cntkpy.cntk_config.parse"]._parse = named\n',
+    "handled": BUSY
+    + HANDLED
+    + 'import cntkpy.cntk_config.parse\nsys.modules["cntkpy.cntk_config.parse"]._parse = handled\n',
+    "writer": DEAF + WRITER + "import cntkpy.readers.convert.formats as formats\nformats.format_of = writer\n",
 }
 CONFIG = """\
 command = train
@@ -202,7 +205,7 @@ import cntkpy.__main__
 
 class Waiting(importlib.abc.MetaPathFinder):
     def find_spec(self, name, path, target=None):
-        while name == "commands.cli":
+        while name == "cntkpy.commands.cli":
             here()
 
 sys.meta_path.insert(0, Waiting())

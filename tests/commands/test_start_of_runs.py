@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SAMPLES = {"digits": "train", "slot_tagging": "train", "speech_lstm": "train", "language_model": "vocabulary:train"}
 BOUNDS = {"digits": 1.5, "slot_tagging": 1.5, "speech_lstm": 1.5, "language_model": 2.5}
 """Of the processor time of an epoch; on a busy machine the ratios are 0.9, 1.1, 1.2 and 1.7."""
-OURS = {"cntk_config", "cntkpy", "commands", "grammar", "networks", "readers", "trainers"}
+OURS = {"cntkpy"}
 THEIRS = {"jax", "jaxlib", "ml_dtypes", "numpy", "opt_einsum"}
 JAX = [sys.executable, "-c", "import jax, jax.numpy as n; n.zeros(1)+1"]
 

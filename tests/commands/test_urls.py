@@ -9,9 +9,9 @@ from typing import Any
 import fsspec
 import pytest
 
-from cntk_config import ConfigError, load
+from cntkpy.cntk_config import ConfigError, load
+from cntkpy.commands.cli import execute
 from cntkpy.training import load_model
-from commands.cli import execute
 
 READER = "reader=[readerType=CNTKTextFormatReader;file=a.ctf;input=[x=[dim=3;format=dense];y=[dim=2;format=dense]]]\n"
 NETWORK = (

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from networks import nodes
-from networks.arrays.lazy import jax
-from networks.compile.evaluate import Batch, compile_gradient, compile_network, network_parameters, network_state
-from networks.graph.initialize import SeedCounter
-from networks.graph.network import Network
+from cntkpy.networks import nodes
+from cntkpy.networks.arrays.lazy import jax
+from cntkpy.networks.compile.evaluate import Batch, compile_gradient, compile_network, network_parameters, network_state
+from cntkpy.networks.graph.initialize import SeedCounter
+from cntkpy.networks.graph.network import Network
 
 
 class Sketch:

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from readers import Minibatch, Reader, create_reader
-from readers.kernels import budget
+from cntkpy.readers import Minibatch, Reader, create_reader
+from cntkpy.readers.kernels import budget
 
 SINGLES = "".join(f"{i} |x {i + 1} |y {100 * (i + 1)}\n" for i in range(20))
 LENGTHS = (3, 5, 2, 2, 4, 1, 6, 3, 1, 4, 2, 5, 1, 3)
@@ -35,7 +35,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture(autouse=True)
 def work_without_kernels(request: pytest.FixtureRequest) -> None:
-    """How much may be read without kernels, see `readers.kernels.budget`."""
+    """How much may be read without kernels, see `cntkpy.readers.kernels.budget`."""
     budget.reset(getattr(request, "param", 0))
 
 

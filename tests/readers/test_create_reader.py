@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from cntk_config import parse
-from cntk_config.base.diagnostics import ConfigError
-from commands.tools.convert import convert
-from readers import DataError, Minibatch, MinibatchData, StreamInformation, UserMinibatchSource, create_reader
-from readers.formats.htk.archive import write_archive
+from cntkpy.cntk_config import parse
+from cntkpy.cntk_config.base.diagnostics import ConfigError
+from cntkpy.commands.tools.convert import convert
+from cntkpy.readers import DataError, Minibatch, MinibatchData, StreamInformation, UserMinibatchSource, create_reader
+from cntkpy.readers.formats.htk.archive import write_archive
 
 
 class Points(UserMinibatchSource):

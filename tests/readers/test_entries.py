@@ -7,26 +7,27 @@ from pathlib import Path
 
 import pytest
 
-import readers.formats
-from cntk_config import parse
-from cntk_config.entry import collect
-from commands.catalogue.section_map import reader_use
-from commands.catalogue.topics import find_topics
-from commands.tools.list_names import names
-from readers import create_reader, entries
+import cntkpy.readers.formats
+from cntkpy.cntk_config import parse
+from cntkpy.cntk_config.entry import collect
+from cntkpy.commands.catalogue.section_map import reader_use
+from cntkpy.commands.catalogue.topics import find_topics
+from cntkpy.commands.tools.list_names import names
+from cntkpy.readers import create_reader, entries
 
 ENTRY = """
-from cntk_config.entry import Entry
+from cntkpy.cntk_config.entry import Entry
 
 ENTRIES = (
     Entry(
-        "reader", ("PrimesReader",), factory="readers.formats.primes.reader:create",
-        parameters="readers.formats.primes.reader:PrimesParameters", example="reader = [ readerType = PrimesReader ]",
+        "reader", ("PrimesReader",), factory="cntkpy.readers.formats.primes.reader:create",
+        parameters="cntkpy.readers.formats.primes.reader:PrimesParameters", example="reader = [ readerType =
+        PrimesReader ]",
     ),
 )
 """
 READER = '''
-from cntk_config.declare import SIZE, Declared, Parameter
+from cntkpy.cntk_config.declare import SIZE, Declared, Parameter
 
 
 class PrimesParameters(Declared):
@@ -46,7 +47,7 @@ def primes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     folder.mkdir()
     (folder / "__init__.py").write_text(ENTRY)
     (folder / "reader.py").write_text(READER)
-    monkeypatch.setattr(readers.formats, "__path__", [*readers.formats.__path__, str(tmp_path)])
+    monkeypatch.setattr(cntkpy.readers.formats, "__path__", [*cntkpy.readers.formats.__path__, str(tmp_path)])
     _forget()
     yield
     _forget()

@@ -15,15 +15,15 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from readers import DataError, create_reader
-from readers.common import labels
-from readers.common.chunk import StreamData
-from readers.formats.text import deserializer, index
-from readers.formats.text import fallback as text_fallback
-from readers.formats.text.offsets import Offsets
-from readers.formats.uci.columns import Columns
-from readers.formats.uci.text import UCIText
-from readers.kernels import (
+from cntkpy.readers import DataError, create_reader
+from cntkpy.readers.common import labels
+from cntkpy.readers.common.chunk import StreamData
+from cntkpy.readers.formats.text import deserializer, index
+from cntkpy.readers.formats.text import fallback as text_fallback
+from cntkpy.readers.formats.text.offsets import Offsets
+from cntkpy.readers.formats.uci.columns import Columns
+from cntkpy.readers.formats.uci.text import UCIText
+from cntkpy.readers.kernels import (
     budget,
     index_kernels,
     line_kernels,
@@ -270,7 +270,7 @@ def test_small_files_are_read_without_numba(tmp_path: Path) -> None:
     (tmp_path / "bad.uci").write_text("0 1 2.5\n0 2,5 1\n")
     program = """
 import sys
-from readers import DataError, create_reader
+from cntkpy.readers import DataError, create_reader
 for section in (
     'readerType=CNTKTextFormatReader; file=data.ctf; input=[a=[dim=2;format=dense]; s=[dim=5;format=sparse]]',
     'readerType=UCIFastReader; file=data.uci; features=[dim=2;start=1]; randomize=auto;'

@@ -28,8 +28,8 @@ def test_the_code_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     Path("page_module.py").write_text("\n".join(blocks()))
     import page_module  # pyright: ignore[reportMissingImports]
 
-    from cntk_config.entry import Entry
-    from commands.catalogue import dispatch
+    from cntkpy.cntk_config.entry import Entry
+    from cntkpy.commands.catalogue import dispatch
 
     action = Entry("action", ("sum_numbers",), factory="page_module:sum_numbers")
     monkeypatch.setattr(dispatch, "plugin_actions", lambda: [action])

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from cntk_config.base.diagnostics import UserError
-from readers import create_reader
-from readers.convert.batches import parse_stream
-from readers.convert.sources import find_streams
-from readers.formats.kaldi.features import Counts
-from readers.kernels import budget
+from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.readers import create_reader
+from cntkpy.readers.convert.batches import parse_stream
+from cntkpy.readers.convert.sources import find_streams
+from cntkpy.readers.formats.kaldi.features import Counts
+from cntkpy.readers.kernels import budget
 
 LONG = "9" * 5000
 

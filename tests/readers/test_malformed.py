@@ -19,22 +19,29 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from readers import CBFDeserializer, DataError, MinibatchSource, StreamInformation, UserDeserializer, create_reader
-from readers.common.corpus import Corpus
-from readers.common.labels import LabelMap
-from readers.formats.htk import feature_kernels
-from readers.formats.htk.archive import write_features
-from readers.formats.text.events import UNREAD
-from readers.formats.text.index import build_index
-from readers.formats.text.parse import PADDING, parse, streams_of
-from readers.formats.text.stream_format import StreamFormat
-from readers.formats.text.tables import Output, Runs, Text
-from readers.formats.uci.columns import Columns
-from readers.formats.uci.text import UCIText
-from readers.kernels import index_kernels
-from readers.kernels.order_kernels import by_chunk, windows_in_samples
-from readers.utterances import kernels
-from readers.utterances.frames import FrameTable
+from cntkpy.readers import (
+    CBFDeserializer,
+    DataError,
+    MinibatchSource,
+    StreamInformation,
+    UserDeserializer,
+    create_reader,
+)
+from cntkpy.readers.common.corpus import Corpus
+from cntkpy.readers.common.labels import LabelMap
+from cntkpy.readers.formats.htk import feature_kernels
+from cntkpy.readers.formats.htk.archive import write_features
+from cntkpy.readers.formats.text.events import UNREAD
+from cntkpy.readers.formats.text.index import build_index
+from cntkpy.readers.formats.text.parse import PADDING, parse, streams_of
+from cntkpy.readers.formats.text.stream_format import StreamFormat
+from cntkpy.readers.formats.text.tables import Output, Runs, Text
+from cntkpy.readers.formats.uci.columns import Columns
+from cntkpy.readers.formats.uci.text import UCIText
+from cntkpy.readers.kernels import index_kernels
+from cntkpy.readers.kernels.order_kernels import by_chunk, windows_in_samples
+from cntkpy.readers.utterances import kernels
+from cntkpy.readers.utterances.frames import FrameTable
 from tests.readers.formats.cbf.test_cbf import CHUNK, FILE
 
 pytestmark = pytest.mark.malformed
@@ -242,7 +249,7 @@ def test_sequences_outside_of_the_text() -> None:
 
 
 def test_nothing_is_read_where_there_is_no_room(tmp_path: Path) -> None:
-    from readers.formats.text.read_kernels import read_and_parse
+    from cntkpy.readers.formats.text.read_kernels import read_and_parse
 
     (tmp_path / "a").write_bytes(b"x" * 100)
     dtype, one = np.float32, np.zeros(1, np.int64)
@@ -397,7 +404,7 @@ def test_a_matrix_whose_arrays_do_not_fit(part: str, array: list[float], as_list
 
 
 def test_a_kernel_with_checks_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    from readers.kernels import jit
+    from cntkpy.readers.kernels import jit
 
     monkeypatch.setattr(jit.config, "BOUNDSCHECK", 1)
     checked: Any = jit.kernel(lambda array: array[2])
@@ -413,7 +420,7 @@ def test_kernels_with_checks_are_not_kept(tmp_path: Path) -> None:
     import sys
 
     code = (
-        "import numpy as np\nfrom readers.kernels.order_kernels import number_places as f\n"
+        "import numpy as np\nfrom cntkpy.readers.kernels.order_kernels import number_places as f\n"
         "try:\n    f(np.array([0, 5]), np.array([0]), np.empty(2, np.int64)); print('unchecked')\n"
         "except IndexError:\n    print('checked')\n"
     )

@@ -8,9 +8,9 @@ from collections import deque
 import numpy as np
 import pytest
 
-from readers.common.sequences import SequenceTable
-from readers.pipeline.pack import place
-from readers.pipeline.randomize import BlockRandomizer, ChunkRandomizer, NoRandomizer
+from cntkpy.readers.common.sequences import SequenceTable
+from cntkpy.readers.pipeline.pack import place
+from cntkpy.readers.pipeline.randomize import BlockRandomizer, ChunkRandomizer, NoRandomizer
 
 ALL = 2**64 - 1
 TRIALS = range(12)

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from cntkpy import testing
-from readers import create_reader
-from readers.writer import create_writer
+from cntkpy.readers import create_reader
+from cntkpy.readers.writer import create_writer
 
 TEXT = "".join(f"{i} |x {i}\n" for i in range(14))
 PLUGIN = Path(__file__).parents[2] / "sample_configs" / "plugin"

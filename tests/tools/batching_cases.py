@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from cntk_config import parse
-from networks.builders.build import build_network
-from networks.graph.initialize import SeedCounter
-from networks.graph.network import ValidatedNetwork
-from readers.minibatch import Layout, Minibatch
-from readers.pipeline.pack import place
-from trainers.step.batching import Batcher
+from cntkpy.cntk_config import parse
+from cntkpy.networks.builders.build import build_network
+from cntkpy.networks.graph.initialize import SeedCounter
+from cntkpy.networks.graph.network import ValidatedNetwork
+from cntkpy.readers.minibatch import Layout, Minibatch
+from cntkpy.readers.pipeline.pack import place
+from cntkpy.trainers.step.batching import Batcher
 
 DIM, WORDS = 3, 20
 NETWORK = f"""NDLNetworkBuilder = [ run = net ; net = [

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from networks.arrays.lazy import jax
-from networks.compile.evaluate import Batch, compile_network, network_parameters, network_state
-from networks.files.cntk_binary.load import read_cntk
+from cntkpy.networks.arrays.lazy import jax
+from cntkpy.networks.compile.evaluate import Batch, compile_network, network_parameters, network_state
+from cntkpy.networks.files.cntk_binary.load import read_cntk
 
 
 def evaluate_all(contents, inputs, name="z"):

@@ -12,8 +12,8 @@ import cntk_v1_writer as w
 import cntk_v2_writer as v
 import numpy as np
 
-from cntk_config.base.diagnostics import UserError
-from networks.files.cntk_binary.load import read_cntk
+from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.networks.files.cntk_binary.load import read_cntk
 
 MOST_MEMORY = 8_000_000
 

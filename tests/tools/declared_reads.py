@@ -16,11 +16,11 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from cntk_config.base.diagnostics import ConfigError
-from cntk_config.parameters import ConfigParameters, ConfigValue
-from commands.catalogue.section_map import Use, command_use, section_map
+from cntkpy.cntk_config.base.diagnostics import ConfigError
+from cntkpy.cntk_config.parameters import ConfigParameters, ConfigValue
+from cntkpy.commands.catalogue.section_map import Use, command_use, section_map
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[2] / "cntkpy"
 READING = ("readers", "networks", "trainers", "commands")
 LANGUAGE = str(ROOT / "cntk_config") + "/"
 DECLARE, VARIABLES = LANGUAGE + "declare.py", LANGUAGE + "variables.py"

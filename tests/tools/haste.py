@@ -23,7 +23,7 @@ def switch(haste: bool) -> None:
     if jax.config.values[SETTING] != haste or os.environ.get("XLA_FLAGS", "") != flags:
         jax.config.update(SETTING, haste)
         _set("XLA_FLAGS", flags)
-        executables = sys.modules.get("networks.compile.executables")
+        executables = sys.modules.get("cntkpy.networks.compile.executables")
         if executables is not None:  # the names of kept programs tell of settings and flags
             executables._surroundings.cache_clear()
 

@@ -21,11 +21,11 @@ from pathlib import Path
 
 import numpy as np
 
-from networks.files.model_file import load_model
-from trainers.checkpoints.array_file import load_arrays
-from trainers.checkpoints.checkpoint import Checkpoint
-from trainers.loop.partial import FORMAT
-from trainers.parallel.launchers import LAUNCHERS
+from cntkpy.networks.files.model_file import load_model
+from cntkpy.trainers.checkpoints.array_file import load_arrays
+from cntkpy.trainers.checkpoints.checkpoint import Checkpoint
+from cntkpy.trainers.loop.partial import FORMAT
+from cntkpy.trainers.parallel.launchers import LAUNCHERS
 
 WORKERS, EPOCHS = 3, 5
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from readers.common.chunk import Chunk, Part, dense_stream
-from readers.common.sequences import SequenceTable, starts_of
-from readers.pipeline.assembly import Inputs
-from readers.pipeline.invalid import InvalidSequences
-from readers.streams import StreamInformation
+from cntkpy.readers.common.chunk import Chunk, Part, dense_stream
+from cntkpy.readers.common.sequences import SequenceTable, starts_of
+from cntkpy.readers.pipeline.assembly import Inputs
+from cntkpy.readers.pipeline.invalid import InvalidSequences
+from cntkpy.readers.streams import StreamInformation
 
 
 class Numbers:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from cntk_config.declare import BOOLEAN, SIZE, TEXT, Declared, Parameter, choice
-from commands.catalogue.topics import topics
-from networks import nodes
+from cntkpy.cntk_config.declare import BOOLEAN, SIZE, TEXT, Declared, Parameter, choice
+from cntkpy.commands.catalogue.topics import topics
+from cntkpy.networks import nodes
 from tools.docs import drawings, functions, messages, orders, reference, tables
 from tools.docs.bars import LEFT, RIGHT, WIDTH, bars, table
 from tools.docs.pages import old

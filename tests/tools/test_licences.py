@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from cntk_config.base.extras import PACKAGES
+from cntkpy.cntk_config.base.extras import PACKAGES
 from tools.licences import BASE, closure, licence_of
 
 ROOT = Path(__file__).resolve().parents[2]

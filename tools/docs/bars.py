@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from commands.report.markup import Markup, tag
+from cntkpy.commands.report.markup import Markup, tag
 
 WIDTH, LEFT, RIGHT = 640, 120, 60
 BAR, GAP, LABEL = 14, 4, 24

@@ -13,15 +13,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from cntk_config import parse
-from commands.cli import main as cntkpy
-from commands.report.charts import HEIGHT, WIDTH, Line, curves
-from commands.report.markup import tag
-from commands.report.picture import parts_of, picture
-from commands.runs.record import Run
-from networks.builders.brainscript.build import build_brainscript
-from networks.graph.initialize import SeedCounter
-from networks.graph.outline import outline
+from cntkpy.cntk_config import parse
+from cntkpy.commands.cli import main as cntkpy
+from cntkpy.commands.report.charts import HEIGHT, WIDTH, Line, curves
+from cntkpy.commands.report.markup import tag
+from cntkpy.commands.report.picture import parts_of, picture
+from cntkpy.commands.runs.record import Run
+from cntkpy.networks.builders.brainscript.build import build_brainscript
+from cntkpy.networks.graph.initialize import SeedCounter
+from cntkpy.networks.graph.outline import outline
 from tools.docs.bars import bars, table
 from tools.docs.orders import KINDS, order, panels
 from tools.docs.sample_runs import ran

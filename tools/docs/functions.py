@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import inspect
 
-from networks import nodes
-from networks.nodes.declare import EXAMPLE_NODES, NODE, Argument, NodeKind, Option, shown
+from cntkpy.networks import nodes
+from cntkpy.networks.nodes.declare import EXAMPLE_NODES, NODE, Argument, NodeKind, Option, shown
 
 EXAMPLES = f"The examples use these nodes:\n\n```\n{EXAMPLE_NODES}```\n"
 
 HEADER = (
     """\
 # Functions of the network description language
-Written by `python -m tools.docs` from the declarations in `networks/nodes`.
+Written by `python -m tools.docs` from the declarations in `cntkpy/networks/nodes`.
 
 Names ignore case. Arguments in *italics* are values (numbers, words, arrays `{1, 2}`), the others are nodes; options
 are given by name, `name=value`, after them, and `tag=` with every function. Shapes are `[rows x columns x ...]` of one

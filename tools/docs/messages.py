@@ -60,7 +60,7 @@ def with_outputs(text: str) -> str:
 
 
 def _output(command: str, folder: Path) -> str:
-    from commands.cli import main
+    from cntkpy.commands.cli import main
 
     out, err = io.StringIO(), io.StringIO()
     here, environment = Path.cwd(), dict(os.environ)

@@ -5,9 +5,9 @@ The page says where they belong: `<!-- onnx: exported -->`, `refused` or `read` 
 
 import re
 
-from networks import nodes
-from networks.onnx.reading import constants, load
-from networks.onnx.writing.table import REFUSED, RULES
+from cntkpy.networks import nodes
+from cntkpy.networks.onnx.reading import constants, load
+from cntkpy.networks.onnx.writing.table import REFUSED, RULES
 
 MARKED = re.compile(r"(<!-- onnx: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 

@@ -6,8 +6,8 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from commands.report.markup import Markup, tag
-from readers import create_reader
+from cntkpy.commands.report.markup import Markup, tag
+from cntkpy.readers import create_reader
 
 SEQUENCES, WINDOW = 300, 50
 KINDS = {

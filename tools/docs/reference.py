@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from commands.catalogue.topics import Topic, default_text, topics
+from cntkpy.commands.catalogue.topics import Topic, default_text, topics
 from tools.docs import python
 from tools.docs.tables import ordered
 
@@ -63,7 +63,7 @@ def _cell(text: str) -> str:
 
 
 def _functions() -> str:
-    from networks import nodes
+    from cntkpy.networks import nodes
     from tools.docs.functions import EXAMPLES
 
     parts = [f"{HEAD}# Functions of networks\nWhat NDL scripts can call. {EXAMPLES}"]
@@ -85,7 +85,7 @@ def _functions() -> str:
 
 
 def _editing() -> str:
-    from networks.mel.commands import COMMANDS
+    from cntkpy.networks.mel.commands import COMMANDS
 
     parts = [f"{HEAD}# Commands of the model editing language\n"]
     parts += [f"\n## {one.name}\n`{one.usage}`\n\n{one.meaning}\n\nExample: `{one.example}`\n" for one in COMMANDS]

@@ -10,9 +10,9 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from commands.cli import main
-from commands.runs.find import find_runs
-from commands.runs.record import Run
+from cntkpy.commands.cli import main
+from cntkpy.commands.runs.find import find_runs
+from cntkpy.commands.runs.record import Run
 
 SAMPLES = Path(__file__).resolve().parents[2] / "sample_configs"
 

@@ -6,8 +6,8 @@ A page says where a table belongs: `<!-- parameters: module:Class -->` ... `<!--
 import re
 from typing import Any
 
-from cntk_config.base.objects import load_object
-from cntk_config.declare import Declared, Parameter
+from cntkpy.cntk_config.base.objects import load_object
+from cntkpy.cntk_config.declare import Declared, Parameter
 
 MARKED = re.compile(r"(<!-- parameters: (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
 

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 THEMES = ("light", "dark")
-STYLE = Path(__file__).resolve().parents[2] / "commands/report/report.css"
+STYLE = Path(__file__).resolve().parents[2] / "cntkpy/commands/report/report.css"
 LARGER = """\
 svg.curves text { font-size: 16px; font-family: system-ui, sans-serif; }
 svg.curves .line text { fill: currentColor; font-weight: 600; }

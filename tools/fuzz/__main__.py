@@ -51,7 +51,7 @@ def main(
     corpus: Path | None,
 ) -> None:
     """Run the targets."""
-    import commands.cli  # noqa: F401  imported before the processes are forked
+    import cntkpy.commands.cli  # noqa: F401  imported before the processes are forked
 
     chosen = [find(name) for name in names] or list(TARGETS)
     if repeat is not None:

@@ -12,7 +12,7 @@ SEED = Path("seed")
 
 def checkpoint(path: str) -> None:
     """The trainer's own state."""
-    from trainers.checkpoints.checkpoint import Checkpoint
+    from cntkpy.trainers.checkpoints.checkpoint import Checkpoint
 
     Checkpoint.load(path)
 
@@ -21,7 +21,7 @@ def checkpoint_seed() -> bytes:
     """A checkpoint with arrays and values of every kind."""
     import numpy as np
 
-    from trainers.checkpoints.checkpoint import Checkpoint
+    from cntkpy.trainers.checkpoints.checkpoint import Checkpoint
 
     state: Any = {"W": {"m": np.ones((2, 3)), "n": np.array([1, 2], np.float32)}}
     Checkpoint(120, 0.25, 1.5, 16, state, {"epoch": 3}, {"found": [0.1, 0.2]}).save(str(SEED))
@@ -30,11 +30,11 @@ def checkpoint_seed() -> bytes:
 
 def network(path: str) -> None:
     """A network in BrainScript, evaluated and validated. Whatever is wrong with it has a place in the text."""
-    from cntk_config.base.diagnostics import UserError
-    from networks.builders.brainscript.graph import graph_of
-    from networks.builders.brainscript.language.source import text_of_string
-    from networks.builders.brainscript.program import evaluate_network, evaluator_with, parse_network
-    from networks.graph.initialize import SeedCounter
+    from cntkpy.cntk_config.base.diagnostics import UserError
+    from cntkpy.networks.builders.brainscript.graph import graph_of
+    from cntkpy.networks.builders.brainscript.language.source import text_of_string
+    from cntkpy.networks.builders.brainscript.program import evaluate_network, evaluator_with, parse_network
+    from cntkpy.networks.graph.initialize import SeedCounter
 
     text = Path(path).read_bytes().decode("utf-8", "replace")
     evaluator = evaluator_with(SeedCounter())
@@ -97,7 +97,7 @@ def tar(path: str) -> None:
     """A shard. Every other one gets sound checksums: nothing else of a header would be read where it was changed."""
     import tarfile
 
-    from readers import create_reader
+    from cntkpy.readers import create_reader
 
     content = bytearray(Path(path).read_bytes())
     if sum(content) % 2:
@@ -123,7 +123,7 @@ def network_seeds() -> list[bytes]:
 
 def partial_epoch(path: str) -> None:
     """The state inside an epoch."""
-    from trainers.loop.partial import Partial
+    from cntkpy.trainers.loop.partial import Partial
 
     Partial.load(path, {"rate": 0.5})
 
@@ -132,7 +132,7 @@ def partial_epoch_seed() -> bytes:
     """Such a state."""
     import numpy as np
 
-    from trainers.loop.partial import Partial
+    from cntkpy.trainers.loop.partial import Partial
 
     Partial({"W": np.ones((2, 3))}, {"done": 4}, {"place": 7}, [[1, 2]], {"rate": 0.5}).save(str(SEED))
     return SEED.read_bytes()
@@ -140,9 +140,9 @@ def partial_epoch_seed() -> bytes:
 
 def text_index(path: str) -> None:
     """The kept index of a text file, taken for that of the file as it is; then everything that it says is used."""
-    import readers.formats.text.index as index
-    from readers.common import index_cache
-    from readers.common.packed import open_text
+    import cntkpy.readers.formats.text.index as index
+    from cntkpy.readers.common import index_cache
+    from cntkpy.readers.common.packed import open_text
 
     text = Path("text.ctf")
     if not text.exists():
@@ -161,8 +161,8 @@ def text_index(path: str) -> None:
 
 def text_index_seed() -> bytes:
     """The index of that text."""
-    import readers.formats.text.index as index
-    from readers.common import index_cache
+    import cntkpy.readers.formats.text.index as index
+    from cntkpy.readers.common import index_cache
 
     text = Path("text.ctf")
     text.write_text("0 |x 1\n0 |x 2\n1 |x 3\n7 |x 4\n")
@@ -177,8 +177,8 @@ def text_index_seed() -> bytes:
 
 def binary_cache(path: str) -> None:
     """The stamps of a cache, and what its sections hold."""
-    from readers.formats.binary.file import BinaryFile
-    from readers.formats.binary.stamp import check
+    from cntkpy.readers.formats.binary.file import BinaryFile
+    from cntkpy.readers.formats.binary.stamp import check
 
     file = BinaryFile(path)
     try:
@@ -191,22 +191,22 @@ def binary_cache(path: str) -> None:
 
 def label_map(path: str) -> None:
     """A label mapping file."""
-    from readers.common.labels import load_labels
+    from cntkpy.readers.common.labels import load_labels
 
     load_labels(path)
 
 
 def mean_file(path: str) -> None:
     """A mean picture."""
-    from readers.formats.image.storage import read_mean
+    from cntkpy.readers.formats.image.storage import read_mean
 
     read_mean(path)
 
 
 def map_file(path: str) -> None:
     """A list of pictures."""
-    from readers.common.corpus import Corpus
-    from readers.formats.image.map_file import MapFile
+    from cntkpy.readers.common.corpus import Corpus
+    from cntkpy.readers.formats.image.map_file import MapFile
 
     found = MapFile(path, 3, Corpus())
     for record in range(len(found)):
@@ -231,10 +231,10 @@ def list_seeds() -> list[bytes]:
 
 def lists(path: str) -> None:
     """Lists of one size in Parquet, as kernels read them."""
-    from readers.formats.tables.deserializer import TableDeserializer
-    from readers.formats.tables.files import ParquetTable
-    from readers.formats.tables.stream import TableStream
-    from readers.kernels import budget
+    from cntkpy.readers.formats.tables.deserializer import TableDeserializer
+    from cntkpy.readers.formats.tables.files import ParquetTable
+    from cntkpy.readers.formats.tables.stream import TableStream
+    from cntkpy.readers.kernels import budget
 
     budget.reset(0)
     data = TableDeserializer([ParquetTable(path)], [TableStream("x", 3, False, ("x",))])
@@ -244,16 +244,16 @@ def lists(path: str) -> None:
 
 def initial_values(path: str) -> None:
     """The initial values of a parameter."""
-    from networks.graph.initialize import read_matrix
+    from cntkpy.networks.graph.initialize import read_matrix
 
     read_matrix(path)
 
 
 def run_log(path: str) -> None:
     """A log or an event file, as `runs` and `report` read it."""
-    from commands.report.page import page
-    from commands.runs.find import read_run
-    from commands.runs.table import table_of
+    from cntkpy.commands.report.page import page
+    from cntkpy.commands.runs.find import read_run
+    from cntkpy.commands.runs.table import table_of
 
     run = read_run(Path(path))
     table_of([run, run])

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 def run_words(words: Sequence[str]) -> tuple[int, str]:
     """Run cntkpy in this process, in the current folder; return the exit status and what it printed."""
-    from commands.cli import main
+    from cntkpy.commands.cli import main
 
     printed = io.StringIO()
     environment = dict(os.environ)

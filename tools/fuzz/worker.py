@@ -51,7 +51,7 @@ def tried(target: Target, data: bytes) -> tuple[str, str]:
     Path(target.file).write_bytes(data)
     seen = []
     if target.call is not None:
-        from cntk_config.base.diagnostics import UserError
+        from cntkpy.cntk_config.base.diagnostics import UserError
 
         try:
             target.call(target.file)

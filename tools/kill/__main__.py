@@ -115,11 +115,11 @@ def _reached(run: subprocess.Popen[bytes], place: Path, length: float, draw: ran
 
 def broken(place: Path) -> list[tuple[Path, str]]:
     """Files of a training that cannot be read, and why."""
-    from cntk_config.base.diagnostics import UserError
-    from networks.files.model_file import load_model
-    from trainers.checkpoints.array_file import load_arrays
-    from trainers.checkpoints.checkpoint import Checkpoint
-    from trainers.loop.partial import FORMAT
+    from cntkpy.cntk_config.base.diagnostics import UserError
+    from cntkpy.networks.files.model_file import load_model
+    from cntkpy.trainers.checkpoints.array_file import load_arrays
+    from cntkpy.trainers.checkpoints.checkpoint import Checkpoint
+    from cntkpy.trainers.loop.partial import FORMAT
 
     found: list[tuple[Path, str]] = []
     for path in sorted(place.glob("m*")):

@@ -21,7 +21,7 @@ OWN = "deserializers = ([ type = Numbers ; module = numbers_of_mine ; chunks = 4
 MODULE = """\
 import time
 import numpy as np
-from readers import StreamInformation, UserDeserializer
+from cntkpy.readers import StreamInformation, UserDeserializer
 
 class Numbers(UserDeserializer):
     def __init__(self, chunks: int):

@@ -1,6 +1,6 @@
 """cntk.axis: axes."""
 
-from networks.builders.python.functions.axes import Axis
+from cntkpy.networks.builders.python.functions.axes import Axis
 
 from .missing import no_attribute
 

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import warnings
 
-from networks.arrays.lazy import DETERMINISTIC, ask_for_determinism
-from networks.builders.python.functions.function import Function
-from networks.builders.python.functions.graph import SEEDS, set_seed
-from readers import MinibatchSource
-from trainers.session.learners import Learner
-from trainers.session.tester import Tester as Evaluator
-from trainers.session.timing import set_node_timing
-from trainers.session.trainer import Trainer
+from cntkpy.networks.arrays.lazy import DETERMINISTIC, ask_for_determinism
+from cntkpy.networks.builders.python.functions.function import Function
+from cntkpy.networks.builders.python.functions.graph import SEEDS, set_seed
+from cntkpy.readers import MinibatchSource
+from cntkpy.trainers.session.learners import Learner
+from cntkpy.trainers.session.tester import Tester as Evaluator
+from cntkpy.trainers.session.timing import set_node_timing
+from cntkpy.trainers.session.trainer import Trainer
 
 from .axis import Axis
 from .core import NDArrayView, Value

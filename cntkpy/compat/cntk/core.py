@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from readers import Value
-from readers.data_api.array_view import NDArrayView
-from trainers.session.user.functions import user_function
+from cntkpy.readers import Value
+from cntkpy.readers.data_api.array_view import NDArrayView
+from cntkpy.trainers.session.user.functions import user_function
 
 from .missing import no_attribute
 

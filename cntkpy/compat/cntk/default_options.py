@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from networks.builders.python.functions.defaults import (
+from cntkpy.networks.builders.python.functions.defaults import (
     default_options,
     default_options_for,
     default_override_or,
     get_default_override,
     is_default_override,
 )
-from readers.errors import ArgumentError
+from cntkpy.readers.errors import ArgumentError
 
 from .missing import no_attribute
 

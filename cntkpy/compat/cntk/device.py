@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from readers.data_api.device import CPU, Device, DeviceKind
-from readers.errors import ArgumentError
+from cntkpy.readers.data_api.device import CPU, Device, DeviceKind
+from cntkpy.readers.errors import ArgumentError
 
 from .missing import no_attribute
 
@@ -27,7 +27,7 @@ def gpu(device_id: int) -> Device:
 
 def all_devices() -> list[Device]:
     """The devices of this machine."""
-    from networks.arrays.lazy import jax
+    from cntkpy.networks.arrays.lazy import jax
 
     try:
         gpus: list[Any] = jax.devices("gpu")
@@ -47,7 +47,7 @@ def try_set_default_device(new_default_device: Device, acquire_device_lock: bool
         Whether it is there, and `set_excluded_devices` has not excluded it.
     """
     del acquire_device_lock
-    from networks.arrays.lazy import jax
+    from cntkpy.networks.arrays.lazy import jax
 
     if new_default_device not in all_devices() or new_default_device in _excluded:
         return False
@@ -68,7 +68,7 @@ def set_default_device(new_default_device: Device) -> None:
 
 def use_default_device() -> Device:
     """The device that is computed on."""
-    from networks.arrays.lazy import default_device
+    from cntkpy.networks.arrays.lazy import default_device
 
     found = default_device()
     return cpu() if found.platform == "cpu" else gpu(found.id)
@@ -132,7 +132,7 @@ def get_gpu_properties(device: Device) -> GPUProperties:
 
 
 def _of_jax(device: Device) -> Any:
-    from networks.arrays.lazy import jax
+    from cntkpy.networks.arrays.lazy import jax
 
     return jax.devices(device.kind)[device.number]
 
@@ -149,7 +149,7 @@ class _Kind(type):
 
 
 class DeviceDescriptor(Device, metaclass=_Kind):
-    """See `readers.data_api.device.Device`; the functions of this module are its methods as well."""
+    """See `cntkpy.readers.data_api.device.Device`; the functions of this module are its methods as well."""
 
     cpu_device = staticmethod(cpu)
     gpu_device = staticmethod(gpu)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import warnings
 
-from cntk_config import UserError
-from networks.builders.python.functions.checks import check_whole
-from trainers.session import learners
-from trainers.session.learners import BlockMomentumOptions, DistributedLearner, Learner
-from trainers.session.workers import Communicator, mpi_communicator
+from cntkpy.cntk_config import UserError
+from cntkpy.networks.builders.python.functions.checks import check_whole
+from cntkpy.trainers.session import learners
+from cntkpy.trainers.session.learners import BlockMomentumOptions, DistributedLearner, Learner
+from cntkpy.trainers.session.workers import Communicator, mpi_communicator
 
 from .missing import no_attribute
 

@@ -1,6 +1,6 @@
 """cntk.initializer: how random parameters start."""
 
-from networks.builders.python.initializers import (
+from cntkpy.networks.builders.python.initializers import (
     bilinear,
     glorot_normal,
     glorot_uniform,

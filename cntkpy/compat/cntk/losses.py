@@ -1,7 +1,7 @@
 """cntk.losses."""
 
-from networks.builders.python.operations.losses import fmeasure, hierarchical_softmax_layer, nce_loss
-from networks.builders.python.operations.operators import (
+from cntkpy.networks.builders.python.operations.losses import fmeasure, hierarchical_softmax_layer, nce_loss
+from cntkpy.networks.builders.python.operations.operators import (
     binary_cross_entropy,
     cosine_distance,
     cosine_distance_with_negative_samples,

@@ -1,7 +1,7 @@
 """cntk.metrics."""
 
-from networks.builders.python.operations.alignments import edit_distance_error
-from networks.builders.python.operations.operators import classification_error, ndcg_at_1
+from cntkpy.networks.builders.python.operations.alignments import edit_distance_error
+from cntkpy.networks.builders.python.operations.operators import classification_error, ndcg_at_1
 
 from .missing import no_attribute
 

@@ -1,6 +1,6 @@
 """cntk.random: numbers drawn at random inside of a network."""
 
-from networks.builders.python.operations.random import (
+from cntkpy.networks.builders.python.operations.random import (
     bernoulli,
     bernoulli_like,
     gumbel,

@@ -1,8 +1,8 @@
 """cntk.sequence: operators on sequences."""
 
-from networks.builders.python.functions.variables import sequence_input as input_variable
-from networks.builders.python.operations.dynamic import unpack
-from networks.builders.python.operations.operators import (
+from cntkpy.networks.builders.python.functions.variables import sequence_input as input_variable
+from cntkpy.networks.builders.python.operations.dynamic import unpack
+from cntkpy.networks.builders.python.operations.operators import (
     broadcast_as,
     first,
     future_value,
@@ -11,9 +11,9 @@ from networks.builders.python.operations.operators import (
     last,
     past_value,
 )
-from networks.builders.python.operations.operators import sequence_slice as slice
-from networks.builders.python.operations.selected import gather, scatter
-from networks.builders.python.operations.sequences import delay, reduce_max, reduce_sum, softmax, where
+from cntkpy.networks.builders.python.operations.operators import sequence_slice as slice
+from cntkpy.networks.builders.python.operations.selected import gather, scatter
+from cntkpy.networks.builders.python.operations.sequences import delay, reduce_max, reduce_sum, softmax, where
 
 from .missing import no_attribute
 

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from cntk_config import UserError
-from cntk_config.base.narrowing import is_several
-from networks.builders.python.functions.function import Function
-from networks.builders.python.functions.variables import input_variable, sequence_input
+from cntkpy.cntk_config import UserError
+from cntkpy.cntk_config.base.narrowing import is_several
+from cntkpy.networks.builders.python.functions.function import Function
+from cntkpy.networks.builders.python.functions.variables import input_variable, sequence_input
 
 from .axis import Axis
 

@@ -5,10 +5,10 @@ from collections.abc import Callable
 from operator import attrgetter
 from typing import Any
 
-from networks.builders.python.functions.defaults import SINGLE, chosen_dtype
-from networks.builders.python.functions.function import Function as VariableMixin
-from networks.builders.python.functions.variables import constant, input_variable
-from readers import Record
+from cntkpy.networks.builders.python.functions.defaults import SINGLE, chosen_dtype
+from cntkpy.networks.builders.python.functions.function import Function as VariableMixin
+from cntkpy.networks.builders.python.functions.variables import constant, input_variable
+from cntkpy.readers import Record
 
 from .axis import Axis
 from .missing import no_attribute

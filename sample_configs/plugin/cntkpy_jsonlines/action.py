@@ -4,11 +4,11 @@ import logging
 
 import numpy as np
 
-from cntk_config import ConfigParameters
-from cntk_config.declare import SECTION, TEXT, Declared, Parameter
-from cntk_config.entry import Entry
-from commands.context.run_context import RunContext
-from readers import create_reader
+from cntkpy.cntk_config import ConfigParameters
+from cntkpy.cntk_config.declare import SECTION, TEXT, Declared, Parameter
+from cntkpy.cntk_config.entry import Entry
+from cntkpy.commands.context.run_context import RunContext
+from cntkpy.readers import create_reader
 
 log = logging.getLogger("cntkpy.commands")
 

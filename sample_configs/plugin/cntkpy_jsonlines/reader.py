@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from cntk_config import ConfigParameters
-from cntk_config.declare import PATH, SIZE, TEXT, Declared, Parameter, Part, array
-from readers import DataError, RowsReader, StreamInformation
-from readers.parameters import OrderParameters
+from cntkpy.cntk_config import ConfigParameters
+from cntkpy.cntk_config.declare import PATH, SIZE, TEXT, Declared, Parameter, Part, array
+from cntkpy.readers import DataError, RowsReader, StreamInformation
+from cntkpy.readers.parameters import OrderParameters
 
 
 class JsonLinesParameters(OrderParameters):

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from cntk_config import ConfigParameters
-from cntk_config.base.writing import atomic_write
-from cntk_config.declare import PATH, SIZE, Declared, Parameter
+from cntkpy.cntk_config import ConfigParameters
+from cntkpy.cntk_config.base.writing import atomic_write
+from cntkpy.cntk_config.declare import PATH, SIZE, Declared, Parameter
 
 
 class JsonLinesWriterParameters(Declared):

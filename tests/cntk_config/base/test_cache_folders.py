@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from cntk_config.base import grammars
-from cntk_config.base.cache_folders import LONGEST_PATH, is_private, private_folder, socket_folder
-from grammar import _checksum, _sum_file
+from cntkpy.cntk_config.base import grammars
+from cntkpy.cntk_config.base.cache_folders import LONGEST_PATH, is_private, private_folder, socket_folder
+from cntkpy.grammar import _checksum, _sum_file
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="owners and modes of POSIX")
 
@@ -126,8 +126,8 @@ def plant(places: tuple[Path, Path]) -> None:
 def test_kernels_and_programs_are_not_kept_there(
     places: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    from networks.arrays import lazy
-    from readers.kernels import jit
+    from cntkpy.networks.arrays import lazy
+    from cntkpy.readers.kernels import jit
 
     jit.place_for_compiled_code.cache_clear()
     monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)

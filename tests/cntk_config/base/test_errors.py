@@ -5,9 +5,9 @@ import pickle
 
 import pytest
 
-from cntk_config import ConfigError, ConfigValue, load, nearest, parse, suggestion
-from cntk_config.base.diagnostics import UserError, shorten
-from cntk_config.export import Export
+from cntkpy.cntk_config import ConfigError, ConfigValue, load, nearest, parse, suggestion
+from cntkpy.cntk_config.base.diagnostics import UserError, shorten
+from cntkpy.cntk_config.export import Export
 
 LOADING = [
     ("a=1\rb=2\n", "MalformedLine", "1:4", "carriage return"),

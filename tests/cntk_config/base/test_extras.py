@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from cntk_config.base.diagnostics import UserError
-from cntk_config.base.extras import (
+from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.cntk_config.base.extras import (
     BUILT_ON,
     PACKAGES,
     extra_of,

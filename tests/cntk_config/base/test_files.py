@@ -4,7 +4,7 @@ import stat
 
 import pytest
 
-from cntk_config import atomic_write
+from cntkpy.cntk_config import atomic_write
 
 
 def test_folders_are_made_and_the_file_replaced(tmp_path):

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from syntax import imports_and_calls
 
-from cntk_config.base.diagnostics import ConfigError, Diagnostic, UserError
-from cntk_config.base.kinds import KINDS, OTHER, RULES
+from cntkpy.cntk_config.base.diagnostics import ConfigError, Diagnostic, UserError
+from cntkpy.cntk_config.base.kinds import KINDS, OTHER, RULES
 
 ROOT = Path(__file__).parents[3]
 PACKAGES = ("cntk_config", "readers", "networks", "trainers", "commands")
@@ -34,7 +34,9 @@ def kinds_in(text: str) -> set[str]:
     return found
 
 
-SOURCES = {path: path.read_text(encoding="utf-8") for one in PACKAGES for path in sorted((ROOT / one).rglob("*.py"))}
+SOURCES = {
+    path: path.read_text(encoding="utf-8") for one in PACKAGES for path in sorted((ROOT / "cntkpy" / one).rglob("*.py"))
+}
 PARAMETERS = {name for text in SOURCES.values() for name in re.findall(r"""\bParameter\(\s*"(\w+)\"""", text)}
 """Names of parameters, which are the first argument of `section.error`."""
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from cntk_config.base.diagnostics import Diagnostic, Span, UserError
-from cntk_config.base.names import Url, is_url, masked, public_name
-from cntk_config.base.source import Source
+from cntkpy.cntk_config.base.diagnostics import Diagnostic, Span, UserError
+from cntkpy.cntk_config.base.names import Url, is_url, masked, public_name
+from cntkpy.cntk_config.base.source import Source
 
 
 @pytest.mark.parametrize(

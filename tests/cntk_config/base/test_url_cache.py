@@ -12,11 +12,11 @@ import fsspec
 import pytest
 from unreliable import Unreliable
 
-from cntk_config.base import remote, url_cache
-from cntk_config.base.diagnostics import UserError
-from cntk_config.base.files import open_input, read_input, read_start
-from cntk_config.base.url_cache import CachedObject
-from cntk_config.base.writing import atomic_write
+from cntkpy.cntk_config.base import remote, url_cache
+from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.cntk_config.base.files import open_input, read_input, read_start
+from cntkpy.cntk_config.base.url_cache import CachedObject
+from cntkpy.cntk_config.base.writing import atomic_write
 
 ROOT = Path(__file__).resolve().parents[3]
 CONTENT = bytes(range(256)) * 40
@@ -104,7 +104,7 @@ import random, sys
 from pathlib import Path
 import fsspec
 from unreliable import Unreliable
-from cntk_config.base import url_cache
+from cntkpy.cntk_config.base import url_cache
 folder, seed, content = Path(sys.argv[1]), int(sys.argv[2]), bytes(range(256)) * 40
 fsspec.register_implementation("unreliable", Unreliable)
 Unreliable.tags = True

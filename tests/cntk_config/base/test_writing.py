@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from cntk_config import atomic_write
-from cntk_config.base import writing
-from cntk_config.base.diagnostics import UserError
-from cntk_config.base.files import open_input
-from cntk_config.base.writing import NotOurFile, empty, open_in_place, open_text_in_place, output_file
+from cntkpy.cntk_config import atomic_write
+from cntkpy.cntk_config.base import writing
+from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.cntk_config.base.files import open_input
+from cntkpy.cntk_config.base.writing import NotOurFile, empty, open_in_place, open_text_in_place, output_file
 
 PRECIOUS = "precious\n"
 

@@ -18,7 +18,7 @@ def folders_of_trainings(tmp_path_factory: pytest.TempPathFactory) -> Callable[.
     known: dict[tuple[object, ...], Path] = {}
 
     def folder(*words: str, files: Mapping[str, str]) -> Path:
-        from commands.cli import main
+        from cntkpy.commands.cli import main
 
         key = (words, *files.items())
         if key not in known:

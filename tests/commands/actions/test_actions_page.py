@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from cntk_config.entry import Entry
-from commands.catalogue.dispatch import ACTIONS
+from cntkpy.cntk_config.entry import Entry
+from cntkpy.commands.catalogue.dispatch import ACTIONS
 
 ROOT = Path(__file__).parents[3]
 PAGE = "".join((ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("actions.md", "training.md"))

@@ -103,7 +103,7 @@ def test_sparse_labels_become_dense(run, tmp_path: Path, monkeypatch: pytest.Mon
     config = config.replace("y = [ dim = 3 ; format = dense ]", "y = [ dim = 3 ; format = sparse ]")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "sparse").mkdir()
-    from commands.cli import main
+    from cntkpy.commands.cli import main
 
     for name, text in (("m.cntk", config), ("data.ctf", data)):
         (tmp_path / "sparse" / name).write_text(text)

@@ -92,7 +92,7 @@ def test_only_below_the_named_node(run, tmp_path: Path) -> None:
 
 def test_the_options_of_nodes_stay(run, tmp_path: Path) -> None:
     run("command=bn:stat")
-    from networks.files.model_file import load_model
+    from cntkpy.networks.files.model_file import load_model
 
     network = load_model(str(tmp_path / "run/m.PBN"))
     assert network["b1"].options["normalizationTimeConstant"] == 100
@@ -116,9 +116,9 @@ def test_errors(words: list[str], code: int, expected: str, run) -> None:
 
 
 def test_data_that_end(run, tmp_path: Path) -> None:
-    from networks.files.model_file import load_model
-    from readers.minibatch import Minibatch
-    from trainers.evaluation.bn_statistics import estimate_statistics
+    from cntkpy.networks.files.model_file import load_model
+    from cntkpy.readers.minibatch import Minibatch
+    from cntkpy.trainers.evaluation.bn_statistics import estimate_statistics
 
     run("command=bn")
 

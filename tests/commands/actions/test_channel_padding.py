@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from commands.actions.networks_and_readers import pad_channels
-from networks.builders.ndl.front_end import parse_ndl
-from networks.files.model_file import load_model, save_model
+from cntkpy.commands.actions.networks_and_readers import pad_channels
+from cntkpy.networks.builders.ndl.front_end import parse_ndl
+from cntkpy.networks.files.model_file import load_model, save_model
 
 NET = """x = ImageInput(3, 3, 3, imageLayout=CHW, tag=feature)
 W = Parameter(2, 27)

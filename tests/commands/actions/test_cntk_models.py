@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import small_classification as actions
 
-from networks.files.model_file import load_model
+from cntkpy.networks.files.model_file import load_model
 
 W = np.array([[0.5, -1], [1, 0.25], [-0.75, 0.5]])
 BIAS = np.array([0.1, -0.2, 0.3])

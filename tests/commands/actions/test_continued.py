@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from networks.files.model_file import load_model, save_model
+from cntkpy.networks.files.model_file import load_model, save_model
 
 CONFIG = """\
 command = train

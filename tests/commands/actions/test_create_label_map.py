@@ -98,7 +98,7 @@ def test_errors(cntkpy, tmp_path: Path, words: tuple[str, ...], text: str, messa
 
 
 def test_a_training_without_the_file_names_the_action(cntkpy) -> None:
-    from readers import DataError, create_reader
+    from cntkpy.readers import DataError, create_reader
 
     with pytest.raises(DataError) as caught:
         create_reader(

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from networks.builders.ndl.front_end import parse_ndl
-from networks.files.model_file import load_model, save_model
+from cntkpy.networks.builders.ndl.front_end import parse_ndl
+from cntkpy.networks.files.model_file import load_model, save_model
 
 NET = """
 x = Input(4, tag=feature)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import small_classification as actions
 
-from networks.onnx import check
+from cntkpy.networks.onnx import check
 
 onnx = pytest.importorskip("onnx")
 onnxruntime = pytest.importorskip("onnxruntime")

@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from networks.builders.ndl.front_end import parse_ndl
-from networks.files.model_file import save_model
-from readers.formats.image.storage import write_mean
+from cntkpy.networks.builders.ndl.front_end import parse_ndl
+from cntkpy.networks.files.model_file import save_model
+from cntkpy.readers.formats.image.storage import write_mean
 
 onnx = pytest.importorskip("onnx")
 onnxruntime = pytest.importorskip("onnxruntime")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cntk_config.base.systems.locks import lock
+from cntkpy.cntk_config.base.systems.locks import lock
 
 CONFIG = """command = train
 train = [ action = train

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import small_classification as actions
 
-from networks.files.model_file import load_model
+from cntkpy.networks.files.model_file import load_model
 
 MORE = """
 extend = [ action = edit ; outputModelPath = run/new.dnn

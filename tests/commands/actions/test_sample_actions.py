@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from commands.catalogue.dispatch import ACTIONS
+from cntkpy.commands.catalogue.dispatch import ACTIONS
 
 ROOT = Path(__file__).resolve().parents[3]
 SAMPLES = sorted(path.name for path in (ROOT / "sample_configs").glob("*.cntk"))
@@ -41,7 +41,7 @@ def test_models(sample, tmp_path: Path) -> None:
     assert {"models.W1.grad", "models.features.grad"} <= names
     assert "models.dot" in {path.name for path in output.iterdir()}
 
-    from networks.files.model_file import load_model
+    from cntkpy.networks.files.model_file import load_model
 
     frozen = load_model(str(output / "models.frozen.dnn"))
     assert [node.name for node in frozen.parameters()] == ["W2", "b2"]
@@ -58,7 +58,7 @@ def test_fine_tuning(sample, tmp_path: Path) -> None:
     (tested,) = [float(value) for value in re.findall(r"^Final Results: .*errs = ([\d.]+)%?", got.err, re.MULTILINE)]
     assert tested < 15
 
-    from networks.files.model_file import load_model
+    from cntkpy.networks.files.model_file import load_model
 
     digits, top = (load_model(str(output / f"fine.{name}.dnn")) for name in ("digits", "top"))
     for name in ("h1.arrayOfFunctions[0].W", "h2.arrayOfFunctions[0].b"):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from networks.files.model_file import load_model
+from cntkpy.networks.files.model_file import load_model
 
 CONFIG = """\
 command = train:test
@@ -49,7 +49,7 @@ reader = { readerType = composite ; deserializers = (
 
 CHUNKS = """\
 import numpy as np
-from readers import ChunksReader, StreamInformation
+from cntkpy.readers import ChunksReader, StreamInformation
 
 
 class Chunks(ChunksReader):
@@ -73,7 +73,7 @@ LENGTHS = [1, 4, 2, 5, 3, 6, 2, 7, 3, 1, 5, 2, 9, 4, 3, 8]
 
 MANY = """
 import json, sys
-from commands.runner.run import run
+from cntkpy.commands.runner.run import run
 json.dump([run(words) for words in json.load(sys.stdin)], sys.stdout)
 """
 

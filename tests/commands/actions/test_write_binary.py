@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from readers import create_reader
+from cntkpy.readers import create_reader
 
 CONFIG = """
 command = train:write:text

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from commands.actions.hash_order import hash_of, hash_order
-from commands.actions.write_word_and_class import choose_words, count_words, word_classes
+from cntkpy.commands.actions.hash_order import hash_of, hash_order
+from cntkpy.commands.actions.write_word_and_class import choose_words, count_words, word_classes
 
 TEXT = "</s> a b c a </s>\n</s> b </s>\n</s> c c b </s>\n</s> a </s>\n  b a b </s>\n\n</s> d a\n"
 CONFIG = """
@@ -70,7 +70,7 @@ def test_finished_work_is_left_alone(run, tmp_path: Path) -> None:
     os.utime(old, (1, 1))
     (tmp_path / "out/v.txt").write_text("mine")
     config = ("configFile=m.cntk",)
-    from commands.cli import main
+    from cntkpy.commands.cli import main
 
     here = Path.cwd()
     os.chdir(tmp_path)

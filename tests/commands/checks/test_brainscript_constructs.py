@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from networks.builders.brainscript.reference import documented
-from networks.builders.ndl.front_end import parse_ndl
-from networks.files.model_file import load_model, save_model
+from cntkpy.networks.builders.brainscript.reference import documented
+from cntkpy.networks.builders.ndl.front_end import parse_ndl
+from cntkpy.networks.files.model_file import load_model, save_model
 
 READER = "reader = [ readerType = CNTKTextFormatReader ; file = t.ctf ; randomize = false ; input = [ {} ] ]"
 STREAMS = {"x": "dim = 3 ; format = dense", "l": "dim = 2 ; format = dense"}

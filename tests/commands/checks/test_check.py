@@ -179,7 +179,7 @@ def test_network_texts_are_not_taken_for_sections(cntkpy) -> None:
 def test_check_imports_neither_jax_nor_numpy(tmp_path: Path) -> None:
     (tmp_path / "good.cntk").write_text(good_config())
     code = (
-        "import sys; from commands.cli import main; status = main(['check', 'good.cntk']); "
+        "import sys; from cntkpy.commands.cli import main; status = main(['check', 'good.cntk']); "
         "print(status, [m for m in ('jax', 'jaxlib', 'numba', 'numpy', 'scipy') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)

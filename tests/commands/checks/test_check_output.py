@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cntk_config.base.kinds import RULES
+from cntkpy.cntk_config.base.kinds import RULES
 
 ROOT = Path(__file__).resolve().parents[3]
 BAD = """\

@@ -98,8 +98,8 @@ def test_the_time_is_linear_in_the_findings() -> None:
     """20,000 names that nothing reads took minutes (R10)."""
     import time
 
-    from cntk_config import parse
-    from commands.checks.look import look
+    from cntkpy.cntk_config import parse
+    from cntkpy.commands.checks.look import look
 
     def seconds(count: int) -> float:
         names = "\n".join(f"nobodyHasHeardOf{number:05}=1" for number in range(count))
@@ -118,8 +118,8 @@ def test_the_time_is_linear_in_undefined_variables() -> None:
     """Every one of them looked for the nearest of all names."""
     import time
 
-    from cntk_config import parse
-    from commands.checks.look import look
+    from cntkpy.cntk_config import parse
+    from cntkpy.commands.checks.look import look
 
     def seconds(count: int) -> float:
         names = "\n".join(f"colour{number:05} = $undefined{number:05}$" for number in range(count))

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cntk_config import parse
-from readers.formats.binary.writer import BinaryWriter, plan_files
+from cntkpy.cntk_config import parse
+from cntkpy.readers.formats.binary.writer import BinaryWriter, plan_files
 
 TRAIN = """\
 command = train

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from cntk_config.base.kinds import RULES, find_rule, rule_of
-from commands.checks.findings import selects
+from cntkpy.cntk_config.base.kinds import RULES, find_rule, rule_of
+from cntkpy.commands.checks.findings import selects
 
 PAGE = (Path(__file__).resolve().parents[3] / "docs" / "findings.md").read_text(encoding="utf-8")
 PARTS = dict(re.findall(r"^## (CK\d+)\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL))

@@ -7,9 +7,9 @@ import pstats
 
 import pytest
 
-from cntk_config import parse
-from commands.checks.findings import Finding
-from commands.checks.look import look
+from cntkpy.cntk_config import parse
+from cntkpy.commands.checks.findings import Finding
+from cntkpy.commands.checks.look import look
 
 BASE = """command = train{commands}
 train = [

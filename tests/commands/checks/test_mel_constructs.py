@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from networks.builders.ndl.front_end import parse_ndl
-from networks.files.model_file import load_model, save_model
-from networks.mel.commands import COMMANDS
+from cntkpy.networks.builders.ndl.front_end import parse_ndl
+from cntkpy.networks.files.model_file import load_model, save_model
+from cntkpy.networks.mel.commands import COMMANDS
 
 NET = """
 x = Input(2, tag=feature)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from networks.builders.ndl.front_end import parse_ndl
-from networks.files.model_file import save_model
+from cntkpy.networks.builders.ndl.front_end import parse_ndl
+from cntkpy.networks.files.model_file import save_model
 
 READER = "reader = [ readerType = CNTKTextFormatReader ; file = t.ctf ; input = [ x = [ dim = 3 ; format = dense ] ] ]"
 WRITE = f"command = write\nwrite = [ action = write ; modelPath = base.dnn ; outputPath = out ; {READER}\n"

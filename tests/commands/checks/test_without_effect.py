@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from cntk_config.base.systems.files import HAS_DRIVES
-from cntk_config.declare import INTEGER, Declared, Parameter
-from commands.catalogue.topics import topics
-from readers import registry
+from cntkpy.cntk_config.base.systems.files import HAS_DRIVES
+from cntkpy.cntk_config.declare import INTEGER, Declared, Parameter
+from cntkpy.commands.catalogue.topics import topics
+from cntkpy.readers import registry
 
 CONFIG = """\
 command = train:test

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from cntk_config import parse
-from cntk_config.base.diagnostics import ConfigError, UserError
-from commands.context.device import Device, name_of, names_of
-from commands.context.root import RootParameters
-from trainers.parallel.process_group import process_group_of
+from cntkpy.cntk_config import parse
+from cntkpy.cntk_config.base.diagnostics import ConfigError, UserError
+from cntkpy.commands.context.device import Device, name_of, names_of
+from cntkpy.commands.context.root import RootParameters
+from cntkpy.trainers.parallel.process_group import process_group_of
 
 CPU = SimpleNamespace(platform="cpu", id=0, device_kind="cpu", local_hardware_id=None)
 
@@ -67,7 +67,7 @@ def test_a_missing_gpu_lists_what_is_there() -> None:
 
 def test_what_jax_cannot_use(monkeypatch: pytest.MonkeyPatch) -> None:
     """For instance a GPU without a driver, or one that a worker was given and that does not exist."""
-    from networks.arrays.lazy import jax
+    from cntkpy.networks.arrays.lazy import jax
 
     def fails(*_: Any, **__: Any) -> None:
         raise RuntimeError("Unable to initialize backend 'cuda': no supported devices\nmore")

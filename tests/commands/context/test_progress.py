@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 from rich.progress import Progress
 
-from commands.context.progress import bar_columns
+from cntkpy.commands.context.progress import bar_columns
 
 TEXT = "CrossEntropyWithSoftmax = 0.4"
 

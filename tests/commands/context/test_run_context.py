@@ -1,6 +1,6 @@
 """What actions are told about the run around them."""
 
-from commands.context.run_context import RunContext, Seeds
+from cntkpy.commands.context.run_context import RunContext, Seeds
 
 
 def test_seeds_go_on_from_command_to_command() -> None:

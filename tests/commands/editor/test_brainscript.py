@@ -2,11 +2,11 @@
 
 import pytest
 
-from cntk_config.base.diagnostics import ConfigError
-from commands.editor.language import Analysis
-from networks.builders.brainscript.language.parse import parse_members
-from networks.builders.brainscript.language.source import text_of_string
-from networks.builders.brainscript.outline import outline_of
+from cntkpy.cntk_config.base.diagnostics import ConfigError
+from cntkpy.commands.editor.language import Analysis
+from cntkpy.networks.builders.brainscript.language.parse import parse_members
+from cntkpy.networks.builders.brainscript.language.source import text_of_string
+from cntkpy.networks.builders.brainscript.outline import outline_of
 
 CONFIG = """\
 command = train

@@ -159,7 +159,7 @@ def test_hooks_and_grammar_for_editors() -> None:
 
 
 def test_the_page_of_the_command_line_lists_every_command() -> None:
-    from commands.cli import cntkpy as group
+    from cntkpy.commands.cli import cntkpy as group
 
     page = (ROOT / "docs/command-line.md").read_text(encoding="utf-8").partition("## ")[0]
     assert [name for name in group.commands if f"\ncntkpy {name} " not in page] == []

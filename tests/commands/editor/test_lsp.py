@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from commands.editor.language import Analysis
+from cntkpy.commands.editor.language import Analysis
 
 ROOT = Path(__file__).resolve().parents[3]
 TEXT = """\
@@ -183,7 +183,7 @@ def test_without_pygls_one_message_says_what_to_install(tmp_path: Path) -> None:
         [
             sys.executable,
             "-c",
-            "import sys; sys.path.insert(0, '.'); from commands.cli import main; sys.exit(main())",
+            "import sys; sys.path.insert(0, '.'); from cntkpy.commands.cli import main; sys.exit(main())",
             "lsp",
         ],
         cwd=tmp_path,

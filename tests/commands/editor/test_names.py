@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from cntk_config.base.diagnostics import UserError
-from commands.editor.fixes import fixes
-from commands.editor.language import Analysis
-from commands.editor.occurrences import occurrences, renamed
-from commands.editor.symbols import Symbol, symbols
+from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.commands.editor.fixes import fixes
+from cntkpy.commands.editor.language import Analysis
+from cntkpy.commands.editor.occurrences import occurrences, renamed
+from cntkpy.commands.editor.symbols import Symbol, symbols
 
 ROOT = Path(__file__).resolve().parents[3]
 TEXT = """\

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from commands.new.package import KINDS, TEMPLATES, class_name
+from cntkpy.commands.new.package import KINDS, TEMPLATES, class_name
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -90,7 +90,7 @@ def test_half_a_package_is_not_left(cntkpy, tmp_path: Path, monkeypatch: pytest.
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("commands.new.package.atomic_write", full)
+    monkeypatch.setattr("cntkpy.commands.new.package.atomic_write", full)
     got = cntkpy("new", "reader", "words")
     assert got.code == 2 and "words cannot be written: No space left on device" in got.err
     assert not list(tmp_path.iterdir())

@@ -217,8 +217,8 @@ def configurations(here: Path) -> None:
 
 def trained(here: Path) -> None:
     """A model with the nodes that pages name."""
-    from networks.builders.ndl.front_end import parse_ndl
-    from networks.files.model_file import save_model
+    from cntkpy.networks.builders.ndl.front_end import parse_ndl
+    from cntkpy.networks.files.model_file import save_model
 
     text = (
         "x = Input(4, tag=feature)\nh1 = Tanh(Times(Parameter(3, 4), x))\nz = Times(Parameter(2, 3), h1, tag=output)\n"
@@ -228,9 +228,9 @@ def trained(here: Path) -> None:
 
 def onnx_model(here: Path) -> None:
     """A model of another program."""
-    from networks.files.model_file import load_model
-    from networks.onnx.export import Settings
-    from networks.onnx.save import save_onnx
+    from cntkpy.networks.files.model_file import load_model
+    from cntkpy.networks.onnx.export import Settings
+    from cntkpy.networks.onnx.save import save_onnx
 
     trained(here)
     save_onnx(here / "resnet.onnx", load_model(here / "models/digits.dnn"), Settings())

@@ -7,8 +7,8 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from commands.report.layout import GAP, place
-from commands.report.scales import Axis, number, thinned
+from cntkpy.commands.report.layout import GAP, place
+from cntkpy.commands.report.scales import Axis, number, thinned
 
 NAMES = [f"n{i}" for i in range(9)]
 

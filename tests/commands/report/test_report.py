@@ -17,11 +17,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from commands.report.markup import Markup, tag, text
-from commands.report.page import page
-from commands.report.png import data_url
-from commands.runs.events import run_of
-from commands.runs.record import Run
+from cntkpy.commands.report.markup import Markup, tag, text
+from cntkpy.commands.report.page import page
+from cntkpy.commands.report.png import data_url
+from cntkpy.commands.runs.events import run_of
+from cntkpy.commands.runs.record import Run
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 

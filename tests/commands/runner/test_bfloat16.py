@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from networks.files.model_file import load_model
+from cntkpy.networks.files.model_file import load_model
 
 SAMPLES = Path(__file__).parents[3] / "sample_configs"
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cntk_config.base.systems import cores as systems
-from commands.runner import cores
+from cntkpy.cntk_config.base.systems import cores as systems
+from cntkpy.commands.runner import cores
 
 PROGRAM = """\
 import os

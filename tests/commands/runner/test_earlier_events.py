@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import small_classification as actions
 
-from commands.runner.earlier_events import EarlierEvents
+from cntkpy.commands.runner.earlier_events import EarlierEvents
 
 
 @pytest.fixture

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from cntk_config import parse
-from cntk_config.base.diagnostics import UserError
-from commands.runner.blame import placed
+from cntkpy.cntk_config import parse
+from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.commands.runner.blame import placed
 
 CONFIG = """\
 command = train:test

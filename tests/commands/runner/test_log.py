@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from cntk_config.base.diagnostics import ConfigError
-from commands.context.progress import NoProgress, ProgressTracing, TerminalProgress, make_progress
-from commands.runner import log as run_log
-from commands.runner.run import run
+from cntkpy.cntk_config.base.diagnostics import ConfigError
+from cntkpy.commands.context.progress import NoProgress, ProgressTracing, TerminalProgress, make_progress
+from cntkpy.commands.runner import log as run_log
+from cntkpy.commands.runner.run import run
 
 STAMP = r"\d\d/\d\d/\d{4} \d\d:\d\d:\d\d: "
 
@@ -119,8 +119,8 @@ def test_progress_lines(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.
 
 BAR = """
 import sys, time, logging
-from commands.runner.log import Log
-from commands.context.progress import make_progress
+from cntkpy.commands.runner.log import Log
+from cntkpy.commands.context.progress import make_progress
 
 bar = make_progress(redirected=False)
 with Log():

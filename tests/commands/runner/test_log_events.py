@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import small_classification as actions
 
-from commands.runner.log_events import EventHandler
+from cntkpy.commands.runner.log_events import EventHandler
 
 MORE = "test = [ action = test ]\n"
 

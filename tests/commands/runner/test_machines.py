@@ -18,8 +18,8 @@ import numpy as np
 import pytest
 
 from benchmarks.scaling import Link, all_reduce_seconds
-from networks.files.model_file import load_model
-from trainers.checkpoints.checkpoint import Checkpoint
+from cntkpy.networks.files.model_file import load_model
+from cntkpy.trainers.checkpoints.checkpoint import Checkpoint
 
 PORT = 29400
 SILENCE = 8

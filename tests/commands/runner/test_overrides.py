@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from cntk_config import load
+from cntkpy.cntk_config import load
 
 CONFIG = """
 command = train

@@ -17,8 +17,8 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from cntk_config.base import writing
-from cntk_config.base.diagnostics import UserError
+from cntkpy.cntk_config.base import writing
+from cntkpy.cntk_config.base.diagnostics import UserError
 
 CONFIG = """\
 command = train
@@ -166,7 +166,7 @@ OBSTACLES: list[Callable[[Path, Path], None]] = [
 @pytest.fixture(scope="module")
 def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a trained model and a log."""
-    from commands.cli import main
+    from cntkpy.commands.cli import main
 
     path = tmp_path_factory.mktemp("base")
     for name, text in FILES.items():
@@ -259,7 +259,7 @@ WHY: dict[Callable[[Path, Path], None], str] = {
 
 
 def mean(name: str) -> None:
-    from readers.formats.image.storage import write_mean
+    from cntkpy.readers.formats.image.storage import write_mean
 
     write_mean(name, np.zeros((2, 2, 3)))
 
@@ -292,7 +292,7 @@ def checkpoint(name: str) -> None:
 
 
 def edited(name: str) -> None:
-    from networks.mel.script import edit_text
+    from cntkpy.networks.mel.script import edit_text
 
     edit_text(f'm = LoadModel("old/m")\nSaveModel(m, "{name}")\n')
 

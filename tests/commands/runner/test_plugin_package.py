@@ -97,7 +97,7 @@ def test_errors_of_the_package_name_the_line(here, tmp_path: Path) -> None:
 
 def test_the_reader_alone(here) -> None:
     """Every line once in a sweep, for one worker and for three; a restored reader continues exactly."""
-    from readers import create_reader
+    from cntkpy.readers import create_reader
 
     text = f'readerType=JsonLinesReader ; file="{PLUGIN}/flowers.jsonl" ; features=[field=size;dim=2]'
     lines = []

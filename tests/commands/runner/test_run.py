@@ -12,12 +12,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from cntk_config import ConfigParameters, entry
-from cntk_config.base.diagnostics import UserError
-from cntk_config.entry import Entry
-from commands.catalogue import dispatch
-from commands.context.run_context import RunContext
-from commands.runner import run
+from cntkpy.cntk_config import ConfigParameters, entry
+from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.cntk_config.entry import Entry
+from cntkpy.commands.catalogue import dispatch
+from cntkpy.commands.context.run_context import RunContext
+from cntkpy.commands.runner import run
 
 CALLS: list[RunContext] = []
 
@@ -276,9 +276,9 @@ def test_signals(number: int, status: int, tmp_path: Path) -> None:
     )
     code = (  # a shell that starts the tests in the background lets them ignore SIGINT
         "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
-        "from cntk_config.entry import Entry; from commands.catalogue import dispatch; "
+        "from cntkpy.cntk_config.entry import Entry; from cntkpy.commands.catalogue import dispatch; "
         "dispatch.ACTIONS += (Entry('action', ('sleep',), factory='sleeper:run'),); "
-        "from commands.cli import main; sys.exit(main(['configFile=m.cntk']))"
+        "from cntkpy.commands.cli import main; sys.exit(main(['configFile=m.cntk']))"
     )
     env = {**os.environ, "PYTHONPATH": str(tmp_path)}
     process = subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path, env=env, stderr=subprocess.PIPE, text=True)
@@ -325,7 +325,7 @@ def test_an_internal_error_of_a_tool_asks_for_a_report(cntkpy, monkeypatch: pyte
     def crash(*_: object, **__: object) -> None:
         raise TypeError("no such thing")
 
-    monkeypatch.setattr("commands.checks.check.check", crash)
+    monkeypatch.setattr("cntkpy.commands.checks.check.check", crash)
     got = cntkpy("check", "m.cntk", files={"m.cntk": "command=a\na=[action=write]\n"})
     assert got.code == 1
     last = got.err.splitlines()[-2:]
@@ -335,7 +335,7 @@ def test_an_internal_error_of_a_tool_asks_for_a_report(cntkpy, monkeypatch: pyte
 
 def test_the_package_of_python_users_is_ours() -> None:
     import cntkpy.compat.cntk as ours
-    from commands.runner.blame import user_frames
+    from cntkpy.commands.runner.blame import user_frames
 
     with pytest.raises(UserError) as caught:
         ours.input_variable(object())  # type: ignore[arg-type]
@@ -347,7 +347,7 @@ def test_what_a_tool_does_not_expect_is_told_without_a_traceback(cntkpy, monkeyp
     def fails(*_: object, **__: object) -> None:
         raise UserError("BadValue", "no such thing", hint="mend it")
 
-    monkeypatch.setattr("commands.checks.check.check", fails)
+    monkeypatch.setattr("cntkpy.commands.checks.check.check", fails)
     got = cntkpy("check", "m.cntk", files={"m.cntk": "command=a\na=[action=write]\n"})
     assert got.code == UserError.exit_code
     assert got.err == "error: no such thing\n  help: mend it\n"

@@ -18,6 +18,12 @@ PLANTED = (
     "multiprocessing.py",
     "concurrent.py",
     "grammar.py",
+    "cntk_config.py",
+    "trainers.py",
+    "training.py",
+    "testing.py",
+    "tests/__init__.py",
+    "tools/__init__.py",
 )
 
 
@@ -47,7 +53,7 @@ def run(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
     return done
 
 
-CONSOLE = ("-P", "-c", "import sys; from commands.cli import main; sys.exit(main())")
+CONSOLE = ("-P", "-c", "import sys; from cntkpy.commands.cli import main; sys.exit(main())")
 """What the installed script `cntkpy` does, whose folder is first."""
 
 
@@ -69,7 +75,7 @@ def test_processes_of_check(folder: Path) -> None:
     """Those of Python's own pool, started again as on macOS and Windows."""
     code = (
         "import multiprocessing; multiprocessing.set_start_method('spawn')\n"
-        "from commands.checks import check\nfrom cntk_config.base.systems import cores\n"
+        "from cntkpy.commands.checks import check\nfrom cntkpy.cntk_config.base.systems import cores\n"
         "check.CONFIGS_PER_PROCESS, cores.count = 1, lambda: 2\n"
         "print(check.check(['m.cntk', 'm.cntk']))"
     )

@@ -28,7 +28,7 @@ train = [
 PROGRAM = """\
 import gc, os, signal, sys, time
 from pathlib import Path
-from trainers.loop.partial import SavedEpoch
+from cntkpy.trainers.loop.partial import SavedEpoch
 
 NUMBER = {number}
 calls = 0
@@ -55,7 +55,7 @@ def watched(self, collected, *more):
     between(self, collected, *more)
 
 SavedEpoch.between = watched
-from commands.cli import main
+from cntkpy.commands.cli import main
 sys.exit(main(["configFile=m.cntk"]))
 """
 MOMENTS = {
@@ -92,7 +92,7 @@ os.fsync = slow_sync
 SLOW = f"""\
 import time
 from pathlib import Path
-from readers.formats.text.options import create_text_reader
+from cntkpy.readers.formats.text.options import create_text_reader
 
 
 {waited_for.SOURCE}
@@ -197,7 +197,7 @@ def test_before_the_first_minibatch_of_an_epoch(tmp_path: Path) -> None:
 
 
 STUCK = """
-from cntk_config.base.stopping import UNSAVED
+from cntkpy.cntk_config.base.stopping import UNSAVED
 
 def at_a_boundary():
     UNSAVED.set()
@@ -212,7 +212,7 @@ def at_a_boundary():
 
 @pytest.mark.thorough
 def test_what_does_not_come_back_is_named_and_ended(tmp_path: Path) -> None:
-    sooner = "from commands.context import interrupt; interrupt.WARN_SECONDS, interrupt.KILL_SECONDS = 1.0, 3.0"
+    sooner = "from cntkpy.commands.context import interrupt; interrupt.WARN_SECONDS, interrupt.KILL_SECONDS = 1.0, 3.0"
     process = start(tmp_path, signal.SIGTERM, sooner + STUCK)
     log = process.communicate(timeout=100)[1]
     assert process.returncode == 143, log
@@ -250,8 +250,8 @@ SENDS = """\
 import os
 import signal
 from pathlib import Path
-from readers.formats.text.options import create_text_reader
-from trainers.step.reading import WrappedReader
+from cntkpy.readers.formats.text.options import create_text_reader
+from cntkpy.trainers.step.reading import WrappedReader
 
 
 class Sends(WrappedReader):
@@ -288,7 +288,7 @@ def phases(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], when: int
 ) -> tuple[int, str]:
     """Train in this process; a SIGTERM arrives with that minibatch. Returns the exit status and the log."""
-    from commands.runner.run import run
+    from cntkpy.commands.runner.run import run
 
     for name, text in {"m.cntk": PHASES, "t.ctf": LINES, "sends.py": SENDS, "when": str(when)}.items():
         (folder / name).write_text(text)

@@ -18,12 +18,12 @@ import numpy as np
 import pytest
 import waited_for
 
-from cntk_config.base.diagnostics import ConfigError
-from commands.runner import launch
-from commands.runner.launch import _free_port
-from networks.files.model_file import load_model
-from trainers.checkpoints.checkpoint import Checkpoint
-from trainers.parallel.launchers import find_meeting
+from cntkpy.cntk_config.base.diagnostics import ConfigError
+from cntkpy.commands.runner import launch
+from cntkpy.commands.runner.launch import _free_port
+from cntkpy.networks.files.model_file import load_model
+from cntkpy.trainers.checkpoints.checkpoint import Checkpoint
+from cntkpy.trainers.parallel.launchers import find_meeting
 
 CONFIG = """\
 command = sequences:frames:test
@@ -377,8 +377,8 @@ SLEEPY = f"""\
 import os
 import time
 from pathlib import Path
-from readers.formats.text.options import create_text_reader
-from trainers.step.reading import WrappedReader
+from cntkpy.readers.formats.text.options import create_text_reader
+from cntkpy.trainers.step.reading import WrappedReader
 
 FILES = ["asleep.train", "asleep.cv"]
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 import small_classification as actions
 
-from cntk_config.base.systems.locks import lock
-from commands.runs.events import json_events, run_of
-from commands.runs.find import find_runs, is_run, read_run
-from commands.runs.table import Table, differing_values, select, table_of
+from cntkpy.cntk_config.base.systems.locks import lock
+from cntkpy.commands.runs.events import json_events, run_of
+from cntkpy.commands.runs.find import find_runs, is_run, read_run
+from cntkpy.commands.runs.table import Table, differing_values, select, table_of
 
 VALIDATED = (
     "cvReader=[readerType=CNTKTextFormatReader;file=data.ctf;input=[x=[dim=2;format=dense];y=[dim=3;format=dense]]]"

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from cntk_config import ConfigError, load
-from commands.sweeps.choices import Choice, Interval, read_words, split
-from commands.sweeps.points import Draws, Grid
+from cntkpy.cntk_config import ConfigError, load
+from cntkpy.commands.sweeps.choices import Choice, Interval, read_words, split
+from cntkpy.commands.sweeps.points import Draws, Grid
 
 OTHER = "other=1,2"
 

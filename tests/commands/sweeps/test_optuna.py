@@ -11,13 +11,13 @@ import pytest
 import small_classification as small
 from sweep_processes import STARTED, rows, until
 
-from cntk_config import UserError
-from commands.sweeps import names
-from commands.sweeps.plan import Plan
-from commands.sweeps.rows import Row, Rows
+from cntkpy.cntk_config import UserError
+from cntkpy.commands.sweeps import names
+from cntkpy.commands.sweeps.plan import Plan
+from cntkpy.commands.sweeps.rows import Row, Rows
 
 optuna = pytest.importorskip("optuna")
-from commands.sweeps import optuna_study  # noqa: E402 - it imports Optuna
+from cntkpy.commands.sweeps import optuna_study  # noqa: E402 - it imports Optuna
 
 RATES = "train/SGD/learningRatesPerSample=range(0.001, 0.1, log)"
 

@@ -13,8 +13,8 @@ import pytest
 import small_classification as small
 from sweep_processes import STARTED, rows, until
 
-from commands.sweeps.rows import Row, Rows
-from commands.sweeps.running import describe, shown_values
+from cntkpy.commands.sweeps.rows import Row, Rows
+from cntkpy.commands.sweeps.running import describe, shown_values
 
 WORDS = ("m.cntk", "train/SGD/learningRatesPerSample=0.01,0.05")
 
@@ -121,8 +121,8 @@ def test_no_trial_finishes(cntkpy, tmp_path: Path) -> None:
 
 def test_optuna_is_not_installed(cntkpy, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "optuna", None)
-    monkeypatch.delitem(sys.modules, "commands.sweeps.optuna_study", raising=False)
-    monkeypatch.delattr("commands.sweeps.optuna_study", raising=False)
+    monkeypatch.delitem(sys.modules, "cntkpy.commands.sweeps.optuna_study", raising=False)
+    monkeypatch.delattr("cntkpy.commands.sweeps.optuna_study", raising=False)
     for option, what in (
         (["--sampler", "tpe", "--trials", "2"], "--sampler tpe"),
         (["--pruner", "median"], "--pruner"),

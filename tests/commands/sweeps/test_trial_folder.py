@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 import small_classification as small
 
-from cntk_config import ConfigError, load
-from commands.sweeps.choices import read_words
-from commands.sweeps.criterion import Progress, choose_criterion
-from commands.sweeps.outputs import moving_words, outside, scripts
-from commands.sweeps.trial_folder import Follower, TrialFolder, seconds_of
+from cntkpy.cntk_config import ConfigError, load
+from cntkpy.commands.sweeps.choices import read_words
+from cntkpy.commands.sweeps.criterion import Progress, choose_criterion
+from cntkpy.commands.sweeps.outputs import moving_words, outside, scripts
+from cntkpy.commands.sweeps.trial_folder import Follower, TrialFolder, seconds_of
 
 MORE = """
 test = [ action = test ; modelPath = $RunDir$/m.2 ]

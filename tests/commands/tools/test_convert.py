@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commands.tools.convert import convert
-from readers import create_reader
-from readers.convert import sources
+from cntkpy.commands.tools.convert import convert
+from cntkpy.readers import create_reader
+from cntkpy.readers.convert import sources
 
 TEXT = "0 |w 3:1 5:0.1 |t 1\n0 |w 2:1\n7 |w 0:2.5e-7 |t 0.1\n9 |w |t -3\n"
 COLUMNS = "1.5 -2 0 7\n1 0.1 2 1e-5\n"
@@ -181,7 +181,7 @@ def test_what_is_lost_is_told(here, capsys):
 
 
 def test_wide_sparse_streams_are_written_out_in_pieces(here, monkeypatch):
-    monkeypatch.setattr("readers.convert.batches.VALUES", 6)
+    monkeypatch.setattr("cntkpy.readers.convert.batches.VALUES", 6)
     Path("w.ctf").write_text("".join(f"{k} |x {k}:1\n" * (1 + k % 3) for k in range(5)))
     assert convert(["w.ctf"], "w.uci", ("x:5:sparse",), quiet=True) == 0
     rows = [[float(k == j) for j in range(5)] for k in range(5) for _ in range(1 + k % 3)]

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commands.tools.convert import convert
-from readers import create_reader
-from readers.convert import sources
-from readers.convert.formats import FORMATS
-from readers.formats.htk.archive import read_features, write_features
+from cntkpy.commands.tools.convert import convert
+from cntkpy.readers import create_reader
+from cntkpy.readers.convert import sources
+from cntkpy.readers.convert.formats import FORMATS
+from cntkpy.readers.formats.htk.archive import read_features, write_features
 
 TEXT = "0 |x 1 2 |y 2:1\n0 |x 3 4 |y 2:1\n0 |x 5 6 |y 0:1\n5 |x 0.5 -1 |y 1:1\n"
 SPECS = ("x:2", "y:3:class")

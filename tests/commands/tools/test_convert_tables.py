@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commands.tools.convert import convert
-from readers.convert.batches import parse_stream
-from readers.convert.tables import from_csv
-from readers.errors import DataError
-from readers.formats.tables.csv.text import is_number
+from cntkpy.commands.tools.convert import convert
+from cntkpy.readers.convert.batches import parse_stream
+from cntkpy.readers.convert.tables import from_csv
+from cntkpy.readers.errors import DataError
+from cntkpy.readers.formats.tables.csv.text import is_number
 
 FLOWERS = "width,species,height\n1.5,rose,2\n-3e2,aster,4\n0.25,rose,6\n"
 """The classes in order: aster, rose."""
@@ -154,7 +154,7 @@ def test_in_pieces(here, monkeypatch) -> None:
     kinds = rng.integers(0, 4, 257)
     rows = [[*map(str, row), f"k{kind}"] for row, kind in zip(values.tolist(), kinds, strict=True)]
     Path("a.csv").write_text("".join(",".join(row) + "\n" for row in rows))
-    monkeypatch.setattr("readers.convert.sources.BATCH", 10)
+    monkeypatch.setattr("cntkpy.readers.convert.sources.BATCH", 10)
     found = from_csv(["a.csv"], [])
     batches = list(found.batches)
     assert [len(one.keys) for one in batches] == [10] * 25 + [7]
@@ -174,7 +174,7 @@ def test_blank_rows_quotes_and_signs(here) -> None:
 
 def test_several_blocks(here, monkeypatch) -> None:
     """An error is placed in its line, whichever block it is in, with blank rows and texts of several lines before."""
-    monkeypatch.setattr("readers.formats.tables.csv.text.BLOCK_BYTES", 100)
+    monkeypatch.setattr("cntkpy.readers.formats.tables.csv.text.BLOCK_BYTES", 100)
     rows = [f'{i},"k\n{i % 3}"\n' + "\n" * (i % 2) for i in range(100)]
     Path("a.csv").write_text("x,y\n" + "".join(rows))
     batches = list(from_csv(["a.csv"], []).batches)

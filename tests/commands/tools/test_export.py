@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cntk_config.base.extras import how_to_install
-from networks.builders.ndl.front_end import parse_ndl
-from networks.files.model_file import save_model
-from networks.onnx import check
+from cntkpy.cntk_config.base.extras import how_to_install
+from cntkpy.networks.builders.ndl.front_end import parse_ndl
+from cntkpy.networks.files.model_file import save_model
+from cntkpy.networks.onnx import check
 
 pytest.importorskip("onnx")
 onnxruntime = pytest.importorskip("onnxruntime")
@@ -71,7 +71,9 @@ def test_other_values_of_onnxruntime_are_an_error(cntkpy, model, tmp_path, monke
 
 
 def test_without_jax_a_model_is_written_unchecked(cntkpy, model, monkeypatch):
-    monkeypatch.setattr("networks.onnx.package.importlib.util.find_spec", lambda name: None if name == "jax" else name)
+    monkeypatch.setattr(
+        "cntkpy.networks.onnx.package.importlib.util.find_spec", lambda name: None if name == "jax" else name
+    )
     got = cntkpy("export", model, "m.onnx")
     assert (got.code, got.out) == (0, "m.onnx: opset 17, 2 operators, inputs x [batch x 3]\n")
     monkeypatch.setitem(sys.modules, "jax", None)

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cntk_config import ConfigError, parse
-from cntk_config.export import Export
-from commands.tools.format import format_text
+from cntkpy.cntk_config import ConfigError, parse
+from cntkpy.cntk_config.export import Export
+from cntkpy.commands.tools.format import format_text
 
 UGLY = """\
 

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from golden_cases.case import load_yaml
 
-from cntk_config.base.diagnostics import ConfigError
-from commands.tools.format import format_text
-from commands.tools.format_brainscript import layout
+from cntkpy.cntk_config.base.diagnostics import ConfigError
+from cntkpy.commands.tools.format import format_text
+from cntkpy.commands.tools.format_brainscript import layout
 
 GOLDENS = Path(__file__).resolve().parents[2] / "goldens" / "brainscript"
 UNTIDY = """\

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from commands.editor.language import Analysis
+from cntkpy.commands.editor.language import Analysis
 
 MODULE = """\
 from pathlib import Path
-from cntk_config.declare import TEXT, Declared, Parameter
+from cntkpy.cntk_config.declare import TEXT, Declared, Parameter
 
 with Path({marker!r}).open("a") as ran:
     ran.write(__name__)

@@ -8,8 +8,8 @@ import pytest
 MODULE = """\
 from pathlib import Path
 import numpy as np
-from readers import MinibatchSourceFromData, UserReader, StreamInformation
-from readers.contracts import ChunkSource
+from cntkpy.readers import MinibatchSourceFromData, UserReader, StreamInformation
+from cntkpy.readers.contracts import ChunkSource
 Path("ran").write_text(__name__)
 class Own(UserReader):
     def __init__(self): raise ValueError("made")

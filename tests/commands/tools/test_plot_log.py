@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from commands.tools.plot_log import choose_node, plot, read_curves
+from cntkpy.commands.tools.plot_log import choose_node, plot, read_curves
 
 LOG = """\
 09/01/2026 10:00:00: # train command (train action)                                                     #

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from commands.tools.convert import convert
-from commands.tools.preview import preview
+from cntkpy.commands.tools.convert import convert
+from cntkpy.commands.tools.preview import preview
 
 CONFIG = """\
 command = train:test
@@ -154,7 +154,7 @@ def test_the_speed_is_not_that_of_loading_the_program(capsys, monkeypatch):
     """The first minibatch of a process waits for modules and kernels; little data are read once more (E8)."""
     import time
 
-    from readers import registry
+    from cntkpy.readers import registry
 
     make, slow = registry.create_reader, 0.5
 

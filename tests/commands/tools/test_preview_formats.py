@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from commands.tools.convert import convert
-from commands.tools.preview import preview
-from commands.tools.preview_picture import first_samples
-from readers.formats.htk.archive import write_archive
-from readers.minibatch import Layout, Minibatch
-from readers.user.streams import StreamInformation
+from cntkpy.commands.tools.convert import convert
+from cntkpy.commands.tools.preview import preview
+from cntkpy.commands.tools.preview_picture import first_samples
+from cntkpy.readers.formats.htk.archive import write_archive
+from cntkpy.readers.minibatch import Layout, Minibatch
+from cntkpy.readers.user.streams import StreamInformation
 
 Described = Callable[..., dict[str, Any]]
 UTTERANCES = {"a": 3, "b": 5, "c": 2}
@@ -143,7 +143,7 @@ def test_what_is_drawn() -> None:
 
 
 def test_wide_streams_are_not_drawn(tmp_path: Path) -> None:
-    from commands.tools.preview_picture import draw
+    from cntkpy.commands.tools.preview_picture import draw
 
     layout = Layout(1, 1, np.array([[0, 0, 0, 1]]))
     streams = [

@@ -10,9 +10,9 @@ from typing import ClassVar
 import pytest
 import small_classification as actions
 
-from commands.tracking import handler as handler_module
-from commands.tracking import tracker as tracker_module
-from commands.tracking.messages import Messages
+from cntkpy.commands.tracking import handler as handler_module
+from cntkpy.commands.tracking import tracker as tracker_module
+from cntkpy.commands.tracking.messages import Messages
 
 MORE = "test = [ action = test ]\n"
 VALIDATED = (

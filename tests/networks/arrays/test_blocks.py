@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from networks.arrays.blocks import BLOCK_ELEMENTS, SHORTEST, blocks_of, in_blocks
+from cntkpy.networks.arrays.blocks import BLOCK_ELEMENTS, SHORTEST, blocks_of, in_blocks
 
 
 def test_few_elements_are_one_block_and_blocks_are_not_too_short() -> None:

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from networks.arrays.lazy import jax, jnp
-from networks.arrays.step_blocks import in_blocks
-from networks.arrays.weighted_means import weighted_means
+from cntkpy.networks.arrays.lazy import jax, jnp
+from cntkpy.networks.arrays.step_blocks import in_blocks
+from cntkpy.networks.arrays.weighted_means import weighted_means
 
 RANDOM = np.random.default_rng(3)
 

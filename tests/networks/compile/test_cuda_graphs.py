@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from networks.arrays.lazy import jax, jnp
-from networks.compile import cuda_graphs
-from networks.compile.cuda_graphs import compile_lowered, has_one_simple_loop
+from cntkpy.networks.arrays.lazy import jax, jnp
+from cntkpy.networks.compile import cuda_graphs
+from cntkpy.networks.compile.cuda_graphs import compile_lowered, has_one_simple_loop
 
 CUDA = SimpleNamespace(client=SimpleNamespace(platform_version="PJRT C API\ncuda 13000"))
 CPU = SimpleNamespace(client=SimpleNamespace(platform_version="cpu"))

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from networks.arrays.lazy import jax, jnp
-from networks.compile import executables
-from networks.compile.executables import FOLDER, Program, Unknown, digest
-from networks.graph.network import Network
-from networks.nodes import operation
-from trainers.rules import updates
+from cntkpy.networks.arrays.lazy import jax, jnp
+from cntkpy.networks.compile import executables
+from cntkpy.networks.compile.executables import FOLDER, Program, Unknown, digest
+from cntkpy.networks.graph.network import Network
+from cntkpy.networks.nodes import operation
+from cntkpy.trainers.rules import updates
 
 
 @pytest.fixture

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from networks.arrays.lazy import jax
-from networks.compile import flat
-from networks.compile.evaluate import Batch, compile_gradient, network_parameters, network_state
-from networks.compile.flat import flat_parameters
+from cntkpy.networks.arrays.lazy import jax
+from cntkpy.networks.compile import flat
+from cntkpy.networks.compile.evaluate import Batch, compile_gradient, network_parameters, network_state
+from cntkpy.networks.compile.flat import flat_parameters
 from tests.networks.compile.test_loop_products import lstm
 
 

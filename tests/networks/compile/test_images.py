@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from networks.arrays.images import ChannelsLast, OneChannel
-from networks.compile import apply, evaluate
+from cntkpy.networks.arrays.images import ChannelsLast, OneChannel
+from cntkpy.networks.compile import apply, evaluate
 
 LAST = {"c", "b", "r", "p", "n", "d", "e", "q", "s", "o"}
 """The nodes of `_network` that pass their value on with channels last."""

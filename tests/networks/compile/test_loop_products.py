@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from jax.extend.core import jaxprs_in_params
 
-from networks.arrays.lazy import jax
-from networks.compile.evaluate import Batch, compile_gradient, network_parameters, network_state
+from cntkpy.networks.arrays.lazy import jax
+from cntkpy.networks.compile.evaluate import Batch, compile_gradient, network_parameters, network_state
 from tests.networks.compile.test_recurrence import values
 
 GATES = "ifog"

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from cntk_config import UserError
-from networks import nodes
-from networks.builders.ndl.front_end import parse_ndl
-from networks.graph.axes import is_kept
-from networks.nodes.declare import BOOLEAN, BOOLEANS, INTEGER, INTEGERS, NODE, REAL
+from cntkpy.cntk_config import UserError
+from cntkpy.networks import nodes
+from cntkpy.networks.builders.ndl.front_end import parse_ndl
+from cntkpy.networks.graph.axes import is_kept
+from cntkpy.networks.nodes.declare import BOOLEAN, BOOLEANS, INTEGER, INTEGERS, NODE, REAL
 
 HEAD = {
     "x": "Input(2, tag=feature)",
@@ -73,8 +73,8 @@ def scripts(draw):
 @given(scripts())
 @example(HEAD_TEXT + "n0 = Convolution(U, i, 1, 1, -1, 1, 1)\n")
 def test_any_network_is_built_or_refused_at_its_place(script):
-    from networks.arrays.lazy import jax
-    from networks.compile.evaluate import Batch, compile_network, network_parameters, network_state
+    from cntkpy.networks.arrays.lazy import jax
+    from cntkpy.networks.compile.evaluate import Batch, compile_network, network_parameters, network_state
 
     try:
         network = parse_ndl(script, precision="double", diagnostics=[])
@@ -131,8 +131,8 @@ def recurrent_networks(draw):
 @given(st.data())
 def test_the_layout_of_a_minibatch_changes_nothing(data):
     """Gaps, the order of sequences, their places in slots, a minibatch in pieces: neither sums nor gradients change."""
-    from networks.arrays.lazy import jax
-    from networks.compile.evaluate import Batch, compile_gradient, network_parameters, network_state
+    from cntkpy.networks.arrays.lazy import jax
+    from cntkpy.networks.compile.evaluate import Batch, compile_gradient, network_parameters, network_state
 
     network = parse_ndl(data.draw(recurrent_networks()), precision="double", diagnostics=[])
     function = jax.jit(compile_gradient(network.validate(), "cost", ["error"]))

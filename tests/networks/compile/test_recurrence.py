@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from networks.arrays.lazy import jax
-from networks.compile.evaluate import Batch, compile_network, network_parameters, network_state
-from networks.compile.recurrence import CARRIED, carried
+from cntkpy.networks.arrays.lazy import jax
+from cntkpy.networks.compile.evaluate import Batch, compile_network, network_parameters, network_state
+from cntkpy.networks.compile.recurrence import CARRIED, carried
 
 
 def values(network, names, batch, state=None):

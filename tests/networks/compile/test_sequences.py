@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cntk_config.base.diagnostics import UserError
-from networks import nodes
-from networks.arrays.lazy import jax
-from networks.compile.evaluate import Batch, compile_gradient, compile_network, network_parameters, network_state
+from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.networks import nodes
+from cntkpy.networks.arrays.lazy import jax
+from cntkpy.networks.compile.evaluate import Batch, compile_gradient, compile_network, network_parameters, network_state
 
 
 def _rnn(s, direction="PastValue", steps=1, default=0.1):

@@ -5,10 +5,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from networks.builders.ndl.front_end import parse_ndl
-from networks.compile.evaluate import Batch, compile_gradient, compile_network, network_parameters, network_state
-from networks.files.model_file import as_reread, load_model, save_model
-from networks.graph.initialize import SeedCounter
+from cntkpy.networks.builders.ndl.front_end import parse_ndl
+from cntkpy.networks.compile.evaluate import Batch, compile_gradient, compile_network, network_parameters, network_state
+from cntkpy.networks.files.model_file import as_reread, load_model, save_model
+from cntkpy.networks.graph.initialize import SeedCounter
 
 DENSE = """\
 x = Input(8, tag=feature)

@@ -5,8 +5,8 @@ import pytest
 from scipy.sparse import csr_matrix
 from scipy.sparse import random as random_csr
 
-from networks.arrays.sparse import RowGradient, Sparse
-from networks.compile.evaluate import compile_gradient, network_parameters, network_state
+from cntkpy.networks.arrays.sparse import RowGradient, Sparse
+from cntkpy.networks.compile.evaluate import compile_gradient, network_parameters, network_state
 
 LENGTHS = [3, 1, 2]
 

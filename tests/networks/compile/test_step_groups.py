@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from networks.arrays import step_blocks
-from networks.arrays.batch import Batch, Grid
-from networks.arrays.lazy import jax
-from networks.compile.evaluate import compile_gradient, compile_network, network_parameters, network_state
-from networks.compile.plan import Plan
-from networks.compile.step_groups import StepGroup
-from networks.graph.packing import packed_axes
+from cntkpy.networks.arrays import step_blocks
+from cntkpy.networks.arrays.batch import Batch, Grid
+from cntkpy.networks.arrays.lazy import jax
+from cntkpy.networks.compile.evaluate import compile_gradient, compile_network, network_parameters, network_state
+from cntkpy.networks.compile.plan import Plan
+from cntkpy.networks.compile.step_groups import StepGroup
+from cntkpy.networks.graph.packing import packed_axes
 from tests.networks.nodes.test_sequences import batch_of
 from tests.networks.nodes.test_several_axes_by_hand import AXES, DATA, X, Y, gradients_hold, made, matrix, same
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from cntk_models import assert_all_close
 
-from networks.files.cntk_binary.load import read_cntk
+from cntkpy.networks.files.cntk_binary.load import read_cntk
 
 RANDOM = np.random.default_rng(21)
 X = RANDOM.normal(size=(4, 3, 2, 5))

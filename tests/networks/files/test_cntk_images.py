@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from cntk_models import assert_all_close
 
-from cntk_config.base.diagnostics import UserError
-from networks.files.cntk_binary.load import read_cntk
+from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.networks.files.cntk_binary.load import read_cntk
 
 RANDOM = np.random.default_rng(11)
 

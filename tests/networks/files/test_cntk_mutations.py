@@ -3,8 +3,8 @@
 import cntk_mutations as m
 import pytest
 
-from cntk_config.base.diagnostics import UserError
-from networks.files.cntk_binary.load import read_cntk
+from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.networks.files.cntk_binary.load import read_cntk
 
 
 def test_the_files_are_whole_at_first():

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from cntk_models import assert_all_close, evaluate_all, evaluate_networks
 
-from cntk_config.base.diagnostics import UserError
-from networks.builders.ndl.front_end import parse_ndl
-from networks.files.cntk_binary.load import read_cntk
+from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.networks.builders.ndl.front_end import parse_ndl
+from cntkpy.networks.files.cntk_binary.load import read_cntk
 
 RANDOM = np.random.default_rng(8)
 CELLS = 5

@@ -5,13 +5,13 @@ import numpy as np
 import pytest
 from cntk_v2_blocks import broadcast_as, dense, is_within, last, lstm, run_lstm, sequence_slice, values
 
-from cntk_config.base.diagnostics import UserError
-from networks.arrays.batch import Grid
-from networks.arrays.lazy import jax
-from networks.compile.evaluate import LENGTHS, PROBLEM, Batch, compile_network, network_parameters, network_state
-from networks.files.cntk_binary.load import read_cntk
-from networks.graph.axes import DEFAULT, ONE
-from trainers.step.sequence_problems import sequence_problem
+from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.networks.arrays.batch import Grid
+from cntkpy.networks.arrays.lazy import jax
+from cntkpy.networks.compile.evaluate import LENGTHS, PROBLEM, Batch, compile_network, network_parameters, network_state
+from cntkpy.networks.files.cntk_binary.load import read_cntk
+from cntkpy.networks.graph.axes import DEFAULT, ONE
+from cntkpy.trainers.step.sequence_problems import sequence_problem
 
 RANDOM = np.random.default_rng(5)
 LENGTHS_OF_X = (4, 2, 5)

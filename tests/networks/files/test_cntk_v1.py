@@ -11,13 +11,13 @@ from cntk_v1_bodies import ALIASES, bodies, lattice
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cntk_config.base.diagnostics import UserError
-from networks.files.cntk_binary.load import parse, read_cntk
-from networks.files.cntk_binary.recognise import is_cntk
-from networks.files.cntk_binary.records import BadFile, NotSupported
-from networks.files.cntk_binary.v1 import MAGIC
-from networks.files.cntk_binary.v1_bodies import BODIES, EMPTY
-from networks.files.model_file import load_model, save_model
+from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.networks.files.cntk_binary.load import parse, read_cntk
+from cntkpy.networks.files.cntk_binary.recognise import is_cntk
+from cntkpy.networks.files.cntk_binary.records import BadFile, NotSupported
+from cntkpy.networks.files.cntk_binary.v1 import MAGIC
+from cntkpy.networks.files.cntk_binary.v1_bodies import BODIES, EMPTY
+from cntkpy.networks.files.model_file import load_model, save_model
 
 PAGE = (Path(__file__).parents[3] / "docs/old-models.md").read_text(encoding="utf-8")
 A = [[1, 2, 3, 4], [5, 6, 7, 8], [9, 10, 11, 12]]

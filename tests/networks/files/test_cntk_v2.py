@@ -10,10 +10,10 @@ from cntk_v2_blocks import dense, lstm, run_lstm, values
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cntk_config.base.diagnostics import UserError
-from networks.files.cntk_binary.dictionary import Array, AxisValue, Table, parse_dictionary
-from networks.files.cntk_binary.load import read_cntk
-from networks.files.model_file import load_model, save_model
+from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.networks.files.cntk_binary.dictionary import Array, AxisValue, Table, parse_dictionary
+from cntkpy.networks.files.cntk_binary.load import read_cntk
+from cntkpy.networks.files.model_file import load_model, save_model
 
 RANDOM = np.random.default_rng(8)
 
@@ -436,7 +436,7 @@ def test_deep_nesting_is_an_error():
 )
 def test_files_that_are_taken_for_models(content, message, tmp_path):
     assert message in refused(content)
-    from networks.files.cntk_binary.recognise import is_cntk
+    from cntkpy.networks.files.cntk_binary.recognise import is_cntk
 
     path = tmp_path / "m.dnn"
     path.write_bytes(content)

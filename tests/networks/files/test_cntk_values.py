@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from cntk_models import assert_all_close, evaluate_all
 
-from cntk_config.base.diagnostics import UserError
-from networks import nodes
-from networks.files.cntk_binary.load import read_cntk
-from networks.files.cntk_binary.rules import SAME
+from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.networks import nodes
+from cntkpy.networks.files.cntk_binary.load import read_cntk
+from cntkpy.networks.files.cntk_binary.rules import SAME
 
 RANDOM = np.random.default_rng(4)
 CELLS = 5

@@ -8,8 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import load_file
 
-from networks.files import tensor_file
-from networks.files.tensor_file import TensorFile, write_tensors
+from cntkpy.networks.files import tensor_file
+from cntkpy.networks.files.tensor_file import TensorFile, write_tensors
 
 shapes = st.lists(st.integers(0, 9), max_size=4).map(tuple)
 

@@ -6,11 +6,11 @@ from functools import partial
 import numpy as np
 import pytest
 
-from networks.arrays.batch import Batch
-from networks.builders.ndl.front_end import parse_ndl
-from networks.files.tensor_file import TensorFile
-from networks.files.weights import weights, write_weights
-from networks.onnx import ours
+from cntkpy.networks.arrays.batch import Batch
+from cntkpy.networks.builders.ndl.front_end import parse_ndl
+from cntkpy.networks.files.tensor_file import TensorFile
+from cntkpy.networks.files.weights import weights, write_weights
+from cntkpy.networks.onnx import ours
 
 TEXT = """\
 x = ImageInput(8, 6, 3, imageLayout=CHW, tag=feature)

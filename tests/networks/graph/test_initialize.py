@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from cntk_config.base.diagnostics import UserError
-from networks.graph import initialize
-from networks.graph.initialize import Initializer, MinStdRand0, SeedCounter, read_matrix
-from networks.graph.network import Network
-from networks.nodes import create
+from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.networks.graph import initialize
+from cntkpy.networks.graph.initialize import Initializer, MinStdRand0, SeedCounter, read_matrix
+from cntkpy.networks.graph.network import Network
+from cntkpy.networks.nodes import create
 
 FLOAT, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
 

@@ -7,18 +7,18 @@ import sys
 import numpy as np
 import pytest
 
-from cntk_config.base.diagnostics import UserError
-from networks import nodes
-from networks.compile.evaluate import compile_gradient
-from networks.files.model_file import load_model, save_model
-from networks.graph.initialize import SeedCounter
+from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.networks import nodes
+from cntkpy.networks.compile.evaluate import compile_gradient
+from cntkpy.networks.files.model_file import load_model, save_model
+from cntkpy.networks.graph.initialize import SeedCounter
 
 
 def test_declarations_do_not_import_jax():
     code = (
-        "import sys, networks, networks.nodes, networks.graph.network, networks.builders.build;"
-        "import networks.builders.simple.front_end, networks.files.model_file;"
-        "networks.nodes.kinds(); print({'jax', 'numba'} & set(sys.modules))"
+        "import sys, networks, cntkpy.networks.nodes, cntkpy.networks.graph.network, cntkpy.networks.builders.build;"
+        "import cntkpy.networks.builders.simple.front_end, cntkpy.networks.files.model_file;"
+        "cntkpy.networks.nodes.kinds(); print({'jax', 'numba'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert done.stdout == "set()\n"

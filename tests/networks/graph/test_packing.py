@@ -2,8 +2,8 @@
 
 import pytest
 
-from networks.builders.ndl.front_end import parse_ndl
-from networks.graph.packing import packed_axes
+from cntkpy.networks.builders.ndl.front_end import parse_ndl
+from cntkpy.networks.graph.packing import packed_axes
 
 HEAD = """
 t = DynamicAxis()

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cntk_config.base.diagnostics import UserError
-from networks import nodes
-from networks.builders.ndl.front_end import parse_ndl
-from networks.graph import plot
-from networks.graph.network import Network
+from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.networks import nodes
+from cntkpy.networks.builders.ndl.front_end import parse_ndl
+from cntkpy.networks.graph import plot
+from cntkpy.networks.graph.network import Network
 
 NET = """
 x = Input(4, tag=feature)

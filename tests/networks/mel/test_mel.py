@@ -6,14 +6,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cntk_config.base.diagnostics import ConfigError
-from networks.builders.ndl.front_end import parse_ndl
-from networks.builders.ndl.text import Document
-from networks.files.model_file import load_model, save_model
-from networks.mel import commands as mel_commands
-from networks.mel.parse import Command, parse_commands
-from networks.mel.request import request
-from networks.mel.script import edit_text
+from cntkpy.cntk_config.base.diagnostics import ConfigError
+from cntkpy.networks.builders.ndl.front_end import parse_ndl
+from cntkpy.networks.builders.ndl.text import Document
+from cntkpy.networks.files.model_file import load_model, save_model
+from cntkpy.networks.mel import commands as mel_commands
+from cntkpy.networks.mel.parse import Command, parse_commands
+from cntkpy.networks.mel.request import request
+from cntkpy.networks.mel.script import edit_text
 
 MACROS = """
 Lin(x, o, i) { A = Parameter(o, i)
@@ -418,7 +418,7 @@ def test_an_input_of_another_size_is_told(folder, caplog):
 
 
 def test_seeds_go_on(folder):
-    from networks.graph.initialize import SeedCounter
+    from cntkpy.networks.graph.initialize import SeedCounter
 
     seeds = SeedCounter()
     seeds.next()

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from cntk_config.base.diagnostics import ConfigError, UserError
-from networks.builders.ndl.front_end import parse_ndl
-from networks.files.model_file import save_model
-from networks.mel.script import edit_text
+from cntkpy.cntk_config.base.diagnostics import ConfigError, UserError
+from cntkpy.networks.builders.ndl.front_end import parse_ndl
+from cntkpy.networks.files.model_file import save_model
+from cntkpy.networks.mel.script import edit_text
 
 NET = """
 x = Input(4, tag=feature)
@@ -158,8 +158,8 @@ def test_a_model_that_is_not_there_is_located(folder):
 
 
 def test_an_error_leaves_the_model_as_it_was(folder):
-    from networks.builders.ndl.front_end import plain_document
-    from networks.mel.script import Editor, run
+    from cntkpy.networks.builders.ndl.front_end import plain_document
+    from cntkpy.networks.mel.script import Editor, run
 
     editor = Editor()
     run(editor, plain_document(HEAD, "1"))
@@ -235,8 +235,8 @@ EDIT = st.one_of(
 @settings(max_examples=30)
 @given(st.lists(EDIT, max_size=12))
 def test_any_edits_keep_the_network_in_order(folder, edits):
-    from networks.builders.ndl.front_end import plain_document
-    from networks.mel.script import Editor, run
+    from cntkpy.networks.builders.ndl.front_end import plain_document
+    from cntkpy.networks.mel.script import Editor, run
 
     editor = Editor()
     run(editor, plain_document("m = LoadModel(base.dnn)\nk = CreateModel()\n", "1"))

@@ -5,9 +5,9 @@ import itertools
 import numpy as np
 import pytest
 
-from cntk_config.base.diagnostics import UserError
-from networks.builders.ndl.front_end import parse_ndl
-from networks.compile.evaluate import PROBLEM, compile_network, network_parameters, network_state
+from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.networks.builders.ndl.front_end import parse_ndl
+from cntkpy.networks.compile.evaluate import PROBLEM, compile_network, network_parameters, network_state
 
 BLANK = 3
 
@@ -214,7 +214,7 @@ def test_edit_distances(helpers):
         for number, (cost, squash, ignored) in enumerate(settings):
             given = dict(zip(("subPen", "delPen", "insPen"), cost, strict=True))
             s("EditDistanceError", a, b, name=f"e{number}", squashInputs=squash, tokensToIgnore=ignored, **given)
-        from networks.arrays.batch import Grid
+        from cntkpy.networks.arrays.batch import Grid
 
         sides = [packed(helpers, [np.eye(3)[pair[side]] for pair in rows], extra=side) for side in (0, 1)]
         grids = {"t": Grid(*sides[0][1]), "*": Grid(*sides[1][1])}

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from cntk_config.base.diagnostics import UserError
-from networks.arrays import step_blocks
-from networks.arrays.batch import Batch, Grid
-from networks.arrays.lazy import jax
-from networks.compile.evaluate import compile_gradient, network_parameters, network_state
-from networks.nodes import attention as attention_nodes
+from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.networks.arrays import step_blocks
+from cntkpy.networks.arrays.batch import Batch, Grid
+from cntkpy.networks.arrays.lazy import jax
+from cntkpy.networks.compile.evaluate import compile_gradient, network_parameters, network_state
+from cntkpy.networks.nodes import attention as attention_nodes
 from tests.networks.nodes.test_several_axes_by_hand import X, Y, gradients_hold, made, matrix, same, values
 
 ATTEND = "attend (w, keys, values, query, tag='') = new ComputationNode [ operation = 'AdditiveAttention' ;"

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from networks.arrays.lazy import jax, jnp
-from networks.nodes.criteria.classes import _sizes, words_in_classes
+from cntkpy.networks.arrays.lazy import jax, jnp
+from cntkpy.networks.nodes.criteria.classes import _sizes, words_in_classes
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import jax
 import numpy as np
 import pytest
 
-from networks.compile.evaluate import Batch, compile_network, network_parameters, network_state
+from cntkpy.networks.compile.evaluate import Batch, compile_network, network_parameters, network_state
 
 CHANNELS, SCALE, POWER = 7, 0.5, -0.75
 

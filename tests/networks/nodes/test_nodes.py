@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-from networks import nodes
-from networks.arrays.sparse import Sparse
-from networks.builders.ndl.front_end import parse_ndl
-from networks.nodes.declare import EXAMPLE_NODES
+from cntkpy.networks import nodes
+from cntkpy.networks.arrays.sparse import Sparse
+from cntkpy.networks.builders.ndl.front_end import parse_ndl
+from cntkpy.networks.nodes.declare import EXAMPLE_NODES
 
 from .node_cases import BATCHES, CASES, FRAMES_ONLY, SUMS
 

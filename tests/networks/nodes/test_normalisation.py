@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from cntk_config.base.diagnostics import UserError
-from networks.arrays.lazy import jax
-from networks.compile.evaluate import (
+from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.networks.arrays.lazy import jax
+from cntkpy.networks.compile.evaluate import (
     Settings,
     compile_gradient,
     compile_network,

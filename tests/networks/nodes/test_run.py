@@ -4,8 +4,8 @@ import jax
 import numpy as np
 import pytest
 
-from cntk_config.base.diagnostics import UserError
-from networks.compile.evaluate import Batch, compile_gradient, compile_network, network_parameters, network_state
+from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.networks.compile.evaluate import Batch, compile_gradient, compile_network, network_parameters, network_state
 
 IMAGE = {"imageLayout": "CHW"}
 

@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cntk_config.base.diagnostics import UserError
-from networks import nodes
-from networks.arrays.batch import Grid, PackedGrid
-from networks.arrays.lazy import jax
-from networks.builders.ndl.front_end import parse_ndl
-from networks.compile.evaluate import (
+from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.networks import nodes
+from cntkpy.networks.arrays.batch import Grid, PackedGrid
+from cntkpy.networks.arrays.lazy import jax
+from cntkpy.networks.builders.ndl.front_end import parse_ndl
+from cntkpy.networks.compile.evaluate import (
     LENGTHS,
     PROBLEM,
     Batch,
@@ -19,7 +19,7 @@ from networks.compile.evaluate import (
     network_parameters,
     network_state,
 )
-from networks.graph.axes import DEFAULT, ONE, equal_lengths, main_axis
+from cntkpy.networks.graph.axes import DEFAULT, ONE, equal_lengths, main_axis
 
 
 class Built:

@@ -5,13 +5,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from networks.arrays.lazy import jax
-from networks.builders.brainscript.build import build_program
-from networks.builders.brainscript.language.source import text_of_string
-from networks.builders.brainscript.program import parse_network
-from networks.compile.evaluate import LENGTHS, compile_gradient, compile_network, network_parameters, network_state
-from networks.files.model_file import save_model
-from networks.graph.initialize import SeedCounter
+from cntkpy.networks.arrays.lazy import jax
+from cntkpy.networks.builders.brainscript.build import build_program
+from cntkpy.networks.builders.brainscript.language.source import text_of_string
+from cntkpy.networks.builders.brainscript.program import parse_network
+from cntkpy.networks.compile.evaluate import (
+    LENGTHS,
+    compile_gradient,
+    compile_network,
+    network_parameters,
+    network_state,
+)
+from cntkpy.networks.files.model_file import save_model
+from cntkpy.networks.graph.initialize import SeedCounter
 from tests.networks.nodes.test_sequences import batch_of, by_sequence, ragged
 
 HEAD = "t = DynamicAxis () ; x = Input {2, dynamicAxis=t} ; y = Input {2}\n"

@@ -11,12 +11,12 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from cntk_config.base.diagnostics import UserError
-from networks.arrays.batch import Batch
-from networks.onnx import ours
-from networks.onnx.reading.load import RULES, build
-from networks.onnx.reading.parse import NEWEST, read_model
-from networks.onnx.reading.values import Data
+from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.networks.arrays.batch import Batch
+from cntkpy.networks.onnx import ours
+from cntkpy.networks.onnx.reading.load import RULES, build
+from cntkpy.networks.onnx.reading.parse import NEWEST, read_model
+from cntkpy.networks.onnx.reading.values import Data
 
 onnx = pytest.importorskip("onnx")
 pytestmark = pytest.mark.thorough

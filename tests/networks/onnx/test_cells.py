@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from networks import nodes
-from networks.compile.evaluate import compile_gradient, network_parameters, network_state
-from networks.files.model_file import load_model
-from networks.onnx import ours
-from networks.onnx.check import check
-from networks.onnx.export import Settings, export
-from networks.onnx.files import as_bytes, write
-from networks.onnx.model import to_model
+from cntkpy.networks import nodes
+from cntkpy.networks.compile.evaluate import compile_gradient, network_parameters, network_state
+from cntkpy.networks.files.model_file import load_model
+from cntkpy.networks.onnx import ours
+from cntkpy.networks.onnx.check import check
+from cntkpy.networks.onnx.export import Settings, export
+from cntkpy.networks.onnx.files import as_bytes, write
+from cntkpy.networks.onnx.model import to_model
 
 from .test_sequences import exported_model
 

@@ -5,12 +5,12 @@ import re
 import numpy as np
 import pytest
 
-from cntk_config.base.diagnostics import UserError
-from networks.builders.ndl.front_end import parse_ndl
-from networks.onnx import ours
-from networks.onnx.check import as_fed, run
-from networks.onnx.export import Settings, export
-from networks.onnx.model import to_model
+from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.networks.builders.ndl.front_end import parse_ndl
+from cntkpy.networks.onnx import ours
+from cntkpy.networks.onnx.check import as_fed, run
+from cntkpy.networks.onnx.export import Settings, export
+from cntkpy.networks.onnx.model import to_model
 
 onnx = pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")

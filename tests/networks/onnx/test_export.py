@@ -5,12 +5,12 @@ import json
 import numpy as np
 import pytest
 
-from cntk_config.base.diagnostics import UserError
-from networks.builders.ndl.front_end import parse_ndl
-from networks.onnx import files, ours
-from networks.onnx.check import check
-from networks.onnx.export import Settings, export
-from networks.onnx.model import to_model
+from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.networks.builders.ndl.front_end import parse_ndl
+from cntkpy.networks.onnx import files, ours
+from cntkpy.networks.onnx.check import check
+from cntkpy.networks.onnx.export import Settings, export
+from cntkpy.networks.onnx.model import to_model
 
 onnx = pytest.importorskip("onnx")
 onnxruntime = pytest.importorskip("onnxruntime")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import cntkpy.compat.cntk as C
-from cntk_config.base.diagnostics import UserError
+from cntkpy.cntk_config.base.diagnostics import UserError
 
 onnx = pytest.importorskip("onnx")
 onnxruntime = pytest.importorskip("onnxruntime")

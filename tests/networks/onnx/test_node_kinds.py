@@ -5,12 +5,12 @@ import zlib
 import numpy as np
 import pytest
 
-from networks import nodes
-from networks.onnx import ours
-from networks.onnx.check import as_fed, random_data, run
-from networks.onnx.export import Settings, export
-from networks.onnx.model import to_model
-from networks.onnx.writing.table import REFUSED, RULES
+from cntkpy.networks import nodes
+from cntkpy.networks.onnx import ours
+from cntkpy.networks.onnx.check import as_fed, random_data, run
+from cntkpy.networks.onnx.export import Settings, export
+from cntkpy.networks.onnx.model import to_model
+from cntkpy.networks.onnx.writing.table import REFUSED, RULES
 
 from ..nodes.node_cases import CASES
 

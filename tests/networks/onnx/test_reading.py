@@ -3,17 +3,17 @@
 import numpy as np
 import pytest
 
-from cntk_config.base.diagnostics import UserError
-from networks import nodes
-from networks.builders.ndl.front_end import parse_ndl
-from networks.compile.evaluate import Batch, compile_gradient, network_parameters, network_state
-from networks.files.model_file import load_model
-from networks.onnx import ours
-from networks.onnx.check import random_data, run
-from networks.onnx.export import Settings, export
-from networks.onnx.files import as_bytes, write
-from networks.onnx.model import to_model
-from networks.onnx.writing.table import RULES
+from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.networks import nodes
+from cntkpy.networks.builders.ndl.front_end import parse_ndl
+from cntkpy.networks.compile.evaluate import Batch, compile_gradient, network_parameters, network_state
+from cntkpy.networks.files.model_file import load_model
+from cntkpy.networks.onnx import ours
+from cntkpy.networks.onnx.check import random_data, run
+from cntkpy.networks.onnx.export import Settings, export
+from cntkpy.networks.onnx.files import as_bytes, write
+from cntkpy.networks.onnx.model import to_model
+from cntkpy.networks.onnx.writing.table import RULES
 
 from ..nodes.node_cases import CASES
 from .test_node_kinds import network_of

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from cntk_config.base.diagnostics import UserError
-from networks.arrays.lazy import jax
-from networks.compile.evaluate import compile_gradient, network_parameters, network_state
-from networks.onnx import ours
-from networks.onnx.reading.load import build
-from networks.onnx.reading.parse import read_model
+from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.networks.arrays.lazy import jax
+from cntkpy.networks.compile.evaluate import compile_gradient, network_parameters, network_state
+from cntkpy.networks.onnx import ours
+from cntkpy.networks.onnx.reading.load import build
+from cntkpy.networks.onnx.reading.parse import read_model
 
 onnx = pytest.importorskip("onnx")
 onnxruntime = pytest.importorskip("onnxruntime")

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from networks.compile.evaluate import Batch
-from networks.onnx import ours
-from networks.onnx.check import run
-from networks.onnx.files import as_bytes
+from cntkpy.networks.compile.evaluate import Batch
+from cntkpy.networks.onnx import ours
+from cntkpy.networks.onnx.check import run
+from cntkpy.networks.onnx.files import as_bytes
 
 from .test_reading import loaded, model_of, real
 

@@ -5,15 +5,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cntk_config import UserError, load
-from commands.tools.network_of import commands_with_networks, describe_network
-from networks.files.model_file import load_model
-from networks.onnx import ours
-from networks.onnx.check import check
-from networks.onnx.export import Settings, export
-from networks.onnx.files import as_bytes, write
-from networks.onnx.model import to_model
-from networks.onnx.reading.load import load_onnx
+from cntkpy.cntk_config import UserError, load
+from cntkpy.commands.tools.network_of import commands_with_networks, describe_network
+from cntkpy.networks.files.model_file import load_model
+from cntkpy.networks.onnx import ours
+from cntkpy.networks.onnx.check import check
+from cntkpy.networks.onnx.export import Settings, export
+from cntkpy.networks.onnx.files import as_bytes, write
+from cntkpy.networks.onnx.model import to_model
+from cntkpy.networks.onnx.reading.load import load_onnx
 
 pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from cntk_config.base.diagnostics import UserError
-from networks.builders.ndl.front_end import parse_ndl
-from networks.onnx import ours
-from networks.onnx.check import check
-from networks.onnx.export import Settings, export
-from networks.onnx.files import as_bytes
-from networks.onnx.model import to_model
-from networks.onnx.writing.table import RULES
+from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.networks.builders.ndl.front_end import parse_ndl
+from cntkpy.networks.onnx import ours
+from cntkpy.networks.onnx.check import check
+from cntkpy.networks.onnx.export import Settings, export
+from cntkpy.networks.onnx.files import as_bytes
+from cntkpy.networks.onnx.model import to_model
+from cntkpy.networks.onnx.writing.table import RULES
 
 onnx = pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from networks.arrays.batch import Batch
-from networks.onnx import ours
-from networks.onnx.reading.load import build
-from networks.onnx.reading.parse import read_model
+from cntkpy.networks.arrays.batch import Batch
+from cntkpy.networks.onnx import ours
+from cntkpy.networks.onnx.reading.load import build
+from cntkpy.networks.onnx.reading.parse import read_model
 
 pytestmark = [pytest.mark.thorough, pytest.mark.filterwarnings("ignore")]
 pytest.importorskip("onnx")

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from readers import create_reader
+from cntkpy.readers import create_reader
 
 SECRET = "s3cret"
 """The key of S3, which no message may have."""

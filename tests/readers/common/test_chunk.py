@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from readers.common import chunk
-from readers.common.chunk import StreamData
+from cntkpy.readers.common import chunk
+from cntkpy.readers.common.chunk import StreamData
 
 
 @given(st.integers(0, 3), st.integers(1, 3), st.integers(0, 2), st.integers(2, 9), st.integers(0, 8), st.booleans())

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cntk_config.base import retry
-from readers.common.file_bytes import FileBytes
-from readers.errors import DataError
+from cntkpy.cntk_config.base import retry
+from cntkpy.readers.common.file_bytes import FileBytes
+from cntkpy.readers.errors import DataError
 
 SHIM = r"""
 #define _GNU_SOURCE
@@ -58,8 +58,8 @@ ssize_t preadv64(int file, const struct iovec *to, int count, off_t at) { return
 ssize_t pread64(int file, void *to, size_t count, off_t at) { return pread(file, to, count, at); }
 """
 READ = """
-from cntk_config.base import retry
-from readers import create_reader
+from cntkpy.cntk_config.base import retry
+from cntkpy.readers import create_reader
 
 retry.RETRY_SECONDS = (0.01,) * 4
 reader = create_reader("file=data.ctf;randomize=true;chunkSizeInBytes=1000;input=[x=[dim=2;format=dense]]")
@@ -131,15 +131,15 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from cntk_config import ConfigParameters
-from cntk_config.base import retry
-from cntk_config.base.diagnostics import UserError
-from networks.files.tensor_file import TensorFile, write_tensors
-from readers import create_reader
-from readers.formats.htk.archive import write_archive
-from readers.formats.kaldi.features import Counts
-from readers.formats.kaldi.parameters import specifier_of
-from readers.utterances.labels import read_states
+from cntkpy.cntk_config import ConfigParameters
+from cntkpy.cntk_config.base import retry
+from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.networks.files.tensor_file import TensorFile, write_tensors
+from cntkpy.readers import create_reader
+from cntkpy.readers.formats.htk.archive import write_archive
+from cntkpy.readers.formats.kaldi.features import Counts
+from cntkpy.readers.formats.kaldi.parameters import specifier_of
+from cntkpy.readers.utterances.labels import read_states
 
 retry.RETRY_SECONDS = (0.01,) * 4
 write_archive("f.ark", [(f"u{u}.mfc", np.ones((2, 3), np.float32)) for u in range(2)], "f.scp")
@@ -243,8 +243,8 @@ def test_pieces_of_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 FRAMES = """
 import numpy as np
-from cntk_config.base import retry
-from readers import create_reader
+from cntkpy.cntk_config.base import retry
+from cntkpy.readers import create_reader
 
 retry.RETRY_SECONDS = (0.01,) * 4
 reader = create_reader({section!r})
@@ -257,9 +257,9 @@ print(len(np.concatenate(seen)), np.concatenate(seen).sum())
 
 
 def _speech(folder: Path, kind: str) -> None:
-    from readers.formats.htk.archive import write_archive
-    from readers.formats.kaldi.specifier import parse_write_specifier
-    from readers.formats.kaldi.write import open_writer
+    from cntkpy.readers.formats.htk.archive import write_archive
+    from cntkpy.readers.formats.kaldi.specifier import parse_write_specifier
+    from cntkpy.readers.formats.kaldi.write import open_writer
 
     rows = {f"u{u}": np.full((50, 4), u, np.float32) for u in range(20)}
     if kind == "htk":
@@ -279,7 +279,7 @@ def test_frames_survive_a_disk_that_fails(shim: Path, tmp_path: Path, kind: str,
     where = "scpFile=s.scp" if kind == "htk" else 'rx="scp:s.scp"'
     reader = {"htk": "HTKFeatureDeserializer", "kaldi": "KaldiFeatureDeserializer"}[kind]
     section = f"frameMode=true;randomize=true;deserializers=([type={reader};input=[x=[dim=4;{where}]]])"
-    module = {"htk": "readers.formats.htk.features", "kaldi": "readers.formats.kaldi.matrices"}[kind]
+    module = {"htk": "cntkpy.readers.formats.htk.features", "kaldi": "cntkpy.readers.formats.kaldi.matrices"}[kind]
     program = (
         FRAMES.format(section=section)
         if held

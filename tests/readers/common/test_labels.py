@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from readers.common.labels import LabelMap
-from readers.kernels.line_kernels import find_label
+from cntkpy.readers.common.labels import LabelMap
+from cntkpy.readers.kernels.line_kernels import find_label
 
 
 @pytest.mark.parametrize("at_once", [0, 1, 85, 86, 3000])

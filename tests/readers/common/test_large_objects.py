@@ -18,14 +18,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from cntk_config.base import remote as base_remote
-from cntk_config.base import url_cache
-from cntk_config.base.remote import RemoteObject
-from readers import create_reader
-from readers.common import remote
-from readers.formats.tables import deserializer
-from readers.pipeline import randomize
-from readers.pipeline.store import ChunkStore
+from cntkpy.cntk_config.base import remote as base_remote
+from cntkpy.cntk_config.base import url_cache
+from cntkpy.cntk_config.base.remote import RemoteObject
+from cntkpy.readers import create_reader
+from cntkpy.readers.common import remote
+from cntkpy.readers.formats.tables import deserializer
+from cntkpy.readers.pipeline import randomize
+from cntkpy.readers.pipeline.store import ChunkStore
 
 from .servers import s3_on
 

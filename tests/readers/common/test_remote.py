@@ -19,12 +19,12 @@ import pyarrow.parquet as pq
 import pytest
 from unreliable import Unreliable
 
-from cntk_config.base import remote as base_remote
-from cntk_config.base.diagnostics import UserError
-from cntk_config.base.extras import command_for, how_to_install
-from cntk_config.base.url_cache import CachedObject
-from commands.cli import main
-from readers import (
+from cntkpy.cntk_config.base import remote as base_remote
+from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.cntk_config.base.extras import command_for, how_to_install
+from cntkpy.cntk_config.base.url_cache import CachedObject
+from cntkpy.commands.cli import main
+from cntkpy.readers import (
     CTFDeserializer,
     DataError,
     MinibatchSource,
@@ -33,10 +33,10 @@ from readers import (
     StreamDefs,
     create_reader,
 )
-from readers.common import remote
-from readers.common.labels import load_labels
-from readers.common.packed import data_bytes
-from readers.common.remote import RemoteBytes
+from cntkpy.readers.common import remote
+from cntkpy.readers.common.labels import load_labels
+from cntkpy.readers.common.packed import data_bytes
+from cntkpy.readers.common.remote import RemoteBytes
 
 CTF = "".join(f"{k} |x {k} {t} |y {k % 4}:1\n" for k in range(900) for t in range(1 + k % 3)).encode()
 

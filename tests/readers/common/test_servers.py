@@ -20,12 +20,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from cntk_config.base import remote as base_remote
-from cntk_config.base import url_cache
-from cntk_config.base.files import read_input
-from cntk_config.base.url_cache import CachedObject
-from cntk_config.base.writing import atomic_write
-from readers import DataError
+from cntkpy.cntk_config.base import remote as base_remote
+from cntkpy.cntk_config.base import url_cache
+from cntkpy.cntk_config.base.files import read_input
+from cntkpy.cntk_config.base.url_cache import CachedObject
+from cntkpy.cntk_config.base.writing import atomic_write
+from cntkpy.readers import DataError
 
 from .servers import Answers, minibatches, part, s3_on, serving
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from readers import CTFDeserializer, MinibatchSource, StreamDef, StreamDefs
+from cntkpy.readers import CTFDeserializer, MinibatchSource, StreamDef, StreamDefs
 
 STREAMS = StreamDefs(x=StreamDef(field="x", shape=2), y=StreamDef(field="y", shape=4, is_sparse=True))
 

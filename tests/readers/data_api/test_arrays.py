@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cntk_config.base.diagnostics import UserError
-from readers.errors import ArgumentError
+from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.readers.errors import ArgumentError
 
 from .small_source import source, write_files
 
@@ -78,7 +78,7 @@ torch = types.ModuleType("torch")
 torch.from_dlpack = lambda array: array
 utils = types.ModuleType("torch.utils")
 sys.modules |= {"torch": torch, "torch.utils": utils, "torch.utils.data": data}
-from readers import CTFDeserializer, MinibatchSource, StreamDef, StreamDefs
+from cntkpy.readers import CTFDeserializer, MinibatchSource, StreamDef, StreamDefs
 import pickle
 streams = StreamDefs(x=StreamDef(field="x", shape=2))
 source = MinibatchSource(CTFDeserializer("samples.ctf", streams), max_sweeps=1, randomize=False)

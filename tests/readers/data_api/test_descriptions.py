@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from readers import (
+from cntkpy.readers import (
     CTFDeserializer,
     HTKFeatureDeserializer,
     HTKMLFBinaryDeserializer,
@@ -21,8 +21,8 @@ from readers import (
     Value,
     sequence_to_cntk_text_format,
 )
-from readers.errors import ArgumentError
-from readers.transforms import crop
+from cntkpy.readers.errors import ArgumentError
+from cntkpy.readers.transforms import crop
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_descriptions_of_speech():
 
 
 def test_utterances_join_text_by_name_and_long_ones_are_left_out(files, caplog):
-    from readers.formats.htk.archive import write_archive
+    from cntkpy.readers.formats.htk.archive import write_archive
 
     folder = files.folder
     frames = {"a": np.ones((2, 1)), "b": np.full((5, 1), 2.0), "c": np.full((1, 1), 3.0)}

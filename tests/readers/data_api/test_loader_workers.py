@@ -16,8 +16,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from readers import MinibatchSource, ParquetDeserializer, StreamDef, StreamDefs
-from readers.data_api.torch_data import Share
+from cntkpy.readers import MinibatchSource, ParquetDeserializer, StreamDef, StreamDefs
+from cntkpy.readers.data_api.torch_data import Share
 
 ROWS, GROUP, WORKERS = 600, 50, 3
 WORKER = """
@@ -28,8 +28,8 @@ data.get_worker_info = lambda: types.SimpleNamespace(num_workers=int(sys.argv[2]
 torch = types.ModuleType("torch")
 torch.from_dlpack = lambda array: array
 sys.modules |= {"torch": torch, "torch.utils": types.ModuleType("torch.utils"), "torch.utils.data": data}
-from readers.data_api.torch_data import _opened
-from readers.formats.tables.deserializer import TableDeserializer
+from cntkpy.readers.data_api.torch_data import _opened
+from cntkpy.readers.formats.tables.deserializer import TableDeserializer
 loaded, load = [], TableDeserializer.load_chunk
 TableDeserializer.load_chunk = lambda self, chunk: loaded.append(chunk) or load(self, chunk)
 with open("source.pickle", "rb") as file:

@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from readers import (
+from cntkpy.readers import (
     FULL_DATA_SWEEP,
     INFINITELY_REPEAT,
     CTFDeserializer,
@@ -20,7 +20,7 @@ from readers import (
     create_reader,
     sequence_to_cntk_text_format,
 )
-from readers.data_api.text import is_tensor
+from cntkpy.readers.data_api.text import is_tensor
 
 FOUR = "|x 1\n|x 2\n|x 3\n|x 4"
 TWO = "".join(f"0 |x {i}\n" for i in range(3)) + "".join(f"1 |x {i}\n" for i in range(4))

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from readers import (
+from cntkpy.readers import (
     ArrowDeserializer,
     CTFDeserializer,
     MinibatchSource,
@@ -22,8 +22,8 @@ from readers import (
     UserDeserializer,
     create_reader,
 )
-from readers.errors import ArgumentError
-from readers.reader import Reader
+from cntkpy.readers.errors import ArgumentError
+from cntkpy.readers.reader import Reader
 
 STREAMS = StreamDefs(x=StreamDef(field="x", shape=2), y=StreamDef(field="y", shape=4, is_sparse=True))
 

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from cntk_config.base.diagnostics import UserError
-from cntk_config.base.extras import command_for
-from readers.data_api.frameworks import ALIGNED, to_tensorflow
+from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.cntk_config.base.extras import command_for
+from cntkpy.readers.data_api.frameworks import ALIGNED, to_tensorflow
 
 from .small_source import source, write_files
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from readers import CTFDeserializer, DataError, MinibatchSource, StreamDef, StreamDefs, create_reader
+from cntkpy.readers import CTFDeserializer, DataError, MinibatchSource, StreamDef, StreamDefs, create_reader
 
 
 def _source(path: Path) -> Callable[[], Any]:

@@ -7,8 +7,8 @@ import json
 import numpy as np
 import pytest
 
-from cntk_config.base.diagnostics import ConfigError, UserError
-from readers import (
+from cntkpy.cntk_config.base.diagnostics import ConfigError, UserError
+from cntkpy.readers import (
     DataError,
     MinibatchData,
     MinibatchSourceFromData,
@@ -17,7 +17,7 @@ from readers import (
     Value,
     create_reader,
 )
-from readers.data_api.source_reader import SourceReader
+from cntkpy.readers.data_api.source_reader import SourceReader
 
 F = np.float32
 
@@ -318,7 +318,8 @@ def make_source(count: int):
         ("1 / 0", "ZeroDivisionError: division by zero"),
         ("class C:\n    def __init__(self): raise OSError('no disk')", "C cannot be made: OSError: no disk"),
         (
-            "from readers import UserMinibatchSource\nclass C(UserMinibatchSource):\n    def __init__(self): pass",
+            "from cntkpy.readers import UserMinibatchSource\n"
+            "class C(UserMinibatchSource):\n    def __init__(self): pass",
             "C.__init__ does not call super().__init__()",
         ),
         ("from test_user_source import make_source as C", None),

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from cntk_config.base.diagnostics import UserError
-from readers import MinibatchSourceFromData, Value
-from readers.data_api.frameworks import canonical
+from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.readers import MinibatchSourceFromData, Value
+from cntkpy.readers.data_api.frameworks import canonical
 
 F = np.float32
 
@@ -157,7 +157,7 @@ def test_a_missing_framework_is_named(monkeypatch):
 
 def test_a_value_of_a_matrix_is_data_as_the_matrix_is() -> None:
     """A22: five samples of three values, not five sequences of three scalars."""
-    from readers.data_api.from_data import MinibatchSourceFromData
+    from cntkpy.readers.data_api.from_data import MinibatchSourceFromData
 
     rows = np.arange(15, dtype=np.float32).reshape(5, 3)
     source = MinibatchSourceFromData({"x": Value(rows)})

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from readers import DataError
-from readers.common.chunk import Chunk
-from readers.common.sequences import SequenceTable
-from readers.pipeline.local_timeline import SHIFT, LocalTimeline, WindowStore
+from cntkpy.readers import DataError
+from cntkpy.readers.common.chunk import Chunk
+from cntkpy.readers.common.sequences import SequenceTable
+from cntkpy.readers.pipeline.local_timeline import SHIFT, LocalTimeline, WindowStore
 
 SIZES = (3, 0, 4, 2)
 EVERY = [(c << SHIFT) + i for c, n in enumerate(SIZES) for i in range(n)]

@@ -9,16 +9,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cntk_config.base.systems import memory
-from readers import create_reader
-from readers.errors import DataError
-from readers.pipeline.pack import _fitting
-from readers.streams import StreamInformation
+from cntkpy.cntk_config.base.systems import memory
+from cntkpy.readers import create_reader
+from cntkpy.readers.errors import DataError
+from cntkpy.readers.pipeline.pack import _fitting
+from cntkpy.readers.streams import StreamInformation
 
 SCRIPT = """
 import sys
 from pathlib import Path
-from readers import create_reader
+from cntkpy.readers import create_reader
 
 def peak():  # of this process alone; getrusage would begin with the peak of the process that started it
     return int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0]) // 1024

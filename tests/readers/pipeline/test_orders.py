@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from readers import DataError
-from readers.common.sequences import SequenceTable
-from readers.kernels import budget
-from readers.kernels import order_kernels as k
-from readers.kernels.random_kernels import mt_next, mt_seed
-from readers.pipeline.randomize import WHOLE_DATA, BlockRandomizer, NoRandomizer
-from readers.pipeline.store import ChunkStore
+from cntkpy.readers import DataError
+from cntkpy.readers.common.sequences import SequenceTable
+from cntkpy.readers.kernels import budget
+from cntkpy.readers.kernels import order_kernels as k
+from cntkpy.readers.kernels.random_kernels import mt_next, mt_seed
+from cntkpy.readers.pipeline.randomize import WHOLE_DATA, BlockRandomizer, NoRandomizer
+from cntkpy.readers.pipeline.store import ChunkStore
 
 ORDERS = json.loads((Path(__file__).parent / "orders.json").read_text())
 
@@ -179,7 +179,7 @@ def test_scattered_sequences_are_read_in_batches(files, tools, workers):
 @pytest.mark.parametrize("together", [1, 256])
 @pytest.mark.parametrize("threads", [0, 2])
 def test_a_fault_among_scattered_sequences_comes_in_its_minibatch(files, threads, together, monkeypatch):
-    monkeypatch.setattr("readers.pipeline.whole.MAX_GROUP", together)  # 1, as where minibatches are large
+    monkeypatch.setattr("cntkpy.readers.pipeline.whole.MAX_GROUP", together)  # 1, as where minibatches are large
     text = "".join(f"{i} |x {'oops' if i == 60 else i}\n" for i in range(100))
     good = files.reader(text.replace("oops", "60"), X, chunkSizeInBytes=80, traceLevel=0)
     good.start_minibatch_loop(3, 0)

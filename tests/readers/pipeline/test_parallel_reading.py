@@ -12,16 +12,16 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from readers import DataError
-from readers.common.chunk import Chunk, dense_stream
-from readers.common.sequences import SequenceTable
-from readers.epochs import EpochRequest
-from readers.pipeline.loads import Load, Loads
-from readers.pipeline.parallel import ParallelPrefetcher
-from readers.pipeline.randomize import BlockRandomizer, NoRandomizer
-from readers.pipeline.source import Source
-from readers.pipeline.store import ChunkStore
-from readers.streams import StreamInformation
+from cntkpy.readers import DataError
+from cntkpy.readers.common.chunk import Chunk, dense_stream
+from cntkpy.readers.common.sequences import SequenceTable
+from cntkpy.readers.epochs import EpochRequest
+from cntkpy.readers.pipeline.loads import Load, Loads
+from cntkpy.readers.pipeline.parallel import ParallelPrefetcher
+from cntkpy.readers.pipeline.randomize import BlockRandomizer, NoRandomizer
+from cntkpy.readers.pipeline.source import Source
+from cntkpy.readers.pipeline.store import ChunkStore
+from cntkpy.readers.streams import StreamInformation
 
 # ------------------------------------------------------------------------------------------------- loads
 
@@ -302,7 +302,7 @@ def test_ctrl_c_while_a_minibatch_is_made_loses_none(parallel, tools, monkeypatc
     def interrupted(*arguments):
         raise KeyboardInterrupt
 
-    for place in ("readers.pipeline.whole._made", "readers.kernels.pack_kernels.first_fit"):
+    for place in ("cntkpy.readers.pipeline.whole._made", "cntkpy.readers.kernels.pack_kernels.first_fit"):
         if threads and "first_fit" in place:
             break  # only the main thread is interrupted
         with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):

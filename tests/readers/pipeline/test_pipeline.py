@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from readers import DataError, Layout
-from readers.pipeline.pack import place
+from cntkpy.readers import DataError, Layout
+from cntkpy.readers.pipeline.pack import place
 
 ORDERS = json.loads((Path(__file__).parent / "orders.json").read_text())
 
@@ -247,7 +247,7 @@ def test_importing_readers_is_light():
     import subprocess
     import sys
 
-    code = "import sys, readers, readers.registry; print(sorted({'numba','jax','scipy'} & set(sys.modules)))"
+    code = "import sys, readers, cntkpy.readers.registry; print(sorted({'numba','jax','scipy'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 

@@ -10,9 +10,9 @@ from collections.abc import Callable
 
 import pytest
 
-from cntk_config.base.stopping import Stopped
-from readers.pipeline import read_ahead
-from readers.pipeline.read_ahead import GROUP_BYTES, GROUP_ITEMS, SLOW_SECONDS, GroupedProducer, ReadAhead
+from cntkpy.cntk_config.base.stopping import Stopped
+from cntkpy.readers.pipeline import read_ahead
+from cntkpy.readers.pipeline.read_ahead import GROUP_BYTES, GROUP_ITEMS, SLOW_SECONDS, GroupedProducer, ReadAhead
 
 
 def never(value: object) -> bool:

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from numbers_data import Numbers, numbers_in
 
-from readers.common.chunk import Part
-from readers.pipeline import scattered
-from readers.pipeline.loads import Loads
-from readers.pipeline.scattered import GROWTH, SHARE, Scattered
+from cntkpy.readers.common.chunk import Part
+from cntkpy.readers.pipeline import scattered
+from cntkpy.readers.pipeline.loads import Loads
+from cntkpy.readers.pipeline.scattered import GROWTH, SHARE, Scattered
 
 ORDER = np.random.default_rng(3).permutation(4000)
 MEMORY = 8000

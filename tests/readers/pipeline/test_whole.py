@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from numbers_data import Numbers, inputs_of
 
-from readers.minibatch import Minibatch
-from readers.pipeline import whole
-from readers.pipeline.assembly import Inputs
-from readers.pipeline.pack import SequencePacker
-from readers.pipeline.randomize import WHOLE_DATA, BlockRandomizer, NoRandomizer
-from readers.pipeline.store import ChunkStore
-from readers.pipeline.whole import GROUP_GROWTH, MAX_GROUP, WholeSequences
+from cntkpy.readers.minibatch import Minibatch
+from cntkpy.readers.pipeline import whole
+from cntkpy.readers.pipeline.assembly import Inputs
+from cntkpy.readers.pipeline.pack import SequencePacker
+from cntkpy.readers.pipeline.randomize import WHOLE_DATA, BlockRandomizer, NoRandomizer
+from cntkpy.readers.pipeline.store import ChunkStore
+from cntkpy.readers.pipeline.whole import GROUP_GROWTH, MAX_GROUP, WholeSequences
 
 SIZE = 10
 

@@ -9,15 +9,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cntk_config import parse
-from cntk_config.base.diagnostics import ConfigError
-from readers import create_reader
-from readers.registry import find_reader
-from readers.writer import create_writer
+from cntkpy.cntk_config import parse
+from cntkpy.cntk_config.base.diagnostics import ConfigError
+from cntkpy.readers import create_reader
+from cntkpy.readers.registry import find_reader
+from cntkpy.readers.writer import create_writer
 
 CLASS = """
 import numpy as np
-from readers import RowsReader, StreamInformation, create_reader
+from cntkpy.readers import RowsReader, StreamInformation, create_reader
 
 
 class Numbers(RowsReader):
@@ -42,7 +42,7 @@ class Others(Numbers):
 
 
 def create_reader(section, precision):
-    from readers.user.reader import ReaderFactory
+    from cntkpy.readers.user.reader import ReaderFactory
 
     return ReaderFactory(Others)(section, precision)
 
@@ -69,7 +69,7 @@ def create_writer(section, precision):
 """
 )
 CHUNKS = """
-from readers import UserDeserializer
+from cntkpy.readers import UserDeserializer
 
 
 class Chunks(UserDeserializer):

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from cntk_config import parse
-from readers import (
+from cntkpy.cntk_config import parse
+from cntkpy.readers import (
     CTFDeserializer,
     DataError,
     MinibatchSource,
@@ -22,7 +22,7 @@ from readers import (
     UserDeserializer,
     create_reader,
 )
-from readers.user.from_section import construct
+from cntkpy.readers.user.from_section import construct
 
 F = np.float32
 
@@ -323,7 +323,7 @@ def test_every_chunk_is_loaded_once_however_often_reading_goes_back(randomize, l
 
 def test_minibatches_do_not_wait_for_a_slow_chunk_behind_them(monkeypatch):
     for module in ("whole", "read_ahead"):  # no time to make several at once
-        monkeypatch.setattr(f"readers.pipeline.{module}.GROUP_SECONDS", -1.0)
+        monkeypatch.setattr(f"cntkpy.readers.pipeline.{module}.GROUP_SECONDS", -1.0)
     goes_on = threading.Event()
 
     class Slow(Numbers):

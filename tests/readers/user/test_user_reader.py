@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-from cntk_config import ConfigError, UserError, parse
 from cntkpy import testing
-from readers import ChunksReader, Reader, RowsReader, SequencesReader, StreamInformation
-from readers.user.reader import CHUNK, ReaderFactory, UserReader
+from cntkpy.cntk_config import ConfigError, UserError, parse
+from cntkpy.readers import ChunksReader, Reader, RowsReader, SequencesReader, StreamInformation
+from cntkpy.readers.user.reader import CHUNK, ReaderFactory, UserReader
 
 X = StreamInformation("x", 0, "dense", np.float32, (2,))
 S = StreamInformation("s", 1, "sparse", np.float32, (5,))

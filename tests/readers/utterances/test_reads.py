@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from numbers_data import Numbers, inputs_of
 
-from cntk_config import ConfigParameters, parse
-from readers.pipeline.source import Source
-from readers.pipeline.truncated import TruncatedPacker
-from readers.utterances.order import InOrder
-from readers.utterances.reader import UtteranceReader, in_file_order
-from readers.utterances.reads import Reads, TruncatedReads
+from cntkpy.cntk_config import ConfigParameters, parse
+from cntkpy.readers.pipeline.source import Source
+from cntkpy.readers.pipeline.truncated import TruncatedPacker
+from cntkpy.readers.utterances.order import InOrder
+from cntkpy.readers.utterances.reader import UtteranceReader, in_file_order
+from cntkpy.readers.utterances.reads import Reads, TruncatedReads
 from tests.readers.conftest import epoch
 from tests.readers.formats.htk.htk_data import Speech
 

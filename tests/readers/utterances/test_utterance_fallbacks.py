@@ -9,9 +9,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from readers.common.labels import LabelMap
-from readers.formats.htk import mlf_codes, mlf_fallback, mlf_kernels
-from readers.utterances import fallback, kernels
+from cntkpy.readers.common.labels import LabelMap
+from cntkpy.readers.formats.htk import mlf_codes, mlf_fallback, mlf_kernels
+from cntkpy.readers.utterances import fallback, kernels
 
 numbers = st.sampled_from([b"0", b"7", b"12", b"007", b"3.", b"4.5", b"65534", b"65535", b"9" * 17, b"1" + b"0" * 17])
 odd = st.sampled_from([b"", b"x", b"-1", b".5", b"1.5x", b"9" * 18, b"9" * 18 + b"x", b"9" * 5000, b"1e3", b"+1"])

@@ -1,8 +1,8 @@
 """Takes away what Windows lacks, in every Python that has this folder in PYTHONPATH: the tool and what it starts.
 
 What cannot be taken away without breaking Python's own library on Linux stays: paths are those of Linux, and
-`sys.platform` is "win32" for `cntk_config.base.systems` only, the one package that asks. `msvcrt` is imitated with the
-locks of ranges that Linux has. Files that a process has open can be neither replaced nor removed by it.
+`sys.platform` is "win32" for `cntkpy.cntk_config.base.systems` only, the one package that asks. `msvcrt` is imitated
+with the locks of ranges that Linux has. Files that a process has open can be neither replaced nor removed by it.
 """
 
 # Python's own modules, and those of others, which look at the system while they are imported
@@ -136,7 +136,7 @@ class _System(types.ModuleType):
 
 
 class _Pretending(importlib.abc.Loader):
-    """Runs a module of `cntk_config.base.systems`, for which the system has another name."""
+    """Runs a module of `cntkpy.cntk_config.base.systems`, for which the system has another name."""
 
     def __init__(self, inner: importlib.machinery.SourceFileLoader) -> None:
         self._inner = inner
@@ -159,7 +159,7 @@ class _Pretending(importlib.abc.Loader):
 
 class _Finder(importlib.abc.MetaPathFinder):
     def find_spec(self, name, path, target=None):
-        if not name.startswith("cntk_config.base.systems."):
+        if not name.startswith("cntkpy.cntk_config.base.systems."):
             return None
         spec = importlib.machinery.PathFinder.find_spec(name, path, target)
         if spec is not None and spec.loader is not None:

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cntk_config.base.diagnostics import UserError
-from trainers.checkpoints.array_file import load_arrays, save_arrays
-from trainers.loop.partial import Partial
+from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.trainers.checkpoints.array_file import load_arrays, save_arrays
+from cntkpy.trainers.loop.partial import Partial
 
 
 def test_a_checkpoint_of_cntk_is_named(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -26,7 +26,7 @@ def test_nobody_is_told_to_delete_what_a_disk_does_not_give(tmp_path: Path, monk
     path = tmp_path / "m.ckp"
     save_arrays(str(path), "f", {"a": np.arange(3)}, {})
     assert load_arrays(str(path), "f", {})[0]["a"].tolist() == [0, 1, 2]
-    monkeypatch.setattr("cntk_config.base.retry.RETRY_SECONDS", (0.0,) * 4)
+    monkeypatch.setattr("cntkpy.cntk_config.base.retry.RETRY_SECONDS", (0.0,) * 4)
 
     def fails(*given: object) -> int:
         raise OSError(errno.EIO, os.strerror(errno.EIO))

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cntk_config import UserError
-from trainers.checkpoints.checkpoint import Checkpoint, find_start, model_name
+from cntkpy.cntk_config import UserError
+from cntkpy.trainers.checkpoints.checkpoint import Checkpoint, find_start, model_name
 
 CONFIG = """\
 command = train

@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from cntk_config.base.diagnostics import UserError
-from cntk_config.base.systems.processes import start_of
-from cntk_config.base.writing import atomic_write
-from trainers.checkpoints.checkpoint import remove_stale_partials
-from trainers.checkpoints.lock import only_run_of
+from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.cntk_config.base.systems.processes import start_of
+from cntkpy.cntk_config.base.writing import atomic_write
+from cntkpy.trainers.checkpoints.checkpoint import remove_stale_partials
+from cntkpy.trainers.checkpoints.lock import only_run_of
 
 HOLD = """
 import sys, time
-from trainers.checkpoints.lock import only_run_of
+from cntkpy.trainers.checkpoints.lock import only_run_of
 with only_run_of(sys.argv[1]):
     print("held", flush=True)
     time.sleep(60)
@@ -65,7 +65,7 @@ def test_a_lock_of_another_machine_that_nobody_holds_is_taken_over(
 def test_without_locks_of_the_system_what_the_file_says_decides(
     running: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cntk_config.base.systems.locks._module", lambda name: None)
+    monkeypatch.setattr("cntkpy.cntk_config.base.systems.locks._module", lambda name: None)
     parent = os.getppid()
     started = start_of(parent) if running else "1"
     (tmp_path / ".m.lock").write_text(

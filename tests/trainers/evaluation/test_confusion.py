@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import small_classification as actions
 
-from trainers.evaluation.sample_pictures import cells, picture
+from cntkpy.trainers.evaluation.sample_pictures import cells, picture
 
 SEQUENCES = """
 command = train:test
@@ -91,7 +91,7 @@ def test_sequences_and_sparse_labels(cntkpy, tmp_path: Path) -> None:
 
 
 def test_nothing_is_counted_without_an_event_file(cntkpy, monkeypatch: pytest.MonkeyPatch) -> None:
-    from trainers.evaluation import confusion as module
+    from cntkpy.trainers.evaluation import confusion as module
 
     monkeypatch.setattr(module, "ConfusionCount", None)  # a call would fail
     files = actions.files("test = [ action = test ]\n")

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from networks.graph.network import Network
-from networks.nodes import operation
-from readers.minibatch import Layout, Minibatch
-from trainers.evaluation.evaluator import Evaluator
+from cntkpy.networks.graph.network import Network
+from cntkpy.networks.nodes import operation
+from cntkpy.readers.minibatch import Layout, Minibatch
+from cntkpy.trainers.evaluation.evaluator import Evaluator
 
 
 def minibatch(samples: int) -> Minibatch:

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from trainers.evaluation.output import Format, NodeWriter
+from cntkpy.trainers.evaluation.output import Format, NodeWriter
 
 STEPS = np.array([[0.25, 0.75], [1.0, 0.0]])
 
@@ -86,7 +86,7 @@ def test_percent_signs_are_data() -> None:
 
 @pytest.mark.parametrize("text", ["", ".4", "12.6", "-10.2", "+08", " .3", "#.0", "6.", ".4l"])
 def test_widths_and_precisions_of_printf(text: str) -> None:
-    from cntk_config import parse
+    from cntkpy.cntk_config import parse
 
     layout = Format.read(parse(f'format=[precisionFormat="{text}"]').section("format"))
     expected = f"%{layout.precision}f" % 0.25
@@ -95,14 +95,14 @@ def test_widths_and_precisions_of_printf(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["q", "*", "%", "4f", ".4g", "1.2.3", "100000", ".99999"])
 def test_what_printf_does_not_know_is_refused(text: str) -> None:
-    from cntk_config import ConfigError, parse
+    from cntkpy.cntk_config import ConfigError, parse
 
     with pytest.raises(ConfigError, match="no width and precision of printf"):
         Format.read(parse(f'format=[precisionFormat="{text}"]').section("format"))
 
 
 def test_format_section(tmp_path: Path) -> None:
-    from cntk_config import ConfigError, parse
+    from cntkpy.cntk_config import ConfigError, parse
 
     labels = tmp_path / "labels.txt"
     labels.write_text(" no \nyes\n")

@@ -2,8 +2,8 @@
 
 import pytest
 
-from trainers.log import text
-from trainers.log.text import Total
+from cntkpy.trainers.log import text
+from cntkpy.trainers.log.text import Total
 
 
 @pytest.mark.parametrize(

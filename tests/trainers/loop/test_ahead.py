@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cntk_config.base.stopping import Stopped
-from readers.minibatch import Layout, Minibatch
-from trainers.evaluation.evaluate import evaluate
-from trainers.loop.epoch import EpochView, _capacity, train_epoch  # pyright: ignore[reportPrivateUsage]
-from trainers.step import ahead
-from trainers.step.ahead import PlacedStack, StacksAhead
-from trainers.step.batching import CAPACITY
+from cntkpy.cntk_config.base.stopping import Stopped
+from cntkpy.readers.minibatch import Layout, Minibatch
+from cntkpy.trainers.evaluation.evaluate import evaluate
+from cntkpy.trainers.loop.epoch import EpochView, _capacity, train_epoch  # pyright: ignore[reportPrivateUsage]
+from cntkpy.trainers.step import ahead
+from cntkpy.trainers.step.ahead import PlacedStack, StacksAhead
+from cntkpy.trainers.step.batching import CAPACITY
 
 NODE: Any = SimpleNamespace(name="ce", operation="", axis=None, kind=SimpleNamespace(last_counts=False))
 SAMPLES = 2
@@ -163,7 +163,7 @@ def test_an_evaluation_reads_and_copies_the_next_stack_while_it_computes(
     read: float, copy: float, compute: float, copies: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     count, device = 50, SimulatedDevice(read, copy, compute, copies)
-    monkeypatch.setattr("trainers.evaluation.evaluate.minibatches", lambda *_: minibatches(count))
+    monkeypatch.setattr("cntkpy.trainers.evaluation.evaluate.minibatches", lambda *_: minibatches(count))
     (total,) = evaluate(None, [NODE], None, SAMPLES, evaluator=device)  # type: ignore[arg-type]
     alone = read + copy + compute
     if copies:

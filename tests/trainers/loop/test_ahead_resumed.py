@@ -5,15 +5,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cntk_config import parse
-from networks.builders.build import build_network
-from networks.graph.initialize import SeedCounter
-from readers.registry import create_reader
-from trainers.log.reporting import Reporting
-from trainers.loop.partial import Interrupted
-from trainers.loop.sgd import TrainingLoop
-from trainers.parameters.sgd import SGDParameters
-from trainers.step.strategy import SingleDevice
+from cntkpy.cntk_config import parse
+from cntkpy.networks.builders.build import build_network
+from cntkpy.networks.graph.initialize import SeedCounter
+from cntkpy.readers.registry import create_reader
+from cntkpy.trainers.log.reporting import Reporting
+from cntkpy.trainers.loop.partial import Interrupted
+from cntkpy.trainers.loop.sgd import TrainingLoop
+from cntkpy.trainers.parameters.sgd import SGDParameters
+from cntkpy.trainers.step.strategy import SingleDevice
 
 pytestmark = [pytest.mark.thorough, pytest.mark.optimised]
 

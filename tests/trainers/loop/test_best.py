@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.numpy import load_file
 
-from trainers.log.text import Total
-from trainers.loop.best import BestModels
+from cntkpy.trainers.log.text import Total
+from cntkpy.trainers.loop.best import BestModels
 
 INPUT = "input=[x=[dim=2;format=dense];y=[dim=3;format=dense]]"
 WORDS = (

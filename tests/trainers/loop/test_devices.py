@@ -21,13 +21,13 @@ TWO: Runs = {"first": ([0, 1], False), "other": ([2, 3], False), "copied": ([2, 
 PROGRAM = """
 import gc, json, sys
 import numpy as np
-from commands.context.device import Device
-from commands.runner.run import run
-from networks.arrays.lazy import jax
-from networks.compile.executables import Program
-from trainers.evaluation.evaluator import Evaluator
-from trainers.parallel.arrays import OnProcessGroup
-from trainers.step.strategy import SingleDevice
+from cntkpy.commands.context.device import Device
+from cntkpy.commands.runner.run import run
+from cntkpy.networks.arrays.lazy import jax
+from cntkpy.networks.compile.executables import Program
+from cntkpy.trainers.evaluation.evaluator import Evaluator
+from cntkpy.trainers.parallel.arrays import OnProcessGroup
+from cntkpy.trainers.step.strategy import SingleDevice
 
 runs, words = json.load(sys.stdin)
 seen, waits = [], []

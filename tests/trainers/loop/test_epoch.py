@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cntk_config.base.diagnostics import UserError
-from readers.minibatch import Layout, Minibatch
-from trainers.log.totals import Totals
-from trainers.loop.epoch import EpochView, Position, train_epoch, up_to
+from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.readers.minibatch import Layout, Minibatch
+from cntkpy.trainers.log.totals import Totals
+from cntkpy.trainers.loop.epoch import EpochView, Position, train_epoch, up_to
 
 NODES: Any = [
     SimpleNamespace(name="ce", axis=None, kind=SimpleNamespace(last_counts=False)),
@@ -107,7 +107,7 @@ def test_lines_are_due_at_the_first_minibatches_and_then_every_few() -> None:
 
 
 def test_the_first_minibatch_that_is_not_finite_is_found_inside_of_a_stack(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("trainers.loop.epoch.first_not_finite", lambda *_: None)
+    monkeypatch.setattr("cntkpy.trainers.loop.epoch.first_not_finite", lambda *_: None)
     stacks: Any = Stacks(3)
     position = Position.start(NODES)
     stacks.network, stacks.at = None, lambda *_: None

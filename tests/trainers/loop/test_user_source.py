@@ -8,7 +8,7 @@ from pathlib import Path
 
 MODULE = '''
 import numpy as np
-from readers import MinibatchData, StreamInformation, UserMinibatchSource, Value
+from cntkpy.readers import MinibatchData, StreamInformation, UserMinibatchSource, Value
 
 
 class Points(UserMinibatchSource):

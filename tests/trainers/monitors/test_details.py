@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import small_classification as actions
 
-from trainers.monitors import details
+from cntkpy.trainers.monitors import details
 
 ONE = "train=[SGD=[maxEpochs=1;epochSize=20;numMBsToShowResult=2]]"
 NUMBER = r"([\d.e+-]+)"

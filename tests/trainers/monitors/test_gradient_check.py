@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import small_classification as actions
 
-from trainers.monitors.gradient_check import allowed
+from cntkpy.trainers.monitors.gradient_check import allowed
 
 DEEP = """
 deep = [ action = train ; NDLNetworkBuilder = [ run = rich ]
@@ -69,8 +69,8 @@ def test_no_report_at_trace_level_0(run) -> None:
 @contextlib.contextmanager
 def wrong_gradients(share: float):
     """The gradient of the criterion with respect to its scores is too small by this share."""
-    from networks import nodes
-    from networks.arrays.lazy import jax
+    from cntkpy.networks import nodes
+    from cntkpy.networks.arrays.lazy import jax
 
     cross_entropy = nodes.operation("CrossEntropyWithSoftmax")
     forward = cross_entropy.forward

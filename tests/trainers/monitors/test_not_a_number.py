@@ -87,14 +87,14 @@ def test_the_data(run) -> None:
 @pytest.mark.parametrize("rule", ["none", "adagrad", "rmsProp", "fsAdagrad"])
 def test_nothing_is_trained_after_it(rule: str) -> None:
     """The stack continues after the minibatch that broke off, and so do later stacks; parameters stay."""
-    from cntk_config import parse
-    from networks.builders.build import build_network
-    from networks.compile.evaluate import Settings
-    from networks.graph.initialize import SeedCounter
-    from readers.minibatch import Layout, Minibatch
-    from trainers.parameters.sgd import SGDParameters
-    from trainers.rules.rules import update_rule
-    from trainers.step.step import CompiledStep, EpochSettings, Regularisation
+    from cntkpy.cntk_config import parse
+    from cntkpy.networks.builders.build import build_network
+    from cntkpy.networks.compile.evaluate import Settings
+    from cntkpy.networks.graph.initialize import SeedCounter
+    from cntkpy.readers.minibatch import Layout, Minibatch
+    from cntkpy.trainers.parameters.sgd import SGDParameters
+    from cntkpy.trainers.rules.rules import update_rule
+    from cntkpy.trainers.step.step import CompiledStep, EpochSettings, Regularisation
 
     text = CONFIG.split("OutputNodes")[0].split("NDLNetworkBuilder")[1] + "]"
     network = build_network(parse("NDLNetworkBuilder" + text), "double", SeedCounter())

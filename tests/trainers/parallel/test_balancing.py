@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from meeting import of_each
 
-from readers.minibatch import Minibatch, as_dense, singles
-from trainers.parallel import batching
-from trainers.parallel.balancing import MIN_FRAMES_PER_MOVE, balance, moves
-from trainers.parallel.batching import SharedBatcher
-from trainers.parallel.process_group import ProcessGroup
-from trainers.step.batching import Pieces
-from trainers.step.buckets import Buckets
+from cntkpy.readers.minibatch import Minibatch, as_dense, singles
+from cntkpy.trainers.parallel import batching
+from cntkpy.trainers.parallel.balancing import MIN_FRAMES_PER_MOVE, balance, moves
+from cntkpy.trainers.parallel.batching import SharedBatcher
+from cntkpy.trainers.parallel.process_group import ProcessGroup
+from cntkpy.trainers.step.batching import Pieces
+from cntkpy.trainers.step.buckets import Buckets
 
 
 @given(st.lists(st.integers(0, 40), min_size=1, max_size=6))

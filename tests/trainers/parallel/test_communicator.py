@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from meeting import Store
 
-from trainers.parallel.communicator import Communicator
+from cntkpy.trainers.parallel.communicator import Communicator
 
 
 def test_workers_know_each_other_from_the_first_exchange() -> None:

@@ -5,9 +5,9 @@ import inspect
 import jax
 import pytest
 
-from cntk_config.base.diagnostics import UserError
-from trainers.parallel import jax_internals
-from trainers.parallel.jax_internals import NEEDED, Internal
+from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.trainers.parallel import jax_internals
+from cntkpy.trainers.parallel.jax_internals import NEEDED, Internal
 
 
 @pytest.mark.parametrize("internal", NEEDED, ids=lambda one: f"{one.module}.{one.name}")

@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from cntk_config.base.diagnostics import UserError
-from networks.files.model_file import load_model
-from readers.minibatch import Layout, Minibatch
-from readers.registry import create_reader
-from trainers.parallel import rendezvous
-from trainers.parallel.reading import SharedReader, part_of
+from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.networks.files.model_file import load_model
+from cntkpy.readers.minibatch import Layout, Minibatch
+from cntkpy.readers.registry import create_reader
+from cntkpy.trainers.parallel import rendezvous
+from cntkpy.trainers.parallel.reading import SharedReader, part_of
 
 RATE = float(np.float32(0.01))
 """Rates are stored in single precision, as in CNTK."""
@@ -66,7 +66,7 @@ BLOCKS = ("blockTrue", "blockFalse")
 
 MANY = """
 import json, sys
-from commands.runner.run import run
+from cntkpy.commands.runner.run import run
 json.dump([run(words) for words in json.load(sys.stdin)], sys.stdout)
 """
 
@@ -283,8 +283,8 @@ def test_sums_over_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small arrays of one type go together; large ones and those of another type go by themselves."""
     import jax
 
-    from trainers.parallel import arrays as parallel_step
-    from trainers.parallel.process_group import AXIS
+    from cntkpy.trainers.parallel import arrays as parallel_step
+    from cntkpy.trainers.parallel.process_group import AXIS
 
     monkeypatch.setattr(parallel_step, "MAX_ELEMENTS_JOINED", 6)
     sent: list[list[int]] = []

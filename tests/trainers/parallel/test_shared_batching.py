@@ -12,15 +12,15 @@ import pytest
 from batching_cases import batcher, case
 from meeting import of_each
 
-from cntk_config.base.stopping import Stopped
-from readers.common.sparse import nbytes_of
-from readers.minibatch import Minibatch
-from trainers.parallel import batching
-from trainers.parallel.batching import Part, SharedBatcher, SharedStack, whole
-from trainers.parallel.process_group import ProcessGroup
-from trainers.step import batching as step_batching
-from trainers.step.buckets import Buckets
-from trainers.step.shape import Shape
+from cntkpy.cntk_config.base.stopping import Stopped
+from cntkpy.readers.common.sparse import nbytes_of
+from cntkpy.readers.minibatch import Minibatch
+from cntkpy.trainers.parallel import batching
+from cntkpy.trainers.parallel.batching import Part, SharedBatcher, SharedStack, whole
+from cntkpy.trainers.parallel.process_group import ProcessGroup
+from cntkpy.trainers.step import batching as step_batching
+from cntkpy.trainers.step.buckets import Buckets
+from cntkpy.trainers.step.shape import Shape
 
 
 def in_step(shares: Sequence[Iterator[Minibatch]], run: Callable[..., Any] = list, **more: Any) -> list[Any]:

@@ -16,13 +16,13 @@ import numpy as np
 import pytest
 from meeting import Store, of_each
 
-from cntk_config.base.systems import sockets
-from trainers.parallel import host_call, shared_memory
-from trainers.parallel.communicator import Communicator, WorkerLost
-from trainers.parallel.launchers import COORDINATOR, RANK, SIZE
-from trainers.parallel.shared_memory import SharedSums, connect
-from trainers.parallel.shared_messages import MAX_MESSAGE_BYTES
-from trainers.parallel.signals import Gone
+from cntkpy.cntk_config.base.systems import sockets
+from cntkpy.trainers.parallel import host_call, shared_memory
+from cntkpy.trainers.parallel.communicator import Communicator, WorkerLost
+from cntkpy.trainers.parallel.launchers import COORDINATOR, RANK, SIZE
+from cntkpy.trainers.parallel.shared_memory import SharedSums, connect
+from cntkpy.trainers.parallel.shared_messages import MAX_MESSAGE_BYTES
+from cntkpy.trainers.parallel.signals import Gone
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="memory is shared on Linux only")
 
@@ -385,7 +385,7 @@ def test_a_program_with_a_call_is_kept(tmp_path: Path, monkeypatch: pytest.Monke
     """Another one of the same process takes it, and calls the same function."""
     import jax
 
-    from networks.compile import executables
+    from cntkpy.networks.compile import executables
 
     monkeypatch.setattr(executables, "cache_folder", lambda: tmp_path)
     traces: list[int] = []
@@ -409,8 +409,8 @@ def test_a_program_with_a_call_is_kept(tmp_path: Path, monkeypatch: pytest.Monke
 UNKNOWN = """
 import sys, pathlib
 import numpy as np
-from networks.compile import executables
-from trainers.parallel import host_call
+from cntkpy.networks.compile import executables
+from cntkpy.trainers.parallel import host_call
 executables.cache_folder = lambda: pathlib.Path(sys.argv[1])
 factor = float(sys.argv[2])
 
@@ -446,10 +446,10 @@ def test_a_kept_program_in_other_processes(tmp_path: Path) -> None:
 GROUP = """
 import os, sys
 import jax, numpy as np
-from trainers.parallel.data_parallel import data_parallel
-from trainers.parallel.launchers import find_meeting
-from trainers.parallel.process_group import process_group_of
-from trainers.parallel.rendezvous import join, leave
+from cntkpy.trainers.parallel.data_parallel import data_parallel
+from cntkpy.trainers.parallel.launchers import find_meeting
+from cntkpy.trainers.parallel.process_group import process_group_of
+from cntkpy.trainers.parallel.rendezvous import join, leave
 
 link = join(find_meeting(os.environ), print)
 group = process_group_of(link, jax.local_devices())
@@ -472,7 +472,7 @@ leave(link)
 @pytest.mark.thorough
 def test_two_processes(tmp_path: Path) -> None:
     """Processes of a run find the memory that they share."""
-    from commands.runner.launch import _free_port
+    from cntkpy.commands.runner.launch import _free_port
 
     at = {COORDINATOR: f"127.0.0.1:{_free_port()}", SIZE: "2"}
     started = [

@@ -2,10 +2,10 @@
 
 import pytest
 
-from cntk_config import parse
-from cntk_config.base.diagnostics import ConfigError
-from trainers.parameters.parallel import ParallelParameters
-from trainers.parameters.sgd import SGDParameters
+from cntkpy.cntk_config import parse
+from cntkpy.cntk_config.base.diagnostics import ConfigError
+from cntkpy.trainers.parameters.parallel import ParallelParameters
+from cntkpy.trainers.parameters.sgd import SGDParameters
 
 
 def read(section: str) -> ParallelParameters:

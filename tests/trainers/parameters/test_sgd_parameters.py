@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from trainers.schedules.rate_control import Options, RateControl
-from trainers.schedules.search import SizeSearch
+from cntkpy.trainers.schedules.rate_control import Options, RateControl
+from cntkpy.trainers.schedules.search import SizeSearch
 
 SAMPLES, SIZE = 24, 8
 
@@ -317,7 +317,7 @@ CV = CONFIG.replace("        CriterionNodes", "        EvalNodes = (ab)\n       
 @pytest.mark.parametrize("use", ["UseCVSetControlLRIfCVExists=false", "UseEvalCriterionControlLR=true"])
 def test_what_controls_the_rate(use: str, cntkpy, tmp_path: Path) -> None:
     """The rate falls by the demanded improvement of 99 %; which value decides shows in the checkpoint."""
-    from trainers.checkpoints.checkpoint import Checkpoint
+    from cntkpy.trainers.checkpoints.checkpoint import Checkpoint
 
     content = files() | {"main.cntk": CV, "cv.ctf": "|x 1 2 3 |y 1 1\n" * 4}
     adjust = f"autoAdjustLR=adjustAfterEpoch;loadBestModel=false;reduceLearnRateIfImproveLessThan=0.99;{use}"

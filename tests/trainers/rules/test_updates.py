@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from networks.arrays import blocks
-from networks.arrays.lazy import jnp, prepare
-from networks.arrays.sparse import RowGradient
-from trainers.rules import updates
-from trainers.rules.updates import Rule, StepScalars, clip, shrink, update_rows
+from cntkpy.networks.arrays import blocks
+from cntkpy.networks.arrays.lazy import jnp, prepare
+from cntkpy.networks.arrays.sparse import RowGradient
+from cntkpy.trainers.rules import updates
+from cntkpy.trainers.rules.updates import Rule, StepScalars, clip, shrink, update_rows
 
 prepare()
 

@@ -8,16 +8,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cntk_config import ConfigError, parse
-from networks.graph.network import Network
+from cntkpy.cntk_config import ConfigError, parse
+from cntkpy.networks.graph.network import Network
+from cntkpy.trainers.checkpoints.checkpoint import superseded
+from cntkpy.trainers.parameters.sgd import IgnoredParameters, SGDParameters
+from cntkpy.trainers.rules.rules import regularisation, warn_of_idle_settings
+from cntkpy.trainers.schedules.checks import check_parameters
+from cntkpy.trainers.schedules.rate_control import Options
+from cntkpy.trainers.schedules.schedules import Schedules
+from cntkpy.trainers.schedules.search import adapt_size, search_samples
 from tests.trainers.parameters.test_sgd_parameters import CV, files
-from trainers.checkpoints.checkpoint import superseded
-from trainers.parameters.sgd import IgnoredParameters, SGDParameters
-from trainers.rules.rules import regularisation, warn_of_idle_settings
-from trainers.schedules.checks import check_parameters
-from trainers.schedules.rate_control import Options
-from trainers.schedules.schedules import Schedules
-from trainers.schedules.search import adapt_size, search_samples
 
 
 def sgd(text: str) -> SGDParameters:
@@ -64,7 +64,7 @@ def test_under_truncation_a_minibatch_has_its_size_in_every_parallel_sequence() 
 
 
 def test_a_changed_constant_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
-    from trainers.rules.rules import log_changes, network_settings
+    from cntkpy.trainers.rules.rules import log_changes, network_settings
 
     p = sgd("dropoutRate=0:0.5*2;batchNormalizationTimeConstant=0:5000:0;batchNormalizationBlendTimeConstant=1#INF")
     caplog.set_level(logging.INFO, "cntkpy")

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from cntkpy.trainers.schedules.search import RateSearch
 from tests.trainers.parameters.test_sgd_parameters import files
-from trainers.schedules.search import RateSearch
 
 
 def search(criterion: Callable[[float], float], fine: bool = False, **more) -> tuple[float, list[tuple[str, float]]]:
@@ -80,7 +80,7 @@ def test_a_search_compares_with_the_mean_of_the_last_whole_interval(cntkpy) -> N
 
 
 def test_the_first_trial_of_a_minibatch_size_is_the_base(caplog: pytest.LogCaptureFixture) -> None:
-    from trainers.schedules.search import SizeSearch
+    from cntkpy.trainers.schedules.search import SizeSearch
 
     tags = []
 
@@ -136,7 +136,7 @@ def test_a_roll_back_remembers_the_size_of_its_epoch(cntkpy) -> None:
 )
 def test_sizes_are_bounded_before_they_are_rounded(smallest: int, largest: int, tried: list[int] | None) -> None:
     """96, 135.8, 192, 271.5, 384 (which a rounding error does not leave out)."""
-    from trainers.schedules.search import SizeSearch
+    from cntkpy.trainers.schedules.search import SizeSearch
 
     sizes: list[int] = []
 

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from readers.minibatch import Minibatch
-from readers.registry import create_reader
-from trainers.loop.epoch import up_to
+from cntkpy.readers.minibatch import Minibatch
+from cntkpy.readers.registry import create_reader
+from cntkpy.trainers.loop.epoch import up_to
 
 CONFIG = """
 modelPath = run/m

@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 import cntkpy.compat.cntk as C
-from cntk_config import UserError
-from networks.builders.python import layers
-from networks.builders.python.functions.function import Function
-from networks.builders.python.functions.variables import input_variable, parameter, sequence_input
-from networks.builders.python.operations import operators, reductions
-from readers import (
+from cntkpy.cntk_config import UserError
+from cntkpy.networks.builders.python import layers
+from cntkpy.networks.builders.python.functions.function import Function
+from cntkpy.networks.builders.python.functions.variables import input_variable, parameter, sequence_input
+from cntkpy.networks.builders.python.operations import operators, reductions
+from cntkpy.readers import (
     CTFDeserializer,
     MinibatchData,
     MinibatchSource,
@@ -31,13 +31,13 @@ from readers import (
     UserMinibatchSource,
     Value,
 )
-from readers.data_api.batches import InputAxes, batch_of, check_sample
-from readers.data_api.value import axes_of
-from readers.errors import ArgumentError
-from trainers.session import functions, learners, values
-from trainers.session.session import Feed, TrainingSession
-from trainers.session.tester import Tester
-from trainers.session.trainer import Trainer
+from cntkpy.readers.data_api.batches import InputAxes, batch_of, check_sample
+from cntkpy.readers.data_api.value import axes_of
+from cntkpy.readers.errors import ArgumentError
+from cntkpy.trainers.session import functions, learners, values
+from cntkpy.trainers.session.session import Feed, TrainingSession
+from cntkpy.trainers.session.tester import Tester
+from cntkpy.trainers.session.trainer import Trainer
 
 assert values
 assert functions
@@ -154,7 +154,7 @@ class Found(Exception):
 @pytest.fixture
 def seen(monkeypatch: pytest.MonkeyPatch) -> list[list[int]]:
     """The lengths of the sequences of each minibatch that is made."""
-    from trainers.session import data
+    from cntkpy.trainers.session import data
 
     found: list[list[int]] = []
     make = data.Arguments.minibatch

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import cntkpy.compat.cntk as C
-from trainers.evaluation import evaluator
+from cntkpy.trainers.evaluation import evaluator
 
 
 def test_values_are_taken_again_after_a_change(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from networks.builders.python.functions.variables import constant, input_variable, parameter
-from networks.builders.python.operations import operators, reductions
-from readers.errors import ArgumentError
-from trainers.session import learners, schedules
-from trainers.session.trainer import Trainer
+from cntkpy.networks.builders.python.functions.variables import constant, input_variable, parameter
+from cntkpy.networks.builders.python.operations import operators, reductions
+from cntkpy.readers.errors import ArgumentError
+from cntkpy.trainers.session import learners, schedules
+from cntkpy.trainers.session.trainer import Trainer
 
 STEPS = 4
 X = np.random.default_rng(1).normal(size=(STEPS, 3, 4)).astype(np.float32)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import cntkpy.compat.cntk as C
-from trainers.session import padded_sizes
-from trainers.session.padded_sizes import PaddedSizes
+from cntkpy.trainers.session import padded_sizes
+from cntkpy.trainers.session.padded_sizes import PaddedSizes
 
 
 def test_a_few_sizes() -> None:

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from networks.builders.python import layers
-from networks.builders.python.functions.variables import input_variable, parameter, sequence_input
-from networks.builders.python.operations import operators, reductions
-from readers import Value
-from readers.errors import ArgumentError
-from trainers.session import learners, values
-from trainers.session.trainer import Trainer
+from cntkpy.networks.builders.python import layers
+from cntkpy.networks.builders.python.functions.variables import input_variable, parameter, sequence_input
+from cntkpy.networks.builders.python.operations import operators, reductions
+from cntkpy.readers import Value
+from cntkpy.readers.errors import ArgumentError
+from cntkpy.trainers.session import learners, values
+from cntkpy.trainers.session.trainer import Trainer
 
 assert values
 RANDOM = np.random.default_rng(0)

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from networks.builders.python import layers
-from networks.builders.python.functions.graph import set_seed
-from networks.builders.python.functions.variables import input_variable, sequence_input
-from networks.builders.python.operations import operators
-from readers import (
+from cntkpy.networks.builders.python import layers
+from cntkpy.networks.builders.python.functions.graph import set_seed
+from cntkpy.networks.builders.python.functions.variables import input_variable, sequence_input
+from cntkpy.networks.builders.python.operations import operators
+from cntkpy.readers import (
     CTFDeserializer,
     MinibatchData,
     MinibatchSource,
@@ -23,12 +23,18 @@ from readers import (
     UserMinibatchSource,
     Value,
 )
-from readers.errors import ArgumentError
-from trainers.session import learners, schedules
-from trainers.session.progress import ProgressPrinter, ProgressWriter
-from trainers.session.session import CheckpointConfig, CrossValidationConfig, DataUnit, TestConfig, TrainingSession
-from trainers.session.trainer import Trainer
-from trainers.session.values import evaluate
+from cntkpy.readers.errors import ArgumentError
+from cntkpy.trainers.session import learners, schedules
+from cntkpy.trainers.session.progress import ProgressPrinter, ProgressWriter
+from cntkpy.trainers.session.session import (
+    CheckpointConfig,
+    CrossValidationConfig,
+    DataUnit,
+    TestConfig,
+    TrainingSession,
+)
+from cntkpy.trainers.session.trainer import Trainer
+from cntkpy.trainers.session.values import evaluate
 
 RANDOM = np.random.default_rng(0)
 X = RANDOM.normal(size=(90, 8)).astype(np.float32)

@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from cntk_config import UserError
-from networks.builders.python import layers
-from networks.builders.python.functions.variables import input_variable, parameter, sequence_input
-from networks.builders.python.operations import operators, sequences
-from readers import MinibatchSourceFromData, Value
-from readers.errors import ArgumentError
-from trainers.session import learners, schedules, values
-from trainers.session.progress import ProgressPrinter
-from trainers.session.tester import Tester
-from trainers.session.trainer import Trainer
+from cntkpy.cntk_config import UserError
+from cntkpy.networks.builders.python import layers
+from cntkpy.networks.builders.python.functions.variables import input_variable, parameter, sequence_input
+from cntkpy.networks.builders.python.operations import operators, sequences
+from cntkpy.readers import MinibatchSourceFromData, Value
+from cntkpy.readers.errors import ArgumentError
+from cntkpy.trainers.session import learners, schedules, values
+from cntkpy.trainers.session.progress import ProgressPrinter
+from cntkpy.trainers.session.tester import Tester
+from cntkpy.trainers.session.trainer import Trainer
 
 RANDOM = np.random.default_rng(0)
 X = RANDOM.normal(size=(240, 8)).astype(np.float32)

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from event_files import graph, scalars
 
-from cntk_config import UserError
+from cntkpy.cntk_config import UserError
+from cntkpy.readers.errors import ArgumentError
+from cntkpy.trainers.log.totals import Totals
+from cntkpy.trainers.session.progress import ProgressPrinter, ProgressWriter
+from cntkpy.trainers.session.tensorboard import TensorBoardProgressWriter
 from cntkpy.training import Trainer, input_variable, layers, learners, ops
-from readers.errors import ArgumentError
-from trainers.log.totals import Totals
-from trainers.session.progress import ProgressPrinter, ProgressWriter
-from trainers.session.tensorboard import TensorBoardProgressWriter
 
 
 def test_values_for_tensorboard(tmp_path) -> None:

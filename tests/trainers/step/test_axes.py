@@ -8,19 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cntk_config import parse
-from networks.arrays.batch import Grid, PackedGrid
-from networks.builders.build import build_network
-from networks.compile.evaluate import Settings
-from networks.graph.initialize import SeedCounter
-from networks.graph.network import ValidatedNetwork
-from readers.minibatch import Layout, Minibatch
-from trainers.rules.updates import momentum
-from trainers.step import batching
-from trainers.step.axes import Placed
-from trainers.step.batching import Batcher
-from trainers.step.buckets import Buckets
-from trainers.step.step import CompiledStep, EpochSettings
+from cntkpy.cntk_config import parse
+from cntkpy.networks.arrays.batch import Grid, PackedGrid
+from cntkpy.networks.builders.build import build_network
+from cntkpy.networks.compile.evaluate import Settings
+from cntkpy.networks.graph.initialize import SeedCounter
+from cntkpy.networks.graph.network import ValidatedNetwork
+from cntkpy.readers.minibatch import Layout, Minibatch
+from cntkpy.trainers.rules.updates import momentum
+from cntkpy.trainers.step import batching
+from cntkpy.trainers.step.axes import Placed
+from cntkpy.trainers.step.batching import Batcher
+from cntkpy.trainers.step.buckets import Buckets
+from cntkpy.trainers.step.step import CompiledStep, EpochSettings
 
 SCRIPT = """
 t = DynamicAxis {}

@@ -14,10 +14,10 @@ from batching_cases import DIM, WORDS, Case, batcher, case, minibatch, network
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cntk_config.base.diagnostics import UserError
-from readers.minibatch import Layout, Minibatch
-from trainers.step import batching
-from trainers.step.batching import Batcher, Stack
+from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.readers.minibatch import Layout, Minibatch
+from cntkpy.trainers.step import batching
+from cntkpy.trainers.step.batching import Batcher, Stack
 
 never: Any = lambda number: False  # noqa: E731
 

@@ -10,22 +10,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cntk_config import parse
-from cntk_config.base.diagnostics import UserError
-from networks import nodes
-from networks.builders.build import build_network
-from networks.compile.evaluate import Settings
-from networks.graph.initialize import SeedCounter
-from networks.graph.network import Network
-from readers import create_reader
-from readers.minibatch import Layout, Minibatch
-from trainers.evaluation.evaluate import minibatches
-from trainers.evaluation.evaluator import Evaluator
-from trainers.rules.updates import momentum
-from trainers.step.buckets import Buckets, choose_buckets
-from trainers.step.class_labels import class_label_check
-from trainers.step.shape import Shape, round_to
-from trainers.step.step import CompiledStep, EpochSettings
+from cntkpy.cntk_config import parse
+from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.networks import nodes
+from cntkpy.networks.builders.build import build_network
+from cntkpy.networks.compile.evaluate import Settings
+from cntkpy.networks.graph.initialize import SeedCounter
+from cntkpy.networks.graph.network import Network
+from cntkpy.readers import create_reader
+from cntkpy.readers.minibatch import Layout, Minibatch
+from cntkpy.trainers.evaluation.evaluate import minibatches
+from cntkpy.trainers.evaluation.evaluator import Evaluator
+from cntkpy.trainers.rules.updates import momentum
+from cntkpy.trainers.step.buckets import Buckets, choose_buckets
+from cntkpy.trainers.step.class_labels import class_label_check
+from cntkpy.trainers.step.shape import Shape, round_to
+from cntkpy.trainers.step.step import CompiledStep, EpochSettings
 
 NDL = """run=n
 n=[

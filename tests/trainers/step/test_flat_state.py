@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from batching_cases import case
 
-from cntk_config import parse
-from networks.builders.build import build_network
-from networks.compile import flat
-from networks.compile.evaluate import Settings
-from networks.graph.initialize import SeedCounter
-from trainers.rules.update_step import Regularisation
-from trainers.rules.updates import adagrad, momentum, rmsprop
-from trainers.step.step import CompiledStep, EpochSettings
+from cntkpy.cntk_config import parse
+from cntkpy.networks.builders.build import build_network
+from cntkpy.networks.compile import flat
+from cntkpy.networks.compile.evaluate import Settings
+from cntkpy.networks.graph.initialize import SeedCounter
+from cntkpy.trainers.rules.update_step import Regularisation
+from cntkpy.trainers.rules.updates import adagrad, momentum, rmsprop
+from cntkpy.trainers.step.step import CompiledStep, EpochSettings
 
 NDL = """NDLNetworkBuilder=[run=n
 n=[

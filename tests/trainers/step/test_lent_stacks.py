@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from batching_cases import batcher, case
 
-from networks.arrays.lazy import jax
-from trainers.step import memory
-from trainers.step.memory import ALIGNED, MAX_COPIED_BYTES, empty, lend, zeros
+from cntkpy.networks.arrays.lazy import jax
+from cntkpy.trainers.step import memory
+from cntkpy.trainers.step.memory import ALIGNED, MAX_COPIED_BYTES, empty, lend, zeros
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32, bool])

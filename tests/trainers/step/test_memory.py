@@ -10,15 +10,15 @@ import pytest
 CODE = """
 import numpy as np, sys
 from scipy.sparse import csr_matrix
-from cntk_config import parse
-from networks.builders.build import build_network
-from networks.compile.evaluate import Settings
-from networks.graph.initialize import SeedCounter
-from networks.files.model_file import load_model, save_model
-from readers.minibatch import Layout, Minibatch
-from trainers.checkpoints.checkpoint import Checkpoint
-from trainers.step.step import EpochSettings, CompiledStep
-from trainers.rules.updates import momentum
+from cntkpy.cntk_config import parse
+from cntkpy.networks.builders.build import build_network
+from cntkpy.networks.compile.evaluate import Settings
+from cntkpy.networks.graph.initialize import SeedCounter
+from cntkpy.networks.files.model_file import load_model, save_model
+from cntkpy.readers.minibatch import Layout, Minibatch
+from cntkpy.trainers.checkpoints.checkpoint import Checkpoint
+from cntkpy.trainers.step.step import EpochSettings, CompiledStep
+from cntkpy.trainers.rules.updates import momentum
 
 folder, width = sys.argv[1], 400_000
 
@@ -90,13 +90,13 @@ def test_values_are_shown_by_store_only(tmp_path):
     """While training runs, the trainer alone has the values; what was shown before does not change."""
     import numpy as np
 
-    from networks import nodes
-    from networks.compile.evaluate import Settings
-    from networks.graph.initialize import SeedCounter
-    from networks.graph.network import Network
-    from readers.minibatch import Layout, Minibatch
-    from trainers.rules.updates import momentum
-    from trainers.step.step import CompiledStep, EpochSettings
+    from cntkpy.networks import nodes
+    from cntkpy.networks.compile.evaluate import Settings
+    from cntkpy.networks.graph.initialize import SeedCounter
+    from cntkpy.networks.graph.network import Network
+    from cntkpy.readers.minibatch import Layout, Minibatch
+    from cntkpy.trainers.rules.updates import momentum
+    from cntkpy.trainers.step.step import CompiledStep, EpochSettings
 
     network = Network("float")
     x = nodes.create(network, "InputValue", "x", (), {"dims": (2,)})
@@ -126,12 +126,12 @@ def test_parameters_that_the_trainer_has_are_not_copied_again(monkeypatch: pytes
     """A resumed run loads twice: the parameters, then with them the state of the update rule."""
     import numpy as np
 
-    from networks import nodes
-    from networks.graph.initialize import SeedCounter
-    from networks.graph.network import Network
-    from trainers.rules.updates import momentum
-    from trainers.step.step import CompiledStep
-    from trainers.step.strategy import SingleDevice
+    from cntkpy.networks import nodes
+    from cntkpy.networks.graph.initialize import SeedCounter
+    from cntkpy.networks.graph.network import Network
+    from cntkpy.trainers.rules.updates import momentum
+    from cntkpy.trainers.step.step import CompiledStep
+    from cntkpy.trainers.step.strategy import SingleDevice
 
     network = Network("float")
     x = nodes.create(network, "InputValue", "x", (), {"dims": (2,)})

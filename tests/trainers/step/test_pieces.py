@@ -71,10 +71,10 @@ def test_the_numbers_stay_the_same(cntkpy, tmp_path: Path) -> None:
 
 def test_truncated_sequences_go_on_in_their_slots() -> None:
     """Five slots in two pieces: the activations of every slot are carried to the next minibatch."""
-    from networks.arrays.lazy import jax
-    from networks.builders.ndl.front_end import parse_ndl
-    from networks.compile.evaluate import Batch, Settings, compile_gradient, network_parameters, network_state
-    from trainers.step.pieces import in_pieces
+    from cntkpy.networks.arrays.lazy import jax
+    from cntkpy.networks.builders.ndl.front_end import parse_ndl
+    from cntkpy.networks.compile.evaluate import Batch, Settings, compile_gradient, network_parameters, network_state
+    from cntkpy.trainers.step.pieces import in_pieces
 
     script = CONFIG[CONFIG.index("        x = Input(2)") : CONFIG.index("    ]\n    SGD")].replace(
         "SparseInput", "Input"

@@ -6,13 +6,13 @@ import time
 
 import pytest
 
-from cntk_config.base.stopping import Stopped
-from readers.minibatch import Minibatch
-from readers.pipeline import read_ahead
-from readers.reader import Reader
-from readers.registry import create_reader
-from trainers.parallel.reading import SharedReader
-from trainers.step.reading import CountedReader, InterruptibleReader, WrappedReader, following, innermost
+from cntkpy.cntk_config.base.stopping import Stopped
+from cntkpy.readers.minibatch import Minibatch
+from cntkpy.readers.pipeline import read_ahead
+from cntkpy.readers.reader import Reader
+from cntkpy.readers.registry import create_reader
+from cntkpy.trainers.parallel.reading import SharedReader
+from cntkpy.trainers.step.reading import CountedReader, InterruptibleReader, WrappedReader, following, innermost
 
 LINES = "".join(f"|x {k}\n" for k in range(6))
 

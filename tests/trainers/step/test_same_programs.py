@@ -15,8 +15,8 @@ ROOT = Path(__file__).resolve().parents[3]
 LOWER = """
 import json, sys
 from pathlib import Path
-from commands.cli import main
-from trainers.step.step import CompiledStep
+from cntkpy.commands.cli import main
+from cntkpy.trainers.step.step import CompiledStep
 
 class Done(BaseException):
     pass
@@ -47,7 +47,7 @@ COUNT = """
 import json, os, sys
 from collections import Counter
 from pathlib import Path
-from commands.cli import main
+from cntkpy.commands.cli import main
 import jax
 
 counts = Counter()

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from trainers.parallel.training import ParallelTraining
-from trainers.rules.updates import momentum
-from trainers.step.state import TrainState
-from trainers.step.strategy import SingleDevice, copy_to_device, padded_scalars, whole_scalars
+from cntkpy.trainers.parallel.training import ParallelTraining
+from cntkpy.trainers.rules.updates import momentum
+from cntkpy.trainers.step.state import TrainState
+from cntkpy.trainers.step.strategy import SingleDevice, copy_to_device, padded_scalars, whole_scalars
 
 pytestmark = pytest.mark.optimised
 
@@ -41,7 +41,7 @@ def test_momentum_counts_columns_samples_or_time_steps(per_step: bool, gaps: boo
 
 def test_workers_that_train_on_their_own_count_their_own_columns_or_samples() -> None:
     """Two workers with two slots each; three of the four slots are the reader's."""
-    from trainers.parallel.averaging import LocalSGD
+    from cntkpy.trainers.parallel.averaging import LocalSGD
 
     mask = np.zeros((2, 3, 4), bool)
     mask[0, :, 0] = mask[0, :2, 1] = mask[0, 0, 2] = True

@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 from batching_cases import batcher, case
 
-from cntk_config import parse
-from networks.arrays.lazy import jax
-from networks.builders.build import build_network
-from networks.compile import executables
-from networks.compile.evaluate import Settings
-from networks.compile.executables import Program
-from networks.graph.initialize import SeedCounter
-from trainers.rules.updates import Rule, momentum, rmsprop
-from trainers.step.batching import Prepared
-from trainers.step.step import CompiledStep, EpochSettings
+from cntkpy.cntk_config import parse
+from cntkpy.networks.arrays.lazy import jax
+from cntkpy.networks.builders.build import build_network
+from cntkpy.networks.compile import executables
+from cntkpy.networks.compile.evaluate import Settings
+from cntkpy.networks.compile.executables import Program
+from cntkpy.networks.graph.initialize import SeedCounter
+from cntkpy.trainers.rules.updates import Rule, momentum, rmsprop
+from cntkpy.trainers.step.batching import Prepared
+from cntkpy.trainers.step.step import CompiledStep, EpochSettings
 
 NDL = """NDLNetworkBuilder=[run=n
 n=[

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from networks.builders.python.functions.mixins.structure import signature_text
+from cntkpy.networks.builders.python.functions.mixins.structure import signature_text
 
 from ..logging.graph import plot
 from ..missing import no_attribute

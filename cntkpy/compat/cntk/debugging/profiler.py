@@ -32,7 +32,7 @@ def start_profiler(dir: str = "profiler", sync_gpu: bool = True, reserve_mem: An
 
 def enable_profiler() -> None:
     """Resume the profile of `start_profiler`; nothing if none was started."""
-    from networks.arrays.lazy import jax
+    from cntkpy.networks.arrays.lazy import jax
 
     if _trace.folder is not None and not _trace.running:
         jax.profiler.start_trace(_trace.folder)
@@ -41,7 +41,7 @@ def enable_profiler() -> None:
 
 def disable_profiler() -> None:
     """Pause the profile: what is computed until `enable_profiler` is not in it."""
-    from networks.arrays.lazy import jax
+    from cntkpy.networks.arrays.lazy import jax
 
     if _trace.running:
         _trace.running = False

@@ -10,11 +10,11 @@ import sys
 from collections.abc import Callable
 from typing import Any, TextIO
 
-from networks.builders.brainscript.node_values import NodeValue
-from networks.builders.python.functions import calls
-from networks.builders.python.functions.function import Function
-from networks.builders.python.functions.recipes import resolve
-from trainers.session.user.functions import UserFunction, output_variable, user_function
+from cntkpy.networks.builders.brainscript.node_values import NodeValue
+from cntkpy.networks.builders.python.functions import calls
+from cntkpy.networks.builders.python.functions.function import Function
+from cntkpy.networks.builders.python.functions.recipes import resolve
+from cntkpy.trainers.session.user.functions import UserFunction, output_variable, user_function
 
 from ..misc.converter import converted
 from ..missing import no_attribute

@@ -1,6 +1,6 @@
 """cntk.io: data."""
 
-from readers import (
+from cntkpy.readers import (
     DEFAULT_RANDOMIZATION_WINDOW_IN_CHUNKS,
     FULL_DATA_SWEEP,
     INFINITELY_REPEAT,

@@ -1,6 +1,6 @@
 """cntk.io.transforms: transforms of pictures."""
 
-from readers.transforms import color, crop, mean, scale
+from cntkpy.readers.transforms import color, crop, mean, scale
 
 from ..missing import no_attribute
 

@@ -1,6 +1,6 @@
 """cntk.layers."""
 
-from networks.builders.python.functions.defaults import default_options, default_options_for
+from cntkpy.networks.builders.python.functions.defaults import default_options, default_options_for
 
 from .. import initializer
 from ..initializer import *  # noqa: F403

@@ -1,7 +1,7 @@
 """cntk.layers.blocks: steps of recurrences."""
 
-from networks.builders.python.layers import GRU, LSTM, RNNStep, RNNUnit, Stabilizer, identity
-from networks.builders.python.operations.structured import ForwardDeclaration
+from cntkpy.networks.builders.python.layers import GRU, LSTM, RNNStep, RNNUnit, Stabilizer, identity
+from cntkpy.networks.builders.python.operations.structured import ForwardDeclaration
 
 from ..missing import no_attribute
 from ..ops.functions import BlockFunction

@@ -1,6 +1,6 @@
 """cntk.layers.higher_order_layers: layers made of layers."""
 
-from networks.builders.python.layers import For, ResNetBlock, Sequential, SequentialClique
+from cntkpy.networks.builders.python.layers import For, ResNetBlock, Sequential, SequentialClique
 
 from ..missing import no_attribute
 

@@ -1,6 +1,6 @@
 """cntk.layers.layers: layers of samples."""
 
-from networks.builders.python.layers import (
+from cntkpy.networks.builders.python.layers import (
     Activation,
     AveragePooling,
     BatchNormalization,

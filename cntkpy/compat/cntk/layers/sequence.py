@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from networks.builders.python.decoders import UnfoldFrom
-from networks.builders.python.layers import Delay, Fold, PastValueWindow, Recurrence, RecurrenceFrom
+from cntkpy.networks.builders.python.decoders import UnfoldFrom
+from cntkpy.networks.builders.python.layers import Delay, Fold, PastValueWindow, Recurrence, RecurrenceFrom
 
 from .. import sequence as operators
 from ..missing import no_attribute

@@ -6,9 +6,9 @@ import warnings
 from enum import Enum
 from typing import Any
 
-from readers.errors import ArgumentError
-from trainers.session import schedules
-from trainers.session.schedules import Schedule
+from cntkpy.readers.errors import ArgumentError
+from cntkpy.trainers.session import schedules
+from cntkpy.trainers.session.schedules import Schedule
 
 from ..missing import no_attribute
 

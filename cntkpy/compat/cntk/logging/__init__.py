@@ -7,12 +7,12 @@ from enum import IntEnum
 from pathlib import Path
 from typing import Any
 
-from trainers.log.totals import Totals
-from trainers.session.checks import check_type
-from trainers.session.progress import ProgressPrinter as OwnPrinter
-from trainers.session.progress import ProgressWriter as OwnWriter
-from trainers.session.tensorboard import TensorBoardProgressWriter
-from trainers.session.trainer import Trainer
+from cntkpy.trainers.log.totals import Totals
+from cntkpy.trainers.session.checks import check_type
+from cntkpy.trainers.session.progress import ProgressPrinter as OwnPrinter
+from cntkpy.trainers.session.progress import ProgressWriter as OwnWriter
+from cntkpy.trainers.session.tensorboard import TensorBoardProgressWriter
+from cntkpy.trainers.session.trainer import Trainer
 
 from ..missing import no_attribute
 from ..ops.functions import Function as AnyFunction

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from cntk_config.base.writing import output_file
-from networks.builders.python.functions.function import Function
-from networks.builders.python.functions.recipes import resolve
-from networks.graph.plot import dot_text, draw
-from trainers.session.checks import check_type
+from cntkpy.cntk_config.base.writing import output_file
+from cntkpy.networks.builders.python.functions.function import Function
+from cntkpy.networks.builders.python.functions.recipes import resolve
+from cntkpy.networks.graph.plot import dot_text, draw
+from cntkpy.trainers.session.checks import check_type
 
 from ..missing import no_attribute
 from ..ops.functions import Function as AnyFunction

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from cntk_config.base.diagnostics import shorten
-from networks.builders.python.functions.function import Function
-from networks.builders.python.functions.recipes import resolve
-from readers.errors import ArgumentError
+from cntkpy.cntk_config.base.diagnostics import shorten
+from cntkpy.networks.builders.python.functions.function import Function
+from cntkpy.networks.builders.python.functions.recipes import resolve
+from cntkpy.readers.errors import ArgumentError
 
 from ..missing import no_attribute
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from networks.builders.python.functions import calls
-from networks.builders.python.functions.function import Function
-from networks.builders.python.functions.variables import parameter
-from networks.builders.python.layers import Recurrence
-from networks.builders.python.operations.operators import (
+from cntkpy.networks.builders.python.functions import calls
+from cntkpy.networks.builders.python.functions.function import Function
+from cntkpy.networks.builders.python.functions.variables import parameter
+from cntkpy.networks.builders.python.layers import Recurrence
+from cntkpy.networks.builders.python.operations.operators import (
     element_times,
     minus,
     plus,
@@ -21,8 +21,8 @@ from networks.builders.python.operations.operators import (
     tanh,
     times,
 )
-from networks.nodes.recurrent_stack import Direction, directions
-from readers.errors import ArgumentError
+from cntkpy.networks.nodes.recurrent_stack import Direction, directions
+from cntkpy.readers.errors import ArgumentError
 
 from ..missing import no_attribute
 from .converter import convert

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from networks.builders.python.functions.function import Function as OwnFunction
-from networks.builders.python.functions.function import combine
-from networks.builders.python.functions.variables import constant, input_variable, placeholder
-from networks.builders.python.functions.variables import parameter as own_parameter
-from networks.builders.python.operations.alignments import forward_backward, labels_to_graph
-from networks.builders.python.operations.composed import (
+from cntkpy.networks.builders.python.functions.function import Function as OwnFunction
+from cntkpy.networks.builders.python.functions.function import combine
+from cntkpy.networks.builders.python.functions.variables import constant, input_variable, placeholder
+from cntkpy.networks.builders.python.functions.variables import parameter as own_parameter
+from cntkpy.networks.builders.python.operations.alignments import forward_backward, labels_to_graph
+from cntkpy.networks.builders.python.operations.composed import (
     acos,
     asin,
     asinh,
@@ -38,7 +38,7 @@ from networks.builders.python.operations.composed import (
     sum,
     tan,
 )
-from networks.builders.python.operations.convolutions import (
+from cntkpy.networks.builders.python.operations.convolutions import (
     AVG_POOLING,
     MAX_POOLING,
     MAX_UNPOOLING,
@@ -48,10 +48,10 @@ from networks.builders.python.operations.convolutions import (
     roipooling,
     unpooling,
 )
-from networks.builders.python.operations.dynamic import to_batch, to_sequence, to_sequence_like, unpack_batch
-from networks.builders.python.operations.elements import argmax, argmin, one_hot, top_k
-from networks.builders.python.operations.elements import take as gather
-from networks.builders.python.operations.images import (
+from cntkpy.networks.builders.python.operations.dynamic import to_batch, to_sequence, to_sequence_like, unpack_batch
+from cntkpy.networks.builders.python.operations.elements import argmax, argmin, one_hot, top_k
+from cntkpy.networks.builders.python.operations.elements import take as gather
+from cntkpy.networks.builders.python.operations.images import (
     CONSTANT_PAD,
     REFLECT_PAD,
     SYMMETRIC_PAD,
@@ -65,8 +65,13 @@ from networks.builders.python.operations.images import (
     pad,
     space_to_depth,
 )
-from networks.builders.python.operations.more import assign, associative_multi_arg, eye_like, straight_through_impl
-from networks.builders.python.operations.operators import (
+from cntkpy.networks.builders.python.operations.more import (
+    assign,
+    associative_multi_arg,
+    eye_like,
+    straight_through_impl,
+)
+from cntkpy.networks.builders.python.operations.operators import (
     abs,
     alias,
     cast,
@@ -113,7 +118,7 @@ from networks.builders.python.operations.operators import (
     times_transpose,
     zeros_like,
 )
-from networks.builders.python.operations.reductions import (
+from cntkpy.networks.builders.python.operations.reductions import (
     reduce_l1,
     reduce_l2,
     reduce_log_sum_exp,
@@ -124,7 +129,7 @@ from networks.builders.python.operations.reductions import (
     reduce_sum,
     reduce_sum_square,
 )
-from networks.builders.python.operations.reshaping import (
+from cntkpy.networks.builders.python.operations.reshaping import (
     expand_dims,
     flatten,
     reshape,
@@ -134,8 +139,8 @@ from networks.builders.python.operations.reshaping import (
     swapaxes,
     transpose,
 )
-from networks.builders.python.operations.structured import as_block, as_composite
-from trainers.session.user.functions import output_variable, user_function
+from cntkpy.networks.builders.python.operations.structured import as_block, as_composite
+from cntkpy.trainers.session.user.functions import output_variable, user_function
 
 from ..missing import no_attribute
 from . import functions, sequence

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from trainers.session.trainer import Trainer as OwnTrainer
+from cntkpy.trainers.session.trainer import Trainer as OwnTrainer
 
 from ..missing import no_attribute
 

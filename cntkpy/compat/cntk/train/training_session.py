@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from trainers.session import schedules, session
-from trainers.session.schedules import Schedule
-from trainers.session.session import CheckpointConfig, DataUnit, TrainingSession
-from trainers.session.trainer import Trainer
+from cntkpy.trainers.session import schedules, session
+from cntkpy.trainers.session.schedules import Schedule
+from cntkpy.trainers.session.session import CheckpointConfig, DataUnit, TrainingSession
+from cntkpy.trainers.session.trainer import Trainer
 
 from ..missing import no_attribute
 

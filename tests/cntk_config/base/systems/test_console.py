@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from cntk_config.base.systems import console
+from cntkpy.cntk_config.base.systems import console
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from cntk_config.base.systems import files
-from cntk_config.base.writing import atomic_write
+from cntkpy.cntk_config.base.systems import files
+from cntkpy.cntk_config.base.writing import atomic_write
 
 
 class Windows:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cntk_config.base.systems import locks
+from cntkpy.cntk_config.base.systems import locks
 
 
 @pytest.fixture

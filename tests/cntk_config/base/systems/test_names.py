@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from cntk_config.base.systems.names import meant
+from cntkpy.cntk_config.base.systems.names import meant
 
 
 @pytest.mark.parametrize(

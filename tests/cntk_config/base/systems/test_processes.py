@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from cntk_config.base.systems import cores, memory, processes
+from cntkpy.cntk_config.base.systems import cores, memory, processes
 
 
 class Child:

@@ -12,7 +12,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from commands.checks.output import sarif
+from cntkpy.commands.checks.output import sarif
 
 MAIN = """\
 command = train

@@ -2,13 +2,13 @@
 
 import pytest
 
-from networks.builders.brainscript.language.expressions import evaluator_of
-from networks.builders.brainscript.language.parse import parse_members
-from networks.builders.brainscript.language.source import text_of_string
-from networks.builders.brainscript.language.standard import CLASSES
-from networks.builders.brainscript.language.values import Scope
-from networks.builders.brainscript.program import evaluate_network, evaluator_with, parse_network, root_scope
-from networks.graph.initialize import SeedCounter
+from cntkpy.networks.builders.brainscript.language.expressions import evaluator_of
+from cntkpy.networks.builders.brainscript.language.parse import parse_members
+from cntkpy.networks.builders.brainscript.language.source import text_of_string
+from cntkpy.networks.builders.brainscript.language.standard import CLASSES
+from cntkpy.networks.builders.brainscript.language.values import Scope
+from cntkpy.networks.builders.brainscript.program import evaluate_network, evaluator_with, parse_network, root_scope
+from cntkpy.networks.graph.initialize import SeedCounter
 
 NAMES = {"deviceId": -1.0, "traceLevel": 0.0, "precision": "double"}
 

@@ -5,13 +5,13 @@ import math
 import numpy as np
 import pytest
 
-from cntk_config.base.diagnostics import ConfigError
-from networks.builders.brainscript.build import build_program
-from networks.builders.brainscript.language.source import text_of_string
-from networks.builders.brainscript.program import parse_network
-from networks.builders.ndl.front_end import parse_ndl
-from networks.files.model_file import load_model, save_model
-from networks.graph.initialize import SeedCounter
+from cntkpy.cntk_config.base.diagnostics import ConfigError
+from cntkpy.networks.builders.brainscript.build import build_program
+from cntkpy.networks.builders.brainscript.language.source import text_of_string
+from cntkpy.networks.builders.brainscript.program import parse_network
+from cntkpy.networks.builders.ndl.front_end import parse_ndl
+from cntkpy.networks.files.model_file import load_model, save_model
+from cntkpy.networks.graph.initialize import SeedCounter
 
 BASE = """{
     x = Input {3}

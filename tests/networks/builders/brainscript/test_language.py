@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cntk_config.base.diagnostics import ConfigError
-from networks.builders.brainscript.language import evaluate, source
-from networks.builders.brainscript.language.parse import parse_members
-from networks.builders.brainscript.language.source import text_of_string
-from networks.builders.brainscript.language.values import Array
+from cntkpy.cntk_config.base.diagnostics import ConfigError
+from cntkpy.networks.builders.brainscript.language import evaluate, source
+from cntkpy.networks.builders.brainscript.language.parse import parse_members
+from cntkpy.networks.builders.brainscript.language.source import text_of_string
+from cntkpy.networks.builders.brainscript.language.values import Array
 
 VALUES = {
     "2+3*4": 14,
@@ -218,7 +218,9 @@ def test_included_files_have_a_limit_together(tmp_path, monkeypatch):
 
 
 def test_the_language_needs_neither_numpy_nor_jax():
-    code = "import networks.builders.brainscript.language.standard, sys; print({'numpy', 'jax'} & set(sys.modules))"
+    code = (
+        "import cntkpy.networks.builders.brainscript.language.standard, sys; print({'numpy', 'jax'} & set(sys.modules))"
+    )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "set()"
 
 
@@ -237,10 +239,10 @@ expressions = st.recursive(
 
 @given(expressions)
 def test_arithmetic_is_pythons(text):
-    from networks.builders.brainscript.language.expressions import evaluator_of
-    from networks.builders.brainscript.language.parse import parse_expression
-    from networks.builders.brainscript.language.source import text_of_string
-    from networks.builders.brainscript.language.values import Scope
+    from cntkpy.networks.builders.brainscript.language.expressions import evaluator_of
+    from cntkpy.networks.builders.brainscript.language.parse import parse_expression
+    from cntkpy.networks.builders.brainscript.language.source import text_of_string
+    from cntkpy.networks.builders.brainscript.language.values import Scope
 
     found = evaluator_of({}).evaluate(parse_expression(text_of_string(text, "x")), Scope({}, None))
     assert found == eval(text.replace("(-0", "(-0"))
@@ -248,10 +250,10 @@ def test_arithmetic_is_pythons(text):
 
 @given(st.lists(st.lists(st.integers(0, 9), max_size=3), max_size=4))
 def test_arrays_flatten(lists):
-    from networks.builders.brainscript.language.expressions import evaluator_of
-    from networks.builders.brainscript.language.parse import parse_expression
-    from networks.builders.brainscript.language.source import text_of_string
-    from networks.builders.brainscript.language.values import Scope
+    from cntkpy.networks.builders.brainscript.language.expressions import evaluator_of
+    from cntkpy.networks.builders.brainscript.language.parse import parse_expression
+    from cntkpy.networks.builders.brainscript.language.source import text_of_string
+    from cntkpy.networks.builders.brainscript.language.values import Scope
 
     text = "[|" + ";".join("[|" + ";".join(map(str, one)) + "|]" for one in lists) + "|]"
     evaluator = evaluator_of({})

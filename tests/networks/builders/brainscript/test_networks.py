@@ -2,17 +2,17 @@
 
 import pytest
 
-from cntk_config.base.diagnostics import ConfigError
-from networks.builders.brainscript.graph import graph_of
-from networks.builders.brainscript.language.source import text_of_string
-from networks.builders.brainscript.program import (
+from cntkpy.cntk_config.base.diagnostics import ConfigError
+from cntkpy.networks.builders.brainscript.graph import graph_of
+from cntkpy.networks.builders.brainscript.language.source import text_of_string
+from cntkpy.networks.builders.brainscript.program import (
     UNSUPPORTED,
     evaluate_network,
     evaluator_with,
     library,
     parse_network,
 )
-from networks.graph.initialize import SeedCounter
+from cntkpy.networks.graph.initialize import SeedCounter
 
 NAMES = {"deviceId": -1.0, "traceLevel": 0.0, "precision": "double"}
 

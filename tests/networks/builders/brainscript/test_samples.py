@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cntk_config import load
-from networks.builders.build import build_network
-from networks.graph.initialize import SeedCounter
+from cntkpy.cntk_config import load
+from cntkpy.networks.builders.build import build_network
+from cntkpy.networks.graph.initialize import SeedCounter
 
 ROOT = Path(__file__).resolve().parents[4]
 SAMPLES = ("brainscript_digits", "brainscript_slots", "brainscript_resnet")
@@ -40,7 +40,7 @@ def test_a_residual_network_of_110_layers(monkeypatch):
     """One convolution, 54 blocks of two, and two of the blocks halve the picture beside them, too."""
     monkeypatch.chdir(ROOT)
     root = load(["configFile=sample_configs/brainscript_resnet.cntk"])
-    from networks.builders.brainscript.build import check_brainscript
+    from cntkpy.networks.builders.brainscript.build import check_brainscript
 
     built = check_brainscript(root.section("cifar").opaque("BrainScriptNetworkBuilder"), "float")
     operations = [node.operation for node in built.network.nodes.values()]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from cntk_config import ConfigError, UserError
-from networks import nodes
-from networks.builders.ndl.front_end import parse_ndl
+from cntkpy.cntk_config import ConfigError, UserError
+from cntkpy.networks import nodes
+from cntkpy.networks.builders.ndl.front_end import parse_ndl
 
 START = "x = Input(3, tag=feature)\nM(a, b) { W = Parameter(b, 3) t = Times(W, a) }\n"
 
@@ -210,7 +210,7 @@ def test_what_lark_tells_of_an_error_does_not_tell_these_apart() -> None:
     """Why messages look at the parser's stack (docs/architecture.md): state and accepted tokens are the same here."""
     from lark import UnexpectedToken
 
-    from networks.builders.ndl.parse import _parser
+    from cntkpy.networks.builders.ndl.parse import _parser
 
     told, messages = [], []
     for text in ("= b\n", "f(x) = y\n"):

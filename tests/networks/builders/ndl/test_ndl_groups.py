@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import pytest
 
-from cntk_config import ConfigError, Diagnostic
-from networks.builders.ndl.front_end import Session, parse_ndl, plain_document
-from networks.graph.initialize import SeedCounter
-from networks.graph.network import Network
+from cntkpy.cntk_config import ConfigError, Diagnostic
+from cntkpy.networks.builders.ndl.front_end import Session, parse_ndl, plain_document
+from cntkpy.networks.graph.initialize import SeedCounter
+from cntkpy.networks.graph.network import Network
 
 NET = """
     x = Input(3) l = Input(2) W = Parameter(2, 3) z = Times(W, x)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from cntk_config import ConfigError, Diagnostic
-from networks.builders.ndl.front_end import parse_ndl
-from networks.graph.network import Network
+from cntkpy.cntk_config import ConfigError, Diagnostic
+from cntkpy.networks.builders.ndl.front_end import parse_ndl
+from cntkpy.networks.graph.network import Network
 
 AFFINE = """
 Aff(x, nOut, nIn) {

@@ -8,8 +8,8 @@ import sys
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cntk_config import UserError
-from networks.builders.ndl.front_end import parse_ndl
+from cntkpy.cntk_config import UserError
+from cntkpy.networks.builders.ndl.front_end import parse_ndl
 
 PIECES = st.sampled_from(
     [
@@ -152,7 +152,7 @@ def test_random_networks_are_built_as_written(calls):
 
 
 def test_the_front_end_needs_neither_jax_nor_numba():
-    code = "import sys; from networks.builders.ndl.front_end import parse_ndl\n"
+    code = "import sys; from cntkpy.networks.builders.ndl.front_end import parse_ndl\n"
     code += "parse_ndl('x = Input(2, tag=feature) y = Sin(x)')\n"
     code += "sys.exit(bool({'jax', 'numba'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from cntk_config import ConfigError, parse
-from networks.builders.ndl.front_end import build_ndl
-from networks.graph.initialize import SeedCounter
-from networks.graph.network import Network
+from cntkpy.cntk_config import ConfigError, parse
+from cntkpy.networks.builders.ndl.front_end import build_ndl
+from cntkpy.networks.graph.initialize import SeedCounter
+from cntkpy.networks.graph.network import Network
 
 AFFINE = "Aff(v, o, i) {\n A = Parameter(o, i)\n t = Times(A, v)\n}\n"
 

@@ -1,9 +1,9 @@
 """Nodes that began in BrainScript, in the network description language and in our model files."""
 
-from cntk_config import parse
-from networks.builders.build import build_network
-from networks.files.model_file import load_model, save_model
-from networks.graph.initialize import SeedCounter
+from cntkpy.cntk_config import parse
+from cntkpy.networks.builders.build import build_network
+from cntkpy.networks.files.model_file import load_model, save_model
+from cntkpy.networks.graph.initialize import SeedCounter
 
 CONFIG = """
 NDLNetworkBuilder = [ run = net ]

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from cntk_config import UserError
-from networks.builders.python import decoders, layers
-from networks.builders.python.functions.function import combine, load_model
-from networks.builders.python.functions.variables import constant, input_variable, parameter, sequence_input
-from networks.builders.python.operations import (
+from cntkpy.cntk_config import UserError
+from cntkpy.networks.builders.python import decoders, layers
+from cntkpy.networks.builders.python.functions.function import combine, load_model
+from cntkpy.networks.builders.python.functions.variables import constant, input_variable, parameter, sequence_input
+from cntkpy.networks.builders.python.operations import (
     composed,
     elements,
     images,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from cntk_config import UserError
+from cntkpy.cntk_config import UserError
 from cntkpy.training import combine, input_variable, ops, parameter
 
 X = np.array([[-1.5, 0.25, 2.0], [0.5, -0.75, 3.0]], np.float32)

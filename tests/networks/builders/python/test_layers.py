@@ -3,22 +3,22 @@
 import numpy as np
 import pytest
 
-from cntk_config import UserError
-from networks.builders.brainscript.build import build_program
-from networks.builders.brainscript.language.source import text_of_string
-from networks.builders.brainscript.program import parse_network
-from networks.builders.python import layers
-from networks.builders.python.functions import graph
-from networks.builders.python.functions.function import combine, load_model
-from networks.builders.python.functions.variables import (
+from cntkpy.cntk_config import UserError
+from cntkpy.networks.builders.brainscript.build import build_program
+from cntkpy.networks.builders.brainscript.language.source import text_of_string
+from cntkpy.networks.builders.brainscript.program import parse_network
+from cntkpy.networks.builders.python import layers
+from cntkpy.networks.builders.python.functions import graph
+from cntkpy.networks.builders.python.functions.function import combine, load_model
+from cntkpy.networks.builders.python.functions.variables import (
     constant,
     input_variable,
     parameter,
     placeholder,
     sequence_input,
 )
-from networks.builders.python.operations import operators, ops
-from networks.graph.initialize import SeedCounter
+from cntkpy.networks.builders.python.operations import operators, ops
+from cntkpy.networks.graph.initialize import SeedCounter
 
 
 @pytest.fixture(autouse=True)

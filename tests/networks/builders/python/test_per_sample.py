@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from cntk_config.base.diagnostics import UserError
+from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.training import Trainer, input_variable, layers, learners, ops, parameter
 
 Z = np.random.default_rng(3).normal(size=(4, 3)).astype(np.float32)

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-import cntk_config
-from cntk_config.base.diagnostics import ConfigError, UserError
-from networks.builders.build import build_network, has_builder
-from networks.graph.initialize import Initializer, SeedCounter
+from cntkpy import cntk_config
+from cntkpy.cntk_config.base.diagnostics import ConfigError, UserError
+from cntkpy.networks.builders.build import build_network, has_builder
+from cntkpy.networks.graph.initialize import Initializer, SeedCounter
 
 CRITERIA = "trainingCriterion = CrossEntropyWithSoftmax ; evalCriterion = ErrorPrediction"
 

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cntk_config import ConfigError
-from cntk_config.parameters import parse
-from readers import DataError, create_reader
-from readers.formats.binary import format as f
-from readers.formats.binary.file import BinaryFile
-from readers.formats.binary.writer import BinaryWriter, plan_files
-from readers.writer import create_writer
+from cntkpy.cntk_config import ConfigError
+from cntkpy.cntk_config.parameters import parse
+from cntkpy.readers import DataError, create_reader
+from cntkpy.readers.formats.binary import format as f
+from cntkpy.readers.formats.binary.file import BinaryFile
+from cntkpy.readers.formats.binary.writer import BinaryWriter, plan_files
+from cntkpy.readers.writer import create_writer
 
 FEATURES = np.array([[0.5, -1], [2, 3.25], [10, 0]])
 IDS = np.array([[1], [0], [1]], np.uint32)
@@ -154,7 +154,7 @@ def test_more_room_than_records(
     kind: type, room: int, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The file is that of a writer whose wrecords is right (G5)."""
-    monkeypatch.setattr("readers.formats.binary.write.WRITE_BYTES", 7)
+    monkeypatch.setattr("cntkpy.readers.formats.binary.write.WRITE_BYTES", 7)
     config = EXAMPLE.replace("features=[", "features=[numbers=[sectionType=Stats;compute=sum:max];", 1)
     assert config != EXAMPLE
     data = {"features": FEATURES, "labels": IDS, "category": ONES}

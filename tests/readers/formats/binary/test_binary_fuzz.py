@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from readers import DataError, create_reader
-from readers.formats.binary.file import BinaryFile
+from cntkpy.readers import DataError, create_reader
+from cntkpy.readers.formats.binary.file import BinaryFile
 from tests.readers.formats.binary.test_binary import SECTIONS, example
 
 pytestmark = pytest.mark.malformed

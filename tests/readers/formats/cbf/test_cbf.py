@@ -9,8 +9,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from commands.tools.convert import convert
-from readers import CBFDeserializer, CTFDeserializer, DataError, MinibatchSource, StreamDef, StreamDefs, create_reader
+from cntkpy.commands.tools.convert import convert
+from cntkpy.readers import (
+    CBFDeserializer,
+    CTFDeserializer,
+    DataError,
+    MinibatchSource,
+    StreamDef,
+    StreamDefs,
+    create_reader,
+)
 
 pytestmark = pytest.mark.malformed
 
@@ -53,8 +61,8 @@ def test_conversion_gives_these_bytes_and_back() -> None:
 
 
 def test_the_same_minibatches_as_of_the_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("readers.convert.cbf.CHUNK", 1)
-    monkeypatch.setattr("readers.convert.sources.BATCH", 5)
+    monkeypatch.setattr("cntkpy.readers.convert.cbf.CHUNK", 1)
+    monkeypatch.setattr("cntkpy.readers.convert.sources.BATCH", 5)
     lines = [f"{k} |x {k} {t} |y {k % 4}:{t}\n" for k in range(20) for t in range(1 + k % 3)]
     Path("t.ctf").write_text("".join(lines))
     assert convert(["t.ctf"], "t.cbf", quiet=True) == 0

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cntk_config import ConfigError
-from readers import DataError, Reader, create_reader
-from readers.pipeline.randomize import NoRandomizer
+from cntkpy.cntk_config import ConfigError
+from cntkpy.readers import DataError, Reader, create_reader
+from cntkpy.readers.pipeline.randomize import NoRandomizer
 
 DENSE = "=[dim=1;format=dense]"
 DEFINES = "=[dim=1;format=dense;definesMBSize=true]"

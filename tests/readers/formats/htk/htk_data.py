@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from readers import Reader, create_reader
-from readers.formats.htk.archive import write_archive
+from cntkpy.readers import Reader, create_reader
+from cntkpy.readers.formats.htk.archive import write_archive
 
 DIM, STATES = 3, ["sil", "a", "b", "c"]
 LENGTHS = (5, 9, 4, 12, 7, 3, 8, 6)

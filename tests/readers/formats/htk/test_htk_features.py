@@ -10,14 +10,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from readers.common.corpus import Corpus
-from readers.errors import DataError
-from readers.formats.htk import archive, features
-from readers.formats.htk.archive import FeatureFile, read_features, write_archive, write_features
-from readers.formats.htk.features import FeatureSource
-from readers.formats.htk.script import read_script
-from readers.utterances.features import UtteranceFeatures
-from readers.utterances.frames import cut_into_chunks
+from cntkpy.readers.common.corpus import Corpus
+from cntkpy.readers.errors import DataError
+from cntkpy.readers.formats.htk import archive, features
+from cntkpy.readers.formats.htk.archive import FeatureFile, read_features, write_archive, write_features
+from cntkpy.readers.formats.htk.features import FeatureSource
+from cntkpy.readers.formats.htk.script import read_script
+from cntkpy.readers.utterances.features import UtteranceFeatures
+from cntkpy.readers.utterances.frames import cut_into_chunks
 
 DIM, LEFT, RIGHT = 5, 2, 3
 FORMS = {

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from readers.errors import DataError
-from readers.formats.htk.archive import FeatureFile, read_features, write_archive, write_features
-from readers.formats.htk.format import kind_code, parse_header
-from readers.formats.htk.script import read_script
+from cntkpy.readers.errors import DataError
+from cntkpy.readers.formats.htk.archive import FeatureFile, read_features, write_archive, write_features
+from cntkpy.readers.formats.htk.format import kind_code, parse_header
+from cntkpy.readers.formats.htk.script import read_script
 
 pytestmark = pytest.mark.malformed
 

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cntk_config import ConfigError
-from cntk_config.base.diagnostics import UserError
-from readers import Minibatch, Reader
-from readers.utterances import join
-from readers.utterances.frames import cut_into_chunks
+from cntkpy.cntk_config import ConfigError
+from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.readers import Minibatch, Reader
+from cntkpy.readers.utterances import join
+from cntkpy.readers.utterances.frames import cut_into_chunks
 from tests.readers.conftest import epoch, rest
 
 from .htk_data import Speech
@@ -184,7 +184,7 @@ def test_single_frames_and_whole_chunks_are_alike(speech: Speech):
 
 @pytest.mark.parametrize("frame_mode", [True, False])
 def test_one_vector_per_utterance(speech: Speech, frame_mode: bool):
-    from readers.formats.htk.archive import write_archive
+    from cntkpy.readers.formats.htk.archive import write_archive
 
     named = [(f"g/u{u}.iv", np.full((1, 2), u, np.float32)) for u in range(len(speech.lengths))]
     write_archive(str(speech.folder / "v.ark"), named, str(speech.folder / "v.scp"))
@@ -196,14 +196,14 @@ def test_one_vector_per_utterance(speech: Speech, frame_mode: bool):
 
 
 def old_with(speech: Speech, more: str, frame_mode: bool) -> Reader:
-    from readers import create_reader
+    from cntkpy.readers import create_reader
 
     text = f"readerType=HTKMLFReader;frameMode={str(frame_mode).lower()};{more}"
     return create_reader(f"{text};x=[{speech.features()}];y=[{speech.targets()}]")
 
 
 def test_input_and_output_sections(speech: Speech):
-    from readers import create_reader
+    from cntkpy.readers import create_reader
 
     x = speech.features().replace("scpFile", "file")
     y = speech.targets().replace("mlfFile", "file")
@@ -283,7 +283,7 @@ def test_phone_boundaries(speech: Speech):
 
 
 def test_writing_reads_utterance_by_utterance(speech: Speech):
-    from readers import create_reader
+    from cntkpy.readers import create_reader
 
     reader = create_reader(f"readerType=HTKMLFReader;action=write;x=[{speech.features()}]")
     assert [m.num_samples for m in epoch(reader, 2048)] == list(speech.lengths)
@@ -307,7 +307,7 @@ def test_some_utterance_is_left(speech: Speech, caplog: pytest.LogCaptureFixture
     text = (speech.folder / "f.scp").read_text()
     speech.write("shorter.scp", re.sub(r"\[(\d+),", lambda found: f"[{int(found[1]) + 1},", text, count=4))
     speech.write("l.mlf", "#!MLF!#\n" + "".join(speech.entry(u) for u in range(4)))
-    from readers import create_reader
+    from cntkpy.readers import create_reader
 
     with pytest.raises(UserError, match=r"4 of 8 utterances of .* are unusable: 4 without labels in 'y'") as caught:
         create_reader(
@@ -399,7 +399,7 @@ def test_bad_files(speech: Speech, name: str):
     ],
 )
 def test_what_is_not_supported(speech: Speech, text: str, message: str):
-    from readers import create_reader
+    from cntkpy.readers import create_reader
 
     with pytest.raises(UserError) as caught:
         create_reader(text.format(x=speech.features(), y=speech.targets()))
@@ -409,7 +409,7 @@ def test_what_is_not_supported(speech: Speech, text: str, message: str):
 @pytest.mark.parametrize("given", ["", "useNumericSequenceKeys=false;", "hashSequenceKeys=true;"])
 def test_text_is_joined_by_name_of_utterance(speech: Speech, given: str):
     """Beside HTK deserializers keys are texts, even those of a text file that comes first."""
-    from readers import create_reader
+    from cntkpy.readers import create_reader
 
     lines = [f"g/u{u}\t|t {u}\n" + "\t|t 0\n" * (n - 1) for u, n in enumerate(speech.lengths)]
     text = speech.write("t.ctf", "".join(lines[:6]))
@@ -425,7 +425,7 @@ def test_text_is_joined_by_name_of_utterance(speech: Speech, given: str):
 
 def beside_text(speech: Speech, ids: list[int], scp: str, options: str, *, text_first: bool = True) -> Reader:
     """Utterances beside a text file with the stream t: a sample `id` for each of these ids."""
-    from readers import create_reader
+    from cntkpy.readers import create_reader
 
     text = speech.write("t.ctf", "".join(f"{one} |t {one}\n" for one in ids))
     ctf = f'[type=CNTKTextFormatDeserializer;file="{text}";input=[t=[dim=1;format=dense]]]'
@@ -439,7 +439,7 @@ BACKWARDS = "".join(f"{u}.mfc=.../f.ark[{a},{b}]\n" for u, a, b in [(2, 14, 17),
 
 def test_utterances_whose_names_are_numbers(speech: Speech):
     """They are joined by these numbers, not by their order in the script."""
-    from readers import create_reader
+    from cntkpy.readers import create_reader
 
     for options in ("", "useNumericSequenceKeys=true;"):
         found = epoch(beside_text(speech, [0, 1, 2], BACKWARDS, options), 1)

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from readers.formats.htk.archive import read_features
-from readers.formats.htk.script import read_script
+from cntkpy.readers.formats.htk.archive import read_features
+from cntkpy.readers.formats.htk.script import read_script
 
 ROOT = Path(__file__).resolve().parents[4]
 

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cntk_config.base.diagnostics import UserError
-from readers import Reader, create_reader
-from readers.errors import DataError
-from readers.formats.htk.archive import write_archive
-from readers.formats.htk.features import FeatureSource
-from readers.formats.htk.script import read_script
+from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.readers import Reader, create_reader
+from cntkpy.readers.errors import DataError
+from cntkpy.readers.formats.htk.archive import write_archive
+from cntkpy.readers.formats.htk.features import FeatureSource
+from cntkpy.readers.formats.htk.script import read_script
 from tests.readers.conftest import epoch
 
 from .htk_data import Speech
@@ -161,7 +161,7 @@ def test_utterances_whose_labels_leave_gaps(speech: Speech, frame_mode: bool):
 
 
 def test_a_file_that_becomes_shorter_is_an_error(tmp_path, monkeypatch):
-    monkeypatch.setattr("readers.formats.htk.features.HELD", 0)
+    monkeypatch.setattr("cntkpy.readers.formats.htk.features.HELD", 0)
     path = str(tmp_path / "f.ark")
     write_archive(path, [(f"u{u}", np.zeros((4000, 3), np.float32)) for u in range(4)], str(tmp_path / "f.scp"))
     source = FeatureSource(read_script([str(tmp_path / "f.scp")]), 3)

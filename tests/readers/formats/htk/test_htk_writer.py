@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cntk_config.base.diagnostics import UserError
-from cntk_config.parameters import parse
-from readers.formats.htk.archive import read_features
-from readers.formats.htk.writer import HTKWriter, create_htk_writer
+from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.cntk_config.parameters import parse
+from cntkpy.readers.formats.htk.archive import read_features
+from cntkpy.readers.formats.htk.writer import HTKWriter, create_htk_writer
 
 from .htk_data import Speech
 

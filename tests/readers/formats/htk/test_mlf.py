@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from readers.common.corpus import Corpus
-from readers.errors import DataError
-from readers.formats.htk import mlf
-from readers.formats.htk.mlf import read_labels
-from readers.formats.htk.script import read_script
-from readers.utterances.labels import Labels, UtteranceLabels, read_states
+from cntkpy.readers.common.corpus import Corpus
+from cntkpy.readers.errors import DataError
+from cntkpy.readers.formats.htk import mlf
+from cntkpy.readers.formats.htk.mlf import read_labels
+from cntkpy.readers.formats.htk.script import read_script
+from cntkpy.readers.utterances.labels import Labels, UtteranceLabels, read_states
 
 pytestmark = pytest.mark.malformed
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from readers import create_reader
+from cntkpy.readers import create_reader
 
 RED, GREEN, BLUE, BLACK, WHITE = (255, 0, 0), (0, 255, 0), (0, 0, 255), (0, 0, 0), (255, 255, 255)
 GREYS = [[10, 20, 30, 40], [50, 60, 70, 80], [90, 100, 110, 120], [130, 140, 150, 160]]

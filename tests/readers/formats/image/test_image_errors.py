@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cntk_config.base.diagnostics import UserError
-from readers import create_reader
+from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.readers import create_reader
 
 from .pictures import RED, Album, png, png_chunks, read, solid
 
@@ -110,7 +110,7 @@ def test_missing_picture(album):
 @pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize("failures", [4, 5])
 def test_a_picture_on_a_disk_that_fails(album, monkeypatch, caplog, packed, failures):
-    monkeypatch.setattr("cntk_config.base.retry.RETRY_SECONDS", (0.001,) * 4)
+    monkeypatch.setattr("cntkpy.cntk_config.base.retry.RETRY_SECONDS", (0.001,) * 4)
     name = "r.png"
     if packed:
         archive(album, name)
@@ -419,7 +419,7 @@ def test_missing_mean_file(album):
 def test_without_opencv(album, monkeypatch):
     import sys
 
-    from readers.formats.image.transforms.opencv import opencv
+    from cntkpy.readers.formats.image.transforms.opencv import opencv
 
     opencv.cache_clear()
     monkeypatch.setitem(sys.modules, "cv2", None)

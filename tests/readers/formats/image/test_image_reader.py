@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from readers import create_reader
+from cntkpy.readers import create_reader
 
 from .pictures import (
     BLACK,
@@ -363,7 +363,7 @@ def test_a_minibatch_of_unreadable_pictures_is_empty(album):
 
 
 def test_few_pictures_are_read_ahead(album, monkeypatch):
-    from readers.formats.image.deserializer import Pictures
+    from cntkpy.readers.formats.image.deserializer import Pictures
 
     album.map(*["r.png"] * 400)
     begun, lock, sample = [0], threading.Lock(), Pictures.sample
@@ -377,7 +377,7 @@ def test_few_pictures_are_read_ahead(album, monkeypatch):
     reader = album.reader(
         album.section(str(album.folder / "map.txt"), "Transpose"), multiThreadedDeserialization="true"
     )
-    monkeypatch.setattr("readers.pipeline.read_ahead.GROUP_ITEMS", 1)
+    monkeypatch.setattr("cntkpy.readers.pipeline.read_ahead.GROUP_ITEMS", 1)
     reader.start_minibatch_loop(40, 0)
     for given in range(1, 5):
         assert reader.get_minibatch().num_samples == 40
@@ -387,7 +387,7 @@ def test_few_pictures_are_read_ahead(album, monkeypatch):
 
 
 def test_pictures_can_be_kept_in_memory(album, monkeypatch):
-    from readers.formats.image.map_file import MapFile
+    from cntkpy.readers.formats.image.map_file import MapFile
 
     asked: list[int] = []
     encoded = MapFile.encoded
@@ -405,7 +405,7 @@ def test_importing_readers_does_not_import_opencv():
     import subprocess
     import sys
 
-    code = "import readers, readers.transforms, readers.formats.composite.reader, readers.formats.image.options, sys; print('cv2' in sys.modules, 'zipfile' in vars(readers))"  # noqa: E501
+    code = "import readers, cntkpy.readers.transforms, cntkpy.readers.formats.composite.reader, cntkpy.readers.formats.image.options, sys; print('cv2' in sys.modules, 'zipfile' in vars(readers))"  # noqa: E501
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "False"]
 

@@ -10,8 +10,8 @@ import cv2
 import numpy as np
 import pytest
 
-from cntk_config.parameters import parse
-from readers.formats.image.storage import read_mean, write_mean
+from cntkpy.cntk_config.parameters import parse
+from cntkpy.readers.formats.image.storage import read_mean, write_mean
 
 ROOT = Path(__file__).resolve().parents[4]
 
@@ -101,8 +101,8 @@ def test_check_compares_pictures_with_the_network(cntkpy, sample):
 
 
 def test_mean_pictures(tmp_path):
-    from cntk_config.base.diagnostics import UserError
-    from readers.formats.image.mean_picture import mean_picture, pictures_before_mean
+    from cntkpy.cntk_config.base.diagnostics import UserError
+    from cntkpy.readers.formats.image.mean_picture import mean_picture, pictures_before_mean
 
     from .pictures import Album
 
@@ -126,7 +126,7 @@ def test_mean_pictures(tmp_path):
 
 
 def test_the_examples_of_the_page(tmp_path, monkeypatch):
-    from readers import create_reader
+    from cntkpy.readers import create_reader
 
     from .pictures import GREYS, Album
 

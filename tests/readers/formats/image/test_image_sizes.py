@@ -7,9 +7,9 @@ import struct
 import numpy as np
 import pytest
 
-from readers.formats.image.decode import PictureError, decode
-from readers.formats.image.sizes import size_of
-from readers.formats.image.transforms.opencv import opencv
+from cntkpy.readers.formats.image.decode import PictureError, decode
+from cntkpy.readers.formats.image.sizes import size_of
+from cntkpy.readers.formats.image.transforms.opencv import opencv
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,16 @@
 import numpy as np
 import pytest
 
-import readers.transforms as xforms
-from readers import Base64ImageDeserializer, CTFDeserializer, ImageDeserializer, MinibatchSource, StreamDef, StreamDefs
-from readers.formats.image import base64_file
+import cntkpy.readers.transforms as xforms
+from cntkpy.readers import (
+    Base64ImageDeserializer,
+    CTFDeserializer,
+    ImageDeserializer,
+    MinibatchSource,
+    StreamDef,
+    StreamDefs,
+)
+from cntkpy.readers.formats.image import base64_file
 
 from .pictures import JITTER, Album, keys, lines, noise_album, read, same
 

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from readers.common.draws import Draws
+from cntkpy.readers.common.draws import Draws
 
 from .pictures import BLUE, GREEN, GREYS, RED, WHITE, Album, bmp, png, read
 
@@ -159,7 +159,7 @@ def test_jitter_draws_sides_between_the_ratios(album, kind):
 
 
 def test_aspect_ratio_keeps_the_area_and_turns_half_of_the_time(album):
-    from readers.formats.image.transforms.crop import Crop
+    from cntkpy.readers.formats.image.transforms.crop import Crop
 
     crop = Crop(side=(0.5, 0.5), aspect=(0.25, 0.25))
     shapes = [crop.apply(np.zeros((100, 100), np.uint8), Draws(0, 0, i)).shape for i in range(100)]
@@ -251,7 +251,7 @@ def test_a_mean_of_another_size_is_left_out_with_a_warning(album, caplog):
 def test_written_mean_files_are_read_by_opencv_and_by_us(tmp_path):
     import cv2
 
-    from readers.formats.image.storage import read_mean, write_mean
+    from cntkpy.readers.formats.image.storage import read_mean, write_mean
 
     mean = np.arange(24, dtype=np.float32).reshape(2, 4, 3) / 7
     write_mean(str(tmp_path / "mean.xml"), mean)

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from readers import Reader, create_reader
-from readers.formats.htk.archive import write_archive
-from readers.formats.kaldi.specifier import parse_write_specifier
-from readers.formats.kaldi.write import open_writer
+from cntkpy.readers import Reader, create_reader
+from cntkpy.readers.formats.htk.archive import write_archive
+from cntkpy.readers.formats.kaldi.specifier import parse_write_specifier
+from cntkpy.readers.formats.kaldi.write import open_writer
 
 DIM, CLASSES = 3, 4
 LENGTHS = (5, 9, 4, 12, 7, 3, 8, 6)

@@ -16,12 +16,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from readers.common.file_bytes import FileBytes
-from readers.errors import DataError
-from readers.formats.kaldi import matrices
-from readers.formats.kaldi import object_kernels as k
-from readers.formats.kaldi.archive import open_table
-from readers.formats.kaldi.matrices import Matrices, read_matrices
+from cntkpy.readers.common.file_bytes import FileBytes
+from cntkpy.readers.errors import DataError
+from cntkpy.readers.formats.kaldi import matrices
+from cntkpy.readers.formats.kaldi import object_kernels as k
+from cntkpy.readers.formats.kaldi.archive import open_table
+from cntkpy.readers.formats.kaldi.matrices import Matrices, read_matrices
 
 
 def mark(token: str) -> bytes:
@@ -332,7 +332,7 @@ def test_duplicate_keys(tmp_path: Path) -> None:
 
 
 def test_more_files_than_are_kept_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("readers.formats.kaldi.archive.OPEN_FILES", 4)
+    monkeypatch.setattr("cntkpy.readers.formats.kaldi.archive.OPEN_FILES", 4)
     lines = []
     for i in range(11):
         (tmp_path / f"{i}.mat").write_bytes(full(np.full((i + 1, 2), i, np.float32)))

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from commands.tools.convert import convert
-from readers.formats.kaldi.labels import read_classes
-from readers.formats.kaldi.matrices import read_matrices
+from cntkpy.commands.tools.convert import convert
+from cntkpy.readers.formats.kaldi.labels import read_classes
+from cntkpy.readers.formats.kaldi.matrices import read_matrices
 
 from .speech import Corpus
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from readers import (
+from cntkpy.readers import (
     HTKFeatureDeserializer,
     HTKMLFDeserializer,
     KaldiFeatureDeserializer,
@@ -14,7 +14,7 @@ from readers import (
     StreamDef,
     StreamDefs,
 )
-from readers.errors import ArgumentError
+from cntkpy.readers.errors import ArgumentError
 
 from .speech import CLASSES, DIM, Corpus
 

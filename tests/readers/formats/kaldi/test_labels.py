@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from readers.errors import DataError
-from readers.formats.kaldi.labels import read_classes
+from cntkpy.readers.errors import DataError
+from cntkpy.readers.formats.kaldi.labels import read_classes
 
 ALIGNMENTS = {"a": [3, 3, 4], "b.c": [], "d": [0, 65534], "e": [7]}
 

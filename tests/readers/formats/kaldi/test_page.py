@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cntk_config.base.diagnostics import UserError
-from readers.formats.kaldi.archive import open_table
-from readers.formats.kaldi.matrices import read_matrices
+from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.readers.formats.kaldi.archive import open_table
+from cntkpy.readers.formats.kaldi.matrices import read_matrices
 
 ROOT = Path(__file__).resolve().parents[4]
 PAGE = (ROOT / "docs/kaldi.md").read_text()

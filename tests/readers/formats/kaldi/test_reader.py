@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cntk_config.base.diagnostics import UserError
-from readers import create_reader
-from readers.formats.kaldi.specifier import parse_write_specifier
-from readers.formats.kaldi.write import open_writer
+from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.readers import create_reader
+from cntkpy.readers.formats.kaldi.specifier import parse_write_specifier
+from cntkpy.readers.formats.kaldi.write import open_writer
 
 from .speech import CLASSES, DIM, Corpus, minibatches
 

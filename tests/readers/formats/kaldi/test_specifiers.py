@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from readers.errors import DataError
-from readers.formats.kaldi import object_kernels as k
-from readers.formats.kaldi.archive import open_table
-from readers.formats.kaldi.parameters import specifier_of
-from readers.formats.kaldi.specifier import (
+from cntkpy.readers.errors import DataError
+from cntkpy.readers.formats.kaldi import object_kernels as k
+from cntkpy.readers.formats.kaldi.archive import open_table
+from cntkpy.readers.formats.kaldi.parameters import specifier_of
+from cntkpy.readers.formats.kaldi.specifier import (
     Place,
     command_for_file,
     parse_place,

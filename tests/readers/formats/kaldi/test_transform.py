@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from readers.errors import DataError
-from readers.formats.kaldi.features import KaldiFrames
-from readers.formats.kaldi.transform import Transform, read_transform
+from cntkpy.readers.errors import DataError
+from cntkpy.readers.formats.kaldi.features import KaldiFrames
+from cntkpy.readers.formats.kaldi.transform import Transform, read_transform
 
 X = np.random.default_rng(0).standard_normal((6, 2))
 PARTS = {

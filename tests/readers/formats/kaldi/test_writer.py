@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from cntk_config.base.diagnostics import ConfigError, UserError
-from readers.contracts import SparesFiles
-from readers.formats.kaldi.labels import read_classes
-from readers.formats.kaldi.matrices import read_matrices
-from readers.formats.kaldi.specifier import parse_write_specifier
-from readers.formats.kaldi.write import matrix_bytes, open_writer
-from readers.writer import create_writer
+from cntkpy.cntk_config.base.diagnostics import ConfigError, UserError
+from cntkpy.readers.contracts import SparesFiles
+from cntkpy.readers.formats.kaldi.labels import read_classes
+from cntkpy.readers.formats.kaldi.matrices import read_matrices
+from cntkpy.readers.formats.kaldi.specifier import parse_write_specifier
+from cntkpy.readers.formats.kaldi.write import matrix_bytes, open_writer
+from cntkpy.readers.writer import create_writer
 
 VALUES = np.array([[1.5, -2], [3, 1e-8], [0.1, 7]])
 
@@ -71,7 +71,7 @@ def test_files_named_by_a_script(tmp_path: Path) -> None:
 
 def test_standard_output(tmp_path: Path) -> None:
     code = (
-        "import numpy as np; from readers.writer import create_writer;"
+        "import numpy as np; from cntkpy.readers.writer import create_writer;"
         f"w = create_writer('writerType=Kaldi2Writer;z=[dim=2;scpFile={tmp_path}/list;Kaldicmd=\"ark:-\"]');"
         "w.save({'z': np.ones((2, 2))}); w.close()"
     )

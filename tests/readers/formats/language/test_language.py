@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from readers import create_reader
-from readers.errors import ArgumentError
-from readers.formats.language.corpus import LineCorpus
-from readers.minibatch import Layout, Minibatch, one_sequence
+from cntkpy.readers import create_reader
+from cntkpy.readers.errors import ArgumentError
+from cntkpy.readers.formats.language.corpus import LineCorpus
+from cntkpy.readers.minibatch import Layout, Minibatch, one_sequence
 
 CORPUS = """</s> a b c a </s>
 </s> b </s>
@@ -224,7 +224,7 @@ def test_end_symbol_in_any_case_and_odd_text(data: Path) -> None:
 def test_sentences_longer_than_what_is_read_at_once(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = [words(one) for one in epoch(sequence_reader(data, randomize="none"))]
     tagged = [words(one) for one in epoch(lu_reader(data))]
-    monkeypatch.setattr("readers.formats.language.corpus.READ_BYTES", 7)
+    monkeypatch.setattr("cntkpy.readers.formats.language.corpus.READ_BYTES", 7)
     assert [words(one) for one in epoch(sequence_reader(data, randomize="none"))] == whole
     assert [words(one) for one in epoch(lu_reader(data))] == tagged
 
@@ -439,7 +439,7 @@ def test_ctrl_c_loses_no_minibatch(data: Path, monkeypatch: pytest.MonkeyPatch) 
             raise KeyboardInterrupt
         return one_sequence(*given)
 
-    monkeypatch.setattr("readers.formats.language.pieces.one_sequence", interrupted)
+    monkeypatch.setattr("cntkpy.readers.formats.language.pieces.one_sequence", interrupted)
     reader.start_minibatch_loop(20, 0)
     found, interrupts = [], 0
     while len(found) < len(expected):
@@ -534,7 +534,7 @@ def shuffled(count: int, below: Any, span: int) -> list[int]:
     ],
 )
 def test_shuffles_of_any_size(count: int, seeds: tuple[int, ...]) -> None:
-    from readers.formats.language import shuffle_kernels as k
+    from cntkpy.readers.formats.language import shuffle_kernels as k
 
     for seed in seeds:
         assert k.shuffled(count, k.mersenne(seed)).tolist() == shuffled(count, twister(seed), 2**32 - 1)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from cntk_config import ConfigError, parse
-from cntk_config.base.diagnostics import UserError
-from readers import DataError, Reader, create_reader
+from cntkpy.cntk_config import ConfigError, parse
+from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.readers import DataError, Reader, create_reader
 
 pytestmark = pytest.mark.malformed
 
@@ -213,8 +213,8 @@ def test_sentences_of_other_lengths_side_by_side(tmp_path: Path) -> None:
 
 def test_the_corpus_becomes_shorter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make(tmp_path, SEQUENCE)
-    monkeypatch.setattr("readers.formats.language.corpus.READ_BYTES", 8)
-    monkeypatch.setattr("readers.formats.language.corpus.CACHE_BYTES", 0)
+    monkeypatch.setattr("cntkpy.readers.formats.language.corpus.READ_BYTES", 8)
+    monkeypatch.setattr("cntkpy.readers.formats.language.corpus.CACHE_BYTES", 0)
     reader = create_reader(
         SEQUENCE.replace("{d}", str(tmp_path)).replace("file=", "cacheBlockSize=1;prefetch=false;file=")
     )
@@ -230,7 +230,7 @@ def test_the_corpus_becomes_shorter(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize("kind", ["SequenceReader", "LUSequenceReader"])
 def test_randomize_takes_its_words_only(kind: str) -> None:
     """A9: any other word meant `none` to one reader and `auto` to the other."""
-    from readers.formats.language.parameters import LUSequenceReaderParameters, SequenceReaderParameters
+    from cntkpy.readers.formats.language.parameters import LUSequenceReaderParameters, SequenceReaderParameters
 
     declared = {"SequenceReader": SequenceReaderParameters, "LUSequenceReader": LUSequenceReaderParameters}[kind]
     with pytest.raises(ConfigError, match="foo"):
@@ -240,7 +240,7 @@ def test_randomize_takes_its_words_only(kind: str) -> None:
 
 def test_check_says_what_has_no_effect(tmp_path: Path) -> None:
     """A20: accepted, without effect."""
-    from commands.checks.check import findings
+    from cntkpy.commands.checks.check import findings
 
     path = tmp_path / "a.cntk"
     path.write_text(

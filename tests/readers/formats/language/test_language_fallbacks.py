@@ -9,8 +9,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from readers.common.labels import LabelMap
-from readers.formats.language import (
+from cntkpy.readers.common.labels import LabelMap
+from cntkpy.readers.formats.language import (
     codes,
     lay_fallback,
     lay_kernels,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from readers.formats.language.writer import SequenceWriter
+from cntkpy.readers.formats.language.writer import SequenceWriter
 
 ROOT = Path(__file__).resolve().parents[4]
 SAMPLES = ("language_model", "slot_tagging")
@@ -68,7 +68,7 @@ def test_the_samples_have_no_problems(name: str, sample: Path, cntkpy) -> None:
 def test_the_writers(tmp_path: Path) -> None:
     import numpy as np
 
-    from cntk_config.parameters import parse
+    from cntkpy.cntk_config.parameters import parse
 
     (tmp_path / "words").write_text("a\nb\nc\n")
     (tmp_path / "classes").write_text("0 1 a 0\n1 1 b 0\n2 1 c 1\n")

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cntk_config import parse
-from readers.errors import DataError
-from readers.formats.language.parameters import SequenceReaderParameters
-from readers.formats.language.vocabulary import _checked_classes, _usual_classes, load_word_classes
+from cntkpy.cntk_config import parse
+from cntkpy.readers.errors import DataError
+from cntkpy.readers.formats.language.parameters import SequenceReaderParameters
+from cntkpy.readers.formats.language.vocabulary import _checked_classes, _usual_classes, load_word_classes
 
 
 def test_a_class_that_is_too_large(tmp_path: Path) -> None:

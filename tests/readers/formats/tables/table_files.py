@@ -5,8 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from readers import ArrowDeserializer, ParquetDeserializer
-from readers.formats.tables.files import ArrowTable, ParquetTable, TableFile
+from cntkpy.readers import ArrowDeserializer, ParquetDeserializer
+from cntkpy.readers.formats.tables.files import ArrowTable, ParquetTable, TableFile
 
 KINDS = {"parquet": "ParquetDeserializer", "arrow": "ArrowDeserializer"}
 MAKERS = {"parquet": ParquetDeserializer, "arrow": ArrowDeserializer}

@@ -14,10 +14,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from readers import CsvDeserializer, DataError, MinibatchSource, StreamDef, StreamDefs, create_reader
-from readers.formats.tables.csv import text as csv_text
-from readers.formats.tables.csv.rows import DELIMITERS, rows_in
-from readers.formats.tables.csv.table import CsvTable
+from cntkpy.readers import CsvDeserializer, DataError, MinibatchSource, StreamDef, StreamDefs, create_reader
+from cntkpy.readers.formats.tables.csv import text as csv_text
+from cntkpy.readers.formats.tables.csv.rows import DELIMITERS, rows_in
+from cntkpy.readers.formats.tables.csv.table import CsvTable
 
 TABLE = '''id,width,kind,day,split,wild
 7,1.5,rose,2026-01-01,train,true

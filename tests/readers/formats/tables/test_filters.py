@@ -10,15 +10,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from cntk_config.base.diagnostics import UserError
-from commands.cli import main
-from readers import DataError, MinibatchSource, StreamDef, StreamDefs
-from readers.formats.tables.conditions import BadConditionError, Combined, Comparison, comparisons, condition_of
-from readers.formats.tables.files import ParquetTable
-from readers.formats.tables.filters import Filter
-from readers.formats.tables.footer import statistics
-from readers.formats.tables.groups import row_groups
-from readers.formats.tables.partitions import files_of, partitions_of
+from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.commands.cli import main
+from cntkpy.readers import DataError, MinibatchSource, StreamDef, StreamDefs
+from cntkpy.readers.formats.tables.conditions import BadConditionError, Combined, Comparison, comparisons, condition_of
+from cntkpy.readers.formats.tables.files import ParquetTable
+from cntkpy.readers.formats.tables.filters import Filter
+from cntkpy.readers.formats.tables.footer import statistics
+from cntkpy.readers.formats.tables.groups import row_groups
+from cntkpy.readers.formats.tables.partitions import files_of, partitions_of
 
 from .table_files import MAKERS, opened, write_table
 
@@ -127,7 +127,7 @@ def test_a_filtered_row_keeps_its_number(kind: str) -> None:
     path = write(table(), f"t.{kind}")
     Path("y.ctf").write_text("".join(f"|y {i}\n" for i in range(ROWS)))
     streams = StreamDefs(x=StreamDef(field="x", shape=1))
-    from readers import CTFDeserializer
+    from cntkpy.readers import CTFDeserializer
 
     text = CTFDeserializer("y.ctf", StreamDefs(y=StreamDef(field="y", shape=1)))
     filtered = MAKERS[kind](path, streams, filter="label in (1, 3)")
@@ -295,8 +295,8 @@ train=[ action=train ; modelPath=m
 
 
 def test_a_filter_needs_no_pyarrow_to_be_checked() -> None:
-    from cntk_config import parse
-    from readers.formats.tables.parameters import ParquetParameters
+    from cntkpy.cntk_config import parse
+    from cntkpy.readers.formats.tables.parameters import ParquetParameters
 
     section = parse('file=x.parquet;filter="a <";input=[x=[dim=1]]')
     with pytest.raises(UserError, match="is no condition"):

@@ -12,13 +12,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from readers import DataError
-from readers.formats.tables import files
-from readers.formats.tables.deserializer import TableDeserializer
-from readers.formats.tables.files import ParquetTable
-from readers.formats.tables.list_kernels import pattern, unpack
-from readers.formats.tables.stream import TableStream
-from readers.kernels import budget
+from cntkpy.readers import DataError
+from cntkpy.readers.formats.tables import files
+from cntkpy.readers.formats.tables.deserializer import TableDeserializer
+from cntkpy.readers.formats.tables.files import ParquetTable
+from cntkpy.readers.formats.tables.list_kernels import pattern, unpack
+from cntkpy.readers.formats.tables.stream import TableStream
+from cntkpy.readers.kernels import budget
 
 PATH = "t.parquet"
 

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 import cntkpy.testing
-from cntk_config.base.diagnostics import UserError
-from commands.cli import main
-from readers import (
+from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.commands.cli import main
+from cntkpy.readers import (
     CTFDeserializer,
     DataError,
     ImageDeserializer,

@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from readers import DataError, MinibatchSource, StreamDef, StreamDefs
-from readers.formats.tables.conditions import condition_of
-from readers.formats.tables.filters import Filter
+from cntkpy.readers import DataError, MinibatchSource, StreamDef, StreamDefs
+from cntkpy.readers.formats.tables.conditions import condition_of
+from cntkpy.readers.formats.tables.filters import Filter
 
 from .table_files import MAKERS, opened, write_table
 

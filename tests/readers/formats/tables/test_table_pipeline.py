@@ -12,13 +12,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from commands.cli import main
-from commands.tools.convert import convert
-from readers import MinibatchSource, ParquetDeserializer, StreamDef, StreamDefs, create_reader
-from readers.formats.tables import deserializer
-from readers.formats.tables.deserializer import TableDeserializer
-from readers.pipeline import randomize
-from readers.pipeline.store import ChunkStore
+from cntkpy.commands.cli import main
+from cntkpy.commands.tools.convert import convert
+from cntkpy.readers import MinibatchSource, ParquetDeserializer, StreamDef, StreamDefs, create_reader
+from cntkpy.readers.formats.tables import deserializer
+from cntkpy.readers.formats.tables.deserializer import TableDeserializer
+from cntkpy.readers.pipeline import randomize
+from cntkpy.readers.pipeline.store import ChunkStore
 
 from ..htk.htk_data import LENGTHS, Speech
 from ..image.pictures import png, solid

@@ -14,11 +14,11 @@ import pyarrow as pa
 import pytest
 
 import cntkpy.testing
-from cntk_config.base.diagnostics import UserError
-from cntk_config.base.extras import how_to_install
-from commands.cli import main
-from commands.tools.convert import convert
-from readers import (
+from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.cntk_config.base.extras import how_to_install
+from cntkpy.commands.cli import main
+from cntkpy.commands.tools.convert import convert
+from cntkpy.readers import (
     ArrowDeserializer,
     DataError,
     MinibatchSource,
@@ -27,11 +27,11 @@ from readers import (
     StreamDefs,
     create_reader,
 )
-from readers.formats.tables import library
-from readers.formats.tables.deserializer import TableDeserializer
-from readers.formats.tables.files import ParquetTable
-from readers.formats.tables.stream import TableStream
-from readers.pipeline import randomize
+from cntkpy.readers.formats.tables import library
+from cntkpy.readers.formats.tables.deserializer import TableDeserializer
+from cntkpy.readers.formats.tables.files import ParquetTable
+from cntkpy.readers.formats.tables.stream import TableStream
+from cntkpy.readers.pipeline import randomize
 
 from .table_files import KINDS, opened, write_table
 
@@ -413,8 +413,8 @@ def test_conversion_to_a_table_and_back(kind: str) -> None:
 
 
 def test_conversion_of_single_samples_and_classes(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("readers.convert.arrow_tables.GROUP", 500)
-    monkeypatch.setattr("readers.convert.sources.BATCH", 10)
+    monkeypatch.setattr("cntkpy.readers.convert.arrow_tables.GROUP", 500)
+    monkeypatch.setattr("cntkpy.readers.convert.sources.BATCH", 10)
     lines = [f"{i} |x {i / 2} |y {i % 4}:1\n" for i in range(100)]
     Path("a.ctf").write_text("".join(lines))
     assert convert(["a.ctf"], f"a.{kind}", ("y:4:class", "x:1"), quiet=True, precision="double") == 0
@@ -471,9 +471,8 @@ def test_sections_that_contradict_themselves() -> None:
 
 
 def test_library_is_not_imported_without_need() -> None:
-    code = (
-        "import sys, cntkpy, commands.checks.check, readers.formats.tables.parameters; print('pyarrow' in sys.modules)"
-    )
+    modules = "cntkpy.commands.checks.check, cntkpy.readers.formats.tables.parameters"
+    code = f"import sys, {modules}; print('pyarrow' in sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=Path(__file__).parents[4]
     )

@@ -19,10 +19,10 @@ import numpy as np
 import pytest
 import zstandard
 
-from commands.cli import main
-from readers import DataError, MinibatchSource, StreamDef, StreamDefs, TarDeserializer, create_reader
-from readers.formats.tar.shards import open_shards
-from readers.transforms import scale
+from cntkpy.commands.cli import main
+from cntkpy.readers import DataError, MinibatchSource, StreamDef, StreamDefs, TarDeserializer, create_reader
+from cntkpy.readers.formats.tar.shards import open_shards
+from cntkpy.readers.transforms import scale
 
 RANDOM = np.random.default_rng(5)
 PICTURES = [cv2.imencode(".png", RANDOM.integers(0, 255, (4, 5, 3), np.uint8))[1].tobytes() for _ in range(20)]

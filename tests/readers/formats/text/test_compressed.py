@@ -17,16 +17,16 @@ import numpy as np
 import pytest
 import zstandard
 
-from cntk_config.base.diagnostics import UserError
-from cntk_config.base.extras import how_to_install
-from commands.cli import main
-from commands.tools.convert import convert
-from readers import DataError, create_reader
-from readers.common import codecs, packed, recent
-from readers.common.labels import load_labels
-from readers.common.packed import PackedBytes, data_bytes
-from readers.common.recent import RECENTLY
-from readers.pipeline import randomize, store
+from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.cntk_config.base.extras import how_to_install
+from cntkpy.commands.cli import main
+from cntkpy.commands.tools.convert import convert
+from cntkpy.readers import DataError, create_reader
+from cntkpy.readers.common import codecs, packed, recent
+from cntkpy.readers.common.labels import load_labels
+from cntkpy.readers.common.packed import PackedBytes, data_bytes
+from cntkpy.readers.common.recent import RECENTLY
+from cntkpy.readers.pipeline import randomize, store
 
 Pack = Callable[[bytes], bytes]
 
@@ -102,7 +102,7 @@ def test_the_same_minibatches_as_of_the_plain_file(pack: Pack, order: str) -> No
 def test_more_text_than_is_read_at_a_time(pack: Pack, monkeypatch: pytest.MonkeyPatch) -> None:
     """Pieces, blocks and chunks end anywhere, and little of the text is kept."""
     text = ctf(9000)
-    monkeypatch.setattr("readers.formats.text.index.BLOCK_BYTES", 1 << 15)
+    monkeypatch.setattr("cntkpy.readers.formats.text.index.BLOCK_BYTES", 1 << 15)
     monkeypatch.setattr(codecs, "PIECE", 1 << 13)
     monkeypatch.setattr(codecs, "INPUT", 1 << 10)
     monkeypatch.setattr(packed, "GATHERED", 1 << 12)
@@ -319,7 +319,7 @@ def test_bombs_unpack_in_pieces(kind: str, monkeypatch: pytest.MonkeyPatch) -> N
     Path("packed").write_bytes(PACKS[kind](b"1 |x 1 2 |y 0:1\n" * 20))
     with pytest.raises(DataError, match="a line or a sequence"):  # one sequence that fills the memory
         minibatches("packed")
-    monkeypatch.setattr("readers.common.labels.LIST_LIMIT", 1 << 20)
+    monkeypatch.setattr("cntkpy.readers.common.labels.LIST_LIMIT", 1 << 20)
     Path("packed").write_bytes(PACKS[kind](bytes(30 << 20)))
     with pytest.raises(DataError, match="more than 1,048,576 bytes"):
         load_labels("packed")

@@ -7,8 +7,8 @@ import zipfile
 
 import pytest
 
-from cntk_config import ConfigError
-from readers import DataError, create_reader
+from cntkpy.cntk_config import ConfigError
+from cntkpy.readers import DataError, create_reader
 
 pytestmark = pytest.mark.malformed
 
@@ -426,7 +426,7 @@ def test_frame_mode_refuses_sequences(files):
     [
         ("readerType=CNTKTextFormatReadr", "UnknownReader", "CNTKTextFormatReadr"),
         ("readerType=x;module=no.such.module", "UnknownModule", "no.such.module"),
-        ("readerType=Raeder;module=readers.reader", "UnknownReader", "Raeder"),
+        ("readerType=Raeder;module=cntkpy.readers.reader", "UnknownReader", "Raeder"),
         ("file=f", None, "input is missing"),
         ("input=[x=[dim=1;format=dense]]", None, "file is missing"),
         ("file=f;input=[]", "BadValue", "no input stream"),

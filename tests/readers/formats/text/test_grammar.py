@@ -112,7 +112,7 @@ def test_streams_are_in_alphabetical_order(files):
 def test_defines_mb_size(files):
     text = "0 |x 1 |y 9\n0 |x 2\n|x 3\n1 |x 4\n2 |x 5 |y 7\n2 |x 6 |y 6\n"
     inputs = "x=[dim=1;format=dense];y=[dim=1;format=dense;definesMBSize=true]"
-    from readers import create_reader
+    from cntkpy.readers import create_reader
 
     path = files.write(text)
     reader = create_reader(f'file="{path}";input=[{inputs}];randomize=false', "double")
@@ -132,7 +132,7 @@ def test_chunk_size_changes_nothing_in_file_order(files, sequences, size):
 
 @pytest.mark.parametrize("block", [64, 100, 4096])
 def test_index_does_not_depend_on_the_buffer(files, sequences, block):
-    from readers.formats.text.index import build_index
+    from cntkpy.readers.formats.text.index import build_index
 
     path = str(files.write(sequences))
     small, large = build_index(path, block=block), build_index(path)
@@ -142,7 +142,7 @@ def test_index_does_not_depend_on_the_buffer(files, sequences, block):
 
 
 def test_chunks_are_opened_when_the_next_sequence_does_not_fit(files):
-    from readers.formats.text.index import build_index
+    from cntkpy.readers.formats.text.index import build_index
 
     path = str(files.write("".join(f"{i} |x {i}\n" for i in range(10))))  # seven bytes each
     assert build_index(path, chunk_size=20).table.first.tolist() == [0, 2, 4, 6, 8, 10]
@@ -151,7 +151,7 @@ def test_chunks_are_opened_when_the_next_sequence_does_not_fit(files):
 
 
 def test_chunks_count_the_gaps_between_sequences(files):
-    from readers.formats.text.index import build_index
+    from cntkpy.readers.formats.text.index import build_index
 
     path = str(files.write("".join(f"{i} |x 1\n{i + 100} |q 1\n" for i in range(4))))  # seven bytes and nine
     assert build_index(path, main="x").begins.tolist() == [0, 16, 32, 48]
@@ -167,7 +167,7 @@ def test_chunks_count_the_gaps_between_sequences(files):
     ],
 )  # fmt: skip
 def test_lines_with_the_input_that_defines_the_size(files, line, counts):
-    from readers.formats.text.index import build_index
+    from cntkpy.readers.formats.text.index import build_index
 
     for end in ("\n", ""):
         text = f"7 |a 1\n7 {line}\n9 {line}{end}"
@@ -189,7 +189,7 @@ def test_lines_with_the_input_that_defines_the_size(files, line, counts):
     ],
 )
 def test_words_for_the_order(files, word, random):
-    from readers.pipeline.randomize import BlockRandomizer
+    from cntkpy.readers.pipeline.randomize import BlockRandomizer
 
     reader = files.reader("1 |x 1\n", "x:1", randomize=word)
     assert isinstance(reader.source.timeline, BlockRandomizer) == random

@@ -16,18 +16,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cntk_config import ConfigError
-from readers import DataError, create_reader
-from readers.common.chunk import Chunk, dense_stream
-from readers.common.corpus import Corpus, hash_of
-from readers.common.sequences import SequenceTable
-from readers.epochs import EpochRequest
-from readers.formats.text import index as index_module
-from readers.formats.text.index import build_index
-from readers.kernels import budget
-from readers.pipeline.randomize import NoRandomizer
-from readers.pipeline.source import Source
-from readers.streams import StreamInformation
+from cntkpy.cntk_config import ConfigError
+from cntkpy.readers import DataError, create_reader
+from cntkpy.readers.common.chunk import Chunk, dense_stream
+from cntkpy.readers.common.corpus import Corpus, hash_of
+from cntkpy.readers.common.sequences import SequenceTable
+from cntkpy.readers.epochs import EpochRequest
+from cntkpy.readers.formats.text import index as index_module
+from cntkpy.readers.formats.text.index import build_index
+from cntkpy.readers.kernels import budget
+from cntkpy.readers.pipeline.randomize import NoRandomizer
+from cntkpy.readers.pipeline.source import Source
+from cntkpy.readers.streams import StreamInformation
 
 
 @pytest.mark.parametrize(
@@ -365,8 +365,8 @@ def test_a_file_larger_than_the_memory(files, sequences, monkeypatch, refused):
             raise OSError(errno.EOPNOTSUPP, "no such flag")
         return os.preadv(descriptor, buffers, offset)
 
-    monkeypatch.setattr("cntk_config.base.systems.memory.of_machine", lambda: 20)
-    monkeypatch.setattr("cntk_config.base.systems.files.os", SimpleNamespace(**vars(os) | {"preadv": preadv}))
+    monkeypatch.setattr("cntkpy.cntk_config.base.systems.memory.of_machine", lambda: 20)
+    monkeypatch.setattr("cntkpy.cntk_config.base.systems.files.os", SimpleNamespace(**vars(os) | {"preadv": preadv}))
     assert listed(build_index(str(path), threads=2, piece=1)) == expected
     if sys.platform == "linux":
         assert (0x80,) in flags

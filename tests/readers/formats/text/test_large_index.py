@@ -13,15 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from readers.common import sequences
-from readers.common.packed import open_text
-from readers.common.sequences import SequenceTable, Starts
-from readers.errors import DataError
-from readers.formats.text import index as index_module
-from readers.formats.text.blocks import READABLE, whole_lines
-from readers.formats.text.index import build_index
-from readers.formats.text.offsets import Offsets, joined
-from readers.kernels import budget, text_codes
+from cntkpy.readers.common import sequences
+from cntkpy.readers.common.packed import open_text
+from cntkpy.readers.common.sequences import SequenceTable, Starts
+from cntkpy.readers.errors import DataError
+from cntkpy.readers.formats.text import index as index_module
+from cntkpy.readers.formats.text.blocks import READABLE, whole_lines
+from cntkpy.readers.formats.text.index import build_index
+from cntkpy.readers.formats.text.offsets import Offsets, joined
+from cntkpy.readers.kernels import budget, text_codes
 
 STEPS = st.lists(st.sampled_from([1, 2, 7, 2**31, 2**32 - 1, 2**32, 3 * 2**32 + 5]), min_size=1, max_size=12)
 

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from readers import create_reader
+from cntkpy.readers import create_reader
 
 numbers = st.floats(allow_nan=False, allow_infinity=False) | st.integers(-(2**70), 2**70).map(float)
 dense = st.lists(numbers, min_size=2, max_size=2)
@@ -69,7 +69,7 @@ def test_written_sequences_are_read_back(
     sequences, chunk, window, randomize, size, memory, stop, workers, threads, together, style, tools
 ):
     """together: minibatches are made on three threads, which also load what they need."""
-    from readers.pipeline.store import ChunkStore
+    from cntkpy.readers.pipeline.store import ChunkStore
 
     with patch("os.cpu_count", lambda: 3), tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "data.ctf"
@@ -106,7 +106,7 @@ def test_written_sequences_are_read_back(
 @settings(max_examples=40)
 @given(st.binary(max_size=60))
 def test_any_bytes_give_data_or_a_located_error(tail):
-    from readers import DataError
+    from cntkpy.readers import DataError
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "data.ctf"
@@ -125,9 +125,9 @@ def test_any_bytes_give_data_or_a_located_error(tail):
 @cache
 def number_kernel() -> Any:
     """Parts of kernels are called by kernels only."""
-    from readers.kernels.jit import kernel
-    from readers.kernels.kernel_types import Int
-    from readers.kernels.number_kernels import OTHER, any_real, real
+    from cntkpy.readers.kernels.jit import kernel
+    from cntkpy.readers.kernels.kernel_types import Int
+    from cntkpy.readers.kernels.number_kernels import OTHER, any_real, real
 
     def number(p: Int):
         end, value, status = real(p)
@@ -144,7 +144,7 @@ def number_kernel() -> Any:
     | st.from_regex(r"[+-]?[0-9]{1,22}(\.[0-9]{1,22})?[eE][+-]?[0-9]{1,3}", fullmatch=True)
 )
 def test_numbers_are_rounded_as_python_does(text):
-    from readers.kernels.number_kernels import SLOW
+    from cntkpy.readers.kernels.number_kernels import SLOW
 
     buffer = np.frombuffer(text.encode() + b"\n" * 40, np.uint8)
     base = buffer.ctypes.data

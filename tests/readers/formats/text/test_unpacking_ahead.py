@@ -16,10 +16,10 @@ import numpy as np
 import pytest
 import zstandard
 
-from readers import DataError, create_reader
-from readers.common import codecs, packed, recent
-from readers.common.packed import PackedBytes, data_bytes
-from readers.formats.text.parsed_ahead import ParsedAhead
+from cntkpy.readers import DataError, create_reader
+from cntkpy.readers.common import codecs, packed, recent
+from cntkpy.readers.common.packed import PackedBytes, data_bytes
+from cntkpy.readers.formats.text.parsed_ahead import ParsedAhead
 
 
 def frames(text: bytes) -> bytes:
@@ -43,9 +43,9 @@ def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> recent.Recent:
     own = recent.Recent()
     for name, value in (("WORTH", 0), ("AHEAD", 1 << 16), ("GATHERED", 1 << 12), ("APART", 1 << 12)):
         monkeypatch.setattr(packed, name, value)
-    for module in ("readers.common.packed", "readers.formats.text.deserializer"):
+    for module in ("cntkpy.readers.common.packed", "cntkpy.readers.formats.text.deserializer"):
         monkeypatch.setattr(f"{module}.RECENTLY", own)
-    monkeypatch.setattr("readers.formats.text.deserializer.SPARE", 1 << 18)
+    monkeypatch.setattr("cntkpy.readers.formats.text.deserializer.SPARE", 1 << 18)
     monkeypatch.setattr(recent, "RECENT", 1 << 20)
     monkeypatch.setattr(codecs, "INPUT", 1 << 12)
     monkeypatch.setattr(packed, "PIECE", 1 << 13)
@@ -176,13 +176,13 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     monkeypatch.setattr(ParsedAhead, "take", counted)
     monkeypatch.setattr(PackedBytes, "ready", lambda self, at: False)
-    monkeypatch.setattr("readers.formats.text.index.BLOCK_BYTES", 1 << 13)
-    monkeypatch.setattr("readers.formats.text.index.build_index.__kwdefaults__", _defaults(1 << 13))
+    monkeypatch.setattr("cntkpy.readers.formats.text.index.BLOCK_BYTES", 1 << 13)
+    monkeypatch.setattr("cntkpy.readers.formats.text.index.build_index.__kwdefaults__", _defaults(1 << 13))
     return taken
 
 
 def _defaults(block: int) -> dict[str, Any]:
-    from readers.formats.text.index import build_index
+    from cntkpy.readers.formats.text.index import build_index
 
     return {**(build_index.__kwdefaults__ or {}), "block": block}
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cntk_config.parameters import parse
-from readers import create_reader
-from readers.common.labels import load_labels
-from readers.formats.uci.parameters import classify
+from cntkpy.cntk_config.parameters import parse
+from cntkpy.readers import create_reader
+from cntkpy.readers.common.labels import load_labels
+from cntkpy.readers.formats.uci.parameters import classify
 
 Make = Callable[..., Any]
 FEATURES = "features=[dim=2;start=1]"
@@ -167,7 +167,7 @@ def test_further_sections_are_not_read_without_a_word(tmp_path: Path, caplog: py
 def test_blocks_of_any_size(tmp_path: Path, make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     text = "\n".join(f"{i} {'9' * (i * 7 % 50 + 1)}" + "\n \n" * (i % 3 == 0) for i in range(200))
     wanted = rows(make(text, "dim=2"))
-    from readers.formats.uci import text as module
+    from cntkpy.readers.formats.uci import text as module
 
     for block, chunk in ((16, 10), (64, 100), (1000, 300)):
         monkeypatch.setattr(module, "_BLOCK_BYTES", block)
@@ -295,8 +295,8 @@ def test_layout_is_one_frame_per_sequence(make: Make) -> None:
 
 
 def test_data_that_do_not_fit_into_memory(make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from readers.formats.uci import text
-    from readers.pipeline import store
+    from cntkpy.readers.formats.uci import text
+    from cntkpy.readers.pipeline import store
 
     monkeypatch.setattr(store, "DEFAULT_MEMORY", 2000)
     monkeypatch.setattr(

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from readers import create_reader
-from readers.epochs import EpochRequest
-from readers.errors import DataError
-from readers.formats.binary.file import BinaryFile
-from readers.formats.binary.stamp import PLACE, STAMP
-from readers.formats.uci.cache import Stale
+from cntkpy.readers import create_reader
+from cntkpy.readers.epochs import EpochRequest
+from cntkpy.readers.errors import DataError
+from cntkpy.readers.formats.binary.file import BinaryFile
+from cntkpy.readers.formats.binary.stamp import PLACE, STAMP
+from cntkpy.readers.formats.uci.cache import Stale
 
 TEXT = "".join(f"{'abc'[i % 3]} {i + 1} {i * 0.25}\n" for i in range(50))
 FIELDS = "dim=2;start=1;sectionType=Data"
@@ -267,9 +267,9 @@ def test_bad_data_leave_no_cache(case: Case) -> None:
 
 def test_a_large_cache_takes_little_memory(tmp_path: Path) -> None:
     """Chunks that have been read are let go of: never more than a few windows are mapped."""
-    from readers.formats.binary.reader import BinaryRecords, open_files, streams_of
-    from readers.pipeline import store
-    from readers.pipeline.records import RecordOrder, RecordSource
+    from cntkpy.readers.formats.binary.reader import BinaryRecords, open_files, streams_of
+    from cntkpy.readers.pipeline import store
+    from cntkpy.readers.pipeline.records import RecordOrder, RecordSource
     from tests.readers.formats.binary.test_binary import write
 
     count = 20_000

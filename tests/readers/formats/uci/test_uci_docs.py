@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from readers import create_reader
+from cntkpy.readers import create_reader
 
 PAGE = Path(__file__).parents[4] / "docs" / "uci.md"
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from cntk_config import ConfigError
-from readers import DataError, create_reader
+from cntkpy.cntk_config import ConfigError
+from cntkpy.readers import DataError, create_reader
 
 pytestmark = pytest.mark.malformed
 

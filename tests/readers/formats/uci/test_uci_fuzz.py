@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from readers import DataError
-from readers.common.labels import LabelMap
-from readers.formats.uci.columns import Columns
-from readers.formats.uci.text import UCIText
+from cntkpy.readers import DataError
+from cntkpy.readers.common.labels import LabelMap
+from cntkpy.readers.formats.uci.columns import Columns
+from cntkpy.readers.formats.uci.text import UCIText
 
 pytestmark = pytest.mark.malformed
 

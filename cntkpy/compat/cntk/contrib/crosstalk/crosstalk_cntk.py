@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from cntk_config.base.diagnostics import UserError, shorten
+from cntkpy.cntk_config.base.diagnostics import UserError, shorten
 
 from .exchange import Crosstalk
 from .forms import (

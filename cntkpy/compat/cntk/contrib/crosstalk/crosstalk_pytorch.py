@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from cntk_config.base.diagnostics import UserError
+from cntkpy.cntk_config.base.diagnostics import UserError
 
 from .exchange import Crosstalk
 from .forms import (

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from cntk_config.base.diagnostics import UserError, shorten, suggestion
-from cntk_config.base.files import open_input
-from cntk_config.base.writing import output_file
+from cntkpy.cntk_config.base.diagnostics import UserError, shorten, suggestion
+from cntkpy.cntk_config.base.files import open_input
+from cntkpy.cntk_config.base.writing import output_file
 
 from .forms import FORMS, PARAMETER, VALUE, FuncInfo, VarInfo
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cntk_config.base.diagnostics import UserError, shorten
+from cntkpy.cntk_config.base.diagnostics import UserError, shorten
 
 Array = NDArray[Any]
 

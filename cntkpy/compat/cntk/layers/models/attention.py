@@ -1,6 +1,6 @@
 """cntk.layers.models.attention: a layer that looks at a whole sequence."""
 
-from networks.builders.python.decoders import AttentionModel
+from cntkpy.networks.builders.python.decoders import AttentionModel
 
 from ...missing import no_attribute
 

@@ -1,0 +1,251 @@
+"""Errors and warnings that know where they come from.
+
+A `Diagnostic` is one finding: what is wrong, the place in the user's text, what to do. `UserError` carries one as an
+exception; everything a user can cause is a `UserError`, so a traceback always means a fault of the program.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, Self
+
+from cntkpy.cntk_config.base.kinds import Kind, Rule, kind_of, rule_of
+from cntkpy.cntk_config.base.names import masked
+from cntkpy.cntk_config.base.spelling import nearest
+
+Severity = Literal["error", "warning", "note"]
+Hint = str | Callable[[], str | None] | None
+"""What to do. A function is called only when the hint is shown (looking for similar names takes time)."""
+
+
+class SourceLike(Protocol):
+    """What a span needs to know of its source: a name to print and its lines."""
+
+    @property
+    def name(self) -> str:
+        """The name as the user wrote it: a path, or `<argument 2>`."""
+        ...
+
+    def line(self, number: int) -> str | None:
+        """Line `number` (from 1) without its line end, or None."""
+        ...
+
+
+BEFORE = 1000
+"""How many characters before a place are looked at: a line may be long, and have something wrong everywhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A place in a source. Line and column count from 1, columns count characters."""
+
+    source: SourceLike
+    line: int
+    column: int
+    length: int = 1
+
+    def __str__(self) -> str:
+        return f"{self.source.name}:{self.line}:{self.column}"
+
+    def match(self, pattern: re.Pattern[str], skipped: int = 0) -> re.Match[str] | None:
+        """Match a pattern here, or so many characters further on; nothing is copied, for a line may be long."""
+        return pattern.match(self.source.line(self.line) or "", self.column - 1 + skipped)
+
+    def starts_with(self, text: str) -> bool:
+        """Whether the line continues with this text here."""
+        return (self.source.line(self.line) or "").startswith(text, self.column - 1)
+
+    @property
+    def before(self) -> str:
+        """The text of the line up to here, the last `BEFORE` characters of it."""
+        end = self.column - 1
+        return (self.source.line(self.line) or "")[max(0, end - BEFORE) : end]
+
+    @property
+    def in_word(self) -> bool:
+        """Whether it is in a word of the command line."""
+        return self.source.name.startswith("<argument")
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One finding. `kind` is the stable name of a kind such as `BadInteger`, see `cntkpy.cntk_config.base.kinds`.
+
+    Raises:
+        ValueError: there is no kind of that name.
+    """
+
+    kind: str
+    message: str
+    span: Span | None = None
+    hint: str | None = None
+    notes: tuple[str, ...] = ()
+    severity: Severity = "error"
+
+    def __post_init__(self) -> None:
+        kind_of(self.kind)
+        object.__setattr__(self, "message", masked(self.message))
+        object.__setattr__(self, "hint", masked(self.hint) if self.hint else self.hint)
+
+    @property
+    def rule(self) -> Rule:
+        """Code, title and page of its kind."""
+        return rule_of(self.kind)
+
+    def one_line(self) -> str:
+        """`file:line:col: error: message`, the form editors and CI understand."""
+        place = f"{self.span}: " if self.span else ""
+        return f"{place}{self.severity}: {printable(self.message)}"
+
+    def render(self) -> str:
+        """Several lines: the message, the place, the line with a caret, and what to do."""
+        lines = [f"{self.severity}: {printable(self.message)}"]
+        if self.span is not None:
+            lines.append(f"  --> {self.span}")
+            lines.extend(_excerpt(self.span))
+        lines.extend(f"  note: {printable(note)}" for note in self.notes)
+        if self.hint:
+            lines.append(f"  help: {printable(self.hint)}")
+        return "\n".join(lines)
+
+
+class UserError(ValueError):
+    """Something the user can repair. `str()` gives the message, `.diagnostic` the rest.
+
+    It is a `ValueError`, which is what CNTK's Python interface raised, so that programs for it catch it.
+
+    The classes say who has to act, and with them the exit code; the kind says what to repair.
+
+    - `UserError`: a run cannot continue: a file, a network, a device, another process. Exit code 1.
+    - `ConfigError`: a fault in the configuration or a network description. Exit code 2.
+    - `DataError` (`cntkpy.readers.errors`, also a `RuntimeError`): data are not as their section says. Exit code 1.
+    - `ArgumentError` (`cntkpy.readers.errors`): a program asks a Python interface for what cannot be.
+
+    Args:
+        kind: the name of the kind of error, see `cntkpy.cntk_config.base.kinds`; that of a plug-in is `package.Name`.
+        message: what is wrong.
+        span: the place in the user's text.
+        hint: what to do.
+        notes: more about it, one line each.
+
+    Raises:
+        ValueError: there is no kind of that name.
+    """
+
+    exit_code = 1
+
+    def __init__(
+        self,
+        kind: str,
+        message: str,
+        span: Span | None = None,
+        hint: Hint = None,
+        notes: Iterable[str] = (),
+    ) -> None:
+        message, notes = masked(_without_middle(message)), [masked(note) for note in notes]
+        hint = masked(hint) if isinstance(hint, str) else hint
+        super().__init__(message)
+        self.message = message
+        self.span = span
+        self.notes = tuple(notes)
+        self.kind: Kind = kind_of(kind)
+        """Its kind: code, title, page; it equals its name, for instance `BadInteger`."""
+        self._hint = hint
+        for text in (*self.notes, f"help: {hint}" if isinstance(hint, str) else None):
+            if text:
+                self.add_note(text)  # programs see a traceback, not a diagnostic: it says there, too, what to do
+
+    @property
+    def hint(self) -> str | None:
+        """What to do about it, when known."""
+        if callable(self._hint) and not isinstance(self._hint, str):
+            self._hint = self._hint()
+        return self._hint
+
+    @property
+    def diagnostic(self) -> Diagnostic:
+        """The error as a finding, ready to be shown."""
+        return Diagnostic(self.kind, self.message, self.span, self.hint, self.notes)
+
+    def with_note(self, note: str) -> Self:
+        """The same error with one more note; eight are enough."""
+        if len(self.notes) >= 8:
+            return self
+        error = copy.copy(self)
+        error.notes = (*self.notes, note)
+        return error
+
+    def __copy__(self) -> Self:
+        error = type(self).__new__(type(self), *self.args)
+        error.__dict__.update(self.__dict__)
+        return error
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore, (type(self), self.args, {**self.__dict__, "_hint": self.hint})
+
+
+class ConfigError(UserError):
+    """A fault in the configuration: exit code 2."""
+
+    exit_code = 2
+
+
+def _restore(kind: type[UserError], args: tuple[Any, ...], state: dict[str, Any]) -> UserError:
+    """Make an error again that came from another process."""
+    error = kind.__new__(kind, *args)
+    error.args = args
+    error.__dict__.update(state)
+    return error
+
+
+_BEGIN, _END = 1500, 500
+
+
+def _without_middle(text: str) -> str:
+    """A message that no screen could hold, as one that quotes a file without line ends, as its begin and end."""
+    return text if len(text) <= _BEGIN + _END else f"{text[:_BEGIN]} ... {text[-_END:]}"
+
+
+def suggestion(name: str, candidates: Iterable[str], cutoff: float = 0.6) -> str | None:
+    """`did you mean 'x'?` for the nearest candidate, or None; `cutoff`: how alike they have to be, 0 to 1."""
+    found = nearest(name, candidates, cutoff)
+    if found is None:
+        return None
+    quoted = len(name) > 1 and name[0] == name[-1] == "'"
+    return f"did you mean '{found}'?" + (' Only "..." quotes a value here, single quotes are part of it' * quoted)
+
+
+def shorten(text: str, limit: int = 60) -> str:
+    """`text` on one line and at most `limit` characters long, for use inside a message."""
+    flat = " ".join(text[: 4 * limit].split())
+    return flat if len(flat) <= limit and len(text) <= 4 * limit else flat[: limit - 3] + "..."
+
+
+def printable(text: str) -> str:
+    """`text` with control characters (which could confuse a terminal) made visible."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c in "\n\t" else ascii(c)[1:-1] for c in text)
+
+
+LONG = 30
+"""Characters from which on a section is underlined up to its bracket only."""
+
+
+def _excerpt(span: Span, width: int = 160) -> list[str]:
+    """The line of `span` with a caret under the place; long lines are cut around it."""
+    line = span.source.line(span.line)
+    if line is None:
+        return []
+    start = max(0, span.column - 1 - width // 2) if len(line) > width else 0
+    shown = masked(line, "*")[start : start + width]
+    before = "".join("\t" if c == "\t" else " " for c in shown[: span.column - 1 - start])
+    length = max(1, min(span.length, len(shown) - len(before)))
+    if length > LONG and "[" in shown[len(before) : len(before) + length]:  # a section, not what it contains
+        length = shown.index("[", len(before)) + 1 - len(before)
+    number = str(span.line)
+    gutter = " " * len(number)
+    return [f" {gutter} |", f" {number} | {printable(shown).rstrip()}", f" {gutter} | {before}{'^' * length}"]

@@ -1,0 +1,197 @@
+"""Reading files, and putting the text of included files in the place of their include lines."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from cntkpy.cntk_config.base import grammars
+from cntkpy.cntk_config.base.diagnostics import ConfigError, Diagnostic, Span
+from cntkpy.cntk_config.base.files import exists, read_input
+from cntkpy.cntk_config.base.names import from_here, is_url, public_name
+from cntkpy.cntk_config.base.source import BLANKS, COMMENT, Line, Place, Source, Text, decode, join_lines, read_lines
+
+INCLUDE = grammars.terminal("config", "INCLUDE")
+INLINE = grammars.terminal("config", "INLINE_INCLUDE")
+
+
+class Loader:
+    """Reads the inputs of one configuration: remembers what was read, and the warnings."""
+
+    def __init__(self, allow_remote: bool = False) -> None:
+        self.allow_remote = allow_remote
+        """Whether configurations may be read from URLs."""
+        self.read: set[str] = set()
+        """The canonical paths, or URLs, of the files read so far."""
+        self.last = "global"
+        """The base name of the last file: the name of the root."""
+        self.warnings: list[Diagnostic] = []
+
+    def file(self, name: str, span: Span | None = None, *, base: Path | None = None) -> list[Line]:
+        """The lines of a file, which `span` asks for. `base` is a second folder to look in."""
+        if is_url(name):
+            return self._remote(name, span)
+        path = Path(name)
+        if base is not None and not path.is_absolute() and not exists(path) and exists(base / path):
+            path = base / path
+            name = from_here(path)
+        try:
+            data = read_input(path, pipe=True)
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) and error.strerror else "not a usable name"
+            hint = None if Path(name).is_absolute() else f"the current directory is {Path.cwd()}"
+            hint = "the standard input is called /dev/stdin" if name == "-" else hint
+            raise ConfigError("FileNotFound", f"cannot read '{name}': {reason}", span, hint) from None
+        self.read.add(os.path.realpath(path))
+        self.last = path.name
+        return read_lines(decode(data, name, path=Path(os.path.abspath(path)), included_at=span))  # noqa: PTH100
+
+    def _remote(self, url: str, span: Span | None) -> list[Line]:
+        """The lines of a configuration behind a URL."""
+        shown = public_name(url)
+        if not self.allow_remote:
+            message = f"the configuration {shown} is not on this machine, and says what is run and written"
+            raise ConfigError("RemoteConfiguration", message, span, "add --allow-remote if you trust it")
+        try:
+            data = read_input(url)
+        except OSError as error:
+            raise ConfigError("FileNotFound", f"cannot read '{shown}': {error.strerror or error}", span) from None
+        self.read.add(url)
+        self.last = shown.rpartition("/")[2]
+        source = decode(data, shown, included_at=span)
+        source.url = url
+        return read_lines(source)
+
+    def expand(self, lines: Iterable[Line]) -> Text:
+        """The text of the lines, with the files that include lines name in their place, depth first, each once."""
+        return join_lines(self.expanded(lines))
+
+    def expanded(self, lines: Iterable[Line]) -> list[Line]:
+        """The lines of that text."""
+        result: list[Line] = []
+        pending = list(lines)[::-1]
+        while pending:
+            line = pending.pop()
+            if "=" not in line.string or "include" not in line.string.lower():
+                result.append(line)
+                continue
+            if (inline := _inline(line)) is not None:
+                pending.extend(reversed(inline))
+                continue
+            found = INCLUDE.match(line.string)
+            if not found:
+                result.append(line)
+                continue
+            included: list[Line] = []
+            for offset, name in _file_names(found.group("files"), found.start("files"), line.place):
+                included.extend(self._include(name, _span(line.place, offset, len(name))))
+            pending.extend(reversed(included))
+        return result
+
+    def _include(self, name: str, span: Span) -> list[Line]:
+        source = span.source
+        if isinstance(source, Source) and source.url is not None and not is_url(name):
+            name = f"{public_name(source.url).rpartition('/')[0]}/{name}"  # from the folder of the including one
+        if is_url(name) and name in self.read:
+            message = f"'{public_name(name)}' has been read before; it is not read again"
+            self.warnings.append(Diagnostic("RepeatedInclude", message, span, severity="warning"))
+            return []
+        base = source.path.parent if isinstance(source, Source) and source.path else None
+        for folder in [Path(), base] if base else [Path()]:
+            if os.path.realpath(folder / name.replace("\0", "")) in self.read and exists(folder / name):
+                circle = _circle(folder / name, name, span)
+                what = f"includes itself: {circle}" if circle else "has been read before"
+                message = f"'{name}' {what}; it is not read again"
+                self.warnings.append(Diagnostic("RepeatedInclude", message, span, severity="warning"))
+                return []
+            if exists(folder / name):
+                break
+        return self.file(name, span, base=base)
+
+
+MOST_NAMED = 6
+"""Files of a circle of includes that a warning names."""
+
+
+def _circle(path: Path, name: str, span: Span) -> str:
+    """`a includes b includes a`, if a file is included from within itself, else an empty text.
+
+    Args:
+        path: the file.
+        name: as the include names it.
+        span: where it is named.
+    """
+    file, place, between = os.path.realpath(path), span, list[str]()
+    while place is not None and isinstance(place.source, Source):
+        between.append(place.source.name)
+        if place.source.path is not None and os.path.realpath(place.source.path) == file:
+            names = [*reversed(between), name]
+            if len(names) > MOST_NAMED:
+                names[2:-2] = ["..."]
+            return " includes ".join(names)
+        place = place.source.included_at
+    return ""
+
+
+def read_file(path: str | os.PathLike[str]) -> Text:
+    """The text of a file without comments and empty lines; include lines are ordinary lines here."""
+    return join_lines(Loader().file(os.fspath(path)))
+
+
+def plain_text(text: str, name: str) -> Text:
+    """A text given by a program, treated as the content of a file `name`."""
+    return join_lines(read_lines(Source(name, text)))
+
+
+def _inline(line: Line) -> list[Line] | None:
+    """The line cut before and after an include inside it, as in `[q=1;include=C.txt]`; None if it has none."""
+    string = line.string
+    comment = COMMENT.search(string)
+    for found in INLINE.finditer(string, 0, comment.start() if comment else len(string)):
+        start, end = found.span("include")
+        before, after = string[:start], string[end:]
+        if before.count('"') % 2:
+            continue  # in a quoted text
+        if not before.strip(BLANKS) and not after.strip(BLANKS + ";,"):
+            continue  # a line of its own
+        pieces = ((before, 0), (string[start:end], start), (after, end))
+        place = line.place
+        return [
+            Line(piece, Place(place.source, place.line, place.column + at))
+            for piece, at in pieces
+            if piece.strip(BLANKS)
+        ]
+    return None
+
+
+def _file_names(text: str, offset: int, place: Place) -> list[tuple[int, str]]:
+    """The names in `a+b` with their offsets in the line."""
+    comment = COMMENT.search(text)
+    text = (text[: comment.start()] if comment else text).rstrip(BLANKS + ";,")
+    if "$" in text:
+        raise ConfigError(
+            "VariableInInclude",
+            "an include line cannot contain variables",
+            _span(place, offset + len(text) - len(text.lstrip(BLANKS)), len(text.strip(BLANKS))),
+            hint="write the path itself, or give the file on the command line with configFile=",
+        )
+    names: list[tuple[int, str]] = []
+    for part in text.split("+"):
+        name = part.strip(BLANKS)
+        start = offset + len(part) - len(part.lstrip(BLANKS))
+        offset += len(part) + 1
+        if len(name) >= 2 and name[0] == name[-1] == '"':
+            name, start = name[1:-1].strip(BLANKS), start + 1
+        elif name.startswith('"') or name.endswith('"'):
+            stripped = name.strip('"')
+            name, start = stripped, start + name.find(stripped)
+        if name:
+            names.append((start, name))
+    if not names:
+        raise ConfigError("MissingValue", "the name of the file is missing", _span(place, offset - 1, 1))
+    return names
+
+
+def _span(place: Place, offset: int, length: int) -> Span:
+    return Span(place.source, place.line, place.column + offset, max(1, length))

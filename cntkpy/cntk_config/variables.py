@@ -1,0 +1,163 @@
+"""`$name$`: replaced when an entry is read, in its whole text.
+
+A variable is looked up in the set that holds the entry and in the sets around it. The outermost set that defines the
+name wins, as in CNTK; names defined only further inside are found as well (CNTK fails there).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+from cntkpy.cntk_config.base.diagnostics import ConfigError, Span, shorten, suggestion
+from cntkpy.cntk_config.base.source import VARIABLE, Fragment, Place, Source, TextBuilder, Use
+from cntkpy.cntk_config.definitions import Definition
+
+MAX_DEPTH = 100
+"""How many variables may be needed to replace one."""
+MAX_LENGTH = 65_536
+"""How long the text of a variable may be."""
+MAX_GROWTH = 10
+"""How many times longer than it is (beyond MAX_LENGTH) a text may grow by its variables."""
+
+
+class Scope(Protocol):
+    """A set in which variables are looked up."""
+
+    @property
+    def parent(self) -> Scope | None:
+        """The set around it."""
+        ...
+
+    def names(self) -> list[str]:
+        """The names defined in it."""
+        ...
+
+    def definition(self, name: str) -> Definition | None:
+        """The definition of a name in this very set."""
+        ...
+
+    def substituted(
+        self, definition: Definition, /, *, active: tuple[Definition, ...] = ()
+    ) -> tuple[str, tuple[Use, ...], int]:
+        """The text of an own definition after substitution, what was put in, and how deep variables went."""
+        ...
+
+
+class Expanded(NamedTuple):
+    """A text after substitution, and how many variables deep it went."""
+
+    fragment: Fragment
+    depth: int = 0
+
+
+def expand(
+    fragment: Fragment, scope: Scope | None, *, strict: bool = True, active: tuple[Definition, ...] = ()
+) -> Expanded:
+    """Replace the variables in a text, which `scope` holds.
+
+    With `strict` a variable that cannot be replaced is an error. Without, it is left as it is: a section is read this
+    way, and only those of its values which need the variable fail.
+    """
+    text, start, end = fragment
+    if text.string.find("$", start, end) < 0:
+        return Expanded(fragment)
+    builder = TextBuilder()
+    position, depth = start, 0
+    limit = MAX_LENGTH + MAX_GROWTH * (end - start)
+    for found in VARIABLE.finditer(text.string, start, end):
+        span = text.span(found.start(), found.end() - found.start())
+        try:
+            use, below = _value(found["name"], scope, span, active)
+        except ConfigError:
+            if strict:
+                raise
+            continue
+        builder.copy(text, position, found.start())
+        source = span.source
+        assert isinstance(source, Source)
+        builder.add(use.text, Place(source, span.line, span.column, use))
+        position, depth = found.end(), max(depth, below + 1)
+        if builder.length > limit:
+            raise ConfigError(
+                "ExpansionTooLarge",
+                f"this value grows beyond {limit} characters by its variables",
+                span,
+                hint="do variables repeat each other many times?",
+            )
+    if position == start:
+        return Expanded(fragment)
+    builder.copy(text, position, end)
+    return Expanded(Fragment(builder.text(), 0, builder.length).trimmed(), depth)
+
+
+def _value(name: str, scope: Scope | None, span: Span, active: tuple[Definition, ...]) -> tuple[Use, int]:
+    """The text of a variable, and how many others it needed below each other."""
+    holder, entry = _find(name, scope)
+    if holder is None or entry is None:
+        raise ConfigError(
+            "UnknownVariable",
+            f"the variable ${name}$ is not defined",
+            span,
+            hint=lambda: suggestion(name, _names(scope)) or f"define it in the file or on the command line: {name}=...",
+        )
+    if entry in active:
+        chain = [e.name for e in active[active.index(entry) :]]
+        if len(chain) == 1:  # name=$name$ says that it is given elsewhere
+            message = f"${name}$ is not given: {name}=${name}$ leaves it to the command line"
+            raise ConfigError("VariableCycle", message, span, hint=f"pass {name}=...")
+        raise ConfigError(
+            "VariableCycle",
+            "these variables need each other: " + " -> ".join(f"${n}$" for n in [*chain, chain[0]]),
+            span,
+            hint=f"give ${name}$ a value of its own, for instance on the command line: {name}=...",
+        )
+    if len(active) >= MAX_DEPTH:
+        raise _too_deep(name, span)
+    try:
+        text, inner, depth = holder.substituted(entry, active=active)
+    except ConfigError as error:
+        error = error.with_note(f"needed for ${name}$ at {span}")
+        if error.kind == "VariableCycle":
+            error.span = span  # blame the value that was read; the message has the chain
+        raise error from None
+    if depth >= MAX_DEPTH:
+        raise _too_deep(name, span)
+    if "\n" in text:
+        raise ConfigError(
+            "MultilineVariable",
+            f"the variable ${name}$ has several lines; only a text of one line can be put in",
+            span,
+            notes=[f"${name}$ is defined at {entry.span}"],
+        )
+    if len(text) > MAX_LENGTH:
+        raise ConfigError(
+            "ExpansionTooLarge",
+            f"the text of the variable ${name}$ is longer than {MAX_LENGTH} characters ({shorten(text, 30)})",
+            span,
+        )
+    return Use(entry.name, text, entry.span, span.length, inner), depth
+
+
+def _find(name: str, scope: Scope | None) -> tuple[Scope | None, Definition | None]:
+    """The outermost set that defines the name, and its entry there."""
+    holder, entry = None, None
+    while scope is not None:
+        found = scope.definition(name)
+        if found is not None and not found.is_default:
+            holder, entry = scope, found
+        scope = scope.parent
+    return holder, entry
+
+
+def _names(scope: Scope | None) -> list[str]:
+    names: list[str] = []
+    while scope is not None:
+        names.extend(scope.names())
+        scope = scope.parent
+    return names
+
+
+def _too_deep(name: str, span: Span) -> ConfigError:
+    return ConfigError(
+        "ExpansionTooLarge", f"the variable ${name}$ needs a chain of more than {MAX_DEPTH} other variables", span
+    )

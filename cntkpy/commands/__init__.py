@@ -1,0 +1,1 @@
+"""The command line: running configurations and the tools around them."""

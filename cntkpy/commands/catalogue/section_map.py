@@ -1,0 +1,310 @@
+"""Which part of the program reads which section of a configuration, and by which declarations.
+
+    root ─ train ─┬─ SGD ─ AutoAdjust
+                  ├─ reader ─ input ─ features
+                  └─ SimpleNetworkBuilder
+
+`check`, `explain`, `show`, completion and the language server all look at this tree of `Use`s.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from cntkpy.cntk_config import ConfigError, ConfigParameters, ConfigValue
+from cntkpy.cntk_config import entry as catalogue
+from cntkpy.cntk_config.base.diagnostics import Diagnostic
+from cntkpy.cntk_config.declare import Declared, Parameter, Type, load_declared
+from cntkpy.cntk_config.entry import collect
+from cntkpy.commands.actions.networks_and_readers import ModelParameters
+from cntkpy.commands.catalogue.dispatch import BUILDS, declaration, find_action, has_trait
+from cntkpy.commands.context.root import CommandParameters, RootParameters
+from cntkpy.readers.contracts import Declares
+from cntkpy.readers.entries import DESERIALIZER, READER, WRITER, Kind, find_entry
+from cntkpy.readers.parameters import DeserializerParameters, ReaderParameters, WriterParameters
+from cntkpy.readers.registry import entry_of_reader
+
+READER_ROLES = READER.sections
+
+
+@dataclass
+class Use:
+    """A section, and who reads it."""
+
+    section: ConfigParameters
+    role: str
+    """What it is, for messages: `SGD`, `reader`, `action train`."""
+    declared: tuple[type[Declared], ...] = ()
+    open: bool = False
+    """Other names are read as well, which the program cannot list."""
+    sets: bool = False
+    """Every name in it is a section of its own (the streams of `input`)."""
+    parts: list[Use] = field(default_factory=list["Use"])
+    others: list[Use] = field(default_factory=list["Use"])
+    """Sections of the top level that are no commands, which are its `parts`."""
+    command: str = ""
+    actions: tuple[str, ...] = ()
+    unknown: list[ConfigError] = field(default_factory=list[ConfigError])
+    """The errors of actions that do not exist."""
+
+    def parameter(self, name: str) -> Parameter[Any] | None:
+        """The declaration of a name in this section."""
+        for one in self.declared:
+            if found := one.parameter(name):
+                return found
+        return None
+
+    def parameters(self) -> Iterator[Parameter[Any]]:
+        """All declared parameters, each name once."""
+        return iter(_parameters(self.declared))
+
+    def names(self) -> tuple[str, ...]:
+        """The names that are read from this section, aliases included."""
+        return _names(self.declared)
+
+    def walk(self) -> Iterator[Use]:
+        """This use and all inside it."""
+        yield self
+        for part in (*self.parts, *self.others):
+            yield from part.walk()
+
+    def part(self, role: str) -> Use | None:
+        """The section inside that has a role."""
+        return next((one for one in self.parts if one.role == role), None)
+
+    def reads_below(self) -> set[str]:
+        """Names, in lower case, that a section inside searches further out, so that they may be here."""
+        connected = (part for part in self.parts if part.section.parent is not None)  # sets in a list are not
+        return set[str]().union(*(_searched(use.declared) for part in connected for use in part.walk()))
+
+
+@functools.cache
+def _parameters(declared: tuple[type[Declared], ...]) -> tuple[Parameter[Any], ...]:
+    """The parameters of several declarations, each name once."""
+    found: dict[str, Parameter[Any]] = {}
+    for one in declared:
+        for parameter in one.parameters():
+            found.setdefault(parameter.name.lower(), parameter)
+    return tuple(found.values())
+
+
+@functools.cache
+def _names(declared: tuple[type[Declared], ...]) -> tuple[str, ...]:
+    return tuple(name for one in _parameters(declared) for name in (one.name, *one.aliases))
+
+
+@functools.cache
+def _searched(declared: tuple[type[Declared], ...]) -> frozenset[str]:
+    """The names, in lower case, that are also searched further out."""
+    return frozenset(n.lower() for one in _parameters(declared) if not one.own for n in (one.name, *one.aliases))
+
+
+def section_map(root: ConfigParameters, *, everything: bool = True) -> Use:
+    """The uses of a whole configuration. With `everything` also commands that `command` does not list."""
+    top = Use(root, "top level", (RootParameters,))
+    try:
+        listed = [str(name) for name in RootParameters(root).command]
+    except ConfigError:
+        listed = []
+    names = [name for name in listed if root.exists_current(name)]
+    if everything:
+        there = set(names)
+        names += [name for name in root.names() if name not in there and _is_command(root, name)]
+    for name in names:
+        try:
+            top.parts.append(command_use(root.section(name), name))
+        except ConfigError:
+            continue
+    top.others = _given(root, RootParameters.tracking)
+    return top
+
+
+def _is_command(root: ConfigParameters, name: str) -> bool:
+    """Whether a section is a command: it has an action, or it trains and the action is further out."""
+    entry = root.definition(name)
+    inherits = root.exists_current("action")
+    if entry is None or not entry.bracket or not (inherits or "action" in entry.text.lower()):
+        return False
+    try:
+        section = root.section(name)
+    except ConfigError:
+        return False
+    return section.exists_current("action") or (inherits and section.exists_current("SGD"))
+
+
+def command_use(section: ConfigParameters, name: str) -> Use:
+    """The use of a command section. What cannot be read is left out."""
+    use = Use(section, f"command {name}", (CommandParameters,), command=name)
+    actions: list[ConfigValue] = []
+    try:
+        actions = list(section.array("action"))
+    except ConfigError:
+        use.open = True
+    use.actions = tuple(map(str, actions))
+    for action in actions:
+        try:
+            declared = declaration(find_action(str(action), name, action.span))
+        except ConfigError as error:
+            use.unknown.append(error)
+            declared = None
+        if declared is None:
+            use.open = True
+        else:
+            use.declared += (declared,)
+    if any(has_trait(action, BUILDS) for action in use.actions):
+        use.declared += (ModelParameters,)
+    use.parts = _inside(use)
+    for one in use.parts:
+        for inside in one.walk():
+            inside.command = name
+    return use
+
+
+def _inside(use: Use) -> list[Use]:
+    """The sections in a section: those that its parameters name, and those that have names of the user's choice."""
+    found: list[Use] = []
+    for parameter in use.parameters():
+        if parameter.type.is_section:
+            found += _given(use.section, parameter)
+    named: dict[str, Use] = {}
+    for declared in use.declared:
+        try:
+            for part in declared(use.section).named_parts():
+                one = named.setdefault(part.section.path, Use(part.section, _named(part.role, part.section)))
+                one.declared += tuple(new for new in part.declared if new not in one.declared)
+                one.open |= part.open
+        except ConfigError:
+            continue  # what is wrong is found when values are looked at
+    return found + [_filled(one) for one in named.values()]
+
+
+def _given(section: ConfigParameters, one: Parameter[Any]) -> list[Use]:
+    """The section that a parameter names, if it is given."""
+    name = one.find(section)
+    if name is None:
+        return []
+    try:
+        if one.name.lower() == RootParameters.parallel.name.lower() and (one.value(section) or "[")[0] not in "[({":
+            return []  # `parallelTrain = true` of the top level is found as the section ParallelTrain
+        if one.name in DESERIALIZER.sections:
+            return [deserializer_use(inside) for inside in section.sections(name)]
+        inside = section.section(name)
+        if one.name in READER.sections:
+            return [reader_use(inside, one.name)]
+        if one.name in WRITER.sections:
+            return [writer_use(inside)]
+        if one.type.each:
+            return [_streams(inside, one.name, one.type)]
+        builder = catalogue.find_entry(one.name, collect("cntkpy.networks.builders", folders=True))
+        find = builder.declared if builder is not None else one.type.declared
+        declared = find() if find is not None else None
+        return [_filled(Use(inside, one.name, (declared,) if declared else (), open=declared is None))]
+    except ConfigError:
+        return []
+
+
+def _filled(use: Use) -> Use:
+    use.parts = _inside(use)
+    return use
+
+
+def _named(role: str, section: ConfigParameters) -> str:
+    return f"{role} {section.path.rpartition(':')[2]}"
+
+
+def _streams(section: ConfigParameters, name: str, type: Type[Any]) -> Use:
+    """A section of sections, all with the same declaration."""
+    use = Use(section, name, sets=True)
+    assert type.declared is not None
+    for _, inside in section.inner():
+        use.parts.append(_filled(Use(inside, _named(type.each, inside), (type.declared(),))))
+    return use
+
+
+def reader_use(section: ConfigParameters, role: str) -> Use:
+    """The use of a reader section, its streams and deserializers."""
+    use = Use(section, role, (ReaderParameters,))
+    entry = entry_of_reader(section)
+    declared = entry.declared() if entry else declaration_near(section)
+    if declared is None:
+        use.open = True
+    else:
+        use.declared = (declared, ReaderParameters)
+        use.open = entry is not None and entry.open
+        if declared.parameter(WRITER.selector) and WriterParameters.writer_type.find(section):
+            use.declared += _declaration(WRITER, WRITER.default)  # it keeps a cache
+    return _filled(use)
+
+
+def deserializer_use(section: ConfigParameters) -> Use:
+    """The use of the section of a deserializer."""
+    name = DeserializerParameters.type.value(section) or ""
+    found = _declaration(DESERIALIZER, name) or _installed(DESERIALIZER, name)
+    return _filled(Use(section, "deserializer", (*found, DeserializerParameters), open=not found))
+
+
+def writer_use(section: ConfigParameters, role: str = "writer") -> Use:
+    """The use of a writer section."""
+    name = WriterParameters.writer_type.read(section)
+    found = _declaration(WRITER, name) or _installed(WRITER, name)
+    return _filled(Use(section, role, (*found, WriterParameters), open=not found))
+
+
+def _declaration(kind: Kind, name: str) -> tuple[type[Declared], ...]:
+    """The declaration of what is built in under a name; nothing if that is a class of the user's."""
+    entry = find_entry(kind, name)
+    declared = entry.declared() if entry else None
+    return (declared,) if declared else ()
+
+
+def declaration_near(section: ConfigParameters) -> type[Declared] | None:
+    """The declaration of a reader of an installed package.
+
+    A module that a configuration names is not imported here: to look at a configuration must run nothing of it.
+    """
+    try:
+        found = _installed(READER, ReaderParameters.reader_type.read(section))
+    except ConfigError:
+        return None  # found when the reader's type is looked at
+    return found[0] if found else None
+
+
+def _installed(kind: Kind, name: str) -> tuple[type[Declared], ...]:
+    """The declaration of what an installed package offers under a name; nothing if it declares nothing."""
+    from cntkpy.readers.registry import find_installed
+
+    load = find_installed(kind, name)
+    found = _declaration_of(load()) if load is not None else None
+    return (found,) if found is not None else ()
+
+
+def _declaration_of(factory: Any) -> type[Declared] | None:
+    """`declared` of what makes a reader or writer: a class, or `"module:Class"`."""
+    if not isinstance(factory, Declares):
+        return None
+    return load_declared(factory.declared) if isinstance(factory.declared, str) else factory.declared
+
+
+def import_modules(top: Use) -> Iterator[Diagnostic]:
+    """Fill in the declarations of readers from the modules that their sections name, which runs these modules.
+
+    Returns: what keeps a module from being imported.
+    """
+    from cntkpy.readers.registry import find_reader
+
+    for use in list(top.walk()):
+        if use.role not in READER_ROLES or not use.open or ReaderParameters.module.find(use.section) is None:
+            continue
+        if entry_of_reader(use.section) is not None:
+            continue
+        try:
+            declared = _declaration_of(find_reader(use.section)())
+        except ConfigError as error:
+            yield error.diagnostic
+            continue
+        if declared is not None:
+            use.declared, use.open = (declared, ReaderParameters), False
+            _filled(use)

@@ -1,0 +1,91 @@
+"""A `$` that was lost: half a variable, or the name of one that stands where its text is meant."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from cntkpy.cntk_config import ConfigError, ConfigParameters, ConfigValue
+from cntkpy.cntk_config.base.diagnostics import Diagnostic
+from cntkpy.cntk_config.base.files import exists
+from cntkpy.cntk_config.base.source import VARIABLE, Fragment
+from cntkpy.commands.catalogue.section_map import Use
+from cntkpy.commands.checks.names import used_variables
+
+HALF = re.compile(r"\$([{(])?(?P<before>[A-Za-z_]\w*)(?(1)[})])|(?<![\w$])(?P<behind>[A-Za-z_]\w*)\$")
+"""A name with one `$`, in brackets too, as shells and `make` write variables."""
+PATTERN = re.compile(r"regex[ \t]*=[^;\n]*", re.IGNORECASE)
+"""A parameter that is a regular expression, in which a `$` is the end."""
+MEANT = ("CK020", "CK051", "CK052")
+"""What is wrong where the name of a variable is in place of its text."""
+_WORD = re.compile(r"\w+")
+_PARTS = re.compile(r"[^\\/:|]+")
+
+
+def dollar_problems(root: ConfigParameters, top: Use) -> Iterator[Diagnostic]:
+    """Half variables, and paths in which a part is called as a variable is."""
+    variables = used_variables(root)
+    plain = set(_plain_names(top))
+    names = {name.lower() for name in plain} | variables
+    for entry in filter(None, map(root.definition, root.names())):
+        for part in entry.parts:
+            if part.text.string.find("$", part.start, part.end) >= 0:
+                yield from _halves(part, names)
+    read = {name.lower() for use in top.walk() for name in use.names()} - variables
+    meant = {name for name in plain if name.lower() not in read}
+    for use in top.walk() if meant else ():
+        for one in use.parameters():
+            if one.type.name.startswith("path"):
+                try:
+                    value = one.value(use.section)
+                except ConfigError:
+                    continue
+                if value:
+                    yield from _named_parts(value, meant)
+
+
+def with_variables(found: Iterable[Diagnostic], top: Use) -> Iterator[Diagnostic]:
+    """The same, with the advice to write `$name$` where the name of a variable is wrong."""
+    names = {name.lower() for name in _plain_names(top)}
+    for one in found:
+        name = _name_at(one) if one.rule.code in MEANT else ""
+        yield replace(one, hint=f"did you mean ${name}$?") if name.lower() in names else one
+
+
+def _plain_names(top: Use) -> Iterator[str]:
+    """The names of single values at the top level and directly in commands."""
+    for section in (top.section, *(use.section for use in top.parts)):
+        for name in section.names():
+            entry = section.definition(name)
+            if entry is not None and not entry.bracket:
+                yield entry.name
+
+
+def _halves(part: Fragment, names: set[str]) -> Iterator[Diagnostic]:
+    text = VARIABLE.sub(lambda found: " " * len(found[0]), part.string)
+    patterns = [one.span() for one in PATTERN.finditer(text)]
+    for found in HALF.finditer(text):
+        name, before = found["before"] or found["behind"], bisect(patterns, (found.start(),)) - 1
+        in_pattern = before >= 0 and found.start() <= patterns[before][1]
+        if name.lower() in names and not (found["behind"] and in_pattern):
+            message = f"'{found[0]}' is ordinary text, no variable: it has one $"
+            span = part.text.span(part.start + found.start(), len(found[0]))
+            yield Diagnostic("LostDollar", message, span, f"write ${name}$", severity="warning")
+
+
+def _named_parts(value: ConfigValue, meant: set[str]) -> Iterator[Diagnostic]:
+    for found in _PARTS.finditer(value):
+        if found[0] in meant and not exists(Path(value[: found.end()])):
+            message = f"{value.path}: '{found[0]}' is ordinary text, no variable"
+            span = value.locate(found.start(), len(found[0]))
+            yield Diagnostic("LostDollar", message, span, f"did you mean ${found[0]}$?", severity="warning")
+            return
+
+
+def _name_at(one: Diagnostic) -> str:
+    """The name that a finding is about, if its message names it and it is at the place."""
+    found = one.span.match(_WORD) if one.span is not None else None
+    return found[0] if found is not None and f"'{found[0]}'" in one.message else ""

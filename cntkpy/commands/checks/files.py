@@ -1,0 +1,520 @@
+"""Input files that a configuration names and that are not there; with `--data`, their first lines."""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cntkpy.cntk_config import ConfigError, ConfigParameters, ConfigValue
+from cntkpy.cntk_config.base.diagnostics import Diagnostic, Span, UserError, suggestion
+from cntkpy.cntk_config.base.files import exists, is_folder
+from cntkpy.cntk_config.base.names import is_url
+from cntkpy.cntk_config.base.systems.files import HAS_DRIVES
+from cntkpy.cntk_config.base.systems.names import meant
+from cntkpy.cntk_config.base.writing import why_no_folder, why_not_in_place
+from cntkpy.cntk_config.declare import Parameter
+from cntkpy.commands.actions.train import TrainParameters
+from cntkpy.commands.catalogue.section_map import Use
+from cntkpy.commands.checks.scan import TRAINING
+from cntkpy.commands.checks.shards import shard_problems
+from cntkpy.commands.checks.tables import table_problems
+from cntkpy.commands.context.root import RootParameters
+from cntkpy.readers.formats.uci.parameters import LabelParameters
+from cntkpy.readers.parameters import several_paths
+
+if TYPE_CHECKING:
+    from cntkpy.readers.formats.text.options import TextFormatParameters
+    from cntkpy.readers.formats.text.stream_format import StreamFormat
+
+INPUTS = ("file", "labelmappingfile", "editpath", "inputfile", "svdconfig", "scpfile", "mlffile",
+          "wordclass", "wordmap", "token", "statelistpath", "mapfile", "rx")  # fmt: skip
+"""Parameters, in lower case, that name files which must be there before a run."""
+WRITING = ("writer", "written", "node")
+"""Sections whose files are made by the run."""
+OPENED = ("file", "editpath", "inputfile", "svdconfig", "scpfile", "mlffile", "wordmap", "token", "rx")
+"""Those that a reader or an action opens in any case."""
+SINGLE = ("path", "path or specifier")
+"""Types of a single name."""
+SPECIFIER = re.compile(r"(?:ark|scp)(?:,\w+)*:\s*+(.*?)(?::\d+)?")
+"""A specifier of Kaldi, which may be in place of a file, and the file in it."""
+LIST = "scpFile"
+"""A list of files, which a writer reads, too."""
+MAKERS = ("createLabelMap", "writeWordAndClass")
+"""Actions that make files for others."""
+MADE = ("labelmappingfile",)
+"""Parameters, in lower case, that name what `createLabelMap` makes."""
+LINES, LONGEST = 100, 1 << 20
+OUTPUTS = ("outputpath", "outputfile", "outputmodelpath", "outputmodelfile")
+"""Parameters, in lower case, that name files which a run writes."""
+BEGINNING = "outputpath"
+"""The one of them that is only how the names of files begin."""
+CURLY = re.compile("[\u201c\u201d\u201e]")
+QUOTED = re.compile("'[^']*'")
+"""A beginning in single quotes."""
+DRIVE = re.compile(r"[A-Za-z]:[\\/]")
+_INDEX = re.compile(r"[0-9]{1,18}")
+
+
+def file_problems(
+    top: Use, data: bool = False, axes: Callable[[], Mapping[str, str]] = dict[str, str]
+) -> Iterator[Diagnostic]:
+    """Files that are missing; a hint only, since a configuration may be checked where its data are not.
+
+    Args:
+        top: the configuration.
+        data: look at the first lines of the data, too.
+        axes: gives the time axes of inputs by their names in lower case; others are on the default axis.
+    """
+    makes = any(set(use.actions) & set(MAKERS) for use in top.parts)
+    made: set[str] | None = None
+    for use in _reading(top):
+        if use.section is top.section:
+            continue
+        for one in use.parameters():
+            if not _is_input(use, one) or not one.type.name.startswith("path"):
+                continue
+            for path in _paths(use, one):
+                found = list(_missing(path))
+                if found and makes:
+                    made = made if made is not None else {name for part in top.parts for name in outputs(part)}
+                    if one.name.lower() in MADE or os.path.normpath(str(path)) in made:
+                        continue
+                yield from found
+        if data:
+            yield from _data(use, axes)
+            yield from table_problems(use)
+            yield from shard_problems(use)
+
+
+def missing_inputs(top: Use) -> Iterator[Diagnostic]:
+    """Data and scripts that a command is going to open, that are missing, and that no command writes before.
+
+    A training that has been finished opens nothing.
+    """
+    written, lengths = set[str](), set[int]()
+    for command in top.parts:
+        if any(use.open for use in command.walk()):
+            return
+        made = list(outputs(command))
+        written.update(made)
+        lengths.update(map(len, made))
+        if _is_finished(command):
+            continue
+        for use in _reading(command):
+            for path in _needed(use, bool(set(command.actions) & set(MAKERS))):
+                name = os.path.normpath(str(path))
+                if not any(name[:length] in written for length in lengths):
+                    yield from _missing(path, "MissingInput")
+        if makes_anything(command):
+            return
+
+
+def unwritable_outputs(root: RootParameters, top: Use, listed: Use) -> Iterator[Diagnostic]:
+    """Models, logs and output files that are folders, or whose folder cannot be made or written to.
+
+    Those of commands that are not among the `listed` ones are warnings.
+    """
+    yield from _unwritable_of_all(root, top)
+    runs = set(map(id, listed.parts))
+    for command in top.parts:
+        found = _unwritable_of(command)
+        yield from found if id(command) in runs else (replace(one, severity="warning") for one in found)
+
+
+def _unwritable_of(command: Use) -> Iterator[Diagnostic]:
+    """The same of one command."""
+    trains = bool(set(command.actions) & set(TRAINING))
+    for use in command.walk():
+        for one in use.parameters():
+            name = one.name.lower()
+            written = name in OUTPUTS or (trains and name == "modelpath")
+            if not written or not one.type.name.startswith("path"):
+                continue
+            if value := _value(use, one):
+                yield from _unwritable(value, single=name != BEGINNING)
+
+
+def _value(use: Use, one: Parameter[Any]) -> Any:
+    """The value of a parameter; None where it is wrong, which is found where values are looked at."""
+    try:
+        return one.value(use.section)
+    except ConfigError:
+        return None
+
+
+def _unwritable_of_all(root: RootParameters, top: Use) -> Iterator[Diagnostic]:
+    """The log, and the file that says that all is done: it is written last, and nothing makes its folder."""
+    try:
+        log, done, suffixed = root.given("stderr"), root.given("doneFile"), root.timestamping
+    except ConfigError:  # reported where values are looked at
+        return
+    if log:
+        yield from _unwritable(log, single=not suffixed, in_place=not suffixed)
+    if not done:
+        return
+    wrong = list(_unwritable(done, single=True, in_place=True))
+    yield from wrong
+    folder = Path(str(done)).parent
+    if wrong or exists(folder):
+        return
+    made = [*([os.path.normpath(str(log))] if log else []), *(name for one in top.parts for name in outputs(one))]
+    if not any(folder in Path(name).parents for name in made):
+        message = f"{done.path}: '{done}' cannot be written: nothing makes the folder '{folder}'"
+        yield Diagnostic("CannotWrite", message, done.span, "make it before the run", severity="warning")
+
+
+def _unwritable(value: ConfigValue, single: bool, in_place: bool = False) -> Iterator[Diagnostic]:
+    """Why a file cannot be written; `single`: the value is its whole name; `in_place`: what is there is overwritten."""
+    path = str(value)
+    folder = single and is_folder(path)
+    why = "there is a folder of that name" if folder else why_no_folder(path)
+    hint = "give the name of a file" if folder else None
+    if in_place and not why and (why := why_not_in_place(path)):
+        hint = "remove it, or give another name"
+    if path != "-" and why:
+        yield Diagnostic("CannotWrite", f"{value.path}: '{value}' cannot be written: {why}", value.span, hint)
+
+
+def foreign_texts(root: ConfigParameters, top: Use) -> Iterator[Diagnostic]:
+    """Paths with the letter of a drive where there are none, and quotation marks that are none here."""
+    for name in root.names():
+        entry = root.definition(name)
+        for part in entry.parts if entry is not None else ():
+            for found in CURLY.finditer(part.text.string, part.start, part.end):
+                message = f"{found[0]} is an ordinary character, no quotation mark"
+                span = part.text.span(found.start())
+                yield Diagnostic("CurlyQuotes", message, span, 'write "', severity="warning")
+    for use in top.walk():
+        for one in use.parameters():
+            if not one.type.name.startswith("path") and one.name != "stderr":
+                continue
+            try:
+                value = one.value(use.section)
+            except ConfigError:
+                continue
+            if value and QUOTED.match(value) and not exists(Path(str(value))):
+                message = f"{value.path}: the single quotes of {value} are part of the name"
+                yield Diagnostic("CurlyQuotes", message, value.span, 'write " or no quotes', severity="warning")
+            if value and DRIVE.match(value) and not HAS_DRIVES:
+                message = f"{value.path}: '{value}' is a path of Windows; here it names a file in the current folder"
+                hint = "write the path with slashes, beginning with a $variable$ that the command line sets"
+                yield Diagnostic("WindowsPath", message, value.span, hint, severity="warning")
+
+
+def _reading(use: Use) -> Iterator[Use]:
+    """This use and all inside it, but none that reads a cache in place of the files that it names."""
+    try:
+        if any(declared(use.section).needs_no_files() for declared in use.declared):
+            return
+    except ConfigError:  # reported where values are looked at
+        pass
+    yield use
+    for part in use.parts:
+        yield from _reading(part)
+
+
+def _needed(use: Use, makes: bool) -> Iterator[ConfigValue]:
+    """The files that are opened whatever else the section says; `makes`: the command makes the names of classes."""
+    for one in filter(functools.partial(_is_input, use), use.parameters()):
+        names = one.name == "labelMappingFile" and (
+            use.role == "format" or use.parameter("mlfFile") is not None or (not makes and _names_classes(use))
+        )
+        opened = one.name.lower() in OPENED or names  # other readers write the names that they find
+        if opened and one.type.name.startswith("path") and not one.ignored:
+            yield from _paths(use, one)
+
+
+def _names_classes(use: Use) -> bool:
+    """Whether a section of labels has names of classes that a list has to know."""
+    try:
+        return LabelParameters in use.declared and LabelParameters(use.section).label_type == "category"
+    except ConfigError:
+        return False  # found where values are looked at
+
+
+def _is_input(use: Use, one: Parameter[Any]) -> bool:
+    """Whether a parameter names files that are read; of those of a writer, it is the list of what to write."""
+    if use.role.partition(" ")[0] in WRITING:
+        return LIST in one.aliases
+    return one.name.lower() in INPUTS
+
+
+def _paths(use: Use, parameter: Parameter[Any]) -> Iterator[ConfigValue]:
+    """The paths that a section gives for a parameter; none where its value cannot be read."""
+    try:
+        value = parameter.value(use.section)
+        if value:
+            yield from filter(None, [value] if parameter.type.name in SINGLE else several_paths(value))
+    except ConfigError:
+        return
+
+
+def makes_anything(command: Use) -> bool:
+    """Whether a command may write files that its section does not name."""
+    return bool(set(command.actions) & set(MAKERS)) or any(use.open for use in command.walk())
+
+
+def outputs(command: Use) -> Iterator[str]:
+    """What the values of a command may name as an output: a path, or what the names of several begin with."""
+    for use in command.walk():
+        for one in use.parameters():
+            if _is_input(use, one) or one.type.is_section or not one.type.name.startswith(("path", "text")):
+                continue
+            if value := _value(use, one):
+                yield os.path.normpath(str(value))
+
+
+def _is_finished(command: Use) -> bool:
+    """Whether the command only trains, and its model is there."""
+    if not set(command.actions) <= set(TRAINING):
+        return False
+    try:
+        training = TrainParameters(command.section)
+        path = str(training.sgd.model_path)
+        if not training.make_mode or not exists(Path(path)):
+            return False
+        from cntkpy.trainers.checkpoints.checkpoint import is_final
+
+        return is_final(path, training.sgd.max_epochs)
+    except ConfigError:
+        return False
+
+
+def _missing(value: ConfigValue, kind: str = "MissingFile") -> Iterator[Diagnostic]:
+    """That a file does not exist; `kind` says whether that is an error. URLs are not looked at."""
+    if is_url(str(value)):
+        return
+    inside = SPECIFIER.fullmatch(str(value).strip()) if not exists(Path(str(value))) else None
+    path = Path(inside[1] if inside else str(value))
+    if exists(path) or any(c in str(value) for c in ",\n*|") or str(value).startswith("-"):
+        return  # or it is not a name
+    folder = next((one for one in path.parents if exists(one)), None)
+    what = f"the folder '{path.parent}' does not exist" if folder != path.parent else "no such file"
+    hint = _of_other_system(path) or (_alike(path) if folder == path.parent else None)
+    hint = hint or f"the current directory is {Path.cwd()}"
+    yield Diagnostic(kind, f"{value.path}: '{value}': {what}", value.span, hint)
+
+
+def _of_other_system(path: Path) -> str | None:
+    """Which file is meant by a name that is right on Windows."""
+    found = meant(str(path))
+    if found is None:
+        return None
+    why = "folders are separated by /" if "\\" in str(path) else "small and capital letters differ"
+    return f"did you mean '{found}'? On this system {why}"
+
+
+def _alike(path: Path) -> str | None:
+    """Which file of the same folder may be meant."""
+    try:
+        return suggestion(path.name, [one.name for one in path.parent.iterdir()])
+    except OSError:
+        return None
+
+
+@dataclass
+class _Sequence:
+    """A sequence of a file in text format.
+
+    Attributes:
+        line: the number of its first line.
+        key: its id.
+        counts: by alias, its samples.
+        rows: how many of its lines have a sample of a declared stream.
+    """
+
+    line: int
+    key: bytes
+    counts: dict[str, int]
+    rows: int = 0
+
+
+def _sequences(lines: list[bytes], names: Mapping[str, str], every: bool) -> list[_Sequence]:
+    """The sequences of the first lines of a file, without the last one if it may continue after them.
+
+    every: every line is a sequence.
+    """
+    found: list[_Sequence] = []
+    last = b""
+    for number, line in enumerate(filter(None, lines), 1):
+        before, *samples = line.split(b"|")
+        key = before.strip()
+        if every or (key and key != last):
+            last = key
+            found.append(_Sequence(number, key, dict.fromkeys(names, 0)))
+        told = ((one.split() or [b""])[0].decode("utf-8", "replace") for one in samples if one[:1].strip())
+        known = [name for name in told if name in names]
+        if found and known:
+            found[-1].rows += 1
+            for name in known:
+                found[-1].counts[name] += 1
+    return found if every or not lines[-1] else found[:-1]
+
+
+def _odd_sequences(
+    path: str, found: list[_Sequence], p: TextFormatParameters, span: Span | None
+) -> Iterator[Diagnostic]:
+    """The first id that comes again after others, and the first sequence with more rows than samples."""
+    seen: dict[bytes, int] = {}
+    for one in found:
+        if one.key in seen:
+            key = one.key.decode("utf-8", "replace")
+            message = (
+                f"line {one.line} of '{path}' begins a second sequence of the id {key}, which line {seen[one.key]} has"
+            )
+            hint = "put the lines of a sequence one after the other"
+            yield Diagnostic("BadSequences", message, span, hint, severity="warning")
+            break
+        seen[one.key] = one.line
+    if any(form.defines_mb_size for form in p.formats()):
+        return
+    for one in found:
+        most = max(one.counts.values())
+        if 0 < most < one.rows:
+            message = (
+                f"the sequence that begins in line {one.line} of '{path}' has {one.rows} rows, "
+                f"but no input has more than {most} samples"
+            )
+            hint = "write a sample of each input into one row; a run counts such a sequence for maxErrors"
+            yield Diagnostic("BadSequences", message, span, hint, severity="warning")
+            return
+
+
+def _unequal_lengths(
+    path: str,
+    sequences: list[_Sequence],
+    names: dict[str, str],
+    span: Span | None,
+    axes: Callable[[], Mapping[str, str]],
+) -> Iterator[Diagnostic]:
+    """The first sequence in which streams of one time axis have different numbers of samples."""
+    from cntkpy.networks.graph.axes import own_axis
+
+    there = {name for name in names if any(one.counts[name] for one in sequences)}
+    for one in sequences:
+        if len({one.counts[name] for name in there}) < 2:
+            continue
+        for found in _by_axis({name: one.counts[name] for name in there}, names, axes()):
+            if len(set(found.values())) < 2:
+                continue
+            told = ", ".join(f"{count} of '{names[name]}'" for name, count in sorted(found.items()))
+            message = (
+                f"the sequence that begins in line {one.line} of '{path}' has {told}: they cannot share a time axis"
+            )
+            hint = f"mend the file, or {own_axis(names[min(found, key=lambda name: found[name])])}"
+            yield Diagnostic("DifferentSequences", message, span, hint, severity="warning")
+            return
+
+
+def _by_axis(counts: dict[str, int], names: dict[str, str], axes: Mapping[str, str]) -> list[dict[str, int]]:
+    """The numbers of samples, apart for every time axis."""
+    apart: dict[str | None, dict[str, int]] = {}
+    for alias, count in counts.items():
+        apart.setdefault(axes.get(names[alias].lower()), {})[alias] = count
+    return list(apart.values())
+
+
+def _data(use: Use, axes: Callable[[], Mapping[str, str]]) -> Iterator[Diagnostic]:
+    """The first lines of a file in text format against the declared streams."""
+    declared = {one.__name__ for one in use.declared}
+    if not declared & {"TextReaderParameters", "TextFormatParameters"}:
+        return
+    from cntkpy.readers.common.packed import open_data
+    from cntkpy.readers.formats.text.options import TextFormatParameters
+
+    p = TextFormatParameters(use.section)
+    try:
+        path, formats, errors = str(p.file), {one.alias: one for one in p.formats()}, p.max_errors
+        value = p.given("file")
+    except ConfigError:
+        return
+    try:
+        with open_data(path) as file:
+            lines = [file.readline(LONGEST) for _ in range(LINES)]
+    except OSError as error:
+        if value is not None and exists(path):  # a missing file is found elsewhere
+            message = f"{value.path}: '{path}' cannot be read: {error.strerror or error}"
+            yield Diagnostic("CannotRead", message, value.span)
+        return
+    except UserError as error:  # a compressed file is damaged, or a package is missing
+        if value is not None:
+            yield Diagnostic("CannotRead", f"{value.path}: {error.message.rstrip('.')}", value.span, error.hint)
+        return
+    if value is None:
+        return
+    names = {alias: one.name for alias, one in formats.items()}
+    every = bool(p.skip_sequence_ids) or lines[0].lstrip().startswith(b"|")
+    sequences = _sequences(lines, names, every)
+    yield from _unequal_lengths(path, sequences, names, value.span, axes)
+    if not every:
+        yield from _odd_sequences(path, sequences, p, value.span)
+    if not errors:
+        yield from _unlike(path, lines, formats, use, value.span)
+
+
+def _is_value(word: str, sparse: bool) -> bool:
+    """Whether a word may be a value of a stream."""
+    index, colon, value = word.partition(":") if sparse else ("0", ":", word)
+    try:
+        float(value)
+    except ValueError:
+        return False
+    return bool(colon and _INDEX.fullmatch(index))
+
+
+def _unlike(
+    path: str, lines: list[bytes], formats: dict[str, StreamFormat], use: Use, span: Span | None
+) -> Iterator[Diagnostic]:
+    """Streams whose values are not as they are declared, or that have none; formats: by alias, what is left over."""
+    from cntkpy.readers.formats.text.messages import table_hint
+
+    seen: set[str] = set()
+    for number, line in enumerate(lines, 1):
+        for part in line.decode("utf-8", "replace").split("|")[1:]:
+            name, *numbers = part.split() or [""]
+            seen.add(name)
+            form = formats.get(name)
+            if form is None:
+                continue
+            if numbers and (":" in numbers[0]) != form.sparse:
+                other = "dense" if form.sparse else "sparse"
+                message = (
+                    f"line {number} of '{path}': the values of the stream '{form.name}' are {other}: '{numbers[0]}'"
+                )
+                at = use.section.section("input").section(form.name).find("format")
+                hint = f"write format = {other}"
+                yield Diagnostic("DataMismatch", message, at.span if at is not None else span, hint)
+                del formats[name]
+                continue
+            if len(line) < LONGEST and (bad := next((w for w in numbers if not _is_value(w, form.sparse)), None)):
+                what = "not index:value" if form.sparse else "not a number"
+                message = f"line {number} of '{path}': the stream '{form.name}' has '{bad[:40]}', which is {what}"
+                yield Diagnostic("DataMismatch", message, span)
+                del formats[name]
+                continue
+            if form.sparse:
+                indices = [word.partition(":")[0] for word in numbers]
+                high = max((int(index) for index in indices if _INDEX.fullmatch(index)), default=-1)
+                wrong = f"index {high}, but its dim is {form.dim}" if high >= form.dim else None
+            else:
+                wrong = f"{len(numbers)} values, but its dim is {form.dim}" if len(numbers) != form.dim else None
+            if wrong:
+                at = use.section.section("input").section(form.name).find("dim")
+                message = f"line {number} of '{path}': the stream '{form.name}' has {wrong}"
+                count = len(numbers)
+                hint = None if form.sparse else f"if every sample has {count} values, write dim = {count}"
+                yield Diagnostic("DataMismatch", message, at.span if at is not None else span, hint)
+                del formats[name]
+    convert = "" if seen else table_hint(path, lines[0])
+    for name in formats:
+        if name not in seen and any(lines):
+            message = f"'{path}' has no values called '{name}' in its first {LINES} lines"
+            hint = f"it has: {', '.join(sorted(seen)) or 'none'}"
+            if convert:
+                hint = f"it {convert}"
+            yield Diagnostic("DataMismatch", message, span, hint)

@@ -1,0 +1,105 @@
+"""The findings of `cntkpy check`: diagnostics with the rule of their kind and a severity."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from cntkpy.cntk_config.base.diagnostics import ConfigError, Diagnostic, SourceLike, printable
+from cntkpy.cntk_config.base.kinds import Rule
+
+GUESSES = 100
+"""Errors in values for which the nearest name is looked for; the others say what to do in general."""
+SEVERITIES = ("error", "warning", "hint")
+_COMMENT = re.compile(r"#\s*cntkpy:\s*ignore(?P<file>-file)?(?:\s*=\s*(?P<codes>[A-Za-z0-9, ]+))?", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What was found: a diagnostic and the rule that it falls under."""
+
+    diagnostic: Diagnostic
+    rule: Rule
+    severity: str
+
+    @classmethod
+    def of(cls, diagnostic: Diagnostic) -> Finding:
+        """The finding for a diagnostic. A warning of another part of the program stays one."""
+        rule = diagnostic.rule
+        severity = "warning" if diagnostic.severity == "warning" else rule.severity_of(diagnostic.kind)
+        return cls(diagnostic, rule, severity)
+
+    @property
+    def fix(self) -> str:
+        """What to do, in one line."""
+        return self.diagnostic.hint or self.rule.fix
+
+    @property
+    def place(self) -> tuple[str, int, int]:
+        """File, line and column; a finding without a place comes first."""
+        span = self.diagnostic.span
+        return (span.source.name, span.line, span.column) if span is not None else ("", 0, 0)
+
+    def error(self) -> ConfigError:
+        """The finding as an error that ends a run."""
+        one = self.diagnostic
+        return ConfigError(one.kind, one.message, one.span, one.hint, one.notes)
+
+    def one_line(self, severity: str = "") -> str:
+        """`file:line:column: error: message - what to do [CK012]`; with another severity if one is given."""
+        where = f"{self.diagnostic.span}: " if self.diagnostic.span else ""
+        hint = f" - {self.diagnostic.hint}" if self.diagnostic.hint else ""
+        return f"{where}{severity or self.severity}: {printable(self.diagnostic.message)}{hint} [{self.rule.code}]"
+
+    def ignored(self) -> bool:
+        """Whether a comment in its line, or `# cntkpy: ignore-file=...` in its file, switches it off."""
+        span = self.diagnostic.span
+        if span is None:
+            return False
+        in_line = _switched_off(span.source.line(span.line) or "")
+        comments = [*_of_file(span.source), *((in_line[1],) if in_line and not in_line[0] else ())]
+        return any(codes is None or selects(codes, self.rule.code) for codes in comments)
+
+    def as_error(self) -> Finding:
+        """The same with the severity `error`."""
+        return replace(self, severity="error")
+
+
+@functools.lru_cache(64)
+def _switched_off(line: str) -> tuple[bool, str | None] | None:
+    """What a comment in a line switches off: whether for the whole file, and the codes (None: all).
+
+    A line may be long and have many findings; it is searched once.
+    """
+    found = _COMMENT.search(line)
+    return (bool(found["file"]), found["codes"]) if found else None
+
+
+@functools.lru_cache(64)
+def _of_file(source: SourceLike) -> tuple[str | None, ...]:
+    """The codes that the comments at the head of a file switch off for all of it."""
+    codes: list[str | None] = []
+    number = 1
+    while (line := source.line(number)) is not None and (not line.strip() or line.lstrip().startswith("#")):
+        found = _COMMENT.search(line)
+        if found is not None and found["file"]:
+            codes.append(found["codes"])
+        number += 1
+    return tuple(codes)
+
+
+def diagnostics_of(errors: Iterable[ConfigError]) -> Iterator[Diagnostic]:
+    """The errors as diagnostics; many of them would look for nearest names for minutes."""
+    for number, error in enumerate(errors):
+        if number < GUESSES:
+            yield error.diagnostic
+        else:
+            yield Diagnostic(error.kind, error.message, error.span, None, error.notes)
+
+
+def selects(codes: str | Iterable[str], code: str) -> bool:
+    """Whether a code is among `codes` (a list, or a text with commas); `CK01` selects all that begin with it."""
+    words = codes.split(",") if isinstance(codes, str) else codes
+    return any(word.strip() and code.startswith(word.strip().upper()) for word in words)

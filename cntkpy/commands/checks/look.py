@@ -1,0 +1,218 @@
+"""Everything that the rules find in a configuration which has been read: for `check`, and for the start of a run."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from cntkpy.cntk_config import ConfigError, ConfigParameters
+from cntkpy.cntk_config.base.diagnostics import Diagnostic
+from cntkpy.commands.actions.train import TrainParameters
+from cntkpy.commands.catalogue.dispatch import names_of
+from cntkpy.commands.catalogue.section_map import Use, import_modules, section_map
+from cntkpy.commands.checks.dollars import dollar_problems, with_variables
+from cntkpy.commands.checks.files import file_problems, foreign_texts, missing_inputs, outputs, unwritable_outputs
+from cntkpy.commands.checks.findings import Finding, diagnostics_of
+from cntkpy.commands.checks.models import runs_script
+from cntkpy.commands.checks.names import name_problems, shadow_problems
+from cntkpy.commands.checks.networks import input_axes, network_problems
+from cntkpy.commands.checks.repeated import repeated_problems
+from cntkpy.commands.checks.rules import command_problems, idle_problems
+from cntkpy.commands.checks.scan import TRAINING
+from cntkpy.commands.checks.values import open_values, value_problems
+from cntkpy.commands.context.root import RootParameters, check_deprecated, check_precision, listed_commands
+from cntkpy.commands.tracking.tracker import check_name
+
+HIDDEN_HINTS = ("CK040", "CK060")
+"""Hints that a run does not show: a longer schedule is meant for more epochs, and other files need not be there."""
+
+MISSING = ("FileNotFound", "MissingFile", "MissingInput")
+"""Kinds that say the same of one place."""
+OTHER_MODELS = frozenset(name for action in ("edit", "SVD", "adapt", "bnstat") for name in names_of(action))
+"""Actions that write models beside the training's own, perhaps one with which a training resumes."""
+
+
+def look(root: ConfigParameters, *, data: bool = False, modules: bool = False) -> list[Diagnostic]:
+    """What is wrong with a configuration, each place once: the warnings of reading it first.
+
+    Errors are what ends a run before its first command. What it does not read is a warning at most: commands that
+    `command` does not list, and values that nothing takes, which a run reads only to print them (`traceLevel` above 0).
+
+    Args:
+        root: the configuration.
+        data: the data are here: files that a run needs must be there, and their first lines are looked at.
+        modules: import the modules that readers name, for their declarations.
+    """
+    top = section_map(root)
+    imported = list(import_modules(top)) if modules else []
+    read = [*_root_problems(root), *_problems(root, top, top, here=data)]
+    needed = list(missing_inputs(_listed_part(root, top))) if data else []
+    files = file_problems(top, data, functools.cache(lambda: input_axes(root, top)))
+    found = distinct([*_values(root, top, read), *imported, *read, *idle_problems(root, top), *needed, *files])
+    return [*root.warnings, *with_variables(found, top)]
+
+
+def _values(root: ConfigParameters, top: Use, read: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
+    """What is wrong with the texts of all values; warnings where nothing reads them. `read`: what a run finds."""
+    try:
+        printed = int(RootParameters(root).trace_level) > 0
+    except ConfigError:
+        printed = False  # found where values are read
+    errors = [one for one in read if one.severity == "error"]
+    ends = {(one.kind, str(one.span)) for one in errors} | {(one.kind, one.message) for one in errors}
+    for one in diagnostics_of(value_problems(root, {use.command: use.section for use in top.parts})):
+        ends_run = printed or not ends.isdisjoint({(one.kind, str(one.span)), (one.kind, one.message)})
+        yield one if ends_run else replace(one, severity="warning")
+
+
+def look_before_run(root: ConfigParameters) -> list[Finding]:
+    """What is wrong with the commands that `command` lists; nothing else of the configuration is going to be read."""
+    everything = section_map(root)
+    return _found(root, everything, _listed_part(root, everything))
+
+
+def is_wrong(root: ConfigParameters, command: str) -> bool:
+    """Whether one command, looked at alone, has an error."""
+    everything = section_map(root)
+    alone = replace(everything, parts=[use for use in everything.parts if use.command.lower() == command.lower()])
+    return any(one.severity == "error" for one in _found(root, everything, alone))
+
+
+def _found(root: ConfigParameters, everything: Use, top: Use) -> list[Finding]:
+    """The findings of a run for the commands of `top`, without those that comments in the files switch off."""
+    wrong = [*_root_problems(root), *_problems(root, everything, top, here=True), *missing_inputs(top)]
+    found = map(Finding.of, with_variables(distinct(wrong), top))
+    return [
+        one for one in found if not one.ignored() and (one.rule.code not in HIDDEN_HINTS or one.severity == "error")
+    ]
+
+
+def _listed_part(root: ConfigParameters, everything: Use) -> Use:
+    """The commands that are going to run."""
+    try:
+        listed = listed_commands(root)
+    except ConfigError:
+        listed = set[str]()  # found at the top level
+    return replace(everything, parts=[use for use in everything.parts if use.command.lower() in listed])
+
+
+def _root_problems(root: ConfigParameters) -> Iterator[Diagnostic]:
+    parameters = RootParameters(root)
+    yield from parameters.problems()
+    tests = (lambda: check_precision(parameters), lambda: check_deprecated(root), lambda: _check_trackers(parameters))
+    for test in tests:
+        try:
+            test()
+        except ConfigError as error:
+            yield error.diagnostic
+
+
+def _check_trackers(parameters: RootParameters) -> None:
+    """See that the trackers of the top level exist; whether their packages are installed, only a run has to know."""
+    tracking = parameters.tracking
+    for name in tracking.type if tracking is not None else ():
+        check_name(str(name), name.span)
+
+
+def _problems(root: ConfigParameters, everything: Use, top: Use, *, here: bool) -> Iterator[Diagnostic]:
+    """What is wrong with the commands of `top`; `everything` has those that are not looked at, too.
+
+    `here`: whether files that are missing are errors.
+    """
+    listed = _listed_part(root, top)
+    yield from command_problems(root, top)
+    yield from name_problems(everything, top)
+    yield from shadow_problems(root)
+    yield from repeated_problems(top)
+    yield from dollar_problems(root, top)
+    yield from foreign_texts(root, top)
+    yield from unwritable_outputs(RootParameters(root), top, listed)
+    yield from diagnostics_of(open_values(root, listed))
+    yield from _networks_to_build(root, top, before_run=everything is not top, here=here)
+
+
+def _networks_to_build(root: ConfigParameters, top: Use, *, before_run: bool, here: bool) -> Iterator[Diagnostic]:
+    """What is wrong with the networks that a run builds: a training that resumes from a model builds none.
+
+    `before_run`: options that CNTK ignores are none of the findings, and models that are there are looked at.
+    """
+    anything, written = False, set[str]()
+
+    def builds(use: Use) -> bool:
+        nonlocal anything
+        trains = bool(set(use.actions) & set(TRAINING))
+        built = not trains or not (anything or any(map(_own_file(use), written)) or (before_run and _has_model(use)))
+        if OTHER_MODELS & set(use.actions):
+            written.update(outputs(use))
+        anything = anything or use.open or runs_script(use)
+        return built
+
+    yield from network_problems(root, top, strict=not before_run, here=here, looks_at=builds)
+
+
+def _has_model(use: Use) -> bool:
+    """Whether a file of the training is there, with which it continues."""
+    own = _own_file(use)
+    try:
+        p = TrainParameters(use.section)
+        folder = Path(str(p.sgd.model_path)).parent
+        return p.make_mode and any(own(str(one)) for one in folder.iterdir())
+    except (ConfigError, OSError):
+        return False
+
+
+def _own_file(use: Use) -> Callable[[str], bool]:
+    """Tells the files of a training, the model and those of its epochs."""
+    try:
+        model = os.path.normpath(str(TrainParameters(use.section).sgd.model_path))
+    except ConfigError:
+        return lambda path: False
+    own = re.compile(re.escape(model) + r"(\.[0-9]+)?")
+    return lambda path: own.fullmatch(os.path.normpath(path)) is not None
+
+
+def distinct(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """The diagnostics, without those that repeat an earlier one in other words."""
+    seen = _Seen()
+    return [one for one in diagnostics if seen.is_new(one)]
+
+
+@dataclass
+class _Seen:
+    """What has been found so far, by what makes another finding a repetition."""
+
+    places: set[tuple[object, ...]] = field(default_factory=set[tuple[object, ...]])
+    builders: set[tuple[str, int]] = field(default_factory=set[tuple[str, int]])
+    """File and line of the builders that are not known."""
+    cycles: set[frozenset[str]] = field(default_factory=set[frozenset[str]])
+    missing: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
+    """The sections in which a parameter is missing, by its name."""
+
+    def is_new(self, one: Diagnostic) -> bool:
+        """Whether nothing before says the same; it is remembered."""
+        span = one.span
+        place = (span.source.name, span.line, span.column, span.length) if span is not None else one.message
+        line = (span.source.name, span.line) if span is not None else ("", 0)
+        kind = MISSING[0] if one.kind in MISSING else one.kind
+        if (kind, place) in self.places or (one.kind == "UnknownParameter" and line in self.builders):
+            return False
+        if one.kind == "VariableCycle":
+            cycle = frozenset(word.lower() for word in one.message.split() if word.startswith("$"))
+            if cycle in self.cycles:
+                return False
+            self.cycles.add(cycle)
+        if one.kind == "MissingParameter":  # `f:train:SGD:x` repeats `f:train:x`
+            outer, _, name = one.message.split(" ")[0].rpartition(":")
+            known = self.missing.setdefault(name, set())
+            if any(around in known for around in itertools.accumulate(outer.split(":"), "{}:{}".format)):
+                return False
+            known.add(outer)
+        if one.kind == "UnknownBuilder":
+            self.builders.add(line)
+        self.places.add((kind, place))
+        return True

@@ -1,0 +1,167 @@
+"""What is known of models before a run: of those that are there, and of those that its commands are going to write."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cntkpy.cntk_config import ConfigError, UserError
+from cntkpy.cntk_config.base.diagnostics import nearest
+from cntkpy.cntk_config.base.extras import how_to_install, missing
+from cntkpy.cntk_config.base.files import exists
+from cntkpy.cntk_config.base.names import is_url
+from cntkpy.commands.actions.edit import EditParameters, builds
+from cntkpy.commands.actions.train import TrainParameters
+from cntkpy.commands.catalogue.section_map import Use
+from cntkpy.commands.checks.files import makes_anything, outputs
+from cntkpy.commands.checks.scan import TRAINING
+
+if TYPE_CHECKING:
+    from cntkpy.networks.graph.network import Network
+
+NEAR = 0.85
+"""How alike two files of models have to be if one is meant to be the other, 0 to 1."""
+
+
+class ModelToCome(Exception):
+    """A command writes the model, and nothing is known of it before."""
+
+
+class Models:
+    """The models as a command finds them that comes after some others; `here`: those that nothing writes are here."""
+
+    def __init__(self, here: bool = False) -> None:
+        self.here = here
+        self._networks: dict[str, Network] = {}
+        self._written: set[str] = set()
+        self._trained: dict[str, int] = {}
+        """Files of models that commands make, with the number of epochs: each but the last has a file of its own."""
+        self._anything = False
+        self._edited: dict[str, Network] | None = None
+        """What the script of the command at hand saves, if all of it is known."""
+
+    def load(self, path: str, precision: str) -> Network:
+        """The network of a model, without the values of its parameters.
+
+        Raises:
+            ModelToCome: an earlier command may write it, and its network is not known.
+            UserError: there is no such file, or it is not a model; it is one of another program, and NumPy is missing.
+        """
+        name = os.path.normpath(path)
+        if self._final(name) in self._networks:
+            return self._networks[self._final(name)]
+        if self._anything or self._is_output(name):
+            raise ModelToCome
+        if is_url(path):  # a model behind a URL is not loaded before the run
+            raise ModelToCome
+        from cntkpy.networks.files.cntk_binary.recognise import is_cntk, is_onnx
+        from cntkpy.networks.files.model_file import load_model
+
+        package = missing("data") if is_cntk(path) or is_onnx(path) else None
+        if package is not None:
+            message = f"the model {path} is not looked into: that needs {package}, which is not installed"
+            raise UserError("MissingPackage", message, hint=how_to_install("data"))
+        return load_model(path, precision, values=False)
+
+    def of_file(self, path: str, precision: str) -> Network:
+        """As `load`, but a network of its own, to be changed."""
+        name = self._final(os.path.normpath(path))
+        if name not in self._networks:
+            return self.load(path, precision)
+        from cntkpy.networks.files.model_file import as_reread
+
+        try:
+            return as_reread(self._networks[name].validate(), precision)
+        except UserError:
+            raise ModelToCome from None  # found where it is built
+
+    def has_saved(self, networks: Mapping[str, Network]) -> None:
+        """Note what the script of the command at hand saves, by files; it writes no other model."""
+        self._edited = dict(networks)
+
+    def built(self, path: str) -> Network | None:
+        """The network that a builder of an earlier command makes for this file, if that is known."""
+        return None if self._anything else self._networks.get(os.path.normpath(path))
+
+    def is_missing(self, path: str) -> bool:
+        """Whether there is no such file and no earlier command may write it."""
+        if is_url(path):  # it is not asked for
+            return False
+        name = os.path.normpath(path)
+        known = self._anything or self._final(name) in self._networks or self._is_output(name)
+        return not known and not exists(Path(path))
+
+    def _is_output(self, name: str) -> bool:
+        """Whether an earlier command writes a file whose name begins with one of its values."""
+        if self.past_end(name) is not None:
+            return False
+        begins = (length for length in range(len(name) + 1) if name[:length] in self._written)
+        return any(name[:end] not in self._trained or name[end : end + 1] in ("", ".", os.sep) for end in begins)
+
+    def _final(self, name: str) -> str:
+        """The file of the whole training where `name` is that of one of its epochs; else `name`."""
+        whole, _, number = name.rpartition(".")
+        return whole if _is_epoch(name) and int(number) < self._trained.get(whole, 0) else name
+
+    def past_end(self, path: str) -> str | None:
+        """The model of an earlier training if `path` would be that of its last epoch, which has no number, or later."""
+        name = os.path.normpath(path)
+        whole = name.rpartition(".")[0]
+        epochs = self._trained.get(whole, 0)
+        return whole if epochs and _is_epoch(name) and self._final(name) == name else None
+
+    def near(self, path: str) -> str | None:
+        """The model of an earlier command whose name is nearly the same, but for numbers."""
+        found = nearest(os.path.normpath(path), self._trained, NEAR)
+        return found if found and re.sub("[0-9]", "", found) != re.sub("[0-9]", "", os.path.normpath(path)) else None
+
+    def may_write(self, message: str) -> bool:
+        """Whether an earlier command may write the file that a message is about."""
+        path = message.rpartition(" ")[2]
+        return self._anything or (self.past_end(path) is None and any(before in message for before in self._written))
+
+    def pass_command(self, command: Use, network: Network | None) -> None:
+        """Take account of what a command leaves behind; `network` is what its builder makes, if that is known."""
+        edited, self._edited = self._edited, None
+        path, epochs, kept = _model_of(command)
+        if path:
+            self._trained[os.path.normpath(path)] = epochs
+        if path and kept and exists(Path(path)):
+            return
+        self._networks.update(edited or {})
+        self._anything = self._anything or makes_anything(command) or (edited is None and runs_script(command))
+        self._written.update(outputs(command))
+        if path and network is not None:
+            self._networks[os.path.normpath(path)] = network
+
+
+def _is_epoch(name: str) -> bool:
+    """Whether the name of a file ends like that of an epoch."""
+    return re.fullmatch(r"[0-9]{1,9}", name.rpartition(".")[2]) is not None
+
+
+def _model_of(command: Use) -> tuple[str, int, bool]:
+    """The model that a command makes of the network of its builder, its epochs, and whether one that is there stays."""
+    actions = set(command.actions)
+    try:
+        if actions & set(TRAINING):
+            training = TrainParameters(command.section)
+            kept = training.make_mode and actions <= set(TRAINING)
+            return str(training.sgd.model_path), training.sgd.max_epochs, kept
+        if actions == {"edit"}:
+            p = EditParameters(command.section)
+            return (str(p.output_path), 0, p.make_mode) if builds(p) and p.output_path is not None else ("", 0, False)
+    except ConfigError:
+        pass  # already found
+    return "", 0, False
+
+
+def runs_script(command: Use) -> bool:
+    """Whether a script of the model editing language may write any file."""
+    try:
+        return "edit" in command.actions and not builds(EditParameters(command.section))
+    except ConfigError:
+        return True

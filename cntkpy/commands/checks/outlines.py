@@ -1,0 +1,195 @@
+"""What commands ask of the networks that trainings before them make: nodes that they name, data that they read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, cast
+
+from cntkpy.cntk_config import ConfigParameters, ConfigValue
+from cntkpy.cntk_config.base.diagnostics import Diagnostic, UserError
+from cntkpy.commands.actions.dump_node import DumpNodeParameters, names_one_node
+from cntkpy.commands.actions.networks_and_readers import NOTHING_TO_WRITE, what_to_write
+from cntkpy.commands.actions.train import TrainParameters
+from cntkpy.commands.catalogue.dispatch import names_of
+from cntkpy.commands.catalogue.section_map import Use
+from cntkpy.commands.checks.models import Models, ModelToCome
+from cntkpy.commands.checks.scan import TRAINING
+from cntkpy.commands.checks.streams import Input, beside_model, needed_inputs, reader_streams
+from cntkpy.networks.builders.parameters import builder_of
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from cntkpy.cntk_config.declare import Parameter
+    from cntkpy.networks.graph.network import Network, Node, ValidatedNetwork
+
+WRITE = "write"
+"""The action that writes the outputs of a network if no nodes are named."""
+NODES = ("evalNodeNames", "outputNodeNames")
+"""Parameters that name nodes of the network, which are computed."""
+NAMING = (*NODES, "nodeName", "refNodeName")
+"""Parameters that name nodes."""
+READING = frozenset(
+    {WRITE, *TRAINING, *(one for name in ("test", "testUnroll", "cv", "adapt") for one in names_of(name))}
+)
+"""Actions that compute nodes on data; what `bnstat` needs of the data is not known."""
+SAME_NODES = {"adapt": "modelPath", "bnstat": "newModelPath"}
+"""Actions that make a model of the same nodes, and the parameter that names it."""
+
+
+class Outlines:
+    """The networks of trainings, by the files of their models, for what later commands ask of them.
+
+    For other models their files are looked at.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[str, Callable[[], Network | ValidatedNetwork]] = {}
+        self._plain: dict[str, list[Input]] = {}
+        """The inputs of feed-forward networks: they are known without the network."""
+
+    def beside(self, use: Use, network: Network | None, models: Models) -> Iterator[Diagnostic]:
+        """Check a command against its network: nodes that it names, data that it reads; that of a training is kept.
+
+        Args:
+            use: the command.
+            network: that of its builder, if that is known.
+            models: those that are there before the command.
+        """
+        if "edit" in use.actions:
+            self._known.clear()  # it may change any of them
+            self._plain.clear()
+        builder = builder_of(use.section)
+        own = self._outline(use, network) if builder is not None else None
+        try:
+            trains = bool(set(use.actions) & set(TRAINING))
+            if trains and own is not None:
+                path = str(TrainParameters(use.section).sgd.model_path)
+                self._known[path] = own
+                self._plain[path] = _plain_inputs(use)
+                yield from self._data(use, own, path, "cvReader", "the network")
+            path = _model_of(use)
+            loads = not trains and (builder is None or "adapt" in use.actions)
+            found = (self._known.get(path) or _file(path, use, models)) if loads else own
+            if found is not None and any(one.value(use.section) for one in _naming(use)):
+                yield from _unknown_nodes(use, found())
+            elif WRITE in use.actions and not trains:
+                built = network if builder is not None else models.built(path)
+                if built is None and loads and found is not None and path not in self._known:
+                    built = found()
+                if built is not None and not built.groups["output"]:
+                    yield _nothing_to_write(use, built)
+            if loads and found is not None:
+                yield from self._data(use, found, path, "reader", f"the model {path}")
+                self._passes_on(use, path)
+        except (UserError, ModelToCome):
+            return  # found where values are looked at, or by the command itself
+
+    def _outline(self, use: Use, network: Network | None) -> Callable[[], Network | ValidatedNetwork] | None:
+        if network is not None:
+            return lambda: network
+        part = use.part("SimpleNetworkBuilder")
+        return (lambda: simple_outline(part.section)) if part is not None else None
+
+    def _data(
+        self, use: Use, found: Callable[[], Network | ValidatedNetwork], path: str, role: str, owner: str
+    ) -> Iterator[Diagnostic]:
+        """What a reader of a command delivers against what the network needs."""
+        reader = use.part(role)
+        streams = reader_streams(reader) if reader is not None and set(use.actions) <= READING else None
+        if reader is None or streams is None:
+            return
+        inputs = self._plain.get(path)
+        if not inputs or any(one.name in NODES for one in _naming(use)):
+            network = found()
+            inputs = needed_inputs(network, evaluated(use, network))
+        elif WRITE in use.actions:
+            inputs = inputs[:1]
+        yield from beside_model(inputs, streams, reader, owner)
+
+    def _passes_on(self, use: Use, path: str) -> None:
+        """Note the model that a command makes of the one that it loads, if that has the same nodes."""
+        for action, name in SAME_NODES.items():
+            if action in use.actions and path in self._known and (new := _path(use, name)):
+                self._known[new], self._plain[new] = self._known[path], self._plain.get(path, [])
+
+
+def _model_of(use: Use) -> str:
+    """The model that a command loads."""
+    return _path(use, "origModelFileName" if "adapt" in use.actions else "modelPath")
+
+
+def _path(use: Use, name: str) -> str:
+    """What a command says of a parameter of its own, or one that sections inside of it read."""
+    declared = use.parameter(name)
+    return str((declared.value(use.section) if declared is not None else use.section.find(name)) or "")
+
+
+def _naming(use: Use) -> list[Parameter[Any]]:
+    """The parameters of a command that name nodes, where they are given."""
+    return [one for one in map(use.parameter, NAMING) if one is not None and one.find(use.section) is not None]
+
+
+def evaluated(use: Use, network: Network | ValidatedNetwork) -> list[Node]:
+    """The nodes that a command computes: those that it names, or those of the groups that it takes then."""
+    names = [word for one in _naming(use) if one.name in NODES for word in _words(use, one)]
+    if names:
+        return [network.nodes[str(name)] for name in names if str(name) in network.nodes]
+    groups = ("output",) if WRITE in use.actions else ("evaluation", "criterion")
+    return [node for group in groups for node in network.groups[group]]
+
+
+def _words(use: Use, one: Parameter[Any]) -> list[ConfigValue]:
+    """The names of nodes that a parameter gives."""
+    if one.name in NODES:
+        return cast("list[ConfigValue]", one.read(use.section) or [])
+    word = one.value(use.section)
+    return [word] if word else []
+
+
+def _plain_inputs(use: Use) -> list[Input]:
+    """The inputs of a feed-forward network of the SimpleNetworkBuilder."""
+    from cntkpy.networks.builders.simple.parameters import SimpleNetworkBuilder
+
+    part = use.part("SimpleNetworkBuilder")
+    if part is None:
+        return []
+    builder = SimpleNetworkBuilder(part.section)
+    sizes = builder.layer_sizes if builder.kind() == "SIMPLENET" else []
+    return [Input("features", sizes[0]), Input("labels", sizes[-1])] if len(sizes) > 1 else []
+
+
+def _file(path: str, use: Use, models: Models) -> Callable[[], Network] | None:
+    """The network of a model file, without the values of its parameters."""
+    return (lambda: models.load(path, str(use.section("precision", "float")))) if path else None
+
+
+def _nothing_to_write(use: Use, network: Network | ValidatedNetwork) -> Diagnostic:
+    """What the action itself says about a network without outputs."""
+    action = use.section.find("action")
+    span = action.span if action is not None else use.section.span
+    return Diagnostic("UnknownNode", NOTHING_TO_WRITE, span, what_to_write(network))
+
+
+def _unknown_nodes(use: Use, network: Network | ValidatedNetwork) -> Iterator[Diagnostic]:
+    """The nodes that a command asks for, and that the network does not have."""
+    if DumpNodeParameters in use.declared and not names_one_node(DumpNodeParameters(use.section)):
+        return
+    for one in _naming(use):
+        words = _words(use, one)
+        unknown: list[Diagnostic] = []
+        for word in words:
+            try:
+                network.find(str(word))
+            except UserError as error:
+                unknown.append(word.error("UnknownNode", error.message, error.hint).diagnostic)
+        some = len(unknown) < len(words) and "cv" not in use.actions  # the others are left out, as in CNTK
+        yield from (replace(one, severity="warning") if some else one for one in unknown)
+
+
+def simple_outline(section: ConfigParameters) -> ValidatedNetwork:
+    """A built-in network. Not imported for a feed-forward one, unless it has to be: `check` starts without NumPy."""
+    from cntkpy.networks.builders.simple.front_end import outline_simple
+
+    return outline_simple(section, "float")

@@ -1,0 +1,95 @@
+"""The findings written out: text, JSON, annotations of GitHub Actions, SARIF, GitLab's code quality, JUnit."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from cntkpy.commands.checks.findings import SEVERITIES, Finding
+from cntkpy.commands.console import coloured
+
+FORMATS = ("text", "json", "github", "sarif", "gitlab", "junit")
+
+
+def write(
+    found: Sequence[tuple[Sequence[str], Sequence[Finding]]], form: str, quiet: bool, colours: bool = False
+) -> str:
+    """The findings in one of the `FORMATS`.
+
+    Args:
+        found: the words of each configuration, and its findings.
+        form: one of `FORMATS`.
+        quiet: no summary.
+        colours: the severities of `text` are coloured.
+    """
+    findings = [one for _, several in found for one in several]
+    if form == "json":
+        return json.dumps({"version": 1, "findings": [as_data(one) for one in findings]}, indent=2) + "\n"
+    if form in ("sarif", "gitlab", "junit"):
+        return _report(found, form)
+    line = _annotation if form == "github" else Finding.one_line
+    text = "".join(line(one) + "\n" for one in findings)
+    if form == "text" and colours:
+        text = coloured(text)
+    return text if quiet else text + summary(findings, len(found)) + "\n"
+
+
+def _report(found: Sequence[tuple[Sequence[str], Sequence[Finding]]], form: str) -> str:
+    """The findings in a format that another program reads from a file; its module is imported on use."""
+    if form == "sarif":
+        from cntkpy.commands.checks.output.sarif import sarif
+
+        return sarif(found)
+    if form == "gitlab":
+        from cntkpy.commands.checks.output.gitlab import gitlab
+
+        return gitlab(found)
+    from cntkpy.commands.checks.output.junit import junit
+
+    return junit(found)
+
+
+def summary(findings: Sequence[Finding], configurations: int) -> str:
+    """`1 error, 2 warnings in 3 configurations`."""
+    counts = [(sum(one.severity == severity for one in findings), severity) for severity in SEVERITIES]
+    found = ", ".join(f"{count} {severity}{'s' * (count != 1)}" for count, severity in counts if count)
+    return f"{found or 'no problems'} in {configurations} configuration{'s' * (configurations != 1)}"
+
+
+def as_data(finding: Finding) -> dict[str, Any]:
+    """One finding for JSON."""
+    span = finding.diagnostic.span
+    return {
+        "code": finding.rule.code,
+        "kind": finding.diagnostic.kind,
+        "severity": finding.severity,
+        "message": finding.diagnostic.message,
+        "file": span.source.name if span else None,
+        "line": span.line if span else None,
+        "column": span.column if span else None,
+        "length": span.length if span else None,
+        "fix": finding.fix,
+        "notes": list(finding.diagnostic.notes),
+        "docs": finding.rule.link,
+    }
+
+
+def _annotation(finding: Finding) -> str:
+    """A workflow command of GitHub Actions, shown at the line of a pull request."""
+    span = finding.diagnostic.span
+    level = {"hint": "notice"}.get(finding.severity, finding.severity)
+    message, place = f"{finding.diagnostic.message} - {finding.fix}", ""
+    if span is not None and span.source.name.startswith("<"):
+        message = f"{span}: {message}"  # GitHub knows no file for the command line
+    elif span is not None:
+        place = f"file={_property(span.source.name)},line={span.line},col={span.column},"
+    return f"::{level} {place}title={finding.rule.code}::{_data(message)}"
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")

@@ -1,0 +1,216 @@
+"""What `check` knows about commands: their actions, readers, builders and schedules."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, cast
+
+from cntkpy.cntk_config import ConfigError, ConfigParameters, ConfigValue
+from cntkpy.cntk_config.arrays import PerEpoch
+from cntkpy.cntk_config.base.diagnostics import Diagnostic, nearest
+from cntkpy.commands.actions.train import TrainParameters, starts_from_model
+from cntkpy.commands.catalogue.dispatch import BUILDS, EVALUATES, has_trait
+from cntkpy.commands.catalogue.section_map import Use
+from cntkpy.commands.checks.findings import diagnostics_of
+from cntkpy.commands.checks.scan import TRAINING, Command, scan_commands
+from cntkpy.commands.context.root import listed_commands
+from cntkpy.networks.builders.parameters import BUILDERS, builder_of, builders_of, is_given
+from cntkpy.readers.entries import READER
+from cntkpy.readers.parameters import WriterParameters
+
+if TYPE_CHECKING:
+    from cntkpy.trainers.parameters.sgd import SGDParameters
+
+OF_VALUES = ("CK020", "CK021", "CK022", "CK023", "CK024")
+"""What is wrong with a value by itself."""
+
+
+def command_problems(root: ConfigParameters, top: Use) -> Iterator[Diagnostic]:
+    """Look at every command as a run does before it starts, and beyond."""
+    problems: list[ConfigError] = []
+    uses = {use.command: use for use in top.parts}
+    try:
+        commands = scan_commands(root, problems, {name: use.section for name, use in uses.items()})
+    except ConfigError as error:
+        yield error.diagnostic
+        return
+    others = {command.name for command in commands if command.name not in uses}
+    here = [one for one in problems if one.message.removeprefix(f"{root.path}:").partition(":")[0] not in others]
+    yield from diagnostics_of(here)
+    for command in commands:
+        use = uses.get(command.name)
+        if use is None:
+            continue  # it is not looked at
+        yield from diagnostics_of(use.unknown)
+        for inside in use.walk():
+            yield from value_problems(inside)
+        yield from reader_problems(use)
+        if command.trains:
+            yield from builder_problems(command)
+            yield from training_problems(command.section, _precision(root))
+        yield from untrained_network(command)
+
+
+def _precision(root: ConfigParameters) -> str:
+    """What networks compute in; where that cannot be read, the default: the error is reported elsewhere."""
+    try:
+        return str(root("precision", "float"))
+    except ConfigError:
+        return "float"
+
+
+def idle_problems(root: ConfigParameters, top: Use) -> Iterator[Diagnostic]:
+    """Warnings of actions and values in commands that `command` does not list: unknown, or not of their type.
+
+    Nothing is missing in such a command: `command=NAME` on the command line may come with more.
+    """
+    try:
+        listed = listed_commands(root)
+    except ConfigError:
+        return
+    idle = [one for one in top.parts if one.command.lower() not in listed]
+    yield from (
+        replace(error.diagnostic, severity="warning") for use in idle for error in use.unknown if error.hint is not None
+    )  # others may be for another program
+    for use in (inside for one in idle for inside in one.walk()):
+        for parameter in use.parameters():
+            if parameter.type.is_section or not parameter.stands_in(use.section):
+                continue
+            try:
+                parameter.read(use.section)
+            except ConfigError as error:
+                if error.diagnostic.rule.code in OF_VALUES:
+                    yield replace(error.diagnostic, severity="warning")
+
+
+def value_problems(use: Use) -> Iterator[Diagnostic]:
+    """Are the values of a section of the right types, and are all required ones there?"""
+    builds = any(has_trait(action, BUILDS) for action in use.actions) and any(
+        is_given(use.section, name) for name in BUILDERS
+    )
+    for one in use.parameters():
+        if builds and one.name == "modelPath" and not use.section.exists("modelPath"):
+            continue  # the network is built, no model is loaded
+        if not one.required and one.find(use.section) is None:
+            continue  # a default is never wrong
+        try:
+            value = one.read(use.section)
+            if one.type.per_epoch and one.default is not None and not value:
+                _ = value[0]  # its error
+        except ConfigError as error:
+            yield error.diagnostic
+
+
+def reader_problems(use: Use) -> Iterator[Diagnostic]:
+    """Are the types of readers, deserializers and writers known, and do their sections agree with each other?"""
+    from cntkpy.readers.registry import find_deserializer, find_reader
+    from cntkpy.readers.writer import find_writer
+
+    finds = {"reader": find_reader, "cvReader": find_reader, "deserializer": find_deserializer, "writer": find_writer}
+    for inside in use.walk():
+        try:
+            if inside.role in finds:
+                finds[inside.role](inside.section)
+            if inside.role in READER.sections and _keeps_cache(inside):
+                find_writer(inside.section)
+            for declared in inside.declared:
+                declared(inside.section).check_together()
+        except ConfigError as error:
+            yield error.diagnostic
+
+
+def _keeps_cache(use: Use) -> bool:
+    """Whether a reader writes a cache: it has a writer's type."""
+    written = WriterParameters.writer_type
+    return use.parameter(written.name) is not None and written.stands_in(use.section)
+
+
+def training_problems(section: ConfigParameters, precision: str) -> Iterator[Diagnostic]:
+    """Do the rates and momenta contradict each other?"""
+    from cntkpy.trainers.parameters.sgd import SGDParameters
+    from cntkpy.trainers.schedules.checks import check_parameters
+
+    try:
+        sgd = SGDParameters(section.section("SGD"))
+        yield from long_schedules(sgd)
+        check_parameters(sgd, precision)
+    except ConfigError as error:
+        yield error.diagnostic
+
+
+def long_schedules(sgd: SGDParameters) -> Iterator[Diagnostic]:
+    """Lists per epoch that have more values than there are epochs; those at the end are never used."""
+    epochs = sgd.max_epochs
+    for one in sgd.parameters():
+        value = sgd.given(one.name)
+        if value is None or not one.type.per_epoch:
+            continue
+        listed = one.read(sgd.config)
+        count = len(cast("PerEpoch[Any]", listed)) if isinstance(listed, PerEpoch) else 0
+        if count > epochs > 0:
+            message = f"{value.path}: {count} values for {epochs} epoch{'s' * (epochs != 1)}"
+            more = "the last one is" if count - epochs == 1 else f"the last {count - epochs} are"
+            yield Diagnostic("LongSchedule", message, value.span, f"{more} never used")
+
+
+def builder_problems(command: Command) -> Iterator[Diagnostic]:
+    """Does a training describe its network, and only once? A name which is nearly that of a builder is a mistake."""
+    section = command.section
+    given = [one.name for one in builders_of(section)]
+    used = builder_of(section)
+    if used is not None and len(given) > 1:
+        place = used.value(section)
+        where = f" of {place.span}" if place is not None and place.span is not None else ""
+        for name in given:
+            other = section.find(name)
+            if name != used.name and other is not None:
+                message = f"command {command.name}: the {used.name}{where} is used, not this {name}"
+                hint = f"keep one of them; {name}=default removes this one"
+                yield Diagnostic("SeveralBuilders", message, other.span, hint, severity="warning")
+    if not set(map(str, command.actions)) & set(TRAINING):
+        return
+    try:
+        starts_from_model(TrainParameters(section))
+    except ConfigError as error:
+        yield error.diagnostic
+    if given or section.exists("initialModel"):
+        return
+    names = [name for name in section.names() if not section.is_removed(name)]
+    for name in filter(None, (nearest(builder, names) for builder in BUILDERS)):
+        if meant := nearest(name, BUILDERS):
+            hint = f"did you mean '{meant}'?"
+            entry = section.definition(name)
+            span = entry.name_span if entry is not None else section.span
+            yield Diagnostic("UnknownBuilder", f"{section.path}:{name}: unknown network builder", span, hint)
+            return
+    hint = "add a section SimpleNetworkBuilder or NDLNetworkBuilder, or initialModel"
+    yield section.error("", "the training has no network builder", hint, kind="MissingParameter").diagnostic
+
+
+def untrained_network(command: Command) -> Iterator[Diagnostic]:
+    """A new network is evaluated: a builder is visible, and no action before has trained the network."""
+    section = command.section
+    before = itertools.takewhile(lambda action: action not in TRAINING, command.actions)
+    action = next((action for action in before if has_trait(str(action), EVALUATES)), None)
+    builder = builder_of(section) if action is not None else None
+    try:
+        if action is None or builder is None or _loads(builder.value(section)):
+            return
+    except ConfigError:
+        return  # found where values are looked at
+    span, own = action.span, section.exists_current(builder.name)
+    if not own and section.exists("modelPath"):
+        what = f"a new network is built by the {builder.name} further out; no model is loaded"
+        hint = f"move {builder.name} into the command that trains"
+        yield Diagnostic("InheritedBuilder", f"command {command.name}: {what}", span, hint, severity="warning")
+        return
+    message = f"command {command.name}: {action} evaluates a new, untrained network, built by the {builder.name}"
+    hint = f"remove {builder.name} and give modelPath; or train first: action = train:{action}"
+    yield Diagnostic("UntrainedNetwork", message, span, hint, severity="warning")
+
+
+def _loads(builder: ConfigValue | None) -> bool:
+    """Whether a builder begins with the network of a model file."""
+    return builder is not None and "Network.Load" in str(builder)

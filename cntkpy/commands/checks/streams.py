@@ -1,0 +1,172 @@
+"""The streams of a reader against the inputs of a network."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from cntkpy.cntk_config import ConfigError
+from cntkpy.cntk_config.base.diagnostics import Diagnostic, Span, nearest, suggestion
+from cntkpy.commands.catalogue.section_map import Use
+
+if TYPE_CHECKING:
+    from cntkpy.networks.graph.network import Network, Node, ValidatedNetwork
+
+
+class Stream(NamedTuple):
+    """A stream of a reader, as far as its section says."""
+
+    name: str
+    dim: int | None
+    span: Span | None
+    """Where the dimension is given."""
+    section: Span | None = None
+
+
+class Input(NamedTuple):
+    """An input of a network, with the elements of a sample if they are known."""
+
+    name: str
+    size: int | None
+
+
+class Streams(dict[str, Stream]):
+    """The streams of a reader by name in lower case; `skipped`: sections whose data it does not deliver."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.skipped: dict[str, Span | None] = {}
+
+
+def reader_streams(reader: Use) -> Streams | None:
+    """The streams of a reader by name in lower case; None where its sections do not name them."""
+    found = Streams()
+    for use in reader.walk():
+        if use.open:
+            return None
+        kind, _, name = use.role.partition(" ")
+        if kind in ("stream", "features", "labels"):
+            found[name.lower()] = Stream(name, *_width(use), use.section.span)
+        elif kind == "skipped":
+            found.skipped[name.lower()] = use.section.span
+    return found or None
+
+
+def _width(use: Use) -> tuple[int | None, Span | None]:
+    """The elements of a sample as the section declares them, and where it does."""
+    for declared in use.declared:
+        section = declared(use.section)
+        try:
+            if (width := section.sample_size()) is not None:
+                place = next(filter(None, map(section.given, ("mode", "labelDim", "targetDim", "dim"))), None)
+                return width, place.span if place is not None else use.section.span
+        except ConfigError:
+            break  # already found
+    return None, None
+
+
+def unread(network: Network | ValidatedNetwork, streams: dict[str, Stream]) -> Iterator[Diagnostic]:
+    """Every stream that no input of the network is called after."""
+    inputs = {node.name.lower(): node.name for node in network.nodes.values() if node.operation.endswith("InputValue")}
+    for key, stream in streams.items():
+        if key not in inputs and stream.span is not None:
+            hint = f"the inputs are {', '.join(inputs.values())}" if inputs else None
+            yield Diagnostic(
+                "UnusedStream", f"no input of the network reads the stream '{stream.name}'", stream.span, hint
+            )
+
+
+def missing_or_wrong(
+    network: Network | ValidatedNetwork,
+    streams: Streams,
+    trains: bool,
+    meant: Mapping[str, str] | None = None,
+    computed: Iterable[Node] | None = None,
+) -> Iterator[Diagnostic]:
+    """Every input of the network against the stream of its name.
+
+    One that is missing is an error where a criterion needs it that is trained, and a warning where that is not known.
+
+    Args:
+        network: the network.
+        streams: those of the reader.
+        trains: whether the criteria are trained.
+        meant: for members of the network that are second names of others, in lower case, these others.
+        computed: the nodes that are computed, if that is known: inputs of others may be missing.
+    """
+    needed = needed_by(network) if trains else set[str]()
+    read = None if computed is None else _below(computed)
+    for node in network.nodes.values():
+        if not node.operation.endswith("InputValue"):
+            continue
+        stream = streams.get(node.name.lower())
+        if stream is None and read is not None and node.name not in read:
+            continue
+        if stream is None:
+            hint = _what_to_write(node.name, suggestion(node.name, [one.name for one in streams.values()]), streams)
+            other = (meant or {}).get(node.name.lower(), "")
+            if other.lower() in streams:
+                hint = f"'{node.name} = {other}' gives the input another name: write {node.name} = Pass ({other})"
+            message = f"the reader has no stream for the input '{node.name}'"
+            severity = "error" if node.name in needed else "warning"
+            yield Diagnostic("MissingStream", message, node.span, hint, severity=severity)
+        elif node.shape is not None and stream.dim not in (None, size := math.prod(d or 1 for d in node.shape)):
+            message = f"the input '{node.name}' has {size} elements, but the stream has {stream.dim}"
+            yield Diagnostic("DimensionMismatch", message, node.span, f"the dimension is given at {stream.span}")
+
+
+def _what_to_write(name: str, near: str | None, streams: Streams) -> str:
+    """What to do about an input without a stream; `near` is the advice about a stream of a similar name."""
+    if name.lower() in streams.skipped:
+        return f"labelType = None at {streams.skipped[name.lower()]} leaves it out; write Category"
+    return near or f"streams: {', '.join(stream.name for stream in streams.values())}"
+
+
+def needed_by(network: Network | ValidatedNetwork) -> set[str]:
+    """The names of the nodes from which the criteria and the nodes to evaluate are computed."""
+    return _below([*network.groups["criterion"], *network.groups["evaluation"]])
+
+
+def _below(nodes: Iterable[Node], trained: bool = False) -> set[str]:
+    waiting, found = list(nodes), set[str]()
+    while waiting:
+        node = waiting.pop()
+        if node.name not in found:
+            found.add(node.name)
+            waiting += [one for one in node.inputs if one is not None and not (trained and node.kind.precompute)]
+    return found
+
+
+def needed_inputs(network: Network | ValidatedNetwork, nodes: Iterable[Node]) -> list[Input]:
+    """The inputs from which nodes of a trained network are computed: what is computed before training is constant."""
+    names = _below(nodes, trained=True)
+    inputs = (node for node in network.nodes.values() if node.operation.endswith("InputValue") and node.name in names)
+    return [
+        Input(node.name, math.prod(d or 1 for d in node.shape) if node.shape is not None else None) for node in inputs
+    ]
+
+
+def beside_model(inputs: Iterable[Input], streams: Streams, reader: Use, owner: str) -> Iterator[Diagnostic]:
+    """The streams of a reader against the inputs of a network that stands elsewhere: what is wrong is the reader.
+
+    Args:
+        inputs: the inputs that are needed.
+        streams, reader: what the reader delivers, and its section.
+        owner: what has the inputs, for the messages.
+    """
+    for one in inputs:
+        stream = streams.get(one.name.lower())
+        if stream is None:
+            message = f"the reader has no stream for the input '{one.name}' of {owner}"
+            meant = nearest(one.name, [stream.name for stream in streams.values()])
+            near = streams[meant.lower()] if meant else None
+            place = (near.section if near is not None else None) or reader.section.span
+            hint = _what_to_write(one.name, f"write {one.name} in place of {meant}" if meant else "", streams)
+            yield Diagnostic("MissingStream", message, place, hint)
+        elif None not in (stream.dim, one.size) and stream.dim != one.size:
+            message = f"the stream '{stream.name}' has {stream.dim} elements"
+            written = stream.span is not None and stream.span.starts_with(str(stream.dim))
+            hint = f"write {one.size}, or train with {stream.dim}" if written else f"train with {stream.dim}"
+            message += f", but the input '{one.name}' of {owner} has {one.size}"
+            yield Diagnostic("DimensionMismatch", message, stream.span, hint)

@@ -1,0 +1,45 @@
+"""What commands print for people: errors on standard error, findings, in colour where the stream is a terminal."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from typing import TextIO
+
+from cntkpy.cntk_config.base.diagnostics import UserError
+
+_COLOURS = {"error": "31", "warning": "33", "hint": "36", "note": "36", "help": "32"}
+"""Numbers of ANSI colours by the word before the colon."""
+_WORD = re.compile(r"(?P<before>^(?:\S.*?:[0-9]+:[0-9]+: | +)?)(?P<word>error|warning|hint|note|help):")
+_CARETS = re.compile(r"(?P<before>^ +\| *)(?P<carets>\^+)$")
+
+
+def has_colours(stream: TextIO) -> bool:
+    """Whether a stream is a terminal that shows colours; `NO_COLOR` (https://no-color.org) with any text says no."""
+    if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return False
+    return stream.isatty()
+
+
+def coloured(text: str) -> str:
+    """The text with the severity of each line, and the carets under a place, in their colours.
+
+    Args:
+        text: lines as `UserError.diagnostic.render()` or `Finding.one_line()` have them.
+    """
+    colour, lines = "", list[str]()
+    for line in text.split("\n"):
+        if found := _WORD.match(line):
+            colour = _COLOURS[found["word"]]
+            line = f"{found['before']}\033[1;{colour}m{found['word']}:\033[0m{line[found.end() :]}"
+        elif colour and (found := _CARETS.match(line)):
+            line = f"{found['before']}\033[1;{colour}m{found['carets']}\033[0m"
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def print_error(error: UserError) -> None:
+    """Print an error with its place and what to do, on standard error."""
+    text = error.diagnostic.render()
+    print(coloured(text) if has_colours(sys.stderr) else text, file=sys.stderr)

@@ -1,0 +1,203 @@
+"""Completion in shells: subcommands, options and files, and the names of the configuration at hand.
+
+`cntkpy completion bash|zsh|fish` prints a script. The scripts ask `cntkpy completion words WORD...`, whose last word is
+the one to be completed.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from cntkpy.cntk_config import ConfigError, ConfigParameters, load
+from cntkpy.cntk_config.base.files import is_file
+from cntkpy.commands.checks.check import SUFFIXES
+from cntkpy.commands.words import is_config_word, same_directory, sort_words
+
+SHELLS = ("bash", "zsh", "fish")
+Subcommands = Mapping[str, Mapping[str, Sequence[str]]]
+"""For every subcommand its options with the words that each takes."""
+PATHS = ("show", "explain")
+"""Subcommands that take the path of a value."""
+SWEEP = "sweep"
+"""The subcommand that takes values by their paths."""
+SCRIPTS = {
+    "bash": """\
+_cntkpy() {
+    local word cur IFS=$' \\t\\n' line
+    local -a words
+    read -ra words <<< "${COMP_LINE:0:COMP_POINT}"
+    [[ "${COMP_LINE:0:COMP_POINT}" == *[[:space:]] ]] && words+=("")
+    word="${words[${#words[@]}-1]}"
+    cur="${COMP_WORDS[COMP_CWORD]}"
+    [[ "$cur" == [=:] ]] && cur=""
+    local prefix="${word%"$cur"}"
+    COMPREPLY=()
+    while IFS= read -r line; do
+        COMPREPLY+=("${line#"$prefix"}")
+    done < <(cntkpy completion words "${words[@]:1}" 2>/dev/null)
+    [[ ${#COMPREPLY[@]} == 1 && ${COMPREPLY[0]} == *[/=] ]] && compopt -o nospace 2>/dev/null
+}
+complete -F _cntkpy cntkpy
+""",
+    "zsh": """\
+#compdef cntkpy
+_cntkpy() {
+    local -a found
+    found=("${(@f)$(cntkpy completion words "${(@)words[2,CURRENT]}" 2>/dev/null)}")
+    [[ -n "$found" ]] && compadd -Q -S '' -- $found
+}
+(( $+functions[compdef] )) && compdef _cntkpy cntkpy
+""",
+    "fish": """\
+complete -c cntkpy -f -a '(cntkpy completion words (commandline -opc)[2..-1] (commandline -ct) 2>/dev/null)'
+""",
+}
+
+
+def completion(shell: str, words: list[str], subcommands: Subcommands) -> int:
+    """Print a script, or the completions of the last word.
+
+    Args:
+        shell: one of `SHELLS`, or `words` for the completions themselves.
+        words: the command line up to the word that is completed.
+        subcommands: for every subcommand its options, with the words that each takes; those of the program itself under
+            the empty name.
+
+    Returns:
+        The exit status.
+    """
+    if shell == "words":
+        sys.stdout.write("".join(f"{one}\n" for one in sorted(set(complete(words or [""], subcommands)))))
+    else:
+        sys.stdout.write(SCRIPTS[shell])
+    return 0
+
+
+def complete(words: list[str], subcommands: Subcommands) -> Iterator[str]:
+    """All that the last word may become."""
+    *before, last = words
+    if not before:
+        yield from (name for name in subcommands if name and name.startswith(last))
+    command = before[0] if before and before[0] in subcommands else ""
+    if last.startswith("-"):
+        yield from (option for option in (*subcommands[command], "--help") if option.startswith(last))
+        return
+    choices = subcommands[command].get(before[-1], ()) if before else ()
+    if choices:
+        yield from (word for word in choices if word.startswith(last))
+        return
+    if command == "help":
+        from cntkpy.commands.catalogue.topics import all_names
+
+        yield from (name for name in all_names() if name.lower().startswith(last.lower()))
+        return
+    if is_config_word(last):
+        head, plus, name = last.rpartition("+") if "+" in last else last.rpartition("=")
+        yield from (f"{head}{plus}{file}" for file in _files(name))
+        return
+    yield from (one for one in ("configFile=", "currentDirectory=") if last and one.lower().startswith(last.lower()))
+    root = _configuration(before[1:] if command else before)
+    if root is None:
+        if command:
+            yield from _files(last)
+        return
+    if last.lower().startswith("command="):
+        yield from _commands(root, last)
+    elif command in PATHS and "=" not in last:
+        yield from _paths(root, last)
+    elif command == SWEEP and "=" not in last and "[" not in last:
+        yield from (path if path.endswith("/") else f"{path}=" for path in _paths(root, last))
+    else:
+        yield from _overrides(root, last)
+    if command:
+        yield from _files(last)
+
+
+def _files(start: str) -> Iterator[str]:
+    folder = Path(start).parent if not start.endswith("/") else Path(start)
+    head = start[: start.rfind("/") + 1]
+    try:
+        for path in sorted(folder.iterdir()):
+            name = head + path.name
+            if name.startswith(start) and (path.is_dir() or path.suffix in SUFFIXES):
+                yield name + "/" if path.is_dir() else name
+    except OSError:
+        return
+
+
+def _configuration(words: list[str]) -> ConfigParameters | None:
+    before = ["", *words]
+    plain = [
+        word
+        for word, last in zip(words, before, strict=False)
+        if not word.startswith("-") and not _is_value(last, word)
+    ]
+    try:
+        with same_directory():
+            return load(sort_words(plain, files=1).configurations[0])
+    except Exception:  # an incomplete command line completes nothing
+        return None
+
+
+def _is_value(option: str, word: str) -> bool:
+    """Whether a word is the value of the option before it: a flag is followed by a file or an override."""
+    return option.startswith("-") and "=" not in word and not is_file(word.partition("+")[0])
+
+
+def _commands(root: ConfigParameters, start: str) -> Iterator[str]:
+    """`command=tr` becomes `command=train`, `command=train:te` becomes `command=train:test`."""
+    from cntkpy.commands.catalogue.section_map import section_map
+
+    head = start[: max(start.rfind("="), start.rfind(":")) + 1]
+    for use in section_map(root).parts:
+        if (head + use.command).lower().startswith(start.lower()):
+            yield head + use.command
+
+
+def _paths(root: ConfigParameters, start: str) -> Iterator[str]:
+    """`train/SGD/ma` becomes `train/SGD/maxEpochs`."""
+    head = start[: max(start.rfind("/"), start.rfind(":")) + 1]
+    try:
+        section = root
+        for name in head.replace(":", "/").split("/")[:-1]:
+            section = section.section(name)
+    except ConfigError:
+        return
+    for name, is_section in _names(root, section):
+        if (head + name).lower().startswith(start.lower()):
+            yield head + name + ("/" if is_section else "")
+
+
+def _overrides(root: ConfigParameters, start: str) -> Iterator[str]:
+    """`train=[SGD=[max` becomes `train=[SGD=[maxEpochs=`."""
+    *outer, last = start.split("=[")
+    section = root
+    try:
+        for name in outer:
+            section = section.section(name.split(";")[-1].strip())
+    except ConfigError:
+        return
+    begun = last.rpartition(";")[2].lstrip()
+    if "=" in begun:
+        return
+    head = start[: len(start) - len(begun)]
+    for name, is_section in _names(root, section):
+        if name.lower().startswith(begun.lower()):
+            yield f"{head}{name}=" + ("[" if is_section else "")
+
+
+def _names(root: ConfigParameters, section: ConfigParameters) -> Iterator[tuple[str, bool]]:
+    """The names that a section has or may have, and whether they are sections."""
+    from cntkpy.commands.catalogue.section_map import section_map
+
+    seen: set[str] = set()
+    for name in section.names():
+        entry = section.definition(name)
+        seen.add(name.lower())
+        yield name, bool(entry and entry.bracket)
+    use = next((one for one in section_map(root).walk() if one.section.path == section.path), None)
+    for one in use.parameters() if use else ():
+        if one.name.lower() not in seen:
+            yield one.name, one.type.is_section

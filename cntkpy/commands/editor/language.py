@@ -1,0 +1,206 @@
+"""What an editor asks about a configuration: what a name means, where it is defined, which names may be here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from cntkpy.cntk_config import ConfigError, ConfigParameters, parse
+from cntkpy.cntk_config.base.diagnostics import Span
+from cntkpy.cntk_config.base.source import VARIABLE
+from cntkpy.cntk_config.declare import Parameter
+from cntkpy.commands.catalogue.section_map import Use, section_map
+from cntkpy.commands.checks.check import findings_of
+from cntkpy.commands.checks.findings import Finding
+from cntkpy.commands.checks.scripts import is_script, ndl_findings, script_findings
+from cntkpy.commands.editor import brainscript, ndl
+from cntkpy.commands.editor.values import value_at, values
+from cntkpy.commands.tools.explain import as_text, explanation
+from cntkpy.networks.builders.brainscript.outline import Mention
+from cntkpy.networks.builders.brainscript.reference import Documented
+
+_BRACKET = re.compile(r"(?:(?<![A-Za-z0-9_])(?P<name>[A-Za-z_][A-Za-z0-9_]*+)\s*+=?\s*+)?(?P<opener>[\[({])|[\])}]")
+_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+class Analysis:
+    """A text, and its configuration: that of the last state which could be read."""
+
+    def __init__(self, text: str, name: str, before: Analysis | None = None) -> None:
+        self.text, self.name = text, name
+        self.lines = text.split("\n")
+        self.is_script = is_script(name)
+        self.is_network = ndl.is_network(name)
+        self.root: ConfigParameters | None = None
+        self.scripts: list[brainscript.Script] = []
+        try:
+            if self.is_script:
+                self.scripts = [brainscript.read_file(text, name)]
+            elif not self.is_network:
+                self.root = parse(text, name)
+                self.scripts = list(brainscript.scripts_of(self.root))
+        except ConfigError:
+            self.root = before.root if before is not None else None
+        if not self.scripts and before is not None:
+            self.scripts = before.scripts
+        self._before = before.networks if before is not None and self.is_network else []
+
+    @cached_property
+    def networks(self) -> list[ndl.NetworkText]:
+        """The networks in NDL; of a file in NDL, that of the last state which could be read."""
+        if self.is_network:
+            try:
+                return [ndl.read_file(self.text, self.name)]
+            except ConfigError:
+                return self._before
+        return list(ndl.networks_of(self.root)) if self.root is not None else []
+
+    def network_at(self, line: int, column: int) -> tuple[ndl.NetworkText, ndl.Key] | None:
+        """The network in NDL and the name in it at a place (both from 1); variables are the configuration's."""
+        if self._variable_at(line, column):
+            return None
+        found = ((network, network.at(self.name, line, column)) for network in self.networks)
+        return next(((network, key) for network, key in found if key is not None), None)
+
+    @cached_property
+    def _found(self) -> list[Finding]:
+        if self.is_network:
+            return ndl_findings(self.name, self.text)
+        if not self.is_script:
+            return findings_of(lambda: parse(self.text, self.name))
+        return script_findings(self.name, self.text)
+
+    def findings(self) -> list[Finding]:
+        """What `check` finds in the text; of a file of BrainScript or NDL, what the grammar does not allow."""
+        return self._found
+
+    def hover(self, line: int, column: int) -> str | None:
+        """The explanation of the name at a place (both from 1), as `cntkpy explain` gives it."""
+        script = self.script_at(line, column)
+        if script is not None:
+            return script[0].hover(script[1])
+        if self.root is None:
+            return self._function_at(line, column) if self.is_network else None
+        path = self._path_at(self.root, [], line, column)
+        variable = self._variable_at(line, column)
+        for words in ([variable] if variable else [], path or []):
+            if words:
+                try:
+                    return as_text(list(explanation(self.root, ":".join(words)))).removesuffix("\n")
+                except ConfigError:
+                    continue
+        return self._function_at(line, column)
+
+    def definition(self, line: int, column: int) -> Span | None:
+        """Where the variable or section that is named at a place is defined."""
+        script = self.script_at(line, column)
+        if script is not None:
+            return brainscript.definition_of(script[1])
+        network = self.network_at(line, column)
+        if network is not None:
+            return network[0].definitions.get(network[1])
+        if self.root is None:
+            return None
+        name = self._variable_at(line, column) or self._word_at(line, column)
+        entry = self.root.definition(name) if name else None
+        return entry.name_span if entry is not None else None
+
+    def values(self, line: int, column: int) -> list[str] | None:
+        """The values that may be at a place; None where no value is being written."""
+        before = self.lines[line - 1][: column - 1]
+        at = value_at(before)
+        if at is None or self.is_script or self.root is None or before.count("$") % 2:
+            return None
+        enclosing = self.enclosing(line, column)
+        if any(name.lower() in brainscript.KEYS for name in enclosing):
+            return None
+        root = section_map(self.root)
+        return list(values(self.use(enclosing), root, *at, Path(self.name).parent))
+
+    def completions(self, line: int, column: int) -> Iterator[tuple[str, Parameter[Any] | Documented | None]]:
+        """The names that may be at a place: variables after a `$`, else parameters of the section.
+
+        Inside a network in BrainScript: what can be seen there, and the options of the function that is called.
+        """
+        before = self.lines[line - 1][: column - 1]
+        inside = self.is_script or any(name.lower() in brainscript.KEYS for name in self.enclosing(line, column))
+        if inside and not before.count("$") % 2:
+            text = "\n".join([*self.lines[: line - 1], before])
+            yield from brainscript.completions(text, self.scripts)
+            return
+        if self.root is None:
+            return
+        if before.count("$") % 2:
+            yield from ((name, None) for name in self.root.names())
+            return
+        use = self.use(self.enclosing(line, column))
+        if use is not None:
+            given = {name.lower() for name in use.section.names()}
+            yield from ((one.name, one) for one in use.parameters() if one.name.lower() not in given)
+
+    def script_at(self, line: int, column: int) -> tuple[brainscript.Script, Mention] | None:
+        """The network in BrainScript and the name in it at a place; variables are the configuration's."""
+        if self._variable_at(line, column):
+            return None
+        found = ((script, script.mention(self.name, line, column)) for script in self.scripts)
+        return next(((script, mention) for script, mention in found if mention is not None), None)
+
+    def use(self, names: list[str]) -> Use | None:
+        """The section at a path, and who reads it."""
+        if self.root is None:
+            return None
+        wanted = ":".join([self.root.path, *names]).lower()
+        return next((one for one in section_map(self.root).walk() if one.section.path.lower() == wanted), None)
+
+    def enclosing(self, line: int, column: int) -> list[str]:
+        """The names of the sections around a place, from the brackets before it."""
+        names: list[str] = []
+        for number, text in enumerate(self.lines[:line], 1):
+            text = text[: column - 1] if number == line else text
+            text = re.sub(r"(^|\s)#.*", "", text)
+            for bracket in _BRACKET.finditer(text):
+                if bracket["opener"]:
+                    names.append(bracket["name"] or "")
+                elif names:
+                    names.pop()
+        return [name for name in names if name]
+
+    def _path_at(self, section: ConfigParameters, names: list[str], line: int, column: int) -> list[str] | None:
+        for name in section.names():
+            entry = section.definition(name)
+            span = entry.name_span if entry else None
+            if entry is None or span is None or span.source.name != self.name:
+                continue
+            if span.line == line and span.column <= column <= span.column + len(name):
+                return [*names, name]
+            if entry.bracket and len(names) < 20:
+                try:
+                    inside = ConfigParameters.from_value(section.stored(name, raw=True))
+                except ConfigError:
+                    continue
+                found = self._path_at(inside, [*names, name], line, column)
+                if found:
+                    return found
+        return None
+
+    def _variable_at(self, line: int, column: int) -> str | None:
+        for found in VARIABLE.finditer(self.lines[line - 1]):
+            if found.start() < column <= found.end():
+                return found["name"]
+        return None
+
+    def _word_at(self, line: int, column: int) -> str | None:
+        for found in _WORD.finditer(self.lines[line - 1]):
+            if found.start() < column <= found.end() + 1:
+                return found[0]
+        return None
+
+    def _function_at(self, line: int, column: int) -> str | None:
+        from cntkpy.networks import nodes
+
+        word = self._word_at(line, column)
+        kind = nodes.find(word) if word else None
+        return None if kind is None else f"{kind.usage()}\n{kind.meaning or kind.unsupported or ''}"

@@ -1,0 +1,297 @@
+"""`cntkpy lsp`: a language server over standard input and output. Thin over `language`; pygls does the protocol."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlparse
+
+from cntkpy import __version__
+from cntkpy.cntk_config.base.diagnostics import Span, UserError
+from cntkpy.cntk_config.base.extras import how_to_install
+from cntkpy.cntk_config.declare import Parameter
+from cntkpy.commands.checks.findings import Finding
+from cntkpy.commands.console import print_error
+from cntkpy.commands.editor.fixes import Fix, fixes
+from cntkpy.commands.editor.language import Analysis
+from cntkpy.commands.editor.occurrences import occurrences, renamed
+from cntkpy.commands.editor.symbols import Symbol, symbols
+from cntkpy.networks.builders.brainscript.reference import Documented
+
+
+def serve() -> int:
+    """Serve until the editor ends."""
+    try:
+        server = make_server()
+    except UserError as error:
+        print_error(error)
+        return error.exit_code
+    server.start_io()
+    if sys.stdout.closed:  # by the server; whoever called us flushes it
+        sys.stdout = sys.stderr
+    return 0
+
+
+def make_server() -> Any:
+    """The server with its features."""
+    try:
+        from lsprotocol import types  # pyright: ignore[reportMissingImports]
+        from pygls.lsp.server import LanguageServer  # pyright: ignore[reportMissingImports]
+    except ImportError as error:
+        message = f"the language server needs pygls: {error}"
+        raise UserError("MissingPackage", message, hint=how_to_install("lsp")) from error
+
+    server = LanguageServer("cntkpy", __version__)
+    documents = Documents(types, server)
+    _add_findings(types, server, documents)
+    _add_answers(types, server, documents)
+    _add_names(types, server, documents)
+    _add_changes(types, server, documents)
+    return server
+
+
+class Documents:
+    """The documents that are open in the editor.
+
+    Args:
+        types: the types of the protocol.
+        server: the server, which keeps their texts.
+    """
+
+    def __init__(self, types: Any, server: Any) -> None:
+        self._types, self._server = types, server
+        self._known: dict[str, Analysis] = {}
+
+    def analysis(self, uri: str) -> Analysis:
+        """What is known of the present text of a document."""
+        text = self._server.workspace.get_text_document(uri).source
+        found = self._known.get(uri)
+        if found is None or found.text != text:
+            self._known[uri] = found = Analysis(text, name_of(uri), found)
+        return found
+
+    def places(self, uri: str) -> Places:
+        """How places of a document are written in the protocol."""
+        return Places(self._types, self._server.workspace.get_text_document(uri).position_codec, self.analysis(uri))
+
+    def at(self, params: Any) -> tuple[Analysis, int, int]:
+        """The document that the editor asks about, with line and column, both from 1."""
+        uri = params.text_document.uri
+        return self.analysis(uri), *self.places(uri).read(params.position)
+
+
+def _add_findings(types: Any, server: Any, documents: Documents) -> None:
+    """Findings, whenever a document is opened or changed; corrections of those that know one."""
+    levels = {
+        "error": types.DiagnosticSeverity.Error,
+        "warning": types.DiagnosticSeverity.Warning,
+        "hint": types.DiagnosticSeverity.Hint,
+    }
+
+    @server.feature(types.TEXT_DOCUMENT_DID_OPEN)
+    @server.feature(types.TEXT_DOCUMENT_DID_CHANGE)
+    def publish(params: Any) -> None:
+        uri = params.text_document.uri
+        current, at = documents.analysis(uri), documents.places(uri)
+        shown = [
+            types.Diagnostic(
+                at.range(span),
+                message_of(finding),
+                severity=levels[finding.severity],
+                code=finding.rule.code,
+                source="cntkpy",
+            )
+            for finding, span in _in_file(current.findings(), current.name)
+        ]
+        server.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, shown))
+
+    kinds = types.CodeActionOptions(code_action_kinds=[types.CodeActionKind.QuickFix])
+
+    @server.feature(types.TEXT_DOCUMENT_CODE_ACTION, kinds)
+    def correct(params: Any) -> list[Any]:
+        uri = params.text_document.uri
+        found = fixes(documents.analysis(uri), params.range.start.line + 1, params.range.end.line + 1)
+        return [_action(types, uri, documents.places(uri), one) for one in found]
+
+
+def _add_answers(types: Any, server: Any, documents: Documents) -> None:
+    """What a name means, where it is defined, what may be at a place."""
+
+    @server.feature(types.TEXT_DOCUMENT_HOVER)
+    def hover(params: Any) -> Any:
+        found, line, column = documents.at(params)
+        return _hover(types, found.hover(line, column))
+
+    @server.feature(types.TEXT_DOCUMENT_DEFINITION)
+    def definition(params: Any) -> Any:
+        uri = params.text_document.uri
+        found, line, column = documents.at(params)
+        span = found.definition(line, column)
+        return None if span is None else types.Location(_uri_of(span, uri), documents.places(uri).range(span))
+
+    @server.feature(types.TEXT_DOCUMENT_COMPLETION, types.CompletionOptions(trigger_characters=["$", ".", "=", "/"]))
+    def complete(params: Any) -> list[Any]:
+        found, line, column = documents.at(params)
+        values = found.values(line, column)
+        if values is not None:
+            return [types.CompletionItem(one, kind=types.CompletionItemKind.Value) for one in values]
+        return [_item(types, name, one) for name, one in found.completions(line, column)]
+
+
+def _add_names(types: Any, server: Any, documents: Documents) -> None:
+    """The outline of a document, and where else a name occurs."""
+
+    @server.feature(types.TEXT_DOCUMENT_DOCUMENT_SYMBOL)
+    def outline(params: Any) -> list[Any]:
+        uri = params.text_document.uri
+        return [_symbol(types, documents.places(uri), one) for one in symbols(documents.analysis(uri))]
+
+    def ranges(params: Any) -> list[Any]:
+        at = documents.places(params.text_document.uri)
+        return [at.range(span) for span in occurrences(*documents.at(params))]
+
+    @server.feature(types.TEXT_DOCUMENT_REFERENCES)
+    def references(params: Any) -> list[Any]:
+        return [types.Location(params.text_document.uri, one) for one in ranges(params)]
+
+    @server.feature(types.TEXT_DOCUMENT_DOCUMENT_HIGHLIGHT)
+    def highlight(params: Any) -> list[Any]:
+        return [types.DocumentHighlight(one) for one in ranges(params)]
+
+
+def _add_changes(types: Any, server: Any, documents: Documents) -> None:
+    """Another name everywhere; another layout."""
+    from pygls.exceptions import JsonRpcInvalidParams  # pyright: ignore[reportMissingImports]
+
+    @server.feature(types.TEXT_DOCUMENT_RENAME)
+    def rename(params: Any) -> Any:
+        uri = params.text_document.uri
+        try:
+            spans = renamed(*documents.at(params), params.new_name)
+        except UserError as error:
+            raise JsonRpcInvalidParams(error.message) from error
+        at = documents.places(uri)
+        return types.WorkspaceEdit({uri: [types.TextEdit(at.range(span), params.new_name) for span in spans]})
+
+    @server.feature(types.TEXT_DOCUMENT_FORMATTING)
+    def layout(params: Any) -> list[Any]:
+        found = documents.analysis(params.text_document.uri)
+        new = _formatted(found)
+        everything = types.Range(types.Position(0, 0), types.Position(len(found.lines), 0))
+        return [types.TextEdit(everything, new)] if new != found.text else []
+
+
+class Places:
+    """Places of a document as the protocol has them: from 0, in the units that the editor counts (mostly UTF-16).
+
+    Args:
+        types: the types of the protocol.
+        codec: counts the units.
+        found: the document.
+    """
+
+    def __init__(self, types: Any, codec: Any, found: Analysis) -> None:
+        self._types, self._codec, self._found = types, codec, found
+
+    def read(self, position: Any) -> tuple[int, int]:
+        """Line and column, both from 1."""
+        line = min(int(position.line), len(self._found.lines) - 1)
+        text = self._found.lines[line]
+        column, units = 0, int(position.character)
+        while column < len(text) and units > 0:
+            units -= self._codec.client_num_units(text[column])
+            column += 1
+        return line + 1, column + 1
+
+    def range(self, span: Span) -> Any:
+        """A place with its end, in this document or in another."""
+        start, end = span.column - 1, span.column - 1 + max(1, span.length)
+        return self._types.Range(self._at(span, span.line, start), self._at(span, span.line, end))
+
+    def to(self, span: Span, end: tuple[int, int]) -> Any:
+        """The stretch from a place to line and column (from 1) after its end."""
+        return self._types.Range(self.range(span).start, self._at(span, end[0], end[1] - 1))
+
+    def _at(self, span: Span, line: int, column: int) -> Any:
+        text = span.source.line(line) or ""
+        return self._types.Position(line - 1, self._codec.client_num_units(text[:column]))
+
+
+def _symbol(types: Any, at: Places, one: Symbol) -> Any:
+    """An entry of the outline with what is in it."""
+    kinds = types.SymbolKind
+    kind = {
+        "command": kinds.Class,
+        "section": kinds.Namespace,
+        "value": kinds.Property,
+        "function": kinds.Function,
+        "member": kinds.Variable,
+    }[one.kind]
+    inside = [_symbol(types, at, part) for part in one.inside]
+    end = max([one.end, *(part.end for part in one.inside)])
+    return types.DocumentSymbol(
+        one.name, kind, at.to(one.span, end), at.range(one.span), detail=one.detail or None, children=inside
+    )
+
+
+def _action(types: Any, uri: str, at: Places, fix: Fix) -> Any:
+    """A correction that the editor offers."""
+    return types.CodeAction(
+        f"Replace with '{fix.new}'",
+        kind=types.CodeActionKind.QuickFix,
+        edit=types.WorkspaceEdit({uri: [types.TextEdit(at.range(span), fix.new) for span in fix.spans]}),
+        is_preferred=True,
+    )
+
+
+def _in_file(findings: Iterable[Finding], name: str) -> Iterator[tuple[Finding, Span]]:
+    """The findings of one file, with their places."""
+    for finding in findings:
+        span = finding.diagnostic.span
+        if span is not None and span.source.name == name:
+            yield finding, span
+
+
+def _formatted(found: Analysis) -> str:
+    """The text of a document laid out; as it is when it cannot be read, and in NDL."""
+    from cntkpy.commands.tools.format import format_text
+
+    if found.is_network:
+        return found.text  # it has a layout of its own
+    try:
+        return format_text(found.text, found.name)
+    except UserError:
+        return found.text
+
+
+def _hover(types: Any, text: str | None) -> Any:
+    """What is shown beside a name; None for nothing."""
+    return types.Hover(types.MarkupContent(types.MarkupKind.PlainText, text)) if text else None
+
+
+def _uri_of(span: Span, uri: str) -> str:
+    """The document of a place: the one that is open, or the file of another one."""
+    return uri if span.source.name == name_of(uri) else Path(span.source.name).resolve().as_uri()
+
+
+def _item(types: Any, name: str, parameter: Parameter[Any] | Documented | None) -> Any:
+    """A completion: a parameter with its type and meaning, a function of BrainScript, or a variable."""
+    if isinstance(parameter, Documented):
+        kind = types.CompletionItemKind.Function
+        return types.CompletionItem(name, kind=kind, detail=parameter.usage, documentation=parameter.meaning)
+    if parameter is None:
+        return types.CompletionItem(name, kind=types.CompletionItemKind.Variable)
+    kind = types.CompletionItemKind.Property
+    return types.CompletionItem(name, kind=kind, detail=parameter.type.name, documentation=parameter.help)
+
+
+def name_of(uri: str) -> str:
+    """The path of a document, which distinguishes its findings."""
+    return unquote(urlparse(uri).path) or uri
+
+
+def message_of(finding: Finding) -> str:
+    """The text that an editor shows."""
+    return f"{finding.diagnostic.message} - {finding.fix}"

@@ -1,0 +1,228 @@
+"""Where a name occurs in a document: the same variable or section, or the same name of a network.
+
+Variables mean the nearest definition around them, as when a configuration is read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from cntkpy.cntk_config import ConfigError, ConfigParameters
+from cntkpy.cntk_config.base.diagnostics import Span, UserError
+from cntkpy.cntk_config.base.source import VARIABLE
+from cntkpy.commands.editor.brainscript import Script
+from cntkpy.commands.editor.language import Analysis
+from cntkpy.commands.editor.ndl import Key, NetworkText
+from cntkpy.networks import nodes
+from cntkpy.networks.builders.brainscript.outline import Definition, Mention
+from cntkpy.networks.builders.ndl.expand import ARRAYS
+
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_DEFINED = re.compile(r"(?<![$\w./])([A-Za-z_][A-Za-z0-9_]*)(?=\s*=(?!=))")
+_COMMANDS = re.compile(r"(?<![$\w])command\s*=\s*([^#;\]]*)", re.IGNORECASE)
+
+Scope = tuple[str, ...]
+"""The names of the sections around a place, in lower case."""
+
+
+def occurrences(found: Analysis, line: int, column: int) -> list[Span]:
+    """All places of the document that mean what the name at a place means (both from 1), in their order."""
+    script, network = _script_at(found, line, column), found.network_at(line, column)
+    if script is not None:
+        spans = _of_script(found, *script)
+    elif network is not None:
+        spans = _of_network(found, network[1])
+    else:
+        at = _name_at(found, line, column)
+        spans = list(_of_configuration(found, *at)) if at is not None else []
+    return sorted(spans, key=lambda span: (span.line, span.column))
+
+
+def renamed(found: Analysis, line: int, column: int, new: str) -> list[Span]:
+    """The places to be changed when the name at a place (both from 1) becomes another.
+
+    Raises:
+        UserError: it cannot have another name, or not this one.
+    """
+    if not NAME.fullmatch(new):
+        raise UserError("BadValue", f"'{new}' is not a name: letters, digits and _, no digit first")
+    script = _script_at(found, line, column)
+    if script is not None:
+        spans = occurrences(found, line, column)
+        if not spans:
+            raise UserError("BadValue", f"'{script[1].name}' is a function of the library; it keeps its name")
+        if any(one.name == new for one in script[0].outline.mentions):
+            raise UserError("BadValue", f"'{new}' is used in this network already")
+        return spans
+    network = found.network_at(line, column)
+    if network is not None:
+        return _renamed_in_network(found, *network, new)
+    at = _name_at(found, line, column)
+    if at is None:
+        raise UserError("BadValue", "there is no variable and no section of yours to rename")
+    scope, name = at
+    use = found.use(list(scope))
+    read = {one.lower() for one in (*use.names(), *use.reads_below())} if use is not None else set[str]()
+    if name.lower() in read:
+        raise UserError("BadValue", f"'{name}' is a parameter: under another name it would not be read")
+    if new.lower() in read:
+        raise UserError("BadValue", f"'{new}' is a parameter of this section")
+    for depth in range(len(scope), -1, -1):
+        section = _section(found, scope[:depth])
+        if section is not None and section.definition(new) is not None:
+            raise UserError("BadValue", f"'{new}' is defined already")
+    section = _section(found, scope)
+    entry = section.definition(name) if section is not None else None
+    if entry is not None and entry.name_span is not None and entry.name_span.source.name != found.name:
+        raise UserError("BadValue", f"'{name}' is defined at {entry.name_span}: rename it there")
+    return occurrences(found, line, column)
+
+
+def _script_at(found: Analysis, line: int, column: int) -> tuple[Script, Mention] | None:
+    """The network and the name in it at a place, where that is a parameter of a function, too."""
+    known = found.script_at(line, column)
+    if known is not None:
+        return known
+    for script in found.scripts:
+        parameters = {
+            one.definition: one for one in script.outline.mentions if one.definition and not one.definition.value
+        }
+        for definition, mention in parameters.items():
+            for span in _parameter(definition):
+                if span.line == line and span.column <= column <= span.column + span.length:
+                    return script, mention
+    return None
+
+
+def _of_script(found: Analysis, script: Script, mention: Mention) -> list[Span]:
+    definition = mention.definition
+    if definition is None:
+        return []
+    places = [one.place.span for one in script.outline.mentions if one.definition is definition]
+    if definition.value is None:
+        places += _parameter(definition)
+    own = {(span.line, span.column): span for span in places if span.source.name == found.name}
+    return [span for span in own.values() if _is_name(found, span, definition.name)]
+
+
+def _of_network(found: Analysis, key: Key) -> list[Span]:
+    """The places of a name in NDL; a section may be run by several commands."""
+    spans = [span for network in found.networks for span in network.mentions.get(key, ())]
+    own = {(span.line, span.column): span for span in spans if span.source.name == found.name}
+    return list(own.values())
+
+
+def _renamed_in_network(found: Analysis, network: NetworkText, key: Key, new: str) -> list[Span]:
+    macro, name = key
+    first = network.definitions.get(key)
+    if first is None or first.source.name != found.name:
+        raise UserError("BadValue", f"'{name}' is defined at {first}: rename it there")
+    if name in ARRAYS:
+        raise UserError("BadValue", f"'{name}' is the name of a group of nodes; it keeps its name")
+    if nodes.find(new) is not None:
+        raise UserError("BadValue", f"'{new}' is a function")
+    if new.lower() != name and any(one.defines(macro, new) for one in found.networks):
+        raise UserError("BadValue", f"'{new}' is used in this network already")
+    return sorted(_of_network(found, key), key=lambda span: (span.line, span.column))
+
+
+def _parameter(definition: Definition) -> Iterator[Span]:
+    """The place of a function's parameter in its list, which comes first in the text of the function."""
+    place = definition.place
+    at = re.search(rf"\b{re.escape(definition.name)}\b", place.text.string[place.start :])
+    if at is not None:
+        yield place.text.span(place.start + at.start(), len(definition.name))
+
+
+def _is_name(found: Analysis, span: Span, name: str) -> bool:
+    """Whether the text at a place is the name; the place of a definition is that of all of it."""
+    return found.lines[span.line - 1][span.column - 1 :].startswith(name)
+
+
+def _of_configuration(found: Analysis, scope: Scope, name: str) -> Iterator[Span]:
+    """The definitions of a name in a section, its variables, and its place in a list of commands."""
+    spans: dict[tuple[int, int], Span] = {}
+    document = _Document(found)
+
+    def add(line: int, start: int) -> None:
+        spans[line, start] = Span(document, line, start + 1, len(name))
+
+    for line, start, word in _definitions(found):
+        if word.lower() == name.lower() and _scope(found, line, start) == scope:
+            add(line, start)
+    for number, text in enumerate(found.lines, 1):
+        for variable in VARIABLE.finditer(text):
+            if variable["name"].lower() == name.lower():
+                seen = _visible(found, _scope(found, number, variable.start()), name)
+                if seen == scope:
+                    add(number, variable.start("name"))
+        if not scope:
+            for commands in _COMMANDS.finditer(text):
+                for word in NAME.finditer(commands[1]):
+                    if word[0].lower() == name.lower():
+                        add(number, commands.start(1) + word.start())
+    yield from spans.values()
+
+
+def _definitions(found: Analysis) -> Iterator[tuple[int, int, str]]:
+    """Line from 1, column from 0 and name of everything that is assigned, outside of comments."""
+    for number, text in enumerate(found.lines, 1):
+        for one in _DEFINED.finditer(re.sub(r"(^|\s)#.*", "", text)):
+            yield number, one.start(), one[1]
+
+
+def _name_at(found: Analysis, line: int, column: int) -> tuple[Scope, str] | None:
+    """The section and the name that are meant at a place: by a variable, a definition, or a list of commands."""
+    if found.root is None or line > len(found.lines):
+        return None
+    text = found.lines[line - 1]
+    for variable in VARIABLE.finditer(text):
+        if variable.start() < column <= variable.end():
+            scope = _visible(found, _scope(found, line, variable.start()), variable["name"])
+            return (scope, variable["name"]) if scope is not None else None
+    for number, start, name in _definitions(found):
+        if number == line and start < column <= start + len(name) + 1:
+            return _scope(found, line, start), name
+    for commands in _COMMANDS.finditer(text):
+        for word in NAME.finditer(commands[1]):
+            start = commands.start(1) + word.start()
+            if start < column <= start + len(word[0]) + 1 and found.root.definition(word[0]) is not None:
+                return (), word[0]
+    return None
+
+
+def _scope(found: Analysis, line: int, start: int) -> Scope:
+    return tuple(name.lower() for name in found.enclosing(line, start + 1))
+
+
+def _visible(found: Analysis, scope: Scope, name: str) -> Scope | None:
+    """The section, from one outwards, that defines a name; None if none does."""
+    for depth in range(len(scope), -1, -1):
+        section = _section(found, scope[:depth])
+        if section is not None and section.definition(name) is not None:
+            return scope[:depth]
+    return None
+
+
+def _section(found: Analysis, scope: Scope) -> ConfigParameters | None:
+    section = found.root
+    for name in scope:
+        if section is None or section.definition(name) is None:
+            return None
+        try:
+            section = ConfigParameters.from_value(section.stored(name, raw=True))
+        except ConfigError:
+            return None
+    return section
+
+
+class _Document:
+    """The document as the source of its places."""
+
+    def __init__(self, found: Analysis) -> None:
+        self.name = found.name
+        self._lines = found.lines
+
+    def line(self, number: int) -> str | None:
+        return self._lines[number - 1] if 1 <= number <= len(self._lines) else None

@@ -1,0 +1,127 @@
+"""The outline of a document: sections with what is in them, and the names of networks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from cntkpy.cntk_config import ConfigError, ConfigParameters
+from cntkpy.cntk_config.base.diagnostics import Span
+from cntkpy.cntk_config.base.source import Fragment
+from cntkpy.commands.checks.values import network_texts
+from cntkpy.commands.editor.brainscript import KEYS, Script
+from cntkpy.commands.editor.language import Analysis
+from cntkpy.commands.editor.ndl import Name
+from cntkpy.networks.builders.brainscript.language.syntax import Lambda
+from cntkpy.networks.builders.brainscript.outline import Definition
+
+
+@dataclass
+class Symbol:
+    """One name of the document.
+
+    Attributes:
+        name: as it is written.
+        kind: `command`, `section`, `value`, `function` or `member`.
+        detail: the value, in short.
+        span: where the name stands.
+        end: line and column, both from 1, after what belongs to it.
+        inside: what it contains.
+    """
+
+    name: str
+    kind: str
+    detail: str
+    span: Span
+    end: tuple[int, int]
+    inside: list[Symbol] = field(default_factory=list["Symbol"])
+
+
+def symbols(found: Analysis) -> list[Symbol]:
+    """The outline of a document, in the order of its text."""
+    if found.is_script:
+        return _ordered(_members(found.name, found.scripts))
+    if found.is_network:
+        return _ordered(_of_network(one) for network in found.networks for one in network.names)
+    return _ordered(_sections(found, found.root, 0)) if found.root is not None else []
+
+
+def _sections(found: Analysis, section: ConfigParameters, depth: int) -> Iterator[Symbol]:
+    for name in section.names():
+        entry = section.definition(name)
+        span = entry.name_span if entry is not None else None
+        if entry is None or span is None or span.source.name != found.name:
+            continue
+        own = [part for part in entry.parts if part.span.source.name == found.name]
+        end = max((_end(part) for part in own), default=(span.line, span.column + span.length))
+        text = "" if entry.bracket else " ".join(entry.text.split())
+        one = Symbol(name, "section" if entry.bracket else "value", text[:60], span, max(end, _behind(span)))
+        if entry.bracket and depth < 20:
+            one.inside = _inside(found, section, name, depth)
+            if depth == 0 and any(part.name.lower() == "action" for part in one.inside):
+                one.kind = "command"
+        yield one
+
+
+def _inside(found: Analysis, section: ConfigParameters, name: str, depth: int) -> list[Symbol]:
+    if name.lower() in KEYS:
+        first = section.definition(name)
+        start, end = (first.parts[0].span.line, _end(first.parts[-1])[0]) if first is not None else (0, 0)
+        inside = [one for one in _members(found.name, found.scripts) if start <= one.span.line <= end]
+        return _ordered(inside)
+    entry = section.definition(name)
+    if entry is not None and found.root is not None and name.lower() in network_texts(found.root):
+        return _network(found, entry.parts)
+    try:
+        return _ordered(_sections(found, ConfigParameters.from_value(section.stored(name, raw=True)), depth + 1))
+    except ConfigError:
+        return []
+
+
+def _network(found: Analysis, parts: Iterable[Fragment]) -> list[Symbol]:
+    """The names of a network in NDL that stand in a section; none if it is not a network."""
+    places = [(part.span, _end(part)) for part in parts if part.span.source.name == found.name]
+    stretches = [((span.line, span.column), end) for span, end in places]
+    names = {
+        (one.span.line, one.span.column): one
+        for network in found.networks
+        for one in network.names
+        if one.span.source.name == found.name
+    }
+    return _ordered(_of_network(one) for at, one in names.items() if any(a <= at <= b for a, b in stretches))
+
+
+def _of_network(one: Name) -> Symbol:
+    kind = "function" if one.is_macro else "member"
+    return Symbol(one.name, kind, "", one.span, max(one.end, _behind(one.span)), list(map(_of_network, one.inside)))
+
+
+def _members(name: str, scripts: Iterable[Script]) -> Iterator[Symbol]:
+    for script in scripts:
+        for one in script.outline.members.values():
+            if one.place.span.source.name == name:
+                yield _member(one)
+
+
+def _member(definition: Definition) -> Symbol:
+    span = definition.place.span
+    span = Span(span.source, span.line, span.column, len(definition.name))
+    inside = [_member(one) for one in definition.members.own.values()] if definition.members is not None else []
+    kind = "function" if isinstance(definition.value, Lambda) else "member"
+    value = definition.value.place if definition.value is not None else definition.place
+    end = max([_behind(span), _end(value), *(one.end for one in inside)])
+    return Symbol(definition.name, kind, "", span, end, _ordered(inside))
+
+
+def _ordered(found: Iterable[Symbol]) -> list[Symbol]:
+    return sorted(found, key=lambda one: (one.span.line, one.span.column))
+
+
+def _behind(span: Span) -> tuple[int, int]:
+    return span.line, span.column + span.length
+
+
+def _end(part: Fragment) -> tuple[int, int]:
+    """Line and column after a stretch of text."""
+    last = part.text.span(max(part.start, part.end - 1))
+    return last.line, last.column + 1

@@ -1,0 +1,108 @@
+"""Which extra each subcommand and each action needs. A command says what is missing before it does anything."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import click
+
+    from cntkpy.cntk_config import ConfigValue
+
+
+BASE = ""
+"""Nothing but what is always installed."""
+
+
+Need = tuple[str, str]
+"""What needs an extra, and that extra."""
+
+
+def _of_check(given: Mapping[str, Any]) -> Need:
+    return ("check --data", "data") if given["data"] else ("check", BASE)
+
+
+def _of_export(given: Mapping[str, Any]) -> Need:
+    return ("an ONNX model", "onnx") if given["out"].lower().endswith(".onnx") else ("export", "data")
+
+
+def _of_plot(given: Mapping[str, Any]) -> Need:
+    return ("plot --network", BASE) if given["network"] else ("plot", "plot")
+
+
+def _of_show(given: Mapping[str, Any]) -> Need:
+    from cntkpy.networks.files.recognise import is_model
+
+    return "a model file", "data" if len(given["words"]) == 1 and is_model(given["words"][0]) else BASE
+
+
+SUBCOMMANDS: dict[str, str | Callable[[Mapping[str, Any]], Need]] = {
+    "run": BASE,  # its actions say what they need
+    "sweep": BASE,  # its trials are runs; the samplers of Optuna ask for it
+    "show": _of_show,
+    "check": _of_check,
+    "explain": BASE,
+    "diff": BASE,
+    "format": BASE,
+    "help": BASE,
+    "list": BASE,
+    "completion": BASE,
+    "runs": BASE,
+    "report": BASE,
+    "new": BASE,
+    "lsp": "lsp",
+    "plot": _of_plot,
+    "preview": "data",
+    "convert": "data",
+    "export": _of_export,
+}
+"""The extra of each subcommand, or a function of its parameters."""
+
+
+def needing(name: str, callback: Callable[..., int]) -> Callable[..., int]:
+    """The function of a subcommand, which asks for its extra first."""
+    extra = SUBCOMMANDS[name]
+
+    @functools.wraps(callback)
+    def call(**given: Any) -> int:
+        what, needed = (name, extra) if isinstance(extra, str) else extra(given)
+        if needed != BASE:
+            from cntkpy.cntk_config.base.extras import need
+
+            need(needed, what)
+        return callback(**given)
+
+    return call
+
+
+def declare_needs(group: click.Group) -> None:
+    """Let every subcommand ask for its extra."""
+    for name, command in group.commands.items():
+        assert command.callback is not None
+        command.callback = needing(name, command.callback)
+
+
+def need_for_action(action: ConfigValue) -> None:
+    """Refuse an action whose extra is not installed.
+
+    Args:
+        action: its name, where the configuration gives it.
+
+    Raises:
+        ConfigError: a package is missing.
+    """
+    from cntkpy.cntk_config.base.diagnostics import ConfigError
+    from cntkpy.cntk_config.base.extras import how_to_install, missing
+    from cntkpy.cntk_config.entry import find_entry
+    from cntkpy.commands.catalogue.dispatch import ACTIONS, WITHOUT_JAX
+
+    entry = find_entry(action, ACTIONS, ignore_case=False)
+    if entry is None or entry.unsupported:
+        return  # of another package, or none
+    extra = "data" if WITHOUT_JAX in entry.traits else "train"
+    package = missing(extra)
+    if package is not None:
+        message = f"action = {action} needs {package}, which is not installed"
+        raise ConfigError("MissingPackage", message, action.span, how_to_install(extra))

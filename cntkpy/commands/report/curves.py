@@ -1,0 +1,131 @@
+"""Sections of a report: the curves of every criterion, runs over one another, and the table of epochs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from cntkpy.commands.report.charts import COLORS, Line, chart
+from cntkpy.commands.report.markup import Markup, tag
+from cntkpy.commands.runs.record import Curves, Points, Run
+
+MAX_ROWS = 500
+"""Rows of a table of epochs; of longer trainings every so many epochs are shown."""
+
+
+def trainings(runs: Sequence[Run]) -> list[tuple[Run, Curves]]:
+    """Every training with its run."""
+    return [(run, curves) for run in runs for curves in run.curves if curves.epochs or curves.between]
+
+
+def title_of(run: Run, curves: Curves) -> str:
+    """What a training is called."""
+    return run.name if len(run.curves) == 1 else f"{run.name}: {curves.command}"
+
+
+def swatch(number: int) -> Markup:
+    """A dot in the colour of a training."""
+    return tag("span", class_=f"swatch color{number % COLORS}")
+
+
+def curves_section(runs: Sequence[Run]) -> Markup | None:
+    """The charts: one of every node, then of the throughput and of the learning rate."""
+    pairs = trainings(runs)
+    nodes = list(dict.fromkeys(node for _, curves in pairs for node in curves.nodes))
+    charts = [chart(node, list(_lines(pairs, node))) for node in nodes]
+    charts.append(chart("samples per second", list(_plain(pairs, [curves.speeds for _, curves in pairs]))))
+    charts.append(chart("learning rate per sample", list(_plain(pairs, [curves.rates for _, curves in pairs]))))
+    if all(one is None for one in charts):
+        return None
+    scales = [
+        (
+            tag("input", type="radio", name="scale", id=name, checked=name == "linear"),
+            tag("label", f" {name}", for_=name),
+        )
+        for name in ("linear", "log")
+    ]
+    legend = [
+        (
+            tag("input", type="checkbox", id=f"run{number}", checked=True),
+            tag("label", swatch(number), title_of(*pair), for_=f"run{number}"),
+        )
+        for number, pair in enumerate(pairs)
+    ]
+    explained = "full: training; dashed: validation; thin: inside of epochs; drag to zoom, double-click for everything"
+    return tag(
+        "div",
+        [part for pair in legend for part in pair],
+        tag("p", explained, class_="note"),
+        [part for pair in scales for part in pair],
+        tag("div", charts, class_="charts"),
+    )
+
+
+def switches(runs: Sequence[Run]) -> str:
+    """The rules of style by which the box of a training switches its curves off."""
+    numbers = range(len(trainings(runs)))
+    return "".join(f"#run{number}:not(:checked) ~ .charts .run{number} {{ display: none; }}\n" for number in numbers)
+
+
+def _lines(pairs: Sequence[tuple[Run, Curves]], node: str) -> Iterator[Line]:
+    for number, (run, curves) in enumerate(pairs):
+        name = title_of(run, curves)
+        yield Line(name, number, "progress", curves.progress(node))
+        yield Line(name, number, "training", curves.training.get(node, {}))
+        yield Line(f"{name}, validation", number, "validation", curves.validation.get(node, {}))
+
+
+def _plain(pairs: Sequence[tuple[Run, Curves]], points: Sequence[Points]) -> Iterator[Line]:
+    for number, (pair, one) in enumerate(zip(pairs, points, strict=True)):
+        yield Line(title_of(*pair), number, "training", one)
+
+
+def epochs_section(runs: Sequence[Run]) -> Markup | None:
+    """A table of the epochs of every training, folded together where there are several."""
+    pairs = [(number, *pair) for number, pair in enumerate(trainings(runs)) if pair[1].epochs]
+    if not pairs:
+        return None
+    tables = [
+        tag(
+            "details",
+            tag("summary", swatch(number), title_of(run, curves), f": {len(curves.epochs)} epochs"),
+            _table(curves),
+            open=len(pairs) == 1,
+        )
+        for number, run, curves in pairs
+    ]
+    return tag("div", tables)
+
+
+def _table(curves: Curves) -> Markup:
+    columns: list[tuple[str, Points]] = []
+    for node in curves.nodes:
+        columns.append((node, curves.training.get(node, {})))
+        if node in curves.validation:
+            columns.append((f"{node}, validation", curves.validation[node]))
+    criteria = {name for name, _ in columns}
+    columns += [("samples/s", curves.speeds), ("seconds", curves.seconds), ("rate per sample", curves.rates)]
+    columns = [column for column in columns if column[1]]
+    best = {name: min(filter(math.isfinite, points.values()), default=None) for name, points in columns}
+    every = math.ceil(len(curves.epochs) / MAX_ROWS)
+    shown = [epoch for index, epoch in enumerate(curves.epochs) if index % every == 0 or epoch == curves.epochs[-1]]
+    rows = [
+        tag(
+            "tr",
+            tag("th", epoch, scope="row", class_="number"),
+            [
+                _cell(points.get(epoch), name in criteria and points.get(epoch) == best[name])
+                for name, points in columns
+            ],
+        )
+        for epoch in shown
+    ]
+    head = tag("tr", [tag("th", name, scope="col") for name in ("epoch", *(name for name, _ in columns))])
+    table = tag("div", tag("table", tag("thead", head), tag("tbody", rows)), class_="scroll")
+    note = tag("p", f"One of {every} epochs is shown.", class_="note") if every > 1 else None
+    return tag("div", note, table)
+
+
+def _cell(value: float | None, best: bool) -> Markup:
+    text = "" if value is None else f"{value:.6g}"
+    return tag("td", tag("strong", text) if best else text, class_="number")

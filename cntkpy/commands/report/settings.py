@@ -1,0 +1,88 @@
+"""Section of a report: the configuration with the origin of each value, and what was overridden."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cntkpy.cntk_config.base.diagnostics import shorten
+from cntkpy.commands.report.curves import swatch, trainings
+from cntkpy.commands.report.markup import Child, Markup, tag
+from cntkpy.commands.runs.record import Run, Setting, Step
+
+MAX_TEXT = 4000
+"""Characters of a value that are shown."""
+
+
+def settings_section(runs: Sequence[Run]) -> Markup | None:
+    """A table of all values; of several runs, values that differ have a line for each run."""
+    configured = [run for run in runs if run.settings]
+    if not configured:
+        return None
+    values = [{one.name.lower(): one for one in run.settings} for run in configured]
+    names = list(dict.fromkeys(name for one in values for name in one))
+    colors = _colors(runs, configured)
+    rows = [_row([one.get(name) for one in values], colors) for name in names]
+    head = tag("tr", [tag("th", name, scope="col") for name in ("name", "value", "from")])
+    table = tag("table", tag("thead", head), tag("tbody", rows), class_="settings")
+    several = len(configured) > 1
+    return tag(
+        "div",
+        _commands(runs),
+        [_choice("all", "all values", True), _choice("changed", "overridden values", False)],
+        _choice("differing", "values that differ", False) if several else None,
+        tag("div", table, class_="scroll"),
+    )
+
+
+def _commands(runs: Sequence[Run]) -> list[Markup]:
+    return [tag("p", f"{run.name}: ", tag("code", "cntkpy ", " ".join(run.words))) for run in runs if run.words]
+
+
+def _choice(name: str, text: str, checked: bool) -> list[Markup]:
+    return [tag("input", type="radio", name="values", id=name, checked=checked), tag("label", f" {text} ", for_=name)]
+
+
+def _colors(runs: Sequence[Run], configured: Sequence[Run]) -> list[Markup]:
+    """The dots of the first training of each run, or its name where it has none."""
+    first: dict[int, int] = {}
+    for number, (run, _) in enumerate(trainings(runs)):
+        first.setdefault(id(run), number)
+    return [swatch(first[id(run)]) if id(run) in first else tag("span", f"{run.name}: ") for run in configured]
+
+
+def _row(values: Sequence[Setting | None], colors: Sequence[Markup]) -> Markup:
+    there = [one for one in values if one is not None]
+    same = len(there) == len(values) and len({one.text for one in there}) == 1
+    content: Child = (
+        _text(there[0].text)
+        if same
+        else [
+            tag("div", color, _text(one.text) if one is not None else tag("span", "not given", class_="dim"))
+            for color, one in zip(colors, values, strict=True)
+        ]
+    )
+    origins = list(dict.fromkeys(_origins(one) for one in there))
+    plain_ = "" if any(one.overridden for one in there) else " plain"
+    return tag(
+        "tr",
+        tag("th", tag("code", there[0].name), scope="row"),
+        tag("td", content),
+        tag("td", origins),
+        class_=("same" if same else "other") + plain_,
+    )
+
+
+def _text(text: str) -> Markup:
+    return tag("code", text if len(text) <= MAX_TEXT else text[:MAX_TEXT] + " ...")
+
+
+def _origins(setting: Setting) -> Markup:
+    return tag("ul", [_step(step) for step in setting.origins], class_="origins")
+
+
+def _step(step: Step) -> Markup:
+    if step.kind == "overridden":
+        return tag("li", "instead of ", tag("code", shorten(step.text, 80), class_="overridden"), f" at {step.at}")
+    if step.kind == "variable":
+        return tag("li", tag("code", f"${step.name}$"), f" at {step.at}")
+    return tag("li", "added at " if step.kind == "merged" else "", step.at)

@@ -1,0 +1,66 @@
+"""Section of a report: versions, machines, throughput, warnings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cntkpy.commands.report.curves import title_of, trainings
+from cntkpy.commands.report.markup import Markup, tag
+from cntkpy.commands.runs.record import Curves, Run
+
+
+def surroundings_section(runs: Sequence[Run]) -> Markup:
+    """Tables by run, then the warnings of each."""
+    return tag("div", _throughput(runs), _versions(runs), [_warnings(run) for run in runs])
+
+
+def _throughput(runs: Sequence[Run]) -> Markup | None:
+    pairs = [pair for pair in trainings(runs) if pair[1].seconds]
+    if not pairs:
+        return None
+    head = tag(
+        "tr", [tag("th", name, scope="col") for name in ("training", "samples/s", "after the first epoch", "s/epoch")]
+    )
+    rows = [
+        tag(
+            "tr",
+            tag("th", title_of(*pair), scope="row"),
+            [tag("td", text, class_="number") for text in _speeds(pair[1])],
+        )
+        for pair in pairs
+    ]
+    return tag("div", tag("h3", "Throughput"), tag("table", tag("thead", head), tag("tbody", rows)), class_="scroll")
+
+
+def _speeds(curves: Curves) -> list[str]:
+    """Samples per second over all epochs and over all but the first, which compiles; seconds of an epoch."""
+    first = min(curves.seconds)
+    return [
+        _speed(curves, set(curves.seconds)),
+        _speed(curves, set(curves.seconds) - {first}),
+        f"{sum(curves.seconds.values()) / len(curves.seconds):.4g}",
+    ]
+
+
+def _speed(curves: Curves, epochs: set[float]) -> str:
+    known = [epoch for epoch in epochs if epoch in curves.speeds]
+    seconds = sum(curves.seconds[epoch] for epoch in known)
+    return f"{sum(curves.speeds[epoch] * curves.seconds[epoch] for epoch in known) / seconds:,.0f}" if seconds else ""
+
+
+def _versions(runs: Sequence[Run]) -> Markup:
+    tables = [{"path": str(run.path), **run.place, **run.versions} for run in runs]
+    names = list(dict.fromkeys(name for table in tables for name in table))
+    head = tag("tr", tag("th", ""), [tag("th", run.name, scope="col") for run in runs])
+    rows = [
+        tag("tr", tag("th", name, scope="row"), [tag("td", table.get(name, "")) for table in tables]) for name in names
+    ]
+    table = tag("table", tag("thead", head), tag("tbody", rows))
+    return tag("div", tag("h3", "Versions and machines"), tag("div", table, class_="scroll"))
+
+
+def _warnings(run: Run) -> Markup | None:
+    if not run.warnings:
+        return None
+    items = [tag("li", text, f" ({count} times)" if count > 1 else "") for text, count in run.warnings.items()]
+    return tag("div", tag("h3", f"Warnings of {run.name}"), tag("ul", items))

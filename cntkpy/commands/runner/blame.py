@@ -1,0 +1,114 @@
+"""Whom an error concerns: the place in the configuration of one that has none, and the user's code that raised it."""
+
+from __future__ import annotations
+
+import copy
+import sysconfig
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TypeVar
+
+from cntkpy.cntk_config import ConfigError, ConfigParameters, UserError
+from cntkpy.cntk_config.base.diagnostics import Span
+from cntkpy.commands.catalogue.section_map import Use, command_use, reader_use
+
+E = TypeVar("E", bound=UserError)
+
+OURS = Path(__file__).resolve().parents[2]
+"""The folder of cntkpy."""
+LIBRARIES = (
+    "jax", "jaxlib", "numpy", "scipy", "numba", "llvmlite", "lark", "click", "rich", "safetensors", "cv2", "matplotlib",
+)  # fmt: skip
+"""What cntkpy is built on, and itself calls."""
+READING = ("CK055", "CK056", "CK061", "CK072", "CK073")
+"""Codes of errors that concern the data: the reader's section is their place."""
+
+REPORT = "This is a defect of cntkpy, not of your configuration. Please report it with the lines above."
+
+
+def placed(error: E, section: ConfigParameters, command: str, span: Span | None) -> E:
+    """The error of a command with a place: the value that it names, or the reader, or else `span`; and the command.
+
+    Args:
+        error: what ended the command.
+        section: that of the command.
+        command: its name.
+        span: the place of the action.
+    """
+    if error.span is not None:
+        return error
+    found = copy.copy(error)
+    use = command_use(section, command)
+    found.span = _named(error.message, use) or _reader(error, use) or span
+    return found.with_note(f"in command {command}")
+
+
+def placed_in_reader(error: E, section: ConfigParameters) -> E:
+    """The error of a reader that no command runs, with a place: the value that it names, or else the reader."""
+    if error.span is not None:
+        return error
+    found = copy.copy(error)
+    found.span = _named(error.message, reader_use(section, "reader")) or section.span
+    return found
+
+
+def _named(message: str, use: Use) -> Span | None:
+    """The place of the longest text of the command that names a file, its folder or another thing, and is in the
+    message."""
+    best, length = None, 1
+    for inside in use.walk():
+        for one in inside.parameters():
+            if one.type.is_section or not one.type.name.startswith(("path", "text")):
+                continue
+            try:
+                value = one.value(inside.section)
+            except ConfigError:
+                continue
+            if value is None or value.span is None or length >= len(value):
+                continue
+            is_folder = one.type.name == "path" and _stands_in(f"{value}/", message, within=True)
+            if is_folder or _stands_in(value, message):
+                best, length = value.span, len(value)
+    return best
+
+
+def _stands_in(word: str, message: str, *, within: bool = False) -> bool:
+    """Whether a text is in the message as a word of its own; or at the start of one, `within` it."""
+    begin = message.find(word)
+    end = begin + len(word)
+    around = message[begin - 1 : begin] + ("" if within else message[end : end + 1])
+    return begin >= 0 and not any(char.isalnum() or char in "_/" for char in around)
+
+
+def _reader(error: UserError, use: Use) -> Span | None:
+    if error.kind.code not in READING:
+        return None
+    return next((part.section.span for part in use.parts if part.role == "reader"), None)
+
+
+def user_frames(error: BaseException) -> list[traceback.FrameSummary]:
+    """The frames of an error that belong neither to cntkpy nor to what it is built on, nor to Python."""
+    return [frame for frame in _frames(error) if _is_foreign(frame.filename)]
+
+
+def _frames(error: BaseException) -> Iterator[traceback.FrameSummary]:
+    seen: set[int] = set()
+    chain: BaseException | None = error
+    while chain is not None and id(chain) not in seen:
+        seen.add(id(chain))
+        yield from traceback.extract_tb(chain.__traceback__)
+        chain = chain.__cause__ or chain.__context__
+
+
+def _is_foreign(name: str) -> bool:
+    if name.startswith("<"):
+        return False
+    path = Path(name)
+    if path.is_relative_to(OURS):
+        return False
+    paths = sysconfig.get_paths()
+    for key in ("purelib", "platlib"):
+        if path.is_relative_to(paths[key]):
+            return path.relative_to(paths[key]).parts[0] not in LIBRARIES
+    return not any(path.is_relative_to(paths[key]) for key in ("stdlib", "platstdlib"))

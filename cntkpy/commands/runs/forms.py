@@ -1,0 +1,85 @@
+"""The forms of a table of runs: for a terminal, JSON, CSV, Markdown."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import sys
+
+from cntkpy.commands.runs.table import Cell, Table
+
+FORMS = ("table", "json", "csv", "markdown")
+CONTROL = dict.fromkeys((*range(32), *range(127, 160)), "?")
+"""Characters with which a text could move the cursor of a terminal."""
+
+
+def write(table: Table, form: str) -> str:
+    """The table in one of `FORMS`, except `table`."""
+    return {"json": as_json, "csv": as_csv, "markdown": as_markdown}[form](table)
+
+
+def as_json(table: Table) -> str:
+    """A list of objects; a number that JSON does not have is null."""
+    rows = [dict(zip(table.columns, map(_finite, row), strict=True)) for row in table.rows]
+    return json.dumps(rows, indent=2, ensure_ascii=False) + "\n"
+
+
+def as_csv(table: Table) -> str:
+    """Comma-separated values; numbers with all their digits."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(table.columns)
+    writer.writerows([["" if cell is None else cell for cell in row] for row in table.rows])
+    return out.getvalue()
+
+
+def as_markdown(table: Table) -> str:
+    """A table of Markdown."""
+    rows = [table.columns, *([shown(cell) for cell in row] for row in table.rows)]
+    lines = ["| " + " | ".join(_cell(text) for text in row) + " |" for row in rows]
+    lines.insert(1, "|" + "|".join("---:" if right else "---" for right in _right(table)) + "|")
+    return "\n".join(lines) + "\n"
+
+
+def show(table: Table) -> None:
+    """Print the table to a terminal, as wide as it is; into a file or a pipe as wide as the table."""
+    from rich.console import Console
+    from rich.table import Table as Drawn
+    from rich.text import Text
+
+    drawn = Drawn(box=None, pad_edge=False, header_style="bold")
+    for column, right in zip(table.columns, _right(table), strict=True):
+        drawn.add_column(Text(column.translate(CONTROL)), justify="right" if right else "left", overflow="fold")
+    for row in table.rows:
+        drawn.add_row(*(Text(shown(cell).translate(CONTROL), style=_style(cell)) for cell in row))
+    console = Console(highlight=False, markup=False)
+    if not sys.stdout.isatty():
+        console = Console(highlight=False, markup=False, width=max(80, console.measure(drawn).maximum, 1000))
+    console.print(drawn)
+
+
+def shown(cell: Cell) -> str:
+    """A cell for people: six significant digits."""
+    if cell is None:
+        return ""
+    return cell if isinstance(cell, str) else f"{cell:.6g}"
+
+
+def _style(cell: Cell) -> str:
+    return {"failed": "red", "killed": "red", "interrupted": "yellow", "running": "cyan"}.get(str(cell), "")
+
+
+def _right(table: Table) -> list[bool]:
+    """Whether a column has numbers, and stands to the right."""
+    cells = [[row[place] for row in table.rows] for place in range(len(table.columns))]
+    return [any(isinstance(one, float) for one in column) for column in cells]
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.translate(CONTROL).split()).replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")
+
+
+def _finite(cell: Cell) -> Cell:
+    return None if isinstance(cell, float) and not math.isfinite(cell) else cell

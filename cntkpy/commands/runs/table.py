@@ -1,0 +1,216 @@
+"""Runs as a table: a row for each training, the values in which they differ, best and last criteria, time, state."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from cntkpy.cntk_config.base.diagnostics import UserError, shorten, suggestion
+from cntkpy.commands.runs.record import Curves, Run
+
+Cell = str | float | None
+
+NEVER_SHOWN = frozenset(
+    word.lower()
+    for word in (
+        "makeMode", "traceLevel", "logFormat", "stderr", "doneFile", "timestamping", "progressTracing", "modelPath",
+        "numMBsToShowResult", "firstMBsToShowResult", "verbosity",
+    )
+)  # fmt: skip
+"""Parameters that change where a run writes and what it says, not what it learns."""
+FIRST = 3
+"""Columns before those of values."""
+MAX_VALUES, MAX_TEXT = 10, 60
+"""Columns of values, and characters of a text, in tables for people; the other forms have all of them."""
+CONDITION = re.compile(r"([^<>!=~]+)(<=|>=|!=|=|<|>|~)(.*)")
+
+
+@dataclass
+class Table:
+    """Columns by name; every row has a cell for each.
+
+    Attributes:
+        columns: the names.
+        rows: the cells: texts, numbers, None where there is nothing.
+        values: so many columns from `FIRST` on are values of the configuration.
+    """
+
+    columns: list[str]
+    rows: list[list[Cell]] = field(default_factory=list[list[Cell]])
+    values: int = 0
+
+    def place(self, name: str) -> int:
+        """The place of a column; its whole name, or the end of it, or of a word in it, in any case.
+
+        Raises:
+            UserError: there is none, or several.
+        """
+        lower = [column.lower() for column in self.columns]
+        wanted = name.strip().lower().replace("/", ":")
+        if wanted in lower:
+            return lower.index(wanted)
+        found = [index for index, column in enumerate(lower) if column.endswith(":" + wanted)]
+        if len(found) == 1:
+            return found[0]
+        hint = suggestion(name, self.columns) or f"the columns are {', '.join(self.columns)}"
+        raise UserError("UnknownName", f"the table of runs has no column '{name}'", hint=hint)
+
+
+def table_of(runs: Sequence[Run]) -> Table:
+    """The table of runs; a run with several trainings has a row for each."""
+    differing = differing_values(runs)
+    pairs = [(run, curves) for run in runs for curves in (run.curves or [None])]
+    judged = list(dict.fromkeys(node for _, curves in pairs if curves is not None for node in curves.nodes))
+    tested = list(dict.fromkeys((one.command, node) for run in runs for one in run.results for node in one.nodes))
+    columns = ["run", "state", "epochs", *differing.values()]
+    columns += [f"{node} {what}" for node in judged for what in ("best", "last")]
+    columns += [f"{node} {command}" for command, node in tested]
+    table = Table([*columns, "seconds", "started"], values=len(differing))
+    for run, curves in pairs:
+        values = run.values
+        row: list[Cell] = [_name(run, curves), run.state, _epochs(curves)]
+        row += [values.get(name, "") for name in differing]
+        row += [value for node in judged for value in _judged(curves, node)]
+        row += [_result(run, command, node) for command, node in tested]
+        table.rows.append([*row, run.seconds, f"{run.started:%Y-%m-%d %H:%M:%S}" if run.started else ""])
+    return table
+
+
+def differing_values(runs: Sequence[Run]) -> dict[str, str]:
+    """The names of values that are not the same in all runs, by name in lower case.
+
+    Of several that differ in the same way, as a variable and what uses it, the first one stands for all. The folder of
+    a run does not count.
+    """
+    configured = [run for run in runs if run.settings]
+    if len(configured) < 2:
+        return {}
+    spelling = {lower: name for run in configured for lower, name in _used(run)}
+    found: dict[str, str] = {}
+    seen: set[tuple[str | None, ...]] = set()
+    for lower, name in spelling.items():
+        if lower.rpartition(":")[2] in NEVER_SHOWN:
+            continue
+        texts = tuple(_without_folder(run, run.values.get(lower)) for run in configured)
+        if len(set(texts)) > 1 and texts not in seen:
+            seen.add(texts)
+            found[lower] = name
+    return found
+
+
+def _used(run: Run) -> Iterator[tuple[str, str]]:
+    """The names of values, in lower case and as they are written, but those of commands that the run does not run."""
+    listed = {name.strip().lower() for name in run.values.get("command", "train").split(":")}
+    commands = {name.removesuffix(":action") for name, _ in run.spellings() if re.fullmatch("[^:]+:action", name)}
+    for lower, name in run.spellings():
+        if lower.partition(":")[0] not in commands - listed:
+            yield lower, name
+
+
+def _without_folder(run: Run, text: str | None) -> str | None:
+    if text is None:
+        return None
+    folder = str(run.path.parent)
+    for one in dict.fromkeys((str(run.path.parent.absolute()), folder)):
+        if len(one) > 1:
+            text = re.sub(rf"(?<![^/\s\"]){re.escape(one)}(?![^/\s\"])", ".", text)
+    return text
+
+
+def _name(run: Run, curves: Curves | None) -> str:
+    return run.name if curves is None or len(run.curves) == 1 else f"{run.name}: {curves.command}"
+
+
+def _epochs(curves: Curves | None) -> str:
+    if curves is None:
+        return ""
+    done = max(curves.epochs, default=0)
+    return f"{done}/{curves.wanted}" if curves.wanted else str(done)
+
+
+def _judged(curves: Curves | None, node: str) -> tuple[float | None, float | None]:
+    return (None, None) if curves is None else (curves.best(node), curves.last(node))
+
+
+def _result(run: Run, command: str, node: str) -> float | None:
+    found = [one.nodes[node] for one in run.results if one.command == command and node in one.nodes]
+    return found[-1] if found else None
+
+
+def select(table: Table, conditions: Sequence[str], order: str | None) -> Table:
+    """The rows that satisfy every condition, sorted.
+
+    Args:
+        conditions: `NAME=VALUE`, also with `!=`, `<`, `<=`, `>`, `>=`, and `~` for a part of the text.
+        order: the column to sort by; with `-` in front, the greatest first. None: as they are. Empty cells come last.
+
+    Raises:
+        UserError: a condition cannot be read, or names no column.
+    """
+    rows = table.rows
+    for condition in conditions:
+        found = CONDITION.fullmatch(condition.strip())
+        if found is None:
+            hint = "write NAME=VALUE, NAME<VALUE or NAME~PART, for instance 'state=completed'"
+            raise UserError("UnknownName", f"'{condition}' is no condition", hint=hint)
+        place = table.place(found[1].strip())
+        rows = [row for row in rows if _holds(row[place], found[2], found[3].strip())]
+    if order is not None:
+        place = table.place(order.removeprefix("-"))
+        there = [row for row in rows if row[place] not in (None, "")]
+        there.sort(key=lambda row: _key(row[place]), reverse=order.startswith("-"))
+        rows = there + [row for row in rows if row[place] in (None, "")]
+    return Table(table.columns, rows, table.values)
+
+
+def for_people(table: Table) -> Table:
+    """The table with short texts, and with the values that most runs have, if there are too many."""
+    places = range(FIRST, FIRST + table.values)
+    given = sorted(places, key=lambda place: -sum(row[place] != "" for row in table.rows))[:MAX_VALUES]
+    kept = [place for place in range(len(table.columns)) if place not in places or place in given]
+    rows = [[_short(row[place]) for place in kept] for row in table.rows]
+    return Table([table.columns[place] for place in kept], rows, len(given))
+
+
+def left_out(table: Table) -> str:
+    """What `for_people` leaves out, as a sentence; empty: nothing."""
+    more = table.values - MAX_VALUES
+    return f"{more} more values differ; --format csv has them, and cntkpy diff shows two runs." if more > 0 else ""
+
+
+def _short(cell: Cell) -> Cell:
+    return shorten(cell, MAX_TEXT) if isinstance(cell, str) else cell
+
+
+def as_number(cell: Cell) -> float | None:
+    """The number of a cell; a text may be one."""
+    if isinstance(cell, str):
+        try:
+            cell = float(cell.partition("/")[0])
+        except ValueError:
+            return None
+    return None if cell is None or math.isnan(cell) else cell
+
+
+def _key(cell: Cell) -> tuple[int, float, str]:
+    number = as_number(cell)
+    return (1, 0.0, str(cell)) if number is None else (0, number, "")
+
+
+def _holds(cell: Cell, sign: str, wanted: str) -> bool:
+    if sign == "~":
+        return wanted.lower() in str(cell).lower()
+    left, right = as_number(cell), as_number(wanted)
+    if left is None or right is None:
+        same = ("" if cell is None else str(cell)).lower() == wanted.lower()
+        return same if sign == "=" else not same if sign == "!=" else False
+    return {
+        "=": left == right,
+        "!=": left != right,
+        "<": left < right,
+        "<=": left <= right,
+        ">": left > right,
+        ">=": left >= right,
+    }[sign]

@@ -1,0 +1,299 @@
+"""The words of a sweep: which are choices, of what values; see docs/sweeps.md for the forms.
+
+train/SGD/learningRatesPerMB=0.1,0.2        choices of two
+train/SGD/momentumPerMB=range(0, 0.9)       any number
+train/SGD/minibatchSize=zip(16, 32)         changes together with all other `zip`
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from cntkpy.cntk_config import ConfigError, Span
+from cntkpy.cntk_config.base.diagnostics import suggestion
+from cntkpy.cntk_config.base.source import Source
+from cntkpy.cntk_config.command_line import CONFIG_FILE, CURRENT_DIRECTORY
+
+FORMS = ("choice", "range", "zip")
+OPEN, CLOSED = "([{", ")]}"
+CALL = re.compile(r"([A-Za-z_]+)[ \t]*\((.*)\)", re.DOTALL)
+NAME = re.compile(r'[ \t]*("?)[\w./:-]+\1[ \t]*')
+NUMBER = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?")
+WHOLE = re.compile(r"[-+]?\d+")
+MOST_VALUES = 1_000_000
+"""Most values of one range."""
+EXAMPLE = "write range(LOW, HIGH), range(LOW, HIGH, log), range(LOW, HIGH, count=5) or range(LOW, HIGH, step=2)"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Several values of one path, or of several paths that change together.
+
+    Attributes:
+        paths: the names of the values.
+        rows: for every choice a text for each path.
+    """
+
+    paths: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+    def values(self, index: int) -> dict[str, str]:
+        """The texts of one choice."""
+        return dict(zip(self.paths, self.rows[index], strict=True))
+
+    @property
+    def to_check(self) -> list[dict[str, str]]:
+        """The values that stand for all others."""
+        return [self.values(index) for index in range(len(self.rows))]
+
+
+@dataclass(frozen=True)
+class Interval:
+    """All numbers between two.
+
+    Attributes:
+        path: the name of the value.
+        low: the least number.
+        high: the greatest number.
+        log: numbers are drawn by their logarithm.
+        whole: only whole numbers.
+    """
+
+    path: str
+    low: float
+    high: float
+    log: bool
+    whole: bool
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The names of the values."""
+        return (self.path,)
+
+    @property
+    def to_check(self) -> list[dict[str, str]]:
+        """The values that stand for all others: the bounds."""
+        return [{self.path: self.text(self.low)}, {self.path: self.text(self.high)}]
+
+    def text(self, value: float) -> str:
+        """A number as it is written, with ten digits."""
+        return str(round(value)) if self.whole else f"{value:.10g}"
+
+    def at(self, part: float) -> str:
+        """The number at a part (0 to 1, without 1) of the interval."""
+        low, high = (self.low, self.high + 1) if self.whole else (self.low, self.high)
+        value = low * (high / low) ** part if self.log else low + (high - low) * part
+        return self.text(min(math.floor(value), self.high) if self.whole else value)
+
+
+Axis = Choice | Interval
+
+
+@dataclass(frozen=True)
+class Space:
+    """The words of a sweep.
+
+    Attributes:
+        words: all words, those with choices as they were given.
+        names: for each of the words the path that it chooses a value of, or an empty text.
+        axes: what is chosen.
+    """
+
+    words: tuple[str, ...]
+    names: tuple[str, ...]
+    axes: tuple[Axis, ...]
+
+    def words_for(self, values: dict[str, str]) -> list[str]:
+        """The classic command line of a trial."""
+        pairs = zip(self.words, self.names, strict=True)
+        return [f"{name}={values[name]}" if name else word for word, name in pairs]
+
+    def place(self, path: str) -> Span:
+        """The word that chooses a value."""
+        number = self.names.index(path)
+        return Span(Source(f"<argument {number + 1}>", self.words[number], argument=number + 1), 1, 1)
+
+    def first(self) -> dict[str, str]:
+        """One value for every path."""
+        return {path: text for axis in self.axes for path, text in axis.to_check[0].items()}
+
+
+def read_words(words: Sequence[str]) -> Space:
+    """The words of a sweep.
+
+    Raises:
+        ConfigError: a choice is wrong, or there is none.
+    """
+    forms = [_read(word, number) for number, word in enumerate(words, 1)]
+    names = tuple(form.name if form is not None else "" for form in forms)
+    found = [form for form in forms if form is not None]
+    seen: dict[str, str] = {}
+    for one in found:
+        key = one.name.replace("/", ".").lower()
+        if key in seen:
+            raise one.error("Conflict", f"'{one.name}' is chosen twice", "give all values of it in one word")
+        seen[key] = one.name
+    if not found:
+        hint = "give a word several values, such as train/SGD/learningRatesPerSample=0.01,0.03"
+        raise ConfigError("MissingParameter", "no word of this sweep has a choice", None, hint)
+    return Space(tuple(words), names, tuple(_axes(found)))
+
+
+@dataclass(frozen=True)
+class _Form:
+    """A word with a choice: its path, the form, what stands in its brackets, and where the word stands."""
+
+    name: str
+    form: str
+    parts: tuple[str, ...]
+    source: Source
+
+    def error(self, kind: str, message: str, hint: str) -> ConfigError:
+        column = self.source.text.find("=") + 2
+        return ConfigError(
+            kind, message, Span(self.source, 1, column, max(1, len(self.source.text) - column + 1)), hint
+        )
+
+
+def _read(word: str, number: int) -> _Form | None:
+    """The choice of a word; None: it is a word like every other."""
+    name, equals, value = word.partition("=")
+    if not equals or word.lower().startswith((CONFIG_FILE, CURRENT_DIRECTORY)) or not NAME.fullmatch(name):
+        return None
+    source, value, name = Source(f"<argument {number}>", word, argument=number), value.strip(), name.strip()
+    call = CALL.fullmatch(value)
+    pieces = split(value, ",")
+    if call is not None and len(pieces) == 1 and len(split(call[2], ")")) == 1:
+        if call[1] not in FORMS:
+            return None
+        return _checked(_Form(name, call[1], tuple(split(call[2], ",")), source))
+    if len(pieces) < 2 or len(split(value, ";")) > 1 or any(len(split(one, "=")) > 1 for one in pieces[1:]):
+        return None
+    return _checked(_Form(name, "choice", tuple(pieces), source))
+
+
+def split(text: str, separator: str) -> list[str]:
+    """The pieces of a text between separators outside of brackets and quotes, without the blanks around them.
+
+    A closing bracket that closes nothing ends no piece.
+    """
+    pieces: list[str] = []
+    depth, quoted, begin = 0, False, 0
+    for at, char in enumerate(text):
+        if char == '"':
+            quoted = not quoted
+        elif quoted:
+            continue
+        elif char == separator and depth == 0:
+            pieces.append(text[begin:at])
+            begin = at + 1
+        elif char in OPEN:
+            depth += 1
+        elif char in CLOSED:
+            depth = max(0, depth - 1)
+    return [one.strip() for one in [*pieces, text[begin:]]]
+
+
+def _checked(form: _Form) -> _Form:
+    """A form in which no value is empty, and none is there twice."""
+    if "" in form.parts:
+        raise form.error("MissingValue", f"{form.name} has an empty choice", 'write "" for an empty text')
+    if form.form == "range":
+        return form
+    twice = next((one for at, one in enumerate(form.parts) if one in form.parts[:at]), None)
+    if twice is not None and form.form == "choice":
+        raise form.error("Conflict", f"{form.name} has the choice {twice} twice", "give every value once")
+    return form
+
+
+def _axes(forms: list[_Form]) -> Iterator[Axis]:
+    """The axes, in the order of the words; all words with `zip` are one, in the place of the first."""
+    zipped = [one for one in forms if one.form == "zip"]
+    for one in forms:
+        if one.form == "choice":
+            yield Choice((one.name,), tuple((part,) for part in one.parts))
+        elif one.form == "range":
+            yield _range(one)
+        elif one is zipped[0]:
+            yield _zip(zipped)
+
+
+def _zip(forms: list[_Form]) -> Choice:
+    first = forms[0]
+    if len(forms) == 1:
+        message = f"only {first.name} has zip(...), which joins the values of several words"
+        raise first.error("Conflict", message, "write choice(...), or give a second word with zip(...)")
+    for one in forms:
+        if len(one.parts) != len(first.parts):
+            message = f"{first.name} has {len(first.parts)} values in zip(...), {one.name} has {len(one.parts)}"
+            raise one.error("Conflict", message, "give all words with zip(...) as many values")
+    rows = tuple(zip(*(one.parts for one in forms), strict=True))
+    twice = next((row for at, row in enumerate(rows) if row in rows[:at]), None)
+    if twice is not None:
+        raise first.error("Conflict", f"zip(...) has the values {', '.join(twice)} twice", "give them once")
+    return Choice(tuple(one.name for one in forms), rows)
+
+
+def _range(form: _Form) -> Axis:
+    """A range: an interval, or the numbers of it that `count` or `step` name."""
+    bounds, options = form.parts[:2], form.parts[2:]
+    if len(bounds) < 2 or not all(NUMBER.fullmatch(one) for one in bounds):
+        raise form.error("BadNumber", f"the range of {form.name} begins with two numbers", EXAMPLE)
+    low, high = map(float, bounds)
+    log, count, step = _options(form, options)
+    if not low < high:
+        raise form.error(
+            "BadOrder", f"the range of {form.name} is empty: {bounds[0]} is not below {bounds[1]}", EXAMPLE
+        )
+    if log and low <= 0:
+        hint = "begin with a number above 0, or leave out log"
+        raise form.error("BadValue", f"the range of {form.name} begins with {bounds[0]}, which has no logarithm", hint)
+    interval = Interval(form.name, low, high, log, all(map(WHOLE.fullmatch, bounds)))
+    if count is not None:
+        parts = [one / (count - 1) for one in range(count)]
+        values = [low * (high / low) ** part if log else low + (high - low) * part for part in parts]
+    elif step is not None:
+        listed = math.floor((high - low) / step * (1 + 1e-12)) + 1
+        if listed > MOST_VALUES:
+            raise form.error("BadValue", f"the range of {form.name} has {listed:,} values", "write a larger step")
+        values = [low + step * one for one in range(listed)]
+        interval = Interval(form.name, low, high, log, interval.whole and float(step).is_integer())
+    else:
+        return interval
+    return Choice((form.name,), tuple(dict.fromkeys((interval.text(value),) for value in values)))
+
+
+def _options(form: _Form, options: Sequence[str]) -> tuple[bool, int | None, float | None]:
+    """What stands after the bounds of a range: `log`, `count=N`, `step=X`."""
+    log, count, step = False, None, None
+    for one in options:
+        name, _, text = (part.strip() for part in one.partition("="))
+        if one == "log":
+            log = True
+        elif name == "count" and re.fullmatch("[0-9]{1,6}", text) and int(text) > 1:
+            count = int(text)
+        elif name == "step" and NUMBER.fullmatch(text) and float(text) > 0:
+            step = float(text)
+        else:
+            hint = suggestion(name, ["log", "count", "step"]) if name not in ("count", "step") else None
+            raise form.error("BadValue", f"'{one}' is no option of a range", hint or EXAMPLE)
+    if step is not None and (log or count is not None):
+        other = "log" if log else "count"
+        raise form.error("Conflict", f"step and {other} do not go together in a range", "keep one of them")
+    return log, count, step
+
+
+def product(axes: Sequence[Axis]) -> int | None:
+    """The number of combinations; None: there are infinitely many."""
+    sizes = [size(axis) for axis in axes]
+    return None if None in sizes else math.prod(one for one in sizes if one is not None)
+
+
+def size(axis: Axis) -> int | None:
+    """The number of values of an axis; None: any number of an interval."""
+    if isinstance(axis, Choice):
+        return len(axis.rows)
+    return int(axis.high - axis.low) + 1 if axis.whole and not axis.log else None

@@ -1,0 +1,362 @@
+"""A study of Optuna: its samplers choose values, its pruners end trials early, its storage joins several machines.
+
+All trials of a sweep are in the study from its beginning, waiting; those of a grid or a random search with their
+values. A process takes one with `ask`, which the storage gives to one process only. A trial whose process was killed is
+still running for the storage; who can lock its folder goes on with it.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import warnings
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import datetime, timedelta
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import optuna
+from optuna.pruners import BasePruner, HyperbandPruner, MedianPruner, NopPruner, SuccessiveHalvingPruner
+from optuna.samplers import BaseSampler, CmaEsSampler, GPSampler, QMCSampler, RandomSampler, TPESampler
+from optuna.storages import BaseStorage, JournalStorage
+from optuna.storages.journal import JournalFileBackend
+from optuna.trial import FrozenTrial, TrialState
+
+from cntkpy.cntk_config.base.diagnostics import UserError, suggestion
+from cntkpy.commands.sweeps.choices import Axis, Choice, Space
+from cntkpy.commands.sweeps.locks import held
+from cntkpy.commands.sweeps.plan import Plan, check_same
+from cntkpy.commands.sweeps.rows import Row, Rows, State
+from cntkpy.commands.sweeps.study import Trial
+from cntkpy.commands.sweeps.trial_folder import LOCK, TrialFolder
+
+SAMPLERS: Mapping[str, Callable[[int | None], BaseSampler]] = {
+    "grid": lambda seed: RandomSampler(seed=seed),
+    "random": lambda seed: RandomSampler(seed=seed),
+    "tpe": lambda seed: TPESampler(seed=seed, constant_liar=True),
+    "gp": lambda seed: GPSampler(seed=seed),
+    "cmaes": lambda seed: CmaEsSampler(seed=seed),
+    "qmc": lambda seed: QMCSampler(seed=seed),
+}
+"""By name; the values of a grid and a random search are in the waiting trials."""
+NEEDED = {"gp": "torch", "cmaes": "cmaes"}
+"""Packages that samplers need beside Optuna."""
+PRUNERS: Mapping[str, Callable[[], BasePruner]] = {
+    "none": NopPruner,
+    "median": MedianPruner,
+    "halving": SuccessiveHalvingPruner,
+    "hyperband": HyperbandPruner,
+}
+JOURNAL, SQLITE = "study.journal", "sqlite:///"
+PLAN, FOLDER, POINT, WHERE, ERROR = "cntkpy plan", "cntkpy folder", "cntkpy point", "cntkpy where", "error"
+"""Attributes of studies and trials."""
+STATES: Mapping[TrialState, State] = {
+    TrialState.COMPLETE: "finished",
+    TrialState.PRUNED: "pruned",
+    TrialState.FAIL: "failed",
+}
+UNPLACED = timedelta(seconds=60)
+"""A trial that has no folder so long after its start was taken by a process that was killed at once."""
+
+
+class OptunaStudy:
+    """Trials from a study of Optuna.
+
+    Args:
+        study: the study.
+        space: what is chosen.
+        folder: where the trials of this process run, absolute.
+        where: the address of the storage.
+    """
+
+    def __init__(self, study: optuna.Study, space: Space, folder: Path, where: str) -> None:
+        self._where = where
+        self._study, self._space, self._folder, self._rows = study, space, folder, Rows(folder)
+        self._own: dict[int, optuna.Trial] = {}
+        self.busy: set[int] = set()
+
+    def next(self) -> Trial | None:
+        """See `Study`."""
+        with self._asking():
+            return self._left_behind() or self._waiting()
+
+    def report(self, trial: Trial, epoch: int, value: float) -> bool:
+        """See `Study`."""
+        own = self._own[trial.number]
+        with self._asking():
+            own.report(value, epoch)
+            return own.should_prune()
+
+    def finish(self, trial: Trial, row: Row) -> None:
+        """See `Study`."""
+        with self._asking():
+            self._tell(self._own[trial.number], row)
+
+    def size(self) -> int:
+        """See `Study`."""
+        with self._asking():
+            return sum(POINT in one.user_attrs for one in self._study.get_trials(deepcopy=False))
+
+    def ended(self) -> list[Row]:
+        """See `Study`; those of other machines have no row here."""
+        here = self._rows.read()
+        with self._asking():
+            found = self._study.get_trials(deepcopy=False, states=tuple(STATES))
+        return [here.get(one.number) or _row(one, self._space) for one in found if POINT in one.user_attrs]
+
+    @contextmanager
+    def _asking(self) -> Generator[None]:
+        with quiet(), _storage_errors(self._where):
+            yield
+
+    def _waiting(self) -> Trial | None:
+        """A trial that nobody has taken."""
+        while self._study.get_trials(deepcopy=False, states=(TrialState.WAITING,)):
+            own = self._study.ask()
+            if POINT not in own.user_attrs:  # another process took the last one meanwhile, and this is a new one
+                self._study.tell(own, state=TrialState.FAIL)
+                return None
+            if claimed := self._claim(own):
+                return claimed
+        return None
+
+    def _left_behind(self) -> Trial | None:
+        """A trial of a process that was killed. Takes note of those that other processes run."""
+        self.busy = set()
+        for one in self._study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
+            if one.number in self._own or POINT not in one.user_attrs:
+                continue
+            if not self._is_here(one):
+                self.busy.add(one.number)
+                continue
+            own = optuna.Trial(self._study, one._trial_id)  # pyright: ignore[reportPrivateUsage]
+            if claimed := self._claim(own):
+                return claimed
+            self.busy.add(one.number)
+        return None
+
+    def _is_here(self, one: FrozenTrial) -> bool:
+        """Whether the folder of a running trial is here, or it has none at all."""
+        if WHERE not in one.user_attrs:
+            return one.datetime_start is not None and datetime.now() - one.datetime_start > UNPLACED
+        return (self._folder / str(one.number) / LOCK).exists()
+
+    def _claim(self, own: optuna.Trial) -> Trial | None:
+        """Lock the folder of a trial and choose its values; None: another process has it, or it has ended."""
+        folder = TrialFolder(self._folder / str(own.number))
+        lock = folder.claim()
+        if lock is None:
+            return None
+        row = self._rows.read().get(own.number)
+        if row is not None:  # the process was killed before it could tell the study
+            self._tell(own, row)
+            os.close(lock)
+            return None
+        if WHERE not in own.user_attrs:
+            own.set_user_attr(WHERE, f"{platform.node()}:{folder.path}")
+        values: dict[str, str] = {}
+        for axis in self._space.axes:
+            values |= _suggest(own, axis)
+        self._own[own.number] = own
+        return Trial(own.number, values, folder, lock)
+
+    def _tell(self, own: optuna.Trial, row: Row) -> None:
+        if row.state == "finished":
+            self._study.tell(own, row.criterion, skip_if_finished=True)
+            return
+        if row.error:
+            own.set_user_attr(ERROR, row.error[:1000])
+        state = TrialState.PRUNED if row.state == "pruned" else TrialState.FAIL
+        self._study.tell(own, state=state, skip_if_finished=True)
+
+
+def open_study(plan: Plan, folder: Path, joins: bool) -> OptunaStudy:
+    """The study of a plan: made, or found, and filled with the trials that it lacks.
+
+    Args:
+        plan: the sweep.
+        folder: its folder.
+        joins: the study is there.
+
+    Raises:
+        UserError: the storage cannot be used, or has another sweep of that name.
+    """
+    name, where = plan.name, plan.storage or str(folder / JOURNAL)
+    with quiet(), _opening_errors(where):
+        storage = open_storage(where)
+        if joins:
+            study = optuna.load_study(study_name=name, storage=storage)
+        else:
+            study = optuna.create_study(study_name=name, storage=storage, load_if_exists=True, direction="minimize")
+            with held(folder / ".sweep.lock"):
+                _fill(study, plan, folder)
+        ended = sum(one.state.is_finished() for one in study.get_trials(deepcopy=False))
+        study.sampler = _sampler(plan.sampler, None if joins else plan.seed + ended)
+        study.pruner = PRUNERS[plan.pruner]()
+    return OptunaStudy(study, plan.space, folder, where)
+
+
+def find_plan(where: str, out: str | None) -> tuple[Plan, Path]:
+    """The plan of the sweep in a storage, and the folder that it names.
+
+    Args:
+        where: of the storage; `#NAME` at its end chooses one of several sweeps.
+        out: the folder in place of the one that the sweep names.
+
+    Raises:
+        UserError: the storage cannot be used, or has no sweep, or several.
+    """
+    url, _, name = where.partition("#")
+    if url.startswith(SQLITE) and not Path(url.removeprefix(SQLITE)).is_file():  # which would be made
+        raise UserError("CannotRead", f"there is no sweep in {url}: no such file", hint="begin one with --storage")
+    with quiet(), _opening_errors(url):
+        storage = open_storage(url)
+        found = {
+            one.study_name: one.user_attrs
+            for one in optuna.get_all_study_summaries(storage, include_best_trial=False)
+            if PLAN in one.user_attrs
+        }
+    if not found:
+        raise UserError("BadFile", f"there is no sweep in {url}", hint="begin one with --storage")
+    if name not in found and (name or len(found) > 1):
+        listed = ", ".join(found)
+        message = f"{url} has no sweep '{name}'" if name else f"{url} has several sweeps: {listed}"
+        hint = (suggestion(name, list(found)) if name else None) or f"choose one: {url}#{next(iter(found))}"
+        raise UserError("BadFile", message, hint=hint)
+    attributes = found[name or next(iter(found))]
+    plan = Plan.of_json(attributes[PLAN], url)
+    return replace(plan, storage=url), Path(out or attributes[FOLDER])
+
+
+def open_storage(where: str) -> BaseStorage:
+    """A database for a URL, a journal for the name of a file."""
+    if "://" in where:
+        return optuna.storages.RDBStorage(where)
+    Path(where).parent.mkdir(parents=True, exist_ok=True)
+    return JournalStorage(JournalFileBackend(where))
+
+
+def _fill(study: optuna.Study, plan: Plan, folder: Path) -> None:
+    """Add the trials that a study lacks, all waiting."""
+    before = study.user_attrs.get(PLAN)
+    if before is not None:
+        check_same(Plan.of_json(before, study.study_name), plan, f"the study {study.study_name}")
+    points = plan.points()
+    size = points.size if points is not None else plan.trials
+    there = {one.user_attrs.get(POINT) for one in study.get_trials(deepcopy=False)}
+    for number in range(size):
+        if number not in there:
+            values = points.values(number) if points is not None else {}
+            fixed = {_name(axis): _parameter(axis, values) for axis in plan.space.axes} if values else {}
+            study.enqueue_trial(fixed, user_attrs={POINT: number})
+    if before != plan.to_json():
+        here = Path.cwd()
+        study.set_user_attr(FOLDER, os.path.relpath(folder) if here in folder.parents else str(folder))
+        study.set_user_attr(PLAN, plan.to_json())
+
+
+def _sampler(name: str, seed: int | None) -> BaseSampler:
+    """The sampler of a name.
+
+    Raises:
+        UserError: the package that it needs is not installed; Optuna imports it later, when values are chosen.
+    """
+    package = NEEDED.get(name)
+    if package is not None and find_spec(package) is None:
+        message = f"--sampler {name} needs {package}, which is not installed"
+        raise UserError("MissingPackage", message, hint=f"pip install {package}, or take another sampler")
+    return SAMPLERS[name](seed)
+
+
+def _name(axis: Axis) -> str:
+    """What a study calls an axis."""
+    return axis.paths[0] if len(axis.paths) == 1 else f"zip({', '.join(axis.paths)})"
+
+
+def _rows_of(axis: Choice) -> Iterator[str]:
+    """What a study calls the choices of an axis."""
+    for row in axis.rows:
+        yield row[0] if len(row) == 1 else ", ".join(f"{p}={t}" for p, t in zip(axis.paths, row, strict=True))
+
+
+def _row(one: FrozenTrial, space: Space) -> Row:
+    """What a study knows of a trial that has ended."""
+    values: dict[str, str] = {}
+    for axis in space.axes:
+        found = one.params.get(_name(axis))
+        if isinstance(axis, Choice):
+            rows = list(_rows_of(axis))
+            values |= axis.values(rows.index(found)) if found in rows else {}
+        elif found is not None:
+            values[axis.path] = axis.text(found)
+    seconds = one.duration.total_seconds() if one.duration is not None else 0.0
+    error = str(one.user_attrs.get(ERROR, ""))
+    reported = one.intermediate_values
+    criterion = one.value if one.value is not None else reported.get(max(reported, default=0))
+    return Row(one.number, STATES[one.state], values, criterion, max(reported, default=0), seconds, error)
+
+
+def _suggest(own: optuna.Trial, axis: Axis) -> dict[str, str]:
+    """The values that a trial has, or that the sampler chooses now."""
+    name = _name(axis)
+    if isinstance(axis, Choice):
+        rows = list(_rows_of(axis))
+        return axis.values(rows.index(str(own.suggest_categorical(name, rows))))
+    if axis.whole:
+        return {axis.path: axis.text(own.suggest_int(name, int(axis.low), int(axis.high), log=axis.log))}
+    return {axis.path: axis.text(own.suggest_float(name, axis.low, axis.high, log=axis.log))}
+
+
+def _parameter(axis: Axis, values: Mapping[str, str]) -> Any:
+    """The value of an axis in a study."""
+    if isinstance(axis, Choice):
+        return list(_rows_of(axis))[axis.rows.index(tuple(values[path] for path in axis.paths))]
+    number = float(values[axis.path])
+    return int(number) if axis.whole else number
+
+
+@contextmanager
+def quiet() -> Generator[None]:
+    """Meanwhile Optuna says nothing: no progress, and no warnings of interfaces that are new."""
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+@contextmanager
+def _storage_errors(where: str) -> Generator[None]:
+    """What Optuna and the database say is an error with the address of the storage, without its password."""
+    try:
+        yield
+    except Exception as error:
+        if type(error).__module__.partition(".")[0] not in ("optuna", "sqlalchemy"):
+            raise
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        message = f"the storage {_without_password(where)} cannot be used: {reason}"
+        raise UserError("CannotRead", message, hint="write sqlite:///FILE, another database URL, or FILE") from None
+
+
+@contextmanager
+def _opening_errors(where: str) -> Generator[None]:
+    """The same, and that a storage has no driver or no such sweep."""
+    try:
+        with _storage_errors(where):
+            yield
+    except ModuleNotFoundError as error:
+        message = f"{_without_password(where)} needs {error.name}, which is not installed"
+        raise UserError("MissingPackage", message, hint=f"pip install {error.name}") from None
+    except OSError as error:
+        raise UserError("CannotRead", f"the storage {where} cannot be used: {error.strerror or error}") from None
+    except KeyError:
+        hint = "begin it with --storage, and join it then"
+        raise UserError("BadFile", f"there is no such sweep in {_without_password(where)}", hint=hint) from None
+
+
+def _without_password(where: str) -> str:
+    scheme, separator, rest = where.partition("://")
+    user, at, host = rest.rpartition("@")
+    return f"{scheme}{separator}{user.partition(':')[0]}{at}{host}" if at else where

@@ -1,0 +1,110 @@
+"""What the commands of a configuration write, moved into the folder of a trial."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from cntkpy.cntk_config import ConfigError, ConfigParameters
+from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.cntk_config.export import is_set, nodes
+from cntkpy.commands.catalogue.section_map import Use, section_map
+from cntkpy.commands.checks.files import OUTPUTS
+from cntkpy.commands.checks.models import runs_script
+from cntkpy.commands.checks.scan import TRAINING
+from cntkpy.commands.context.root import RootParameters, listed_commands
+
+EVENT_FILES = "tensorboardlogdir"
+"""A folder that a training writes to."""
+FORBIDDEN = '"$\n\r'
+"""Characters that a quoted path of the configuration language cannot have."""
+
+
+def moving_words(root: ConfigParameters, folder: Path) -> list[str]:
+    """Words that move all outputs into a folder, where they keep their names and their places to one another.
+
+    A value elsewhere that names an output, such as the `modelPath` of a test, moves with it.
+
+    Args:
+        root: the configuration.
+        folder: the folder of a trial, absolute.
+
+    Raises:
+        UserError: the folder has a name that no word can have.
+    """
+    if any(char in FORBIDDEN for char in str(folder)):
+        message = f"the folder {str(folder)!r} has a character in its name that a configuration cannot quote"
+        raise UserError("BadPath", message, hint="give another folder with --out")
+    written = list(dict.fromkeys(map(os.path.normpath, _outputs(root))))
+    if not written:
+        return []
+    parents = [str(Path(one).absolute().parent) for one in written]
+    above = os.path.commonpath(parents)
+    targets = {one: folder / os.path.relpath(Path(one).absolute(), above) for one in written}
+    return [_word(name, text, targets) for name, text in _values(root) if _output_of(text, targets)]
+
+
+def outside(root: ConfigParameters, folder: Path) -> list[str]:
+    """The outputs that are not in a folder."""
+    written = dict.fromkeys(_outputs(root))
+    return [one for one in written if folder not in Path(os.path.normpath(Path(one).absolute())).parents]
+
+
+def scripts(root: ConfigParameters) -> list[str]:
+    """The commands that run a script, whose files are not known."""
+    return [use.command for use in _listed(root) if runs_script(use)]
+
+
+def _outputs(root: ConfigParameters) -> Iterator[str]:
+    """The files that the listed commands write, as their parameters name them."""
+    if done := RootParameters.done_file.value(root):
+        yield str(done)
+    for command in _listed(root):
+        trains = bool(set(command.actions) & set(TRAINING))
+        for use in command.walk():
+            for one in use.parameters():
+                name = one.name.lower()
+                path = one.type.name.startswith("path") and (name in OUTPUTS or (trains and name == "modelpath"))
+                if not path and name != EVENT_FILES:
+                    continue
+                try:
+                    value = one.value(use.section)
+                except ConfigError:
+                    continue  # the check says it
+                if value:
+                    yield str(value)
+
+
+def _listed(root: ConfigParameters) -> list[Use]:
+    listed = listed_commands(root)
+    return [use for use in section_map(root).parts if use.command.lower() in listed]
+
+
+def _values(config: ConfigParameters, above: str = "") -> Iterator[tuple[str, str]]:
+    """All values of a configuration, by their full names; sections in `{ }` are opened, too."""
+    for node in nodes(config):
+        name = above + node.name
+        section = node.section
+        if section is None and node.error is None and node.value.startswith("{") and is_set(node.value):
+            section = ConfigParameters.from_value(node.value)
+        if section is not None:
+            yield from _values(section, f"{name}:")
+        elif node.error is None:
+            yield name, str(node.value)
+
+
+def _output_of(text: str, targets: dict[str, Path]) -> str | None:
+    """The output that a value names, or whose file of an epoch it names."""
+    name = os.path.normpath(text) if text else ""
+    return next((one for one in targets if name == one or name.startswith(f"{one}.")), None)
+
+
+def _word(name: str, text: str, targets: dict[str, Path]) -> str:
+    """The word that gives a value its new place."""
+    one = _output_of(text, targets) or ""
+    *sections, last = name.split(":")
+    word = f'{last}="{targets[one]}{os.path.normpath(text)[len(one) :]}"'
+    for section in reversed(sections):
+        word = f"{section}=[{word}]"
+    return word

@@ -1,0 +1,145 @@
+"""What a sweep does, kept as `sweep.json` in its folder or in its study, so that it can resume and others can join."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from cntkpy.cntk_config import ConfigError, ConfigParameters
+from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.cntk_config.base.files import read_input
+from cntkpy.cntk_config.base.writing import atomic_write, not_written
+from cntkpy.cntk_config.export import Export
+from cntkpy.commands.sweeps.choices import Space, read_words
+from cntkpy.commands.sweeps.names import GRID, NO_PRUNER, RANDOM
+from cntkpy.commands.sweeps.points import Draws, Grid, Points
+
+NAME = "sweep.json"
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A sweep.
+
+    Attributes:
+        words: the words of the command line.
+        sampler: who chooses values: `grid`, `random`, or a sampler of Optuna.
+        pruner: who ends trials early: `none`, or a pruner of Optuna.
+        trials: how many there are; of a grid 0: all.
+        seed: of the sampler.
+        criterion: what `--criterion` says.
+        storage: of Optuna's study; empty: the folder itself is the study.
+        configuration: a digest of the configuration.
+        name: what Optuna calls the study.
+        version: of this format.
+    """
+
+    words: tuple[str, ...]
+    sampler: str
+    pruner: str
+    trials: int
+    seed: int
+    criterion: str
+    storage: str
+    configuration: str
+    name: str
+    version: int = VERSION
+
+    @property
+    def space(self) -> Space:
+        """The choices."""
+        return read_words(self.words)
+
+    @property
+    def needs_optuna(self) -> bool:
+        """Whether Optuna keeps the trials; otherwise the folder does."""
+        return self.sampler not in (GRID, RANDOM) or self.pruner != NO_PRUNER or bool(self.storage)
+
+    def points(self) -> Points | None:
+        """The values of trials by their numbers; None: a sampler of Optuna chooses them."""
+        if self.sampler == GRID:
+            return Grid(self.space)
+        return Draws(self.space, self.trials, self.seed) if self.sampler == RANDOM else None
+
+    def to_json(self) -> str:
+        """The plan as text."""
+        return json.dumps(asdict(self), indent=1, ensure_ascii=False) + "\n"
+
+    @staticmethod
+    def of_json(text: str, where: str) -> Plan:
+        """The plan that a text holds.
+
+        Raises:
+            UserError: it is none.
+        """
+        try:
+            got = cast("dict[str, Any]", json.loads(text))
+            version = got.get("version")
+            if version == VERSION:
+                words = tuple(map(str, got.pop("words")))
+                return Plan(words=words, **got)
+        except (ValueError, TypeError, KeyError, AttributeError):
+            version = None
+        what = f"is of version {version}, this program knows {VERSION}" if version else "is no plan of a sweep"
+        raise UserError("BadFile", f"{where} {what}", hint="give another folder with --out")
+
+
+def digest(root: ConfigParameters) -> str:
+    """What two configurations with equal values have in common."""
+    return hashlib.sha256(Export(root, on_error=str).flat().encode()).hexdigest()[:16]
+
+
+def load_plan(folder: Path) -> Plan | None:
+    """The plan of a folder; None: there is none.
+
+    Raises:
+        UserError: the file is no plan, or cannot be read.
+    """
+    try:
+        return Plan.of_json(read_input(folder / NAME).decode(), str(folder / NAME))
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError("CannotRead", f"cannot read {folder / NAME}: {error}") from None
+
+
+def save_plan(folder: Path, plan: Plan) -> None:
+    """Write the plan of a folder.
+
+    Raises:
+        UserError: it cannot be written.
+    """
+    try:
+        with atomic_write(folder / NAME, "w") as file:
+            file.write(plan.to_json())
+    except OSError as error:
+        raise UserError("CannotWrite", not_written(error, folder / NAME)) from None
+
+
+def check_same(before: Plan, now: Plan, where: str) -> None:
+    """Check that a sweep is the one that began there. The number of trials may have changed, except for a grid.
+
+    Raises:
+        ConfigError: it is another one.
+    """
+    names = {
+        "words": "its words", "sampler": "--sampler", "pruner": "--pruner", "seed": "--seed",
+        "criterion": "--criterion", "storage": "--storage", "configuration": "its configuration",
+    }  # fmt: skip
+    other = [said for name, said in names.items() if getattr(before, name) != getattr(now, name)]
+    if not other:
+        return
+    message = f"another sweep has begun in {where}; it differs in {_listed(other)}"
+    hint = "give this one another folder with --out"
+    if other == [names["configuration"]]:
+        hint += ", or undo the change to go on with it"
+    raise ConfigError("OtherSettings", message, None, hint, [f"it began with: {' '.join(before.words)}"])
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -1,0 +1,268 @@
+"""`cntkpy sweep`: from its words to the exit status."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from cntkpy.cntk_config import ConfigError, ConfigParameters, UserError, load
+from cntkpy.cntk_config.base.extras import how_to_install
+from cntkpy.cntk_config.base.files import exists
+from cntkpy.cntk_config.base.writing import shown
+from cntkpy.commands.checks.look import look_before_run
+from cntkpy.commands.console import print_error
+from cntkpy.commands.sweeps.choices import Space, read_words
+from cntkpy.commands.sweeps.console import console
+from cntkpy.commands.sweeps.criterion import Criterion, check_node, choose_criterion
+from cntkpy.commands.sweeps.names import GRID, NO_PRUNER
+from cntkpy.commands.sweeps.outputs import moving_words, outside, scripts
+from cntkpy.commands.sweeps.plan import NAME as PLAN_FILE
+from cntkpy.commands.sweeps.plan import Plan, check_same, digest, load_plan, save_plan
+from cntkpy.commands.sweeps.rows import Row, Rows
+from cntkpy.commands.sweeps.running import Runner, shown_values
+from cntkpy.commands.sweeps.slurm import write_script
+from cntkpy.commands.sweeps.study import FolderStudy, Study
+from cntkpy.commands.words import same_directory, sort_words
+
+EXIT_FAILURE = 1
+FOLDER = "sweeps"
+MOST_CHECKED = 200
+"""Most values of one choice that are checked before the first trial."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options of the command; see its help."""
+
+    out: str | None = None
+    sampler: str = GRID
+    pruner: str = NO_PRUNER
+    trials: int | None = None
+    seed: int = 0
+    criterion: str = ""
+    storage: str = ""
+    join: str = ""
+    jobs: int = 1
+    slurm: bool = False
+
+
+def sweep(words: list[str], options: Options) -> int:
+    """Run a sweep, go on with one, or join one; return the exit status."""
+    try:
+        plan, folder, base = _joined(options) if options.join else _begun(words, options)
+        study = make_study(plan, folder, joins=bool(options.join))
+        if load_plan(folder) != plan:
+            save_plan(folder, plan)
+        if options.slurm:
+            path = write_script(folder, plan.name, options.jobs)
+            print(f"{_shown(path)}: {options.jobs} tasks run {study.size()} trials; submit it with sbatch")
+            return 0
+        return _run(plan, folder, base, study, options.jobs)
+    except UserError as error:
+        print_error(error)
+        return error.exit_code
+    except OSError as error:
+        if error.filename is None:  # the output
+            raise
+        print(f"error: the sweep cannot go on: {shown(error.filename)}: {error.strerror}", file=sys.stderr)
+        return EXIT_FAILURE
+
+
+def _begun(words: list[str], options: Options) -> tuple[Plan, Path, ConfigParameters]:
+    """The plan of the words, its folder, and the configuration of its first values; nothing is run before all fit."""
+    line = sort_words(words).configurations
+    if len(line) > 1:
+        raise ConfigError("Conflict", "a sweep has one configuration", None, "join its files with +: a.cntk+b.cntk")
+    space = read_words(line[0])
+    folder = Path(options.out or _default_folder(line[0])).absolute()
+    base = _read(space, space.first())
+    check_values(space, folder)
+    plan = _plan(space, base, folder.name, options)
+    _make(folder)
+    before = load_plan(folder)
+    if before is not None:
+        check_same(before, plan, _shown(folder))
+    return plan, folder, base
+
+
+def _joined(options: Options) -> tuple[Plan, Path, ConfigParameters]:
+    """The same of a sweep that another process has begun.
+
+    Raises:
+        UserError: there is none, or its configuration is another one here.
+    """
+    where = Path(options.join)
+    plan = load_plan(where.absolute()) if "://" not in options.join else None
+    if plan is not None:
+        folder = where.absolute()
+    elif "://" not in options.join and (where.is_dir() or not exists(Path(options.join.partition("#")[0]))):
+        message = f"there is no sweep in {options.join}: it has no {PLAN_FILE}" if where.is_dir() else ""
+        hint = "name the folder of a sweep, a database URL, or the journal of a study"
+        raise UserError("CannotRead", message or f"there is no sweep {options.join}", hint=hint)
+    else:
+        plan, place = _optuna("--join").find_plan(options.join, options.out)
+        folder = place.absolute()
+        _make(folder)
+    base = _read(plan.space, plan.space.first())
+    if digest(base) != plan.configuration:
+        message = "the configuration is not the one that the sweep began with"
+        raise ConfigError("OtherSettings", message, None, "use the same files here", [f"it is {' '.join(plan.words)}"])
+    return plan, folder, base
+
+
+def make_study(plan: Plan, folder: Path, joins: bool) -> Study:
+    """Who says which trial comes next.
+
+    Raises:
+        UserError: Optuna is not installed, or its storage cannot be used.
+    """
+    points = plan.points()
+    if points is None or plan.needs_optuna:
+        what = (
+            f"--sampler {plan.sampler}" if points is None else "--pruner" if plan.pruner != NO_PRUNER else "--storage"
+        )
+        return _optuna(what).open_study(plan, folder, joins)
+    return FolderStudy(folder, points)
+
+
+def _run(plan: Plan, folder: Path, base: ConfigParameters, study: Study, jobs: int) -> int:
+    """Run the trials that are left; return the exit status."""
+    criterion = choose_criterion(base, plan.criterion)
+    if criterion.trains and not criterion.validates:
+        print(f"note: {criterion.command} has no cvReader: trials are compared on training data", file=sys.stderr)
+    for command in scripts(base):
+        print(f"note: {command} runs a script: all trials write the files that it names", file=sys.stderr)
+    ended = len(study.ended())
+    with console() as screen:
+        screen.say(f"{study.size()} trials in {_shown(folder)}" + (f", {ended} have ended before" if ended else ""))
+        number = Runner(plan.space, study, criterion, Rows(folder), jobs, screen).run()
+    if number is not None:
+        print(f"the same command goes on with {_shown(folder)}", file=sys.stderr)
+        return 128 + number
+    return _say_end(criterion, study.ended())
+
+
+def check_values(space: Space, folder: Path) -> None:
+    """Look at every value of every choice as the start of a run does.
+
+    Raises:
+        ConfigError: the first error; the others have been printed.
+    """
+    first, seen = space.first(), set[str]()
+    errors: list[ConfigError] = []
+    for axis in space.axes:
+        for index, values in enumerate(axis.to_check[:MOST_CHECKED]):
+            if index == 0 and axis is not space.axes[0]:
+                continue  # all first values together were the first ones
+            said = ", ".join(f"{path}={text}" for path, text in values.items())
+            for error in _errors(space, first | values, folder):
+                if str(error) not in seen:
+                    seen.add(str(error))
+                    errors.append(error.with_note(f"in the trials with {said}"))
+    for error in errors[1:]:
+        print_error(error)
+    if errors:
+        raise errors[0]
+
+
+def _errors(space: Space, values: dict[str, str], folder: Path) -> list[ConfigError]:
+    """What would end the run of a trial before its first command."""
+    try:
+        root = _read(space, values)
+        found = [one.error() for one in look_before_run(root) if one.severity == "error"]
+        if not found:
+            moved = _read(space, values, moving_words(root, folder))
+            hint = "write its path as a value of its own, so that the sweep can move it into the trial's folder"
+            for one in outside(moved, folder):
+                found.append(ConfigError("CannotWrite", f"'{one}' would be written by every trial", None, hint))
+        return found
+    except ConfigError as error:
+        return [error]
+
+
+def _read(space: Space, values: dict[str, str], more: Iterable[str] = ()) -> ConfigParameters:
+    """The configuration of a trial."""
+    with same_directory():
+        return load([*space.words_for(values), *more])
+
+
+def _plan(space: Space, base: ConfigParameters, name: str, options: Options) -> Plan:
+    """What the options say.
+
+    Raises:
+        ConfigError: they contradict each other, or the choices.
+    """
+    trials = options.trials or 0
+    if options.sampler == GRID and trials:
+        hint = "leave out --trials, or add --sampler random"
+        raise ConfigError("Conflict", "a grid has as many trials as combinations", None, hint)
+    if options.sampler != GRID and not trials:
+        message = f"--sampler {options.sampler} needs a number of trials"
+        raise ConfigError("MissingParameter", message, None, "add --trials N")
+    criterion = choose_criterion(base, options.criterion)
+    check_node(base, criterion)
+    if options.pruner != NO_PRUNER and not criterion.trains:
+        message = f"--pruner {options.pruner} needs a criterion after every epoch, and {criterion.command} has none"
+        raise ConfigError("Conflict", message, None, "leave out --criterion, or name a node of a training")
+    plan = Plan(
+        space.words, options.sampler, options.pruner, trials, options.seed, options.criterion, options.storage,
+        digest(base), name,
+    )  # fmt: skip
+    plan.points()
+    return plan
+
+
+def _optuna(what: str):
+    """What needs Optuna.
+
+    Raises:
+        UserError: it is not installed.
+    """
+    try:
+        from cntkpy.commands.sweeps import optuna_study
+    except ModuleNotFoundError as error:
+        if (error.name or "").split(".")[0] != "optuna":
+            raise
+        message = f"{what} needs optuna, which is not installed"
+        raise UserError("MissingPackage", message, hint=how_to_install("sweep")) from None
+    return optuna_study
+
+
+def _default_folder(line: list[str]) -> Path:
+    """`sweeps/NAME`, after the last file of the configuration."""
+    names = [word.partition("=")[2] for word in line if word.lower().startswith("configfile=")]
+    return Path(FOLDER) / Path(names[-1].rpartition("+")[2]).stem
+
+
+def _make(folder: Path) -> None:
+    """Make the folder of a sweep.
+
+    Raises:
+        UserError: it cannot be made.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError("CannotWrite", f"cannot make the folder {folder}: {error.strerror or error}") from None
+
+
+def _say_end(criterion: Criterion, found: list[Row]) -> int:
+    """Print the best trial; the exit status: 1 if no trial has finished."""
+    states = [row.state for row in found]
+    print(", ".join(f"{states.count(state)} {state}" for state in ("finished", "pruned", "failed") if state in states))
+    best = min((row for row in found if row.state == "finished"), key=_criterion_of, default=None)
+    if best is None:
+        return EXIT_FAILURE
+    print(f"best: trial {best.number}, {_criterion_of(best):.6g} ({criterion}): {shown_values(best.values)}")
+    return 0
+
+
+def _criterion_of(row: Row) -> float:
+    return float("inf") if row.criterion is None else row.criterion
+
+
+def _shown(path: Path) -> str:
+    return os.path.relpath(path) if Path.cwd() in path.parents else str(path)

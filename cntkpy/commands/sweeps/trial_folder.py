@@ -1,0 +1,169 @@
+"""The folder of a trial: `config.resolved.cntk`, `log`, `log.jsonl`, and what the commands write.
+
+A trial that was interrupted runs once more in the same folder and resumes from its checkpoints. The log of a run begins
+anew; so what is there before is kept aside as `log.before` and put in front of the new log when the run has ended.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from cntkpy.cntk_config import load
+from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.cntk_config.base.files import LIST_LIMIT, open_input, read_input
+from cntkpy.cntk_config.base.writing import atomic_write
+from cntkpy.cntk_config.export import Export
+from cntkpy.commands.sweeps.choices import Space
+from cntkpy.commands.sweeps.locks import hold
+from cntkpy.commands.sweeps.outputs import moving_words, outside
+from cntkpy.commands.words import same_directory
+
+RESOLVED, LOG, EVENTS, OUTPUT, LOCK = "config.resolved.cntk", "log", "log.jsonl", "output", ".trial.lock"
+BEFORE = ".before"
+COMPLETED = "COMPLETED."
+FAILED = "EXCEPTION occurred: "
+
+
+@dataclass(frozen=True)
+class TrialFolder:
+    """The folder of one trial, absolute."""
+
+    path: Path
+
+    @property
+    def log(self) -> Path:
+        """The log of the run."""
+        return self.path / LOG
+
+    @property
+    def events(self) -> Path:
+        """The events of the run, one JSON object a line."""
+        return self.path / EVENTS
+
+    def claim(self) -> int | None:
+        """Make the folder and lock it, see `hold`; None: another process has it."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        return hold(self.path / LOCK)
+
+    def words(self, space: Space, values: Mapping[str, str]) -> list[str]:
+        """The command line of the trial; writes its resolved configuration, with the origin of each value.
+
+        Raises:
+            UserError: the configuration cannot be read, or an output cannot be moved into the folder.
+        """
+        words = space.words_for(dict(values))
+        with same_directory():
+            words += moving_words(load(words), self.path)
+            root = load(words)
+            for one in outside(root, self.path):
+                message = f"'{one}' would be written by every trial"
+                hint = "write its path as a value of its own, so that the sweep can move it into the trial's folder"
+                raise UserError("CannotWrite", message, hint=hint)
+            text = Export(root, origins=True, on_error=str).cntk()
+        with atomic_write(self.path / RESOLVED, "w", durable=False) as file:
+            file.write(text)
+        return [*words, f'stderr="{self.log}"', "logFormat=json", "timestamping=false"]
+
+    def is_completed(self) -> bool:
+        """Whether a run in it has come to its end without an error."""
+        lines = _read(self.log).split()
+        return bool(lines) and lines[-1] == COMPLETED
+
+    def begin(self) -> None:
+        """Keep aside what earlier runs have logged."""
+        for path in (self.log, self.events):
+            if there := _read(path):
+                before = _read(_before(path))
+                if not before.endswith(there):
+                    _write(_before(path), before + _whole_lines(there))
+                path.unlink()
+
+    def end(self, succeeded: bool) -> None:
+        """Put what earlier runs have logged in front of the log; remove what a run that `succeeded` has printed."""
+        for path in (self.log, self.events):
+            if before := _read(_before(path)):
+                there = _read(path)
+                if not there.startswith(before):
+                    _write(path, before + there)
+                _before(path).unlink()
+        if succeeded:
+            (self.path / OUTPUT).unlink(missing_ok=True)
+
+    def earlier_events(self) -> Iterator[dict[str, Any]]:
+        """The events of earlier runs, which `begin` has kept aside."""
+        return parse_events(_read(_before(self.events)))
+
+    def all_events(self) -> Iterator[dict[str, Any]]:
+        """The events of all runs."""
+        yield from self.earlier_events()
+        yield from parse_events(_read(self.events))
+
+    def error(self, status: int) -> str:
+        """Why the run ended: the last error of its log, or what it printed before it had one."""
+        for path in (self.log, self.path / OUTPUT):
+            _, found, text = _read(path).rpartition(FAILED)
+            if found:
+                return text.strip()
+        printed = _read(self.path / OUTPUT).strip()
+        return printed.splitlines()[-1] if printed else f"the run ended with exit status {status}"
+
+
+class Follower:
+    """The events of a run that goes on, as they are written."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._read, self._rest = path, 0, b""
+
+    def new(self) -> Iterator[dict[str, Any]]:
+        """The events since the last call."""
+        try:
+            with open_input(self._path) as file:
+                file.seek(self._read)
+                got = file.read()
+        except OSError:
+            return
+        self._read += len(got)
+        whole, newline, self._rest = (self._rest + got).rpartition(b"\n")
+        if newline:
+            yield from parse_events(whole.decode("utf-8", "replace"))
+
+
+def parse_events(text: str) -> Iterator[dict[str, Any]]:
+    """The objects of lines; a line that is none says nothing."""
+    for line in text.splitlines():
+        try:
+            event = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(event, dict):
+            yield cast("dict[str, Any]", event)
+
+
+def seconds_of(events: Iterator[dict[str, Any]]) -> float:
+    """How long the epochs took that have finished."""
+    seconds = (event.get("seconds") for event in events if event.get("event") == "epoch finished")
+    return sum(float(one) for one in seconds if isinstance(one, int | float))
+
+
+def _before(path: Path) -> Path:
+    return path.with_name(path.name + BEFORE)
+
+
+def _read(path: Path) -> str:
+    try:
+        return read_input(path, LIST_LIMIT).decode("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+def _whole_lines(text: str) -> str:
+    return text if text.endswith("\n") else text + "\n"
+
+
+def _write(path: Path, text: str) -> None:
+    with atomic_write(path, "w", durable=False) as file:
+        file.write(text)

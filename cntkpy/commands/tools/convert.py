@@ -1,0 +1,230 @@
+"""`cntkpy convert`: data from one format to another, in pieces, written in one step."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cntkpy.cntk_config.base.diagnostics import ConfigError, UserError, shorten, suggestion
+from cntkpy.cntk_config.base.files import exists, is_folder
+from cntkpy.cntk_config.base.writing import atomic_write, not_written
+from cntkpy.commands.console import print_error
+from cntkpy.commands.words import is_config_word
+
+if TYPE_CHECKING:
+    from cntkpy.readers.convert.batches import Batch, Stream
+    from cntkpy.readers.convert.formats import Format
+    from cntkpy.readers.convert.sources import Input
+
+
+def convert(
+    words: list[str],
+    output: str,
+    streams: tuple[str, ...] = (),
+    *,
+    source_format: str | None = None,
+    target_format: str | None = None,
+    precision: str = "float",
+    quiet: bool = False,
+    labels: str | None = None,
+    modules: bool = False,
+) -> int:
+    """Convert a data file, or what the reader section of a configuration reads; return the exit status.
+
+    Args:
+        words: the data files; or a configuration, overrides, and the path of a reader section.
+        output: the file to be written.
+        streams: NAME:DIM[:FORM] each; only those are converted, by default all.
+        source_format: a name of `formats.FORMATS`; None: by the file's suffix. target_format: likewise.
+        precision: "float" or "double".
+        quiet: no progress, no summary.
+        labels: of a table, the column that holds the classes.
+        modules: import the Python module that a section names.
+    """
+    from cntkpy.readers.registry import refusing_modules
+
+    try:
+        with refusing_modules(not modules):
+            return _convert(words, output, streams, source_format, target_format, precision, quiet, labels)
+    except UserError as error:
+        print_error(error)
+        return error.exit_code
+    except OSError as error:  # of reading, errors are UserErrors that know the file
+        problem = UserError("CannotWrite", not_written(error, output))
+        print_error(problem)
+        return problem.exit_code
+
+
+def _convert(
+    words: list[str],
+    output: str,
+    specs: tuple[str, ...],
+    source_format: str | None,
+    target_format: str | None,
+    precision: str,
+    quiet: bool,
+    labels: str | None,
+) -> int:
+    from cntkpy.commands.context.progress import make_progress
+    from cntkpy.readers.convert.batches import parse_stream
+    from cntkpy.readers.convert.formats import FORMATS, format_of
+
+    streams = [parse_stream(one) for one in specs]
+    _no_stream_twice(streams)
+    if is_folder(output):
+        raise UserError("CannotWrite", f"{output} is a folder, not a file to be written")
+    target = format_of(output, target_format, "--to")
+    to = target.write()
+    if to is None:
+        written = ", ".join(name for name, one in FORMATS.items() if one.target)
+        raise ConfigError("UnknownFormat", f"{target.name} is only read", hint=f"convert to one of {written}")
+    found, named = _read(words, streams, source_format, precision, labels)
+    beside = {stream: Path(output).with_suffix(f".{stream}.txt") for stream in found.names}
+    _keep_inputs(output, target, [*named, *found.files], list(beside.values()))
+    kept = _chosen(streams, list(found.streams))
+    progress = make_progress(quiet)
+    progress.start(f"{Path(words[0]).name} -> {Path(output).name}", found.samples)
+    begin, samples, sequences = time.perf_counter(), 0, 0
+    try:
+        with to(output, kept, found) as writer:
+            for batch in found.batches:
+                writer.write(batch)
+                samples += batch.samples
+                sequences += len(batch.parts[kept[0].name].lengths)
+                progress.update(samples, f"{samples:,} samples")
+            if not samples:
+                raise UserError("NoSamples", f"{words[0]} has no samples")
+            for stream, path in beside.items():
+                with atomic_write(path) as file:
+                    file.write("".join(f"{name}\n" for name in found.names[stream]).encode("utf-8"))
+    finally:
+        progress.finish()
+    if not quiet:
+        size, seconds = Path(output).stat().st_size, time.perf_counter() - begin
+        names = ", ".join(f"{s.name} ({s.form} {s.dim})" for s in kept)
+        for loss in _losses(target, found.precision, sequences, samples):
+            print(f"note: {loss}", file=sys.stderr)
+        print(f"{output}: {sequences:,} sequences, {samples:,} samples of {names}; {size:,} bytes in {seconds:.1f} s")
+        for stream, path in beside.items():
+            classes = found.names[stream]
+            print(f"{path}: the {len(classes):,} classes of {stream}: {shorten(', '.join(classes), 100)}")
+    return 0
+
+
+def _read(
+    words: list[str], streams: list[Stream], source_format: str | None, precision: str, labels: str | None
+) -> tuple[Input, list[str]]:
+    """What is converted, and the files that the words name."""
+    from cntkpy.readers.convert.formats import format_of
+
+    source = None if any(map(is_config_word, words)) else format_of(words[0], source_format, "--from")
+    if labels is not None and (source is None or not source.named_columns):
+        raise ConfigError(
+            "BadStream", "--labels names a column of a table, and this is none", hint="describe it with --stream"
+        )
+    if source is None:
+        return _section_of(words, precision), []
+    named = [one for word in words for one in (word, word.partition(":")[2]) if one]
+    more = {"labels": labels} if source.named_columns else {}
+    return source.read()(words, streams, precision, **more), named
+
+
+def _keep_inputs(output: str, target: Format, inputs: list[str], more: list[Path]) -> None:
+    """An error if a file that is written, or one next to it, is one of those that are read."""
+    for path in (Path(output), *(Path(output).with_suffix(suffix) for suffix in target.beside), *more):
+        if exists(path) and any(exists(one) and path.samefile(one) for one in inputs):
+            what = "itself" if str(path) == output else f"what is read: {output} has {path.name} next to it"
+            raise ConfigError("SameFile", f"{path} would be written over {what}", hint="give the output another name")
+
+
+def _no_stream_twice(streams: list[Stream]) -> None:
+    for i, one in enumerate(streams):
+        if one.name in (before.name for before in streams[:i]):
+            raise ConfigError("BadStream", f"the stream '{one.name}' is named twice")
+
+
+def _chosen(asked: list[Stream], found: list[Stream]) -> list[Stream]:
+    """The streams to be written: those asked for, which must be there and have the dimension that is asked for."""
+    by_name = {one.name: one for one in found}
+    for one in asked:
+        if one.name not in by_name:
+            raise UserError("BadStream", f"there is no stream '{one.name}'", hint=suggestion(one.name, by_name))
+    for one in asked:
+        there = by_name[one.name].dim
+        if one.dim != there:
+            raise UserError(
+                "BadStream",
+                f"the stream '{one.name}' has {there} values, not {one.dim}",
+                hint=f"write --stream {one.name}:{there}" + (f":{one.form}" if one.form != "dense" else ""),
+            )
+    return asked or found
+
+
+def _losses(target: Format, precision: str, sequences: int, samples: int) -> list[str]:
+    """What a format does not hold of what was converted."""
+    lost: list[str] = []
+    if samples != sequences and not target.sequences:
+        lost.append(f"{target.name} holds single samples: where sequences begin is lost; npz and ctf keep it")
+    if precision == "double" and target.single:
+        lost.append(f"{target.name} holds single precision: the last digits of double values are lost")
+    return lost
+
+
+def convert_to_mean(words: list[str], output: str, *, quiet: bool = False, modules: bool = False) -> int:
+    """Write the mean picture of what a reader of images reads; return the exit status.
+
+    Args:
+        words: a configuration, overrides, and the path of a reader section.
+        output: the XML file for the transform Mean.
+        quiet: no progress, no summary.
+        modules: import the Python module that a section names.
+    """
+    from cntkpy.commands.context.progress import make_progress
+    from cntkpy.commands.tools.preview import find_reader_section, placing
+    from cntkpy.readers.formats.image.mean_picture import mean_picture, pictures_before_mean
+    from cntkpy.readers.formats.image.storage import write_mean
+    from cntkpy.readers.registry import refusing_modules
+
+    progress = make_progress(quiet)
+    try:
+        section, _ = find_reader_section(words)
+        with placing(section), refusing_modules(not modules):
+            pictures, max_errors = pictures_before_mean(section)
+            total = pictures.table.num_sequences
+            progress.start(f"{Path(words[0]).name} -> {Path(output).name}", total)
+            mean = mean_picture(
+                pictures, max_errors=max_errors, progress=lambda done: progress.update(done, f"{done:,} pictures")
+            )
+        write_mean(output, mean)
+    except UserError as error:
+        print_error(error)
+        return error.exit_code
+    finally:
+        progress.finish()
+    if not quiet:
+        size = " x ".join(map(str, mean.shape))
+        print(f"{output}: the mean of {total:,} pictures of {size} (height x width x channels)")
+    return 0
+
+
+def _section_of(words: list[str], precision: str) -> Input:
+    """What the reader section of a configuration reads, in the order of the data and in whole sequences."""
+    from cntkpy.commands.tools.preview import find_reader_section, placing
+    from cntkpy.readers.convert.sources import from_reader
+    from cntkpy.readers.registry import create_reader
+
+    section, _ = find_reader_section(words)
+    for name, value in (("randomize", "none"), ("shuffle", "false"), ("truncated", "false")):
+        section.insert(name, value)
+    with placing(section):
+        found = from_reader(create_reader(section, precision), precision)
+
+    def batches() -> Iterator[Batch]:
+        with placing(section):
+            yield from found.batches
+
+    return replace(found, batches=batches())

@@ -1,0 +1,118 @@
+"""`cntkpy help NAME`: what an action, a reader, a section, a parameter, a function of networks or a finding is."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from cntkpy.cntk_config.declare import Parameter
+from cntkpy.commands.catalogue.topics import Topic, all_names, default_text, find_parameters, find_topics, topics
+
+EXIT_UNKNOWN = 2
+
+
+def help_on(name: str | None) -> int:
+    """Print what is known under a name, or all sections; return the exit status."""
+    if name is None:
+        sys.stdout.write(overview())
+        return 0
+    parts = list(explanations(name))
+    if parts:
+        sys.stdout.write("\n".join(parts))
+        return 0
+    from cntkpy.cntk_config.base.diagnostics import suggestion
+
+    hint = suggestion(name, all_names())
+    print(f"error: nothing is called '{name}'" + (f"\n  help: {hint}" if hint else ""), file=sys.stderr)
+    return EXIT_UNKNOWN
+
+
+def overview() -> str:
+    """All sections, one a line."""
+    rows = [(one.name, one.meaning) for one in topics()]
+    lines = [f"  {name:28} {meaning[:90]}\n" for name, meaning in rows]
+    return "Sections and actions; `cntkpy help NAME` explains more, also any parameter or function:\n" + "".join(lines)
+
+
+def explanations(name: str) -> Iterator[str]:
+    """All that is called so: sections, parameters, functions, commands of MEL, findings."""
+    for topic in find_topics(name):
+        yield section_text(topic)
+    found = sorted(find_parameters(name), key=_rank)
+    if found:
+        yield "".join(_parameter_text(topic, parameter) for topic, parameter in found)
+    yield from _network(name)
+    from cntkpy.cntk_config.base.kinds import find_rule
+
+    rule = find_rule(name)
+    if rule is not None:
+        yield f"{rule.code}: {rule.title} ({rule.severity})\n  repair   {rule.fix}\n  docs     {rule.link}\n"
+
+
+def _rank(found: tuple[Topic, Parameter[Any]]) -> tuple[bool, bool]:
+    """The order of parameters with one name: what a training reads first, what is ignored last."""
+    topic, parameter = found
+    return parameter.help.startswith("Ignored"), topic.name != "SGD"
+
+
+def section_text(topic: Topic) -> str:
+    """A section with all its parameters."""
+    lines = [f"{topic.name} ({topic.kind}): {topic.meaning}"]
+    if topic.example:
+        lines += ["", *(f"    {line}" for line in topic.example.split("\n"))]
+    lines.append("")
+    for one in topic.declared.parameters():
+        lines.append(f"  {one.name:34} {one.type.name}, {_default(one)}")
+        lines.append(f"      {one.help}")
+    return "\n".join(lines) + "\n"
+
+
+def _default(one: Parameter[Any]) -> str:
+    text = default_text(one)
+    return text if text == "required" else "no default" if text == "-" else f"default {text}"
+
+
+def _parameter_text(topic: Topic, one: Parameter[Any]) -> str:
+    aliases = f" (also {', '.join(one.aliases)})" if one.aliases else ""
+    where = f"{topic.name}" + ("" if one.own else ", or further out")
+    rows = (("in", where), ("type", one.type.name), ("default", default_text(one)))
+    return f"{one.name}{aliases}: {one.help}\n" + "".join(f"  {name:8} {text}\n" for name, text in rows) + "\n"
+
+
+def _network(name: str) -> Iterator[str]:
+    from cntkpy.networks import nodes
+    from cntkpy.networks.mel.commands import find
+
+    kind = nodes.find(name)
+    if kind is not None:
+        lines = [f"{kind.name} (function of networks): {kind.meaning or kind.unsupported or ''}"]
+        if not kind.unsupported:
+            lines.append(f"  usage    {kind.usage()}")
+        if kind.aliases:
+            lines.append(f"  also     {', '.join(kind.aliases)}")
+        if kind.formula:
+            lines.append(f"  formula  {kind.formula}")
+        if kind.example:
+            lines.append("  example  " + kind.example.replace("\n", "\n           "))
+        lines += [f"  {option.name}: {option.meaning}" for option in kind.options]
+        yield "\n".join(lines) + "\n"
+    yield from _brain_script(name)
+    command = find(name)
+    if command is not None:
+        text = f"{command.name} (command of MEL): {command.meaning}\n  usage    {command.usage}\n"
+        yield f"{text}  example  {command.example}\n"
+
+
+def _brain_script(name: str) -> Iterator[str]:
+    """Functions of BrainScript of that name, letter case and namespaces aside."""
+    from cntkpy.networks.builders.brainscript.reference import documented
+
+    every = documented()
+    for one in every.values():
+        if name.lower() not in (one.name.lower(), one.name.rpartition(".")[2].lower()):
+            continue
+        shown = every.get(one.alias, one)
+        if shown.usage:
+            also = f"  alias    of {shown.name}\n" if one.alias else ""
+            yield f"{one.name} (function of BrainScript): {shown.meaning}\n  usage    {shown.usage}\n{also}"

@@ -1,0 +1,108 @@
+"""`cntkpy plot LOG...`: curves of criteria over the epochs, from the logs of trainings."""
+
+from pathlib import Path
+from typing import Any
+
+from cntkpy.cntk_config.base.diagnostics import ConfigError, UserError, suggestion
+from cntkpy.cntk_config.base.extras import how_to_install
+from cntkpy.cntk_config.base.writing import output_file
+from cntkpy.commands.console import print_error
+from cntkpy.commands.runs.find import EVENTS, read_run
+from cntkpy.commands.runs.record import Curves, Points
+
+FORMATS = ("png", "svg", "pdf")
+
+
+def read_curves(path: Path) -> list[Curves]:
+    """The curves of the trainings of a log, or of a `.jsonl` file of events.
+
+    Raises:
+        UserError: if the file cannot be read or has no epochs.
+    """
+    found = [curves for curves in read_run(path).curves if curves.training or curves.between]
+    if not found:
+        raise UserError(
+            "NoEpochs",
+            f"{path} has no epochs to plot",
+            hint="a log of a training is wanted: stderr=FILE, or standard error in a file",
+        )
+    if len(found) == 1:
+        found[0].name = str(path)
+    return found
+
+
+def choose_node(runs: list[Curves], name: str | None) -> str:
+    """The node to draw: the one asked for, or the training criterion of the first run."""
+    known = list(dict.fromkeys(node for run in runs for node in [*run.training, *run.between]))
+    if name is None:
+        return known[0]
+    found = next((node for node in known if node.lower() == name.lower()), None)
+    if found is None:
+        raise UserError(
+            "UnknownNode",
+            f"no log has a node '{name}'",
+            hint=suggestion(name, known) or f"there are {', '.join(known)}",
+        )
+    return found
+
+
+def draw(runs: list[Curves], node: str, out: Path) -> None:
+    """Draw the runs over one another into a file, whose suffix says what it becomes."""
+    form = out.suffix.removeprefix(".").lower()
+    if form not in FORMATS:
+        raise ConfigError(
+            "UnknownFormat",
+            f"cannot draw a file {out.name}",
+            hint=f"the name ends in {', '.join('.' + f for f in FORMATS)}",
+        )
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
+
+    figure: Any = Figure(figsize=(8, 5), layout="constrained")
+    axes = figure.subplots()
+    for index, run in enumerate(runs):
+        color = f"C{index % 10}"
+        curves: list[tuple[Points, str | None, dict[str, Any]]] = [
+            (run.progress(node), None, {"linewidth": 0.7, "alpha": 0.4}),
+            (run.training.get(node, {}), run.name, {"marker": "o", "markersize": 3}),
+            (
+                run.validation.get(node, {}),
+                f"{run.name}, validation",
+                {"marker": "s", "markersize": 3, "linestyle": "--"},
+            ),
+        ]
+        for points, label, style in curves:
+            if points:
+                axes.plot(sorted(points), [points[x] for x in sorted(points)], color=color, label=label, **style)
+    axes.set_xlabel("epoch")
+    axes.set_ylabel(node)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.grid(alpha=0.3)
+    if axes.get_legend_handles_labels()[1]:
+        axes.legend()
+    with output_file(out) as file:
+        figure.savefig(file, format=form, dpi=120)
+
+
+def _without_twins(logs: list[str]) -> list[str]:
+    """The files without logs whose event files (`.jsonl` at the end of the name) are among them: both are one run."""
+    return [log for log in logs if f"{log}{EVENTS}" not in logs]
+
+
+def plot(logs: list[str], out: str | None = None, node: str | None = None) -> int:
+    """Draw the logs; print the name of the picture. Returns the exit status."""
+    try:
+        runs = [run for log in _without_twins(logs) for run in read_curves(Path(log))]
+        target = Path(out) if out else Path(logs[0]).with_name(Path(logs[0]).name + ".png")
+        draw(runs, choose_node(runs, node), target)
+    except UserError as error:
+        print_error(error)
+        return error.exit_code
+    except ModuleNotFoundError as error:
+        if (error.name or "").split(".")[0] != "matplotlib":
+            raise
+        message = "plot needs matplotlib, which is not installed"
+        print_error(missing := UserError("MissingPackage", message, hint=how_to_install("plot")))
+        return missing.exit_code
+    print(target)
+    return 0

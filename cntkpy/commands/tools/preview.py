@@ -1,0 +1,250 @@
+"""`cntkpy preview`: what a reader section reads, before anything is trained on it."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, cast
+
+import click
+
+from cntkpy.cntk_config import load
+from cntkpy.cntk_config.base.diagnostics import ConfigError, UserError
+from cntkpy.cntk_config.export import split_path
+from cntkpy.cntk_config.parameters import ConfigParameters, ConfigValue
+from cntkpy.commands.actions.evaluate import TestParameters
+from cntkpy.commands.console import print_error
+from cntkpy.commands.context.root import RootParameters
+from cntkpy.commands.context.run_context import data_precision
+from cntkpy.commands.words import sort_words
+
+MEASURE_SECONDS = 1.0
+"""How long reading continues to measure its speed."""
+
+
+def preview(
+    words: list[str],
+    *,
+    minibatches: int = 4,
+    size: int = 256,
+    samples: int = 3,
+    as_json: bool = False,
+    picture: str | None = None,
+    modules: bool = False,
+) -> int:
+    """Read the first minibatches of a reader section and describe them; return the exit status.
+
+    Args:
+        words: a configuration, overrides, and at most one path such as `train/reader` or `train`.
+        minibatches: how many are looked at. size: of how many samples.
+        samples: how many of the first sequences are shown.
+        as_json: print JSON.
+        picture: a file for a picture of the first samples.
+        modules: import the Python module that a section names.
+    """
+    from cntkpy.readers.registry import refusing_modules
+
+    try:
+        section, name = find_reader_section(words)
+        with placing(section), refusing_modules(not modules):
+            found = describe(section, name, minibatches, size, samples, Path(picture) if picture else None)
+    except UserError as error:
+        print_error(error)
+        return error.exit_code
+    if as_json:
+        print(json.dumps(found, indent=2))
+    else:
+        print(as_text(found))
+    return 0
+
+
+@contextmanager
+def placing(section: ConfigParameters) -> Generator[None]:
+    """Errors in the data that a section describes get a place in the configuration."""
+    from cntkpy.readers.errors import DataError
+
+    try:
+        yield
+    except DataError as error:
+        from cntkpy.commands.runner.blame import placed_in_reader
+
+        raise placed_in_reader(error, section) from error.__cause__
+
+
+def find_reader_section(words: list[str]) -> tuple[ConfigParameters, str]:
+    """The reader section that words name, and its path; without a path, that of the first command that has one."""
+    chosen = sort_words(words, files=1)
+    if len(chosen.rest) > 1:
+        raise click.UsageError(f"One path at most can be named; there are: {' '.join(chosen.rest)}")
+    root = load(chosen.configurations[0])
+    if names := split_path(root, "".join(chosen.rest)):
+        section, path = root, "/".join(names)
+        for part in names:
+            section = section.section(ConfigValue(part))
+        if not _is_reader(section) and TestParameters.reader.find(section):
+            section, path = TestParameters(section).reader, f"{path}/reader"
+        elif not _is_reader(section):
+            known = [f"{name}/reader" for name, inside in root.inner() if TestParameters.reader.stands_in(inside)]
+            raise ConfigError(
+                "MissingSection",
+                f"{path} is not a reader section and has none",
+                section.span,
+                f"name one, such as {' or '.join(known[:3])}" if known else "add reader=[...]",
+            )
+        return section, path
+    for command in [*RootParameters(root).command, *(ConfigValue(name) for name, _ in root.inner())]:
+        try:
+            return TestParameters(root.section(command)).reader, f"{command}/reader"
+        except ConfigError:
+            continue
+    raise ConfigError("MissingSection", "no command has a reader section", None, "name one, such as train/reader")
+
+
+def _is_reader(section: ConfigParameters) -> bool:
+    from cntkpy.readers.formats.text.options import TextFormatParameters
+    from cntkpy.readers.parameters import ReaderParameters
+
+    text = TextFormatParameters
+    marks = (ReaderParameters.reader_type, ReaderParameters.deserializers, text.input, text.file)
+    return any(mark.stands_in(section) for mark in marks)
+
+
+def describe(
+    section: ConfigParameters, name: str, minibatches: int, size: int, samples: int, picture: Path | None = None
+) -> dict[str, Any]:
+    """What the first minibatches of a reader hold, as JSON-able data; the first one is drawn, if that is asked for."""
+    from cntkpy.commands.tools.preview_picture import draw
+    from cntkpy.readers.contracts import KnowsSize, ReadsFiles
+    from cntkpy.readers.convert.statistics import StreamStatistics, texts
+    from cntkpy.readers.formats.image.sheet import write_sheet
+    from cntkpy.readers.registry import create_reader
+
+    precision = data_precision(str(RootParameters(section).precision))
+    begin = time.perf_counter()
+    reader = create_reader(section, precision)
+    opened = time.perf_counter() - begin
+    try:
+        reader.start_minibatch_loop(size, 0)
+        statistics = {s.name: StreamStatistics(s) for s in reader.streams}
+        shown: list[dict[str, Any]] = []
+        seen = read = taken = 0
+        seconds, ended = 0.0, False
+        left_out: list[str] = []
+        while True:
+            begin = time.perf_counter()
+            minibatch = reader.get_minibatch()
+            seconds += time.perf_counter() - begin
+            if minibatch is None:
+                ended = True
+                break
+            read += minibatch.num_samples
+            if seen < minibatches:
+                seen += 1
+                taken += minibatch.num_samples
+                for stream, found in statistics.items():
+                    found.add(minibatch.streams[stream], minibatch.layouts[stream])
+                if picture and seen == 1 and not write_sheet(picture, reader, minibatch):
+                    left_out = draw(reader.streams, minibatch, picture)
+                if len(shown) < samples:
+                    shown += texts(minibatch, samples - len(shown))
+            elif seconds > MEASURE_SECONDS:
+                break
+        able = cast("object", reader)  # one of a plug-in may have nothing but the interface
+        total = able.samples_per_sweep if isinstance(able, KnowsSize) else 0
+        paths = [Path(path) for path in (able.files if isinstance(able, ReadsFiles) else ())]
+        files = sum(path.stat().st_size for path in paths if path.is_file())
+        if ended and paths:
+            read, seconds = _read_again(section, precision, size)
+        per_sample = files / 1e6 / total if total else 0
+        speed = {
+            "samples_per_second": round(read / seconds) if read and seconds else None,
+            "megabytes_per_second": round(per_sample * read / seconds, 1) if per_sample and seconds else None,
+        }
+        labels = {s.name: reader.get_label_mapping(s.name) for s in reader.streams}
+        return {
+            "section": name,
+            "reader": _kind(section),
+            "samples": total or None,
+            "bytes": files or None,
+            "seconds_to_open": round(opened, 3),
+            "minibatches": seen,
+            "samples_seen": taken,
+            "whole_sweep_read": ended,
+            "speed": speed,
+            "streams": [one.as_dict(labels.get(stream) or {}) for stream, one in statistics.items()],
+            "first": shown,
+            "picture": str(picture) if picture and seen else None,
+            "not_drawn": left_out,
+        }
+    finally:
+        reader.close()
+
+
+def _read_again(section: ConfigParameters, precision: str, size: int) -> tuple[int, float]:
+    """Samples and seconds of one more sweep: the first one of small data is spent on loading the program."""
+    from cntkpy.readers.registry import create_reader
+
+    log = logging.getLogger("cntkpy.readers")
+    log.disabled, was = True, log.disabled
+    samples, reader = 0, create_reader(section, precision)
+    try:
+        begin = time.perf_counter()
+        reader.start_minibatch_loop(size, 0)
+        while (minibatch := reader.get_minibatch()) is not None:
+            samples += minibatch.num_samples
+        return samples, time.perf_counter() - begin
+    finally:
+        log.disabled = was
+        reader.close()
+
+
+def _kind(section: ConfigParameters) -> str:
+    from cntkpy.readers.parameters import ReaderParameters
+
+    if ReaderParameters.deserializers.find(section):
+        return "CompositeDataReader"
+    return str(ReaderParameters(section).reader_type)
+
+
+def as_text(found: dict[str, Any]) -> str:
+    """The description for people."""
+    speed = found["speed"]
+    head = f"{found['section']}: {found['reader']}"
+    if found["samples"]:
+        head += f", {found['samples']:,} samples"
+    if found["bytes"]:
+        head += f", {found['bytes'] / 1e6:,.1f} MB"
+    lines = [head]
+    rate = f", then {speed['samples_per_second']:,} samples/s" if speed["samples_per_second"] else ""
+    if speed["megabytes_per_second"] is not None:
+        rate += f", {speed['megabytes_per_second']:,} MB/s"
+    lines.append(f"opened in {found['seconds_to_open']:.2f} s{rate}")
+    lines.append(f"{found['minibatches']} minibatches, {found['samples_seen']:,} samples looked at:")
+    for s in found["streams"]:
+        lines.append("")
+        lines.append(f"{s['name']}: {s['storage']}, {'x'.join(map(str, s['shape']))}, {s['type']}")
+        low, mean, high = (s["length"][k] for k in ("min", "mean", "max"))
+        lengths = f"all of {low}" if low == high else f"of {low} to {high}, {mean:.3g} on average"
+        lines.append(f"  {s['sequences']:,} sequences, {lengths} sample{'s' if high != 1 else ''}")
+        lines.append(
+            f"  {s['nonzero']:.2%} of the values are not zero; {s['min']:g} to {s['max']:g}, mean {s['mean']:.4g}"
+        )
+        if s["not_finite"]:
+            lines.append(f"  {s['not_finite']:,} values are not finite!")
+        if s["classes"]:
+            counts = ", ".join(f"{c['class']}: {c['count']:,}" for c in s["classes"][:12])
+            lines.append(f"  one class per sample: {counts}{', ...' if len(s['classes']) > 12 else ''}")
+    for sequence in found["first"]:
+        lines.append("")
+        lines.append(f"sequence {sequence['key']}" if sequence["key"] is not None else "a sequence")
+        for stream, samples in sequence["streams"].items():
+            for number, sample in enumerate(samples):
+                lines.append(f"  {stream + ':' if number == 0 else ' ' * (len(stream) + 1)} {sample}")
+    if found["picture"]:
+        without = f", without {', '.join(found['not_drawn'])}" if found["not_drawn"] else ""
+        lines += ["", f"{found['picture']}: the first samples{without}"]
+    return "\n".join(lines)

@@ -1,0 +1,172 @@
+"""`cntkpy show --network` and `cntkpy plot --network`: the network that a configuration describes."""
+
+from __future__ import annotations
+
+import json
+import math
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cntkpy.cntk_config import load
+from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.cntk_config.base.writing import output_file
+from cntkpy.commands.console import print_error
+from cntkpy.commands.tools.network_of import Described, describe_network
+from cntkpy.commands.words import sort_words
+
+if TYPE_CHECKING:
+    from cntkpy.networks.graph.network import Node
+
+EXIT_ERROR = 2
+FORMATS = ("flat", "json")
+
+
+def show_network(words: list[str], form: str = "flat") -> int:
+    """Print nodes, operations, inputs, shapes, parameters and origins; return the exit status."""
+    if form not in FORMATS:
+        raise click.UsageError("A network is shown with --format flat or json.")
+    try:
+        described = _described(words)
+    except UserError as error:
+        print_error(error)
+        return EXIT_ERROR
+    found = describe(described)
+    print(json.dumps(found, indent=2, ensure_ascii=False) if form == "json" else "\n".join(lines(found)))
+    return 0
+
+
+def plot_network(words: list[str], out: str | None) -> int:
+    """Draw the network: a picture, or with the ending .dot its text for Graphviz; return the exit status."""
+    from cntkpy.networks.graph.plot import dot_text, graphviz, render
+
+    try:
+        described = _described(words)
+        picture = Path(out or f"{described.command}.svg")
+        text = dot_text(described.network, described.command).encode()
+        if picture.suffix == ".dot":
+            with output_file(picture) as file:
+                file.write(text)
+        elif graphviz() is None:
+            raise UserError(
+                "MissingPackage",
+                f"{picture} cannot be drawn: Graphviz' program 'dot' is not installed",
+                hint=f"install Graphviz; or write the text that it draws: --out {picture.with_suffix('.dot')}",
+            )
+        else:
+            with tempfile.TemporaryDirectory(prefix="cntkpy-") as folder:  # a file NAME.dot of the user stays
+                dot_file = Path(folder) / "network.dot"
+                with output_file(dot_file) as file:
+                    file.write(text)
+                render(dot_file, picture)
+        print(picture)
+    except UserError as error:
+        print_error(error)
+        return EXIT_ERROR
+    return 0
+
+
+def _described(words: list[str]) -> Described:
+    sorted_words = sort_words(words, files=1)
+    if len(sorted_words.rest) > 1:
+        raise click.UsageError(f"One command at most can be named; there are: {' '.join(sorted_words.rest)}")
+    return describe_network(load(sorted_words.configurations[0]), sorted_words.rest[0] if sorted_words.rest else None)
+
+
+def describe(described: Described) -> dict[str, Any]:
+    """What is shown of a network, as plain data."""
+    network = described.network
+    nodes = [_node(node, described.trails.get(node, [])) for node in network.nodes.values()]
+    return {
+        "command": described.command,
+        "builder": described.builder,
+        "precision": network.precision,
+        "nodes": nodes,
+        "groups": {group: [node.name for node in members] for group, members in network.groups.items()},
+        "parameters": sum(node.get("parameters", 0) for node in nodes),
+        "trainable": sum(node.get("parameters", 0) for node in nodes if node.get("learningRateMultiplier", 0) > 0),
+    }
+
+
+def _node(node: Node, trail: list[str]) -> dict[str, Any]:
+    entry: dict[str, Any] = {
+        "name": node.name,
+        "operation": node.operation,
+        "inputs": [source.name for source in node.connected],
+        "shape": list(node.shape or ()),
+        "minibatch": node.has_layout,
+    }
+    if node.is_parameter:
+        entry["parameters"] = math.prod(node.shape or ())
+        entry["learningRateMultiplier"] = node.learning_rate_multiplier
+        if node.init is not None:
+            entry["init"] = node.init.kind
+            if node.init.kind == "fixedValue":
+                entry["value"] = node.init.value
+            elif node.init.random:
+                entry["seed"] = node.init.seed
+    if trail:
+        entry["at"], entry["calledAt"] = trail[0], trail[1:]
+    return entry
+
+
+def lines(found: dict[str, Any]) -> list[str]:
+    """The table of a network: name, operation, shape, parameters, and where it was made."""
+    nodes = found["nodes"]
+    rows = [
+        (
+            node["name"],
+            node["operation"] + (f" ({', '.join(node['inputs'])})" if node["inputs"] else ""),
+            _shape_text(node),
+            _parameter(node),
+            " < ".join([node["at"], *node["calledAt"]]) if "at" in node else "",
+        )
+        for node in nodes
+    ]
+    widths = [min(max((len(row[i]) for row in rows), default=0), limit) for i, limit in enumerate((44, 60, 24, 40))]
+    head = f"{found['command']}: {len(nodes)} nodes, {found['parameters']:,} parameters "
+    result = [head + f"({found['trainable']:,} trainable), {found['precision']}, {found['builder']}", ""]
+    result += [
+        "  ".join(text.ljust(width) for text, width in zip(row, [*widths, 0], strict=True)).rstrip() for row in rows
+    ]
+    result.append("")
+    return result + [f"{group}: {', '.join(names)}" for group, names in found["groups"].items() if names]
+
+
+def node_facts(described: Described, node: Node) -> Iterator[tuple[str, str]]:
+    """All about one node: what it is, what it takes and who takes it, and where it was made."""
+    found = _node(node, described.trails.get(node, []))
+    yield "", f"{node.name} = {node.operation}" + (f" ({', '.join(found['inputs'])})" if found["inputs"] else "")
+    yield "shape", _shape_text(found)
+    if node.is_parameter:
+        yield "value", _parameter(found)
+    yield "meaning", node.kind.meaning
+    users = [one.name for one in described.network.nodes.values() if node in one.connected]
+    groups = [group for group, members in described.network.groups.items() if node in members]
+    if users:
+        yield "used by", f"{', '.join(users[:10])}" + (", ..." if len(users) > 10 else "")
+    if groups:
+        yield "groups", ", ".join(groups)
+    for index, place in enumerate(described.trails.get(node, [])):
+        yield "called" if index else "made", f"at {place}"
+
+
+def _shape_text(node: dict[str, Any]) -> str:
+    """`[3 x 2 x *]`; the star stands for the cells of the minibatch."""
+    return f"[{' x '.join([str(d) for d in node['shape']] + ['*'] * node['minibatch'])}]"
+
+
+def _parameter(node: dict[str, Any]) -> str:
+    if "parameters" not in node:
+        return ""
+    words = [f"{node['parameters']:,} element{'' if node['parameters'] == 1 else 's'}"]
+    if "init" in node:
+        words.append(f"{node['value']:g}" if "value" in node else node["init"])
+    if node.get("seed") is not None:
+        words.append(f"seed {node['seed']}")
+    rate = node["learningRateMultiplier"]
+    words += [] if rate == 1 else ["not trained" if rate == 0 else f"rate x {rate:g}"]
+    return ", ".join(words)

@@ -1,0 +1,116 @@
+"""What a tracker is, and which there are."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+from cntkpy.cntk_config.base.diagnostics import ConfigError, Span, suggestion
+from cntkpy.cntk_config.base.extras import how_to_install
+from cntkpy.cntk_config.base.objects import load_object
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+ENTRY_POINTS = "cntkpy.trackers"
+"""The group of entry points of other packages: each is called with a `Place` and returns a `Tracker`."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a run is tracked.
+
+    Attributes:
+        type: the name of the tracker.
+        target: a folder, a URI: what stands behind the colon of `--track TYPE:TARGET`.
+        experiment: a name that several runs share.
+        name: of the run; may be empty.
+        tags: texts by name, kept with the run.
+        options: texts by name, from the section `options`.
+    """
+
+    type: str
+    target: str = ""
+    experiment: str = "cntkpy"
+    name: str = ""
+    tags: Mapping[str, str] = field(default_factory=dict[str, str])
+    options: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+class Tracker(Protocol):
+    """Gets what happens in a run, in a thread of its own. What it raises ends the tracking, with a warning."""
+
+    def started(self, parameters: Mapping[str, str], tags: Mapping[str, str]) -> None:
+        """The run begins: the values of its configuration by name; versions, host and command line."""
+        ...
+
+    def scalars(self, values: Mapping[str, float], step: int) -> None:
+        """Values by name: `train/ce`, `train/validation/ce`, `test/ce` of an epoch, `train/progress/ce` of minibatches.
+
+        Args:
+            values: of a command, a slash, and the name of a node.
+            step: the epoch, from 1; 0 for a test; of `progress` the minibatches so far.
+        """
+        ...
+
+    def artifact(self, path: str) -> None:
+        """A file that the run has written: its event file, its log, its models. Called at the end."""
+        ...
+
+    def finished(self, status: int, error: str) -> None:
+        """The run is over, with this exit status; 0: all is well. Nothing else is called afterwards."""
+        ...
+
+
+@dataclass(frozen=True)
+class BuiltIn:
+    """A tracker of ours: its class as `"module:Class"`, the package that it needs, and the extra that brings it."""
+
+    factory: str
+    package: str
+    extra: str
+
+
+BUILT_IN = {
+    "tensorboard": BuiltIn("cntkpy.commands.tracking.tensorboard:TensorBoardTracker", "tensorboardX", "tensorboard"),
+    "mlflow": BuiltIn("cntkpy.commands.tracking.mlflow:MlflowTracker", "mlflow", "mlflow"),
+}
+
+
+def check_name(name: str, span: Span | None = None) -> None:
+    """See that there is a tracker of a name.
+
+    Raises:
+        ConfigError: there is none.
+    """
+    if name.lower() in BUILT_IN or name in (installed := _installed()):
+        return
+    names = [*BUILT_IN, *installed]
+    hint = suggestion(name, names) or f"there are {', '.join(names)}"
+    raise ConfigError("BadChoice", f"there is no tracker '{name}'", span, hint)
+
+
+def find_tracker(place: Place, span: Span | None = None) -> Callable[[], Tracker]:
+    """What makes the tracker of a place; its package is imported only then.
+
+    Raises:
+        ConfigError: there is none of this name, or its package is not installed: better now than after the training.
+    """
+    check_name(place.type, span)
+    known = BUILT_IN.get(place.type.lower())
+    if known is None:
+        point = _installed()[place.type]
+        return lambda: point.load()(place)
+    if importlib.util.find_spec(known.package) is None:
+        message = f"{place.type} is tracked by the package {known.package}, which is not installed"
+        raise ConfigError("MissingPackage", message, span, how_to_install(known.extra))
+    return lambda: load_object(known.factory)(place)
+
+
+def _installed() -> dict[str, EntryPoint]:
+    """The trackers of installed packages."""
+    from importlib.metadata import entry_points
+
+    return {point.name: point for point in entry_points(group=ENTRY_POINTS)}

@@ -1,0 +1,87 @@
+"""The words of `check` and `show`: which configurations they name, and what else is said."""
+
+import os
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+AGAIN = "--again"
+"""The word that makes every training of a run start over; it is an option, since a command may have any name."""
+TRACK = "--track"
+"""The option that sends what happens to a tracker: `--track mlflow:URI`; as one word in the words of a run."""
+ALLOW_REMOTE = "--allow-remote"
+"""The option of all commands that read configurations; it stands for the word allowRemote=true."""
+OPEN = ("UnknownVariable", "VariableCycle")
+"""Kinds of errors that say that a variable is not given, which `--open` allows."""
+
+
+@dataclass(frozen=True)
+class Words:
+    """The words of a tool, sorted: command lines of the classic form, and the rest."""
+
+    configurations: list[list[str]]
+    """One classic command line for each configuration."""
+    rest: list[str]
+    """Words that are neither configurations nor overrides."""
+
+
+def is_config_word(word: str) -> bool:
+    """Whether a word names configuration files in the classic form."""
+    return word.lower().startswith("configfile=")
+
+
+def sort_words(words: list[str], files: int | None = None) -> Words:
+    """Sort the words: `configFile=` words make one classic command line; else every file is a configuration.
+
+    Args:
+        words: files, `name=value`, `configFile=...`
+        files: how many plain words are files; what follows is the rest. None: all of them.
+    """
+    plain = [word for word in words if "=" not in word]
+    if any(map(is_config_word, words)):
+        line = [word for word in words if files is None or "=" in word]
+        return Words([line], [] if files is None else plain)
+    overrides = [word for word in words if "=" in word]
+    chosen = plain if files is None else plain[:files]
+    if not chosen:
+        raise click.UsageError("No configuration is given. Name a file, or use configFile=FILE.")
+    directories = [word for word in overrides if word.lower().startswith("currentdirectory=")]
+    others = [word for word in overrides if word not in directories]
+    return Words([[*directories, f"configFile={name}", *others] for name in chosen], plain[len(chosen) :])
+
+
+def as_classic(words: list[str]) -> list[str]:
+    """The words of `run` in the classic form: the first plain word is the configuration, as for `check` and `show`.
+
+    Words with `configFile=` stay as they are; so does a program in Python. A further plain word that is no file sets a
+    parameter to true.
+
+    Raises:
+        click.UsageError: there is a second file.
+    """
+    from cntkpy.cntk_config.base.files import is_file
+
+    plain = [word for word in words if "=" not in word and not word.startswith("-")]
+    if not plain or any(map(is_config_word, words)) or plain[0].endswith(".py"):
+        return words
+    for word in plain[1:]:
+        if is_file(word) or word.endswith((".cntk", ".cfg", ".config")):
+            joined = "+".join([plain[0], word])
+            raise click.UsageError(f"A run has one configuration; files that are read in turn are joined: {joined}")
+    options = [word for word in words if word.startswith("-")]
+    given = [word for word in words if not word.startswith("-")]
+    (line,) = sort_words(given, files=1).configurations
+    return [*options, *line, *plain[1:]]
+
+
+@contextmanager
+def same_directory() -> Generator[None]:
+    """Come back to the current directory at the end, whatever `currentDirectory=` did."""
+    here = Path.cwd()
+    try:
+        yield
+    finally:
+        os.chdir(here)

@@ -1,0 +1,83 @@
+"""The languages of cntkpy, each defined in one readable file of this folder, and the functions that load them.
+
+The files are Lark grammars. They are what the programs run, not an illustration: `load` gives the parser, `terminal`
+the pattern of one terminal. Parsing tables can be kept in a folder, so that starting a program does not build them
+again; Lark itself notices when the grammar, Lark or Python has changed. They are pickles: nobody else may write there,
+and they are used only if their checksum is right.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from lark import Lark
+
+FOLDER = Path(__file__).parent
+
+
+def load(name: str, folder: Path | None = None, **options: Any) -> Lark:
+    """The LALR parser of `cntkpy/grammar/NAME.lark`.
+
+    Args:
+        name: of the grammar.
+        folder: where its tables are kept; None: nowhere.
+        options: go to Lark, for instance `start`, `lexer`, `transformer`.
+    """
+    from lark import Lark
+
+    options = {"parser": "lalr", **options}
+    kept = {key: str(value) for key, value in sorted(options.items()) if key != "transformer"}
+    file = _cache_file(folder, name, str(kept))
+    whole = file is None or _is_whole(file)
+    parser = Lark.open(  # pyright: ignore[reportUnknownMemberType]
+        str(FOLDER / f"{name}.lark"), cache=str(file) if file is not None else False, **options
+    )
+    if file is not None and not whole:
+        with suppress(OSError):
+            _sum_file(file).write_text(_checksum(file), encoding="utf-8")
+    return parser
+
+
+def terminal(name: str, term: str, folder: Path | None = None) -> re.Pattern[str]:
+    """The pattern of a terminal that the rule `lexical` of `cntkpy/grammar/NAME.lark` names, for scanning outside a
+    parser."""
+    return re.compile(_lexical(name, folder).get_terminal(term).pattern.to_regexp(), re.MULTILINE)
+
+
+@cache
+def _lexical(name: str, folder: Path | None) -> Lark:
+    return load(name, folder, start="lexical", lexer="basic")
+
+
+def _cache_file(folder: Path | None, name: str, options: str) -> Path | None:
+    """The file that keeps the parsing tables, or None when there is no folder for it."""
+    return folder / f"grammar-{name}-{zlib.crc32(options.encode()):08x}" if folder is not None else None
+
+
+def _sum_file(file: Path) -> Path:
+    """Where the checksum of the parsing tables stands."""
+    return file.with_name(f"sum-of-{file.name}")
+
+
+def _checksum(file: Path) -> str:
+    content = file.read_bytes()
+    return f"{zlib.crc32(content):08x} {len(content)}"
+
+
+def _is_whole(file: Path) -> bool:
+    """Whether parsing tables are there with the checksum that belongs to them; else they are removed."""
+    try:
+        if _sum_file(file).read_text(encoding="utf-8") == _checksum(file):
+            return True
+    except (OSError, ValueError):
+        pass
+    for one in (_sum_file(file), file):
+        with suppress(OSError):
+            one.unlink(missing_ok=True)
+    return False

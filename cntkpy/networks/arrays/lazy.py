@@ -1,0 +1,144 @@
+"""JAX, imported on first use.
+
+Declarations (node kinds, builders) must be importable in a fraction of a second, so modules that compute write
+`from cntkpy.networks.arrays.lazy import jax, jnp` and JAX is loaded when one of its functions is first touched.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import logging
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cntkpy.cntk_config.base.cache_folders import is_private, private_folder
+from cntkpy.cntk_config.base.lazy_modules import LazyModule
+
+log = logging.getLogger("cntkpy.networks")
+
+__all__ = [
+    "DETERMINISTIC",
+    "ask_for_determinism",
+    "cache_folder",
+    "checkpoint_name",
+    "custom_gradient",
+    "default_device",
+    "io_callback",
+    "jax",
+    "jnp",
+    "number_of",
+    "prepare",
+]
+
+
+@functools.cache
+def cache_folder() -> Path | None:
+    """The folder in which compiled programs are kept, machine code: see `cntkpy.cntk_config.base.cache_folders`; or
+    None."""
+    given = os.environ.get("JAX_COMPILATION_CACHE_DIR")
+    if not given:
+        return private_folder("jax")
+    folder = Path(given)
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError:
+        return None
+    if is_private(folder):
+        return folder
+    log.warning(
+        "WARNING: others may write to JAX_COMPILATION_CACHE_DIR=%s: no compiled programs are kept there.", given
+    )
+    return None
+
+
+@functools.cache
+def prepare() -> None:
+    """Configure JAX once, before its first use: 64-bit numbers allowed, compiled programs kept on disk."""
+    real = importlib.import_module("jax")
+    real.config.update("jax_enable_x64", True)
+    folder = cache_folder()
+    real.config.update("jax_compilation_cache_dir", str(folder) if folder is not None else None)
+    if folder is None:
+        return
+    real.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+    real.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+
+
+DETERMINISTIC = "--xla_gpu_deterministic_ops=true"
+"""The flag of XLA for the same results in every run on GPUs; on CPUs they are anyway."""
+
+
+def ask_for_determinism() -> bool:
+    """Let XLA choose algorithms with the same results in every run.
+
+    Returns:
+        Whether it was asked in time: XLA reads its flags once, when JAX is first used.
+    """
+    flags = os.environ.get("XLA_FLAGS", "")
+    if DETERMINISTIC in flags:
+        return True
+    if "jax" in sys.modules:
+        return False
+    os.environ["XLA_FLAGS"] = f"{flags} {DETERMINISTIC}".strip()
+    return True
+
+
+if TYPE_CHECKING:
+    # JAX's own functions are only partly annotated: their results would be "unknown" wherever they go.
+    jax: Any
+    jnp: Any
+else:
+    jax = LazyModule("jax", prepare)
+    jnp = LazyModule("jax.numpy", prepare)
+
+
+def io_callback(function: Callable[..., Any], result: Any, *arrays: Any) -> Any:
+    """`jax.experimental.io_callback`: a compiled program calls a function of the process with its arrays."""
+    prepare()
+    return importlib.import_module("jax.experimental").io_callback(function, result, *arrays)
+
+
+def checkpoint_name(array: Any, name: str) -> Any:
+    """`jax.ad_checkpoint.checkpoint_name`: policies of `jax.checkpoint` know the array by a name."""
+    return importlib.import_module("jax.ad_checkpoint").checkpoint_name(array, name)
+
+
+def default_device() -> Any:
+    """The device that arrays lie on and programs run on where nothing else is said."""
+    return jax.config.jax_default_device or jax.local_devices()[0]
+
+
+def number_of(device: Any) -> int:
+    """The number of a device of JAX on its machine: processes that train together count `id` over all machines."""
+    return device.id if device.local_hardware_id is None else device.local_hardware_id
+
+
+def custom_gradient(
+    primal: Callable[..., Any], forward: Callable[..., Any], backward: Callable[[Any, Any], tuple[Any, ...]]
+) -> Callable[..., Any]:
+    """`jax.custom_vjp` without importing JAX now.
+
+    Args:
+        primal: arrays -> result.
+        forward: arrays -> (result, residuals).
+        backward: (residuals, gradient of the result) -> one gradient per array (None for "no gradient").
+
+    Returns:
+        A function of the arrays with that gradient.
+    """
+
+    @functools.cache
+    def build() -> Any:
+        function = jax.custom_vjp(primal)
+        function.defvjp(forward, backward)
+        return function
+
+    @functools.wraps(primal)
+    def call(*arrays: Any) -> Any:
+        return build()(*arrays)
+
+    return call

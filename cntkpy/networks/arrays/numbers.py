@@ -1,0 +1,62 @@
+"""The types of values: in a network of half precision some are kept in 16 bits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from cntkpy.networks.arrays.images import is_turned
+from cntkpy.networks.arrays.sparse import Sparse, is_sparse
+from cntkpy.networks.graph.node import Node
+
+__all__ = ["Numbers"]
+
+Array = Any
+
+
+class Numbers(NamedTuple):
+    """Which types the nodes of an evaluation have.
+
+    A product takes operands of the short type and gives a value of it. Every other node takes operands of the long
+    type, into which they are converted, and its value is converted back if the node is among `nodes`.
+
+    Attributes:
+        long: the type of data, parameters and criteria.
+        short: the type of products; None: `long`.
+        nodes: the nodes whose values are of the short type.
+    """
+
+    long: Any
+    short: Any = None
+    nodes: frozenset[Node] = frozenset()
+
+    def of(self, node: Node) -> Any:
+        """The type of the value of a node."""
+        return self.short if node in self.nodes else self.long
+
+    def operands(self, node: Node, arrays: Iterable[Any]) -> list[Any]:
+        """The operands of a node in the type in which it computes."""
+        if self.short is None:
+            return list(arrays)
+        dtype = self.short if node.kind.width == "short" else self.long
+        return [_converted(array, dtype) for array in arrays]
+
+    def value(self, node: Node, array: Any) -> Any:
+        """The value of a node in the type in which it is kept."""
+        return array if self.short is None else _converted(array, self.of(node))
+
+    def factor(self, array: Array) -> Array:
+        """An operand of a product, or what is added to it."""
+        return array if self.short is None else array.astype(self.short)
+
+    def given(self, array: Array) -> Array:
+        """A value as it is given to others than nodes."""
+        return array if self.short is None else array.astype(self.long)
+
+
+def _converted(value: Any, dtype: Any) -> Any:
+    if is_sparse(value):
+        return Sparse(value.rows, value.index, value.values.astype(dtype))
+    if is_turned(value):
+        return value._replace(array=value.array.astype(dtype))
+    return value.astype(dtype)

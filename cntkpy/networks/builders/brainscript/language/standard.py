@@ -1,0 +1,211 @@
+"""The classes that make numbers and texts: what `new StringFunction [ what = 'Replace' ; ... ]` and others give."""
+
+from __future__ import annotations
+
+import logging
+import math
+import re
+from collections.abc import Callable
+from typing import Any
+
+from cntkpy.networks.builders.brainscript.language.evaluate import MAX_TEXT, Class, Evaluator, Step
+from cntkpy.networks.builders.brainscript.language.printing import text_of
+from cntkpy.networks.builders.brainscript.language.values import Array, Effect, Origin, Record, kind_of, number_text
+
+log = logging.getLogger("cntkpy.networks")
+
+Maker = Callable[[Evaluator, Record, Origin], Step]
+
+FORMAT = re.compile(r"[-+ #0]*[0-9]{0,4}(?:\.[0-9]{0,4})?")
+
+
+def _choice(evaluator: Evaluator, record: Record, origin: Origin, makers: dict[str, Maker]) -> Step:
+    """What the parameter `what` chooses."""
+    what = yield evaluator.of_type(str, record, "what", origin)
+    if what not in makers:
+        place, scope = evaluator.place_of(record, "what", origin)
+        known = ", ".join(makers)
+        raise evaluator.error(
+            "BadValue", f"'{what}' is not a possible value of 'what'", place, scope, f"possible: {known}"
+        )
+    return (yield makers[what](evaluator, record, origin))
+
+
+def _class(**makers: Maker) -> Class:
+    return Class(lambda evaluator, record, origin: _choice(evaluator, record, origin, makers))
+
+
+# ---------------------------------------------------------------------------------------------------------------- texts
+
+
+def _format(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
+    """A value as text; `how` is the middle of a printf directive."""
+    value = yield evaluator.parameter(record, "arg", origin)
+    how = yield evaluator.of_type(str, record, "how", origin)
+    if not FORMAT.fullmatch(how):
+        place, scope = evaluator.place_of(record, "how", origin)
+        hint = "only what is between '%' and the letter in C: '.2', '5', '-8'"
+        raise evaluator.error("BadValue", f"'{how}' is no format", place, scope, hint)
+    if type(value) is float:
+        return _formatted(value, how)
+    text = value if type(value) is str else (yield text_of(evaluator, value, origin))
+    return f"%{how.replace('+', '').replace('0', '', 1) if how[:1] in '+0' else how}s" % text
+
+
+def _formatted(value: float, how: str) -> str:
+    """A number as printf writes it: `d` if it is whole (and within 32 bits), else `f`."""
+    flags = how[: len(how) - len(how.lstrip("-+ #0"))]
+    rest = how[len(flags) :]
+    if math.isfinite(value):
+        whole = number_text(value).lstrip("-").isdigit()
+        if whole and "." in rest:  # the precision gives the zeros
+            flags = flags.replace("0", "")
+        return f"%{flags}{rest}d" % int(value) if whole else f"%{flags}{rest}f" % value
+    text = number_text(value)
+    sign = "" if text.startswith("-") else "+" if "+" in flags else " " if " " in flags else ""
+    return f"%{'-' if '-' in flags else ''}{rest.partition('.')[0]}s" % (sign + text)
+
+
+def _replace(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
+    """All occurrences of a text replaced."""
+    text = yield evaluator.of_type(str, record, "arg", origin)
+    what = yield evaluator.of_type(str, record, "replacewhat", origin)
+    by = yield evaluator.of_type(str, record, "withwhat", origin)
+    if not what:
+        return text
+    if len(text) + text.count(what) * len(by) > MAX_TEXT:
+        raise evaluator.error("TooMany", f"a text of more than {MAX_TEXT} characters", origin.place, origin.scope)
+    return text.replace(what, by)
+
+
+def _substr(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
+    """Some characters; a negative begin counts from the end, a negative number means all that follow."""
+    text = yield evaluator.of_type(str, record, "arg", origin)
+    begin = yield evaluator.integer(record, "pos", origin)
+    count = yield evaluator.integer(record, "chars", origin)
+    begin = max(0, begin + len(text)) if begin < 0 else begin
+    return text[begin:] if count < 0 else text[begin : begin + count]
+
+
+def _chr(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
+    """One character."""
+    code = yield evaluator.integer(record, "arg", origin)
+    if not 0 <= code <= 0x10FFFF or 0xD800 <= code < 0xE000:
+        place, scope = evaluator.place_of(record, "arg", origin)
+        raise evaluator.error("BadValue", f"there is no character of number {code}", place, scope)
+    return chr(code)
+
+
+# -------------------------------------------------------------------------------------------------------------- numbers
+
+
+def _floor(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
+    """The largest whole number that is not larger."""
+    value: float = yield evaluator.of_type(float, record, "arg", origin)
+    return float(math.floor(value)) if math.isfinite(value) else value
+
+
+def _length(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
+    """The number of elements of an array, or of characters of a text."""
+    value = yield evaluator.parameter(record, "arg", origin)
+    place, scope = evaluator.place_of(record, "arg", origin)
+    if type(value) is str:
+        return float(len(value))
+    if type(value) is not Array:
+        message = f"a length is that of an array or of a text, not of {kind_of(value)}"
+        raise evaluator.error("NoArray", message, place, scope, "an array of one element is [| x |]")
+    if value.first != 0:
+        message = f"Length needs an array that starts at index 0, this one starts at {value.first}"
+        raise evaluator.error("BadIndex", message, place, scope)
+    return float(len(value.items))
+
+
+def _two_integers(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
+    value = yield evaluator.parameter(record, "args", origin)
+    place, scope = evaluator.place_of(record, "args", origin)
+    found = yield evaluator.flattened(value, place, scope, "numbers")
+    if len(found) != 2:
+        raise evaluator.error("BadValue", f"two numbers are expected, {len(found)} given", place, scope)
+    for number in found:
+        if type(number) is not float or not number.is_integer():
+            what = number_text(number) if type(number) is float else kind_of(number)
+            raise evaluator.error(
+                "NoInteger", f"expected integer: {what} is not a whole number", origin.place, origin.scope
+            )
+    if found[1] == 0:
+        raise evaluator.error("BadValue", "a whole number cannot be divided by 0", origin.place, origin.scope)
+    return int(found[0]), int(found[1])
+
+
+def _mod(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
+    """The remainder, with the sign of the dividend."""
+    a, b = yield _two_integers(evaluator, record, origin)
+    return float(abs(a) % abs(b) if a >= 0 else -(abs(a) % abs(b)))
+
+
+def _int_div(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
+    """The quotient without its fraction."""
+    a, b = yield _two_integers(evaluator, record, origin)
+    quotient = abs(a) // abs(b)
+    return float(quotient if (a < 0) == (b < 0) else -quotient)
+
+
+# ---------------------------------------------------------------------------------------------------------- comparisons
+
+
+def _same(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
+    """Whether two values are the same one: numbers that were computed twice are not."""
+    args = yield evaluator.parameter(record, "args", origin)
+    place, scope = evaluator.place_of(record, "args", origin)
+    if type(args) is not Array or len(args.items) != 2:
+        raise evaluator.error("BadValue", "two values are expected", place, scope)
+    values: list[Any] = []
+    for item in args.items:
+        values.append((yield evaluator.forced(item, place)))
+    a, b = values
+    return a is b or (type(a) is type(b) and isinstance(a, str | bool) and a == b)
+
+
+def _is(kind: type) -> Maker:
+    def maker(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
+        return type((yield evaluator.parameter(record, "arg", origin))) is kind
+
+    return maker
+
+
+# -------------------------------------------------------------------------------------------------------------- effects
+
+
+def _print(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
+    value = yield evaluator.parameter(record, "what", origin)
+    text = yield text_of(evaluator, value, origin)
+    if evaluator.prints:
+        log.info("%s", text)
+    return Effect()
+
+
+def _fail(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
+    message = yield evaluator.of_type(str, record, "what", origin)
+    place, scope = origin.place, origin.scope
+    raise evaluator.error("Fail", message, place, scope)
+
+
+def _debug(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
+    """Prints a value and gives it."""
+    value = yield evaluator.parameter(record, "value", origin)
+    enabled = yield evaluator.of_type(bool, record, "enabled", origin, True)
+    say = yield evaluator.of_type(str, record, "say", origin, "")
+    if enabled and evaluator.prints:
+        text = yield text_of(evaluator, value, origin)
+        log.info("%s%s", say and f"{say} ", text)
+    return value
+
+
+CLASSES: dict[str, Class] = {
+    "StringFunction": _class(Format=_format, Chr=_chr, Substr=_substr, Replace=_replace),
+    "NumericFunction": _class(Floor=_floor, Length=_length, Mod=_mod, IntDiv=_int_div),
+    "CompareFunction": _class(IsSameObject=_same, IsArray=_is(Array), IsDouble=_is(float), IsBool=_is(bool)),
+    "PrintAction": Class(_print),
+    "FailAction": Class(_fail),
+    "Debug": Class(_debug),
+}

@@ -1,0 +1,154 @@
+"""`new ComputationNetwork { members }`: which nodes make the network, in which order, under which names."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from cntkpy.cntk_config.base.diagnostics import ConfigError
+from cntkpy.networks.builders.brainscript.language.evaluate import Class, Evaluator, Step
+from cntkpy.networks.builders.brainscript.language.values import Object, Origin, Record, kind_of
+from cntkpy.networks.builders.brainscript.node_values import NodeValue
+from cntkpy.networks.builders.brainscript.nodes import attach_inputs
+
+SPECIAL = {
+    "criterionNodes": "criterion",
+    "evaluationNodes": "evaluation",
+    "featureNodes": "feature",
+    "labelNodes": "label",
+    "outputNodes": "output",
+}
+"""Members that fill groups, in the order in which they are read."""
+
+Current = Callable[[NodeValue], NodeValue]
+"""What is in the place of a node."""
+
+AS_MEMBER = str.maketrans(".[]", "___")
+"""How names of nodes are written after a point."""
+
+TAGS = {**{group: group for group in SPECIAL.values()}, "criteria": "criterion", "eval": "evaluation"}
+
+
+class NetworkValue(Object):
+    """A network.
+
+    Attributes:
+        nodes: its nodes in the order of entry, by name in lower case.
+        groups: the nodes of each group, in the order of entry.
+    """
+
+    kind = "a network"
+
+    def __init__(self) -> None:
+        self.nodes: dict[str, NodeValue] = {}
+        self.groups: dict[str, list[NodeValue]] = {group: [] for group in SPECIAL.values()}
+
+    def member(self, name: str) -> Any:
+        """A node by its name, ignoring case; dots and square brackets of the name are written `_`."""
+        if found := self.nodes.get(name.lower()):
+            return found
+        return next((node for key, node in self.nodes.items() if key.translate(AS_MEMBER) == name.lower()), None)
+
+    def members(self) -> list[str]:
+        """The names of its nodes."""
+        return [node.name.translate(AS_MEMBER) for node in self.nodes.values()]
+
+    def enter(self, evaluator: Evaluator, node: NodeValue) -> None:
+        """Add a node under a name of its own, and to the groups of its tags."""
+        name = node.full_name
+        if (other := self.nodes.get(name.lower())) is not None:
+            if node.scalar or any(sign in name for sign in ".[]") or _gives_way(node):
+                name = self._free(name)
+            elif _gives_way(other):
+                self._rename(other)
+            else:
+                raise self._clash(evaluator, node, name, other)
+        node.name = name
+        self.nodes[name.lower()] = node
+        for tag in node.tags:
+            group = TAGS.get(tag)
+            if group is None:
+                hint = "possible: " + ", ".join(SPECIAL.values())
+                message = f"'{tag}' of '{name}' is not a tag of a node"
+                raise evaluator.error("BadValue", message, node.origin.place, node.origin.scope, hint)
+            if node not in self.groups[group]:
+                self.groups[group].append(node)
+
+    def _free(self, name: str) -> str:
+        """A name that no node has yet, with `_` in front of it where one has it."""
+        while name.lower() in self.nodes:
+            name = "_" + name
+        return name
+
+    def _rename(self, node: NodeValue) -> None:
+        """Let a node give way to another one of its name."""
+        node.name = self._free(node.name)
+        self.nodes = {one.name.lower(): one for one in self.nodes.values()}
+
+    def _clash(self, evaluator: Evaluator, node: NodeValue, name: str, other: NodeValue) -> ConfigError:
+        """The error of two nodes of one name."""
+        message = f"duplicated name: two nodes are called '{name}' and '{other.name}'; letter case does not count"
+        hint, notes = "rename one of the two members", [f"the other one is made at {other.origin.place}"]
+        if node.stored is not None or other.stored is not None:
+            hint = f"the input of a loaded network keeps its name; to use it, write {name} = net.{name}"
+        return evaluator.error("DuplicateName", message, node.origin.place, node.origin.scope, hint, notes)
+
+
+def _gives_way(node: NodeValue) -> bool:
+    """Whether a node takes another name where a new node has its own: that of a loaded network, but for its inputs."""
+    return node.stored is not None and node.name == node.stored.name and node.operation.shape != "input"
+
+
+def entered(evaluator: Evaluator, roots: Iterable[NodeValue], current: Current | None = None) -> Step:
+    """The network of some nodes and of all that they depend on, in the order of a work list.
+
+    Args:
+        evaluator: evaluates the inputs of delay nodes.
+        roots: where the list begins.
+        current: what is in the place of a node; by default the node itself.
+    """
+    network = NetworkValue()
+    waiting, seen = deque(roots), set[NodeValue]()
+    while waiting:
+        node = waiting.popleft()
+        if node in seen:
+            continue
+        seen.add(node)
+        network.enter(evaluator, node)
+        inputs = yield attach_inputs(node)
+        if current is not None:
+            node.inputs = inputs = tuple(current(one) for one in inputs)
+        waiting.extend(inputs)
+        axis = node.options.get("dynamicAxis")
+        if node.stored is not None and isinstance(axis, NodeValue):
+            axis = node.options["dynamicAxis"] = axis if current is None else current(axis)
+            waiting.append(axis)
+    return network
+
+
+def _make(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
+    """The network of the members of a record."""
+    roots: list[NodeValue] = []
+    for name, group in SPECIAL.items():
+        if name not in record.names:
+            continue
+        value = yield evaluator.parameter(record, name, origin)
+        place, scope = evaluator.place_of(record, name, origin)
+        for node in (yield evaluator.flattened(value, place, scope, "nodes")):
+            if not isinstance(node, NodeValue):
+                message = f"{name} takes nodes, not {kind_of(node)}"
+                raise evaluator.error("NoNode", message, place, scope, "names of nodes without quotes: (a : b)")
+            if group not in node.tags:
+                node.tags = (group, *node.tags)
+            roots.append(node)
+    for name in sorted(record.names):
+        value = yield evaluator.parameter(record, name, origin)
+        if isinstance(value, NodeValue):
+            if name not in SPECIAL:
+                value.name = name
+            roots.append(value)
+    return (yield entered(evaluator, roots))
+
+
+CLASSES = {"ComputationNetwork": Class(_make, own_names=True)}

@@ -1,0 +1,107 @@
+"""What the library offers: every function with its parameters and the comment above it, read from `core.bs`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+
+from cntkpy.networks import nodes
+from cntkpy.networks.builders.brainscript.language.parse import source_of
+from cntkpy.networks.builders.brainscript.language.syntax import (
+    Expression,
+    Lambda,
+    Literal,
+    Member,
+    Name,
+    New,
+    RecordLiteral,
+)
+from cntkpy.networks.builders.brainscript.operations import OPERATIONS
+from cntkpy.networks.builders.brainscript.program import library
+
+HEADING = re.compile(r"^// =+ (.*)$", re.MULTILINE)
+COMMENT = re.compile(r"[ \t]*//(.*)")
+
+
+@dataclass(frozen=True)
+class Documented:
+    """One member of the library.
+
+    Attributes:
+        name: with its namespaces: `BS.Loop.Previous`.
+        heading: the part of the library.
+        usage: how it is called; empty for a value.
+        meaning: the comment above it, as one line.
+        parameters: names of what is passed by position.
+        options: names of what is passed by name, with the text of the default.
+        alias: the member that it is another name of.
+    """
+
+    name: str
+    heading: str
+    usage: str
+    meaning: str
+    parameters: tuple[str, ...] = ()
+    options: tuple[tuple[str, str], ...] = ()
+    alias: str = ""
+
+
+@cache
+def documented() -> dict[str, Documented]:
+    """Every member of the library that is meant for users, by its name, in the order of the text."""
+    return {one.name: one for one in _of(library()[1], "")}
+
+
+def _of(record: RecordLiteral, prefix: str) -> Iterator[Documented]:
+    for member in record.members.values():
+        if member.name.startswith("_") and member.name != "_Parameter":
+            continue
+        yield _entry(member, prefix + member.name)
+        if isinstance(member.value, RecordLiteral):
+            yield from _of(member.value, f"{prefix}{member.name}.")
+
+
+def _entry(member: Member, name: str) -> Documented:
+    text, start = member.place.text.string, member.place.start
+    headings = [found[1] for found in HEADING.finditer(text, 0, start)]
+    value, meaning = member.value, _comment(text, start)
+    heading = name.rpartition(".")[0] or (headings[-1] if headings else "")
+    meaning = meaning or _meaning(value)
+    if isinstance(value, Lambda):
+        options = tuple((option, source_of(default)) for option, default in value.defaults)
+        return Documented(name, heading, usage_of(name, value), meaning, value.parameters, options)
+    return Documented(name, heading, "", meaning, alias=value.name if isinstance(value, Name) else "")
+
+
+def _meaning(value: Expression) -> str:
+    """What the node does that a function without comment makes."""
+    while isinstance(value, Lambda):
+        value = value.body
+    if not isinstance(value, New) or not isinstance(value.record, RecordLiteral):
+        return ""
+    operation = value.record.members["operation"].value
+    known = OPERATIONS.get(str(operation.value)) if isinstance(operation, Literal) else None
+    kind = nodes.find(known.kind_name) if known is not None else None
+    if kind is None:
+        return ""
+    return kind.meaning or f"Not supported: {kind.unsupported}."
+
+
+def usage_of(name: str, function: Lambda) -> str:
+    """How a function is called: `Softmax (z, axis=0, tag='')`; with braces, if it is declared with them."""
+    words = [*function.parameters, *(f"{option}={source_of(value)}" for option, value in function.defaults)]
+    text = function.place.text.string
+    braces = text[function.place.end :].lstrip().startswith("{")
+    return f"{name} {{{', '.join(words)}}}" if braces else f"{name} ({', '.join(words)})"
+
+
+def _comment(text: str, start: int) -> str:
+    """The lines of comment directly above a member, joined."""
+    lines = text[:start].split("\n")[:-1]
+    found: list[str] = []
+    while lines and (comment := COMMENT.fullmatch(lines[-1])) and not HEADING.fullmatch(lines[-1].strip()):
+        found.append(comment[1].strip())
+        lines.pop()
+    return " ".join(reversed(found))

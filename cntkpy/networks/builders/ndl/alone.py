@@ -1,0 +1,30 @@
+"""A file in NDL that is opened by itself, without the configuration that names it."""
+
+from __future__ import annotations
+
+import re
+
+from cntkpy.cntk_config import parse
+from cntkpy.cntk_config.base.source import VARIABLE
+from cntkpy.networks.builders.ndl.parse import Statement, parse_document
+from cntkpy.networks.builders.ndl.source import SECTION, plain_document, value_document
+
+COMMENT = re.compile(r"(?m)(?:^|(?<=\s))#.*")
+
+
+def file_statements(text: str, name: str) -> list[Statement]:
+    """The statements of a file: of its whole text, or of all of its sections.
+
+    Values of `$variables$` belong to a configuration. A number stands for each of them here.
+
+    Raises:
+        ConfigError: what the grammar does not allow.
+    """
+    text = COMMENT.sub(lambda found: " " * len(found[0]), text)
+    text = VARIABLE.sub(lambda found: "0" * len(found[0]), text)
+    documents = [plain_document(text, name)]
+    if SECTION.search(text):
+        root = parse(text, name)
+        entries = [(one, root.definition(one)) for one in root.names()]
+        documents = [value_document(root.opaque(one)) for one, entry in entries if entry is not None and entry.bracket]
+    return [one for document in documents for one in parse_document(document)[0]]

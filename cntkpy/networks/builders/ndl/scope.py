@@ -1,0 +1,181 @@
+"""What names stand for while a script is expanded: constants, nodes, instances of macros, and scopes that hold them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from cntkpy.cntk_config.base.diagnostics import Diagnostic
+from cntkpy.networks.builders.ndl.parse import Call, Macro, Option, Word
+from cntkpy.networks.builders.ndl.text import Place, error
+
+MAX_STEPS = 100_000  # of a look-up, which ends by itself in all texts that people write
+NUMBER = re.compile(
+    r"[+-]?(0[xX][0-9a-fA-F]+|(\d+(?:\.\d*)?|\.\d+)([eE][+-]?\d+)?(#[iI][nN][fF])?|[iI][nN][fF]([iI][nN][iI][tT][yY])?|[nN][aA][nN])"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A number, still as written; `used`: the name through which it came."""
+
+    word: Word
+    used: Word | None = None
+
+    @property
+    def place(self) -> Place:
+        """Where it is used."""
+        return (self.used or self.word).place
+
+    @property
+    def shown(self) -> str:
+        """For messages."""
+        return f"'{self.word.text}'" + (f" (the value of '{self.used.text}')" if self.used else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A name that was not known when it was met; perhaps just a text."""
+
+    word: Word
+    scope: Scope
+
+    @property
+    def place(self) -> Place:
+        """Where it is used."""
+        return self.word.place
+
+    @property
+    def shown(self) -> str:
+        """For messages."""
+        return f"'{self.word.text}'"
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """An array."""
+
+    items: tuple[Value, ...]
+    place: Place
+
+
+@dataclass(eq=False, slots=True)
+class NodeCall:
+    """A call of a function: a node to be made. `local` is its name inside `scope`, None while it has none."""
+
+    call: Call
+    scope: Scope
+    local: str | None
+    arguments: tuple[Value, ...]
+    options: tuple[tuple[Option, Value], ...]
+
+    @property
+    def name(self) -> str:
+        """The node's full name."""
+        return f"{self.scope.prefix}{self.local or 'unnamed'}"
+
+
+@dataclass(eq=False, slots=True)
+class Instance:
+    """One expansion of a macro. `result` is what its name stands for."""
+
+    macro: Macro
+    call: Call
+    parent: Scope
+    local: str | None
+    scope: Scope = field(init=False)
+    result: Value | None = None
+
+    def __post_init__(self) -> None:
+        self.scope = Scope(self)
+
+
+Value = Constant | Reference | Values | NodeCall | Instance
+
+
+@dataclass(slots=True)
+class Symbol:
+    """A name in a scope; `parameter`: it came with the call of the macro."""
+
+    name: Word
+    value: Value
+    parameter: bool = False
+
+
+class Scope:
+    """The names of the script (owner None) or of one instance of a macro."""
+
+    def __init__(self, owner: Instance | None = None) -> None:
+        self.owner = owner
+        self.symbols: dict[str, Symbol] = {}
+
+    @property
+    def prefix(self) -> str:
+        """What is before the names of nodes made here: `H1.Aff.`, or nothing at the top."""
+        parts: list[str] = []
+        owner = self.owner
+        while owner is not None:
+            parts.append(owner.local or "unnamed")
+            owner = owner.parent.owner
+        return "".join(f"{part}." for part in reversed(parts))
+
+    def find(self, word: Word, strict: bool = False) -> Value | None:
+        """What a (dotted) name stands for here, or None. `strict`: `x.y` where x is no macro instance is an error."""
+        scope, rest = self, word.text.lower()
+        for _ in range(MAX_STEPS):
+            symbol = scope.symbols.get(rest)
+            if symbol is not None:
+                return symbol.value
+            head, dot, rest = rest.partition(".")
+            symbol = scope.symbols.get(head) if dot else None
+            if symbol is None:
+                return None
+            value = followed(symbol.value)
+            if not isinstance(value, Instance):
+                if strict and not isinstance(value, Reference):
+                    message = f"'{symbol.name.text}' is not a macro, so '{word.text}' cannot be interpreted"
+                    raise error("UndefinedNode", message, word.place)
+                return None
+            scope = value.scope
+        return None
+
+    def chain(self) -> Iterator[Scope]:
+        """This scope and those of the calls that led to it."""
+        scope: Scope | None = self
+        while scope is not None:
+            yield scope
+            scope = scope.owner.parent if scope.owner else None
+
+
+def followed(value: Value) -> Value:
+    """The value after references, as far as it is known."""
+    for _ in range(MAX_STEPS):
+        if not isinstance(value, Reference):
+            break
+        found = value.scope.find(value.word)
+        if found is None or found is value:
+            break
+        value = found
+    return value
+
+
+@dataclass(eq=False)
+class Expansion:
+    """The result: calls and instances of macros in the order of creation, and what the groups are to hold."""
+
+    created: list[NodeCall | Instance] = field(default_factory=list["NodeCall | Instance"])
+    tags: list[tuple[str, Value, Place]] = field(default_factory=list["tuple[str, Value, Place]"])
+    arrays: list[tuple[str, Value, Place]] = field(default_factory=list["tuple[str, Value, Place]"])
+    warnings: list[Diagnostic] = field(default_factory=list["Diagnostic"])
+    top: Scope = field(default_factory=Scope)
+
+    @property
+    def calls(self) -> list[NodeCall]:
+        """The nodes to be made, in order."""
+        return [item for item in self.created if isinstance(item, NodeCall)]
+
+    @property
+    def scopes(self) -> list[Scope]:
+        """All scopes."""
+        return [self.top, *(item.scope for item in self.created if isinstance(item, Instance))]

@@ -1,0 +1,70 @@
+"""Located text: where a piece of an NDL script is in the user's files, and errors that say so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from cntkpy.cntk_config.base.diagnostics import ConfigError, Diagnostic, Span
+
+
+@dataclass(frozen=True, eq=False)
+class Document:
+    """One text to be parsed as NDL.
+
+    Args:
+        text: the text, after substitution of variables.
+        locate: the place in the user's file of the character at an offset.
+        name: what to call it in messages.
+    """
+
+    text: str = field(repr=False)
+    locate: Callable[[int], Span | None] = field(repr=False)
+    name: str = "<ndl>"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The characters `start` to `end` (exclusive) of a document."""
+
+    document: Document
+    start: int
+    end: int
+
+    @property
+    def text(self) -> str:
+        """The text itself."""
+        return self.document.text[self.start : self.end]
+
+    @property
+    def one_line(self) -> str:
+        """The text without line breaks, shortened if long."""
+        text = " ".join(self.text.split())
+        return text if len(text) <= 100 else text[:97] + "..."
+
+    @property
+    def span(self) -> Span | None:
+        """Where it is in the user's file; only the first line of it."""
+        span = self.document.locate(self.start)
+        if span is None:
+            return None
+        text = self.text
+        return replace(span, length=max(1, len(text.splitlines()[0]) if text else 1))
+
+    @property
+    def short(self) -> str:
+        """`file:line:column`."""
+        span = self.span
+        return self.document.name if span is None else f"{span.source.name}:{span.line}:{span.column}"
+
+
+def error(
+    kind: str, message: str, place: Place | None, hint: str | None = None, notes: tuple[str, ...] = ()
+) -> ConfigError:
+    """A located error, to be raised."""
+    return ConfigError(kind, message, None if place is None else place.span, hint, notes)
+
+
+def warning(kind: str, message: str, place: Place, hint: str | None = None) -> Diagnostic:
+    """A located warning."""
+    return Diagnostic(kind, message, place.span, hint, severity="warning")

@@ -1,0 +1,71 @@
+"""The sections that describe a network to be built. Declarations only: nothing heavy is imported."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cntkpy.cntk_config.declare import SECTION, TEXT, Declared, Parameter, Type, array
+from cntkpy.cntk_config.definitions import Definition
+from cntkpy.cntk_config.entry import Entry
+from cntkpy.cntk_config.parameters import ConfigParameters
+from cntkpy.networks.builders.registry import BRAIN_SCRIPT, CREATE_NETWORK, ENTRIES, EXPERIMENTAL, NDL, SIMPLE
+
+
+def _of(entry: Entry, type_: Type[Any] = SECTION) -> Parameter[Any]:
+    return Parameter(entry.name, type_, default=None, help=entry.help)
+
+
+class BuilderParameters(Declared):
+    """How a network is built."""
+
+    create = _of(CREATE_NETWORK, TEXT)
+    simple = _of(SIMPLE)
+    ndl = _of(NDL)
+    brain_script = _of(BRAIN_SCRIPT, TEXT)
+    experimental = _of(EXPERIMENTAL, TEXT)
+
+
+class OutputParameters(Declared):
+    """What is asked of a network that is built."""
+
+    outputs = Parameter("outputNodeNames", array(TEXT), default=None, help="The nodes that are outputs.")
+
+
+BUILDERS = tuple(entry.name for entry in ENTRIES)
+"""The builders in the order in which they are looked for."""
+
+
+def builder_of(section: ConfigParameters) -> Parameter[Any] | None:
+    """The builder that a section, or one around it, has.
+
+    Of several, the first in the order of `BUILDERS` counts, as in CNTK; but where a later layer (a further file, a word
+    of the command line) has put another one into the same section, that one.
+    """
+    given = builders_of(section)
+    if len(given) < 2:
+        return given[0] if given else None
+    holder: ConfigParameters | None = section
+    while holder is not None and not holder.exists_current(given[0].name):
+        holder = holder.parent
+    chosen = given[0]
+    for one in given[1:]:
+        if holder is not None and _is_of_later_layer(holder.definition(one.name), holder.definition(chosen.name)):
+            chosen = one
+    return chosen
+
+
+def builders_of(section: ConfigParameters) -> list[Parameter[Any]]:
+    """All builders that a section, or one around it, has, in the order of `BUILDERS`."""
+    return [one for one in BuilderParameters.parameters() if is_given(section, one.name)]
+
+
+def _is_of_later_layer(one: Definition | None, other: Definition | None) -> bool:
+    """Whether the text of `one` was set last by another file or word than that of `other`, and after it."""
+    if one is None or other is None:
+        return False
+    return one.span.source is not other.span.source and one.order > other.order
+
+
+def is_given(section: ConfigParameters, name: str) -> bool:
+    """Whether a section, or one around it, has a builder; `default` in place of one removes it."""
+    return section.exists(name) and not section.is_removed(name)

@@ -1,0 +1,26 @@
+"""The weights of attention, which `AttentionModel` of CNTK 2 has under a name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from cntkpy.networks.builders.brainscript.node_values import NodeValue
+from cntkpy.networks.builders.python.functions import calls
+
+NAME = "attention_weights"
+"""What programs call the weights of an `AttentionModel`."""
+
+
+def attention_weights(nodes: Iterable[NodeValue]) -> list[NodeValue]:
+    """A node with the weights of each attention among some nodes.
+
+    The fused attention has none; these are made when a program asks for them, and computed a second time.
+    """
+    found: list[NodeValue] = []
+    for one in nodes:
+        if one.operation.name == "AdditiveAttention":
+            weights, keys, _, query = calls.inputs_of(one)
+            made = calls.call("_AttentionWeights", weights, keys, query, name=NAME)
+            made.name = NAME
+            found.append(made)
+    return found

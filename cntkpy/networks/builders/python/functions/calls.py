@@ -1,0 +1,174 @@
+"""Functions of BrainScript's library, called with Python's values."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from cntkpy.cntk_config.base.diagnostics import ConfigError, UserError
+from cntkpy.cntk_config.base.source import Text
+from cntkpy.networks.builders.brainscript.language.evaluate import Evaluator, Step
+from cntkpy.networks.builders.brainscript.language.parse import parse_members
+from cntkpy.networks.builders.brainscript.language.source import Place, text_of_file
+from cntkpy.networks.builders.brainscript.language.values import Applied, Array, Function, Origin, Record
+from cntkpy.networks.builders.brainscript.node_values import NodeValue
+from cntkpy.networks.builders.brainscript.program import evaluator_with, root_scope
+
+LIBRARY = Path(__file__).parents[1] / "library.bs"
+
+UNSEEDED = -1
+"""The seed of a random parameter that has none yet; it gets one with its value, see `graph`."""
+
+MARK = "#"
+"""Stands in paths between the name of what is called and the number of the call."""
+
+_calls = itertools.count(1)
+
+
+class _Later:
+    """Seeds that are handed out when a network is made."""
+
+    def next(self) -> int:
+        return UNSEEDED
+
+    def given(self, seed: int) -> int:
+        return seed
+
+
+@cache
+def _library() -> tuple[Evaluator, Record, Place]:
+    evaluator = evaluator_with(_Later())
+    names = {"precision": "float", "deviceId": -1.0, "traceLevel": 0.0}
+    core = root_scope(evaluator, names)
+    text: Text = text_of_file(LIBRARY, f"<Python's library>/{LIBRARY.name}")
+    evaluator.library.append(text)
+    return evaluator, evaluator.evaluate(parse_members(text), core), Place(text, 0, 0)
+
+
+def evaluator() -> Evaluator:
+    """The evaluator of all calls."""
+    return _library()[0]
+
+
+def origin(name: str) -> Origin:
+    """Where something is made that Python itself makes: a path of its own under this name."""
+    _, scope, place = _library()
+    return Origin((None, f".{marked(name)}"), place, scope)
+
+
+def marked(name: str) -> str:
+    """The name, with a number that no other call has: nodes whose paths begin with it belong together."""
+    return f"{name}{MARK}{next(_calls)}"
+
+
+def call(function: str | Function, *arguments: Any, name: str = "", **named: Any) -> Any:
+    """The value of a function of the library.
+
+    Args:
+        function: its name (`BS.Sequences.Last`), or one that another call gave.
+        arguments: what is passed by position, in Python's terms (see `to_value`).
+        name: begins the names of the nodes that are made; one of `marked` if several calls make one thing.
+        named: what is passed by name.
+
+    Returns:
+        A node, a number, a text, a record, an array or a function of the language.
+
+    Raises:
+        UserError: what is wrong with the arguments.
+    """
+    evaluator, scope, place = _library()
+    path = (None, f".{name if MARK in name else marked(name or 'node')}")
+    try:
+        found = _find(function) if isinstance(function, str) else function
+        positional = tuple(to_value(one) for one in arguments)
+        keywords = {key: to_value(value) for key, value in named.items()}
+        unknown = [key for key in keywords if key not in found.defaults]
+        if unknown:
+            raise UserError("UnknownArgument", f"{found.name} has no parameter '{unknown[0]}'")
+        return evaluator.run(evaluator.step(Applied(place, found, positional, keywords), scope, path))
+    except ConfigError as error:
+        raise UserError(str(error.kind), error.message, hint=error.hint) from None
+
+
+def member(record: Record, name: str) -> Any:
+    """The value of a member of a record."""
+    evaluator, _, place = _library()
+    return evaluator.value(record.names[name], place)
+
+
+def as_list(given: Any) -> list[Any]:
+    """The elements of a list or tuple; a list of anything else."""
+    return list(given) if isinstance(given, list | tuple) else [given]  # pyright: ignore[reportUnknownArgumentType]
+
+
+def record(**members: NodeValue) -> Record:
+    """A record of nodes."""
+    _, scope, place = _library()
+    return Record(dict(members), scope, place, None)
+
+
+def inputs_of(node: NodeValue) -> tuple[NodeValue, ...]:
+    """The inputs of a node; those of a delay node are evaluated now."""
+    from cntkpy.networks.builders.brainscript.nodes import attach_inputs
+
+    if not isinstance(node.inputs, tuple):
+        try:
+            evaluator().run(attach_inputs(node))
+        except ConfigError as error:
+            raise UserError(str(error.kind), error.message, hint=error.hint) from None
+    assert isinstance(node.inputs, tuple)
+    return node.inputs
+
+
+_steps_being_made = 0
+
+
+def is_inside_step() -> bool:
+    """Whether a step of a recurrence is being made: the inputs of its delay nodes are not known then."""
+    return _steps_being_made > 0
+
+
+def step_function(function: Callable[[Any, Sequence[NodeValue]], Sequence[NodeValue]], names: str) -> Function:
+    """A function of the input and a record of states (`names`, a letter each) that Python computes."""
+    _, scope, place = _library()
+
+    def body(evaluator: Evaluator, given: dict[str, Any], path: Any, inside: Any) -> Step:
+        x = yield evaluator.forced(given["x"], place)
+        before = yield evaluator.forced(given["before"], place)
+        states: list[NodeValue] = []
+        for name in names:
+            states.append((yield evaluator.forced(before.names[name], place)))
+        global _steps_being_made
+        _steps_being_made += 1
+        try:
+            after = function(x, states)
+        finally:
+            _steps_being_made -= 1
+        return Record(dict(zip(names, after, strict=True)), scope, place, path)
+
+    return Function("step", ("x", "before"), {}, body, scope, place)
+
+
+def to_value(given: Any) -> Any:
+    """A value of Python as one of BrainScript: numbers, texts, tuples and lists; nodes and functions as they are."""
+    if given is None:
+        return _find("None")
+    if isinstance(given, bool | str | NodeValue | Function | Record | Array):
+        return given
+    if isinstance(given, int | float):
+        return float(given)
+    if isinstance(given, tuple | list):
+        return Array([to_value(one) for one in as_list(given)])
+    raise UserError("WrongArguments", f"a {type(given).__name__} cannot be an argument here")
+
+
+def _find(name: str) -> Any:
+    evaluator, scope, place = _library()
+    first, *rest = name.split(".")
+    found = evaluator.value(scope.find(first), place)
+    for part in rest:
+        found = member(found, part)
+    return found

@@ -1,0 +1,143 @@
+"""Defaults that a program sets for layers and leaves: `default_options`."""
+
+# What programs give is of any type.
+# pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false, reportUnknownMemberType=false
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from cntkpy.cntk_config.base.diagnostics import UserError, suggestion
+
+DEFAULT: Any = object()
+"""Stands for the argument of `default_options`, or for the layer's own."""
+
+_defaults: list[dict[str, Any]] = [{}]
+
+OPTIONS = (
+    "activation", "bias", "disable_regularization", "dtype", "enable_self_stabilization", "epsilon", "go_backwards",
+    "init", "init_bias", "initial_state", "map_rank", "normalization_time_constant", "pad", "use_cntk_engine",
+    "use_peepholes",
+)  # fmt: skip
+"""What `default_options` takes."""
+
+HALF, SINGLE, DOUBLE = np.dtype(np.float16), np.dtype(np.float32), np.dtype(np.float64)
+
+
+class default_override_or:  # CNTK's name, which programs call like a function
+    """The default of an argument of a program's own layer: what `default_options` says, else this value.
+
+    Args:
+        value: the value.
+    """
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+def is_default_override(value: Any) -> bool:
+    """Whether an argument was not given: it is a `default_override_or`."""
+    return isinstance(value, default_override_or)
+
+
+def get_default_override(function_or_class: Any, **kwargs: Any) -> Any:
+    """An argument of a program's own layer as given; where it is a `default_override_or`, the default of now.
+
+    Args:
+        function_or_class: the layer: the function or class whose argument it is.
+        kwargs: the argument, one: `get_default_override(MyLayer, activation=activation)`.
+
+    Raises:
+        UserError: there is not one argument.
+    """
+    if len(kwargs) != 1:
+        message = f"get_default_override takes one argument of a layer by its name, not {len(kwargs)}"
+        raise UserError("WrongArguments", message, hint="get_default_override(MyLayer, activation=activation)")
+    ((name, given),) = kwargs.items()
+    return chosen(function_or_class.__name__, name, given, None)
+
+
+@contextmanager
+def default_options(**kwargs: Any) -> Generator[None]:
+    """Other defaults for the layers and leaves made inside of a `with` statement: init, activation, dtype, pad, ..."""
+    for name, value in kwargs.items():
+        if name not in OPTIONS:
+            hint = suggestion(name, OPTIONS) or f"there are: {', '.join(OPTIONS)}"
+            raise UserError("UnknownArgument", f"layers have no default '{name}'", hint=hint)
+        _check(name, value)
+    yield from _with(kwargs)
+
+
+@contextmanager
+def default_options_for(functions: Any, **kwargs: Any) -> Generator[None]:
+    """Other defaults for some layers: functions of `layers`, or of a program that calls `get_default_override`.
+
+    Raises:
+        UserError: a layer has no argument of that name.
+    """
+    several: list[Any] = list(functions) if isinstance(functions, list | tuple) else [functions]
+    for one in several:
+        own = inspect.signature(one).parameters.items()
+        known = {*OPTIONS, *(name for name, argument in own if is_default_override(argument.default))}
+        for name, value in kwargs.items():
+            if name not in known:
+                message, hint = f"{one.__name__} has no default '{name}'", suggestion(name, sorted(known))
+                raise UserError("UnknownArgument", message, hint=hint or f"there are: {', '.join(sorted(known))}")
+            _check(name, value)
+    yield from _with({f"{one.__name__}.{key}": value for one in several for key, value in kwargs.items()})
+
+
+def _check(name: str, value: Any) -> None:
+    if name == "dtype":
+        checked_dtype(value)
+
+
+def _with(options: dict[str, Any]) -> Generator[None]:
+    """These defaults until the generator ends."""
+    _defaults.append({**_defaults[-1], **options})
+    try:
+        yield
+    finally:
+        _defaults.pop()
+
+
+def chosen(layer: str, name: str, given: Any, own: Any) -> Any:
+    """An argument as given, else of `default_options`, else the layer's own."""
+    if isinstance(given, default_override_or):
+        given, own = DEFAULT, given.value
+    if given is not DEFAULT:
+        return given
+    options = _defaults[-1]
+    return options.get(f"{layer}.{name}", options.get(name, own))
+
+
+def checked_dtype(given: Any) -> np.dtype[Any]:
+    """Half, single or double precision.
+
+    Raises:
+        UserError: it is something else.
+    """
+    try:
+        found = np.dtype(np.float32 if isinstance(given, str) and given == "float" else given)
+    except TypeError:
+        found = np.dtype(object)
+    if given is None or found not in (HALF, SINGLE, DOUBLE):
+        message = f"a dtype is numpy.float16, numpy.float32 or numpy.float64, not {given!r}"
+        raise UserError("WrongArguments", message)
+    return found
+
+
+def kept_dtype(dtype: Any) -> np.dtype[Any]:
+    """The type in which parameters of a precision are kept: those of half precision in single."""
+    return SINGLE if dtype == HALF else np.dtype(dtype)
+
+
+def chosen_dtype(leaf: str, given: Any) -> np.dtype[Any] | None:
+    """The precision of a leaf or of a layer's parameters as given, else of `default_options`; None: neither says."""
+    wanted = chosen(leaf, "dtype", DEFAULT if given is None else given, None)
+    return None if wanted is None else checked_dtype(wanted)

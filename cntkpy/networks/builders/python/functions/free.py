@@ -1,0 +1,261 @@
+"""Functions with sizes that only data say: copies of them in which these sizes are known.
+
+Free are the axes of inputs with a `FreeDimension`, and those that `sequence.unpack` makes. A network has known shapes,
+so there is one for each combination of sizes. All of them share parameters, and what training changes besides.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+
+from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.networks.builders.brainscript.node_values import NodeValue, Shape
+from cntkpy.networks.builders.python.functions import calls, graph
+from cntkpy.networks.builders.python.functions.cells import cell_of
+from cntkpy.networks.builders.python.functions.copies import copied_roots
+from cntkpy.networks.builders.python.functions.leaves import FREE
+from cntkpy.networks.builders.python.functions.nodes import INPUTS, is_input, is_trained, ordered
+from cntkpy.networks.builders.python.functions.recipes import (
+    UNPACKED,
+    Build,
+    has_placeholders,
+    is_free,
+    is_recipe,
+    resolve,
+)
+from cntkpy.networks.graph.axes import ONE, is_kept
+
+Sizes = Mapping[NodeValue, Shape]
+"""By free node the shape of an input, or the sizes (one) of the axes that it makes."""
+
+TRIED = (16, 64, 7, 1, 224)
+"""Sizes that are tried where shapes of parameters are wanted before there are data."""
+
+_KEPT = "kept"
+"""The option of a recipe with the parameters that it makes."""
+
+
+@dataclass
+class Known:
+    """A function with known sizes.
+
+    Attributes:
+        roots: its nodes.
+        copies: by node of the function what is in its place; others are their own.
+    """
+
+    roots: list[NodeValue]
+    copies: dict[NodeValue, NodeValue]
+
+    def of(self, node: NodeValue) -> NodeValue:
+        """What is in the place of a node."""
+        return self.copies.get(node, node)
+
+
+def free_nodes(roots: Sequence[NodeValue]) -> list[NodeValue]:
+    """The free nodes that some nodes depend on, operands before what depends on them; none where something is missing.
+
+    A function with a placeholder has no sizes yet, whatever the data are.
+    """
+    found = [one for one in resolve(roots) if is_free(one)]
+    if not found or has_placeholders(roots):
+        return []
+    below = {one: sum(map(is_free, ordered([one]))) for one in found}
+    return sorted(found, key=below.__getitem__)
+
+
+def with_sizes(roots: Sequence[NodeValue], sizes: Sizes) -> Known:
+    """A function with known sizes; parameters are those of the function.
+
+    Args:
+        roots: its nodes.
+        sizes: of all free nodes below.
+    """
+    order = resolve(roots)
+    for one in order:
+        if is_recipe(one) and _KEPT not in one.options:
+            _keep_parameters(one, _Kept())
+    copies: dict[NodeValue, NodeValue] = {}
+    free = [one for one in order if is_free(one)]
+    for one in free:
+        copies[one] = _sized(one, sizes[one])
+    found = copied_roots(roots, order, "share", copies)
+    for one in free:
+        copies[one].inputs = tuple(copies.get(source, source) for source in calls.inputs_of(one))
+    return Known(found, copies)
+
+
+def _sized(one: NodeValue, size: Shape) -> NodeValue:
+    """A free node with a known size."""
+    found = copy.copy(one)
+    found.options = dict(one.options)
+    cell_of(found).dtype = cell_of(one).dtype
+    if one in INPUTS:
+        found.shape = size
+        INPUTS[found] = INPUTS[one]
+    else:
+        found.options[UNPACKED[one.operation.name]] = float(size[0])
+    return found
+
+
+@dataclass
+class _Kept:
+    """The parameters that a recipe has made for the first time, and those of the recipes that it has made."""
+
+    parameters: list[NodeValue] = field(default_factory=list[NodeValue])
+    inner: list[_Kept] = field(default_factory=list["_Kept"])
+
+
+def _keep_parameters(one: NodeValue, kept: _Kept) -> None:
+    """Let a recipe make its parameters once, whatever the sizes are."""
+    one.options[_KEPT], one.options["build"] = kept, _with_kept(one.options["build"], kept)
+
+
+def _with_kept(build: Build, kept: _Kept) -> Build:
+    """What makes the node of a recipe, with the parameters that it has made for the first time."""
+
+    def make(operands: tuple[NodeValue, ...]) -> NodeValue:
+        made = build(operands)
+        below = set(ordered(operands))
+        own = [one for one in ordered([made]) if one not in below]
+        trained, inner = [one for one in own if is_trained(one)], [one for one in own if is_recipe(one)]
+        if not kept.parameters:
+            kept.parameters.extend(trained)
+        kept.inner.extend(_Kept() for _ in inner[len(kept.inner) :])
+        for one, more in zip(inner, kept.inner, strict=False):
+            if _KEPT not in one.options:
+                _keep_parameters(one, more)
+        new = dict(zip(trained, kept.parameters, strict=True)) if len(trained) == len(kept.parameters) else {}
+        for one in own:
+            if any(source in new for source in calls.inputs_of(one)):
+                one.inputs = tuple(new.get(source, source) for source in calls.inputs_of(one))
+        return new.get(made, made)
+
+    return make
+
+
+def axis_input(one: NodeValue, sizes: Sizes) -> NodeValue | None:
+    """The input whose sequences are those that a free node unpacks; None: their lengths are computed.
+
+    Args:
+        one: a node that unpacks sequences.
+        sizes: of the free nodes below it.
+
+    Raises:
+        UserError: its operand has no sequences.
+    """
+    (operand,) = calls.inputs_of(one)
+    known = with_sizes([operand], sizes)
+    model = graph.make(known.roots)
+    node = model.nodes[known.roots[0]]
+    inputs = [value for value in model.nodes if is_input(value)]
+    has_steps = any(value not in INPUTS or INPUTS[value].sequence for value in inputs)
+    if not node.has_layout or node.axis == ONE or not (has_steps or is_kept(node.axis)):
+        message = f"sequence.unpack: '{node.name}' has no sequence axis"
+        raise UserError("WrongArguments", message, hint="make its input a sequence.input_variable")
+    originals = {found: original for original, found in known.copies.items()}
+    found = [value for value in inputs if model.nodes[value].axis == node.axis]
+    return originals.get(found[0], found[0]) if found else None
+
+
+def sized_model(
+    roots: Sequence[NodeValue], groups: Mapping[str, Sequence[NodeValue]], sizes: Sizes | None
+) -> tuple[graph.Model, Known]:
+    """The network of a function with known sizes; its inputs are found by those of the function.
+
+    Args:
+        roots: its nodes.
+        groups: those that are members of the groups of the network.
+        sizes: of the free nodes below; None: there are none.
+    """
+    known = with_sizes(roots, sizes) if sizes else Known(list(roots), {})
+    place = dict(zip(roots, known.roots, strict=True))
+    model = graph.make(known.roots, {name: [place[one] for one in members] for name, members in groups.items()})
+    originals = {known.of(one): one for one in sizes or () if one in INPUTS}
+    return graph.Model(model.network, {originals.get(one, one): node for one, node in model.nodes.items()}), known
+
+
+def probe_sizes(roots: Sequence[NodeValue]) -> Sizes:
+    """Sizes that stand for those of data, so that parameters have shapes.
+
+    Raises:
+        UserError: the function does not work with any of the sizes that are tried.
+    """
+    return next(_working(roots))[0]
+
+
+def _working(roots: Sequence[NodeValue]) -> Iterator[tuple[Sizes, Known, graph.Model]]:
+    """The sizes that a function works with, among those that are tried, and its networks with them.
+
+    Raises:
+        UserError: there are none.
+    """
+    free = free_nodes(roots)
+    failed: UserError | None = None
+    works = False
+    for size in TRIED:
+        sizes = {one: _of_size(one, size) for one in free}
+        try:
+            known = with_sizes(roots, sizes)
+            model = graph.make(known.roots, {"output": known.roots})
+        except UserError as error:
+            failed = failed or error
+        else:
+            works = True
+            yield sizes, known, model
+    if not works and failed is not None:
+        raise failed
+
+
+def free_shape(root: NodeValue) -> tuple[int, ...] | None:
+    """The shape of a function with free sizes, as nodes count axes: `FREE` stands for axes whose sizes only data say.
+
+    None: nothing is free, or the number of axes is not known.
+    """
+    if not are_free([root]):
+        return None
+    try:
+        shapes = [model.nodes[known.roots[0]].shape or () for _, known, model in islice(_working([root]), 2)]
+    except UserError:  # the sizes that are tried do not fit
+        return None
+    if len({len(one) for one in shapes}) != 1:
+        return None
+    return tuple(sizes[0] if len(set(sizes)) == 1 else FREE for sizes in zip(*shapes, strict=True))
+
+
+def probed(roots: Sequence[NodeValue]) -> graph.Model:
+    """The network of a function with sizes that stand for those of data.
+
+    Its nodes are also found by those of the function.
+
+    Raises:
+        UserError: the function does not work with any of the sizes that are tried.
+    """
+    _, known, model = next(_working(roots))
+    more = {one: model.nodes[found] for one, found in known.copies.items() if found in model.nodes}
+    return graph.Model(model.network, {**model.nodes, **more})
+
+
+def _of_size(one: NodeValue, size: int) -> Shape:
+    return tuple(axis or size for axis in one.shape or ()) if one in INPUTS else (size,)
+
+
+def are_free(roots: Iterable[NodeValue]) -> bool:
+    """Whether some nodes depend on sizes that only data say, and on nothing else that is missing."""
+    return bool(free_nodes(list(roots)))
+
+
+__all__ = [
+    "Known",
+    "Sizes",
+    "are_free",
+    "axis_input",
+    "free_nodes",
+    "free_shape",
+    "probe_sizes",
+    "probed",
+    "sized_model",
+]

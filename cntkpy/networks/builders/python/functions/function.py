@@ -1,0 +1,880 @@
+"""`Function`: one or several nodes of a network under construction.
+
+Shapes are numpy's: the last axis is the fastest in memory. (A node's shape is the other way round.)
+"""
+
+# What programs give is of any type.
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
+# pyright: reportUnknownMemberType=false
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Protocol, Self, runtime_checkable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from cntkpy.cntk_config.base.diagnostics import UserError, shorten, suggestion
+from cntkpy.cntk_config.base.writing import output_file
+from cntkpy.networks.builders.brainscript.loading import stored_value
+from cntkpy.networks.builders.brainscript.node_values import NodeValue
+from cntkpy.networks.builders.python.functions import calls, graph
+from cntkpy.networks.builders.python.functions.attention import NAME as ATTENTION_WEIGHTS
+from cntkpy.networks.builders.python.functions.attention import attention_weights
+from cntkpy.networks.builders.python.functions.axes import DEFAULT_AXIS, Axis, axis_name, is_batch
+from cntkpy.networks.builders.python.functions.blocks import keep_block
+from cntkpy.networks.builders.python.functions.cells import cell_of
+from cntkpy.networks.builders.python.functions.checks import as_array, check_name, check_path, is_whole
+from cntkpy.networks.builders.python.functions.copies import copied_roots
+from cntkpy.networks.builders.python.functions.defaults import HALF, SINGLE, kept_dtype
+from cntkpy.networks.builders.python.functions.free import are_free, free_shape, probed
+from cntkpy.networks.builders.python.functions.graph import Model
+from cntkpy.networks.builders.python.functions.leaves import (
+    FREE,
+    UNKNOWN,
+    adopting_constant,
+    check_axes,
+    data_input,
+    filled,
+)
+from cntkpy.networks.builders.python.functions.mixins.evaluation import Evaluated, functions_of
+from cntkpy.networks.builders.python.functions.mixins.overloads import Operators
+from cntkpy.networks.builders.python.functions.mixins.structure import Structure, View, signature_text
+from cntkpy.networks.builders.python.functions.nodes import (
+    INPUTS,
+    DataAxes,
+    Input,
+    ValueType,
+    age,
+    has_value,
+    is_loaded_input,
+    is_of_layer,
+    is_trained,
+    ordered,
+)
+from cntkpy.networks.builders.python.functions.parts import check_index, indexed, runs
+from cntkpy.networks.builders.python.functions.per_sample import keep_criterion, per_sample
+from cntkpy.networks.builders.python.functions.recipes import (
+    OpenShape,
+    is_free,
+    is_open,
+    is_recipe,
+    recipe,
+    resolve,
+    settled,
+    shape_of,
+)
+from cntkpy.networks.builders.python.functions.user_code import revive
+from cntkpy.networks.files.model_file import as_reread, save_model
+from cntkpy.networks.files.model_file import load_model as load_network
+from cntkpy.networks.graph.axes import DEFAULT, is_kept
+from cntkpy.networks.graph.network import Network, ValidatedNetwork
+from cntkpy.networks.graph.node import Node
+
+CloneMethod = str
+"""How `Function.clone` treats parameters: "clone" copies them, "share" keeps them, "freeze" copies them untrained."""
+
+BATCH = (Axis.default_batch_axis(),)
+"""The axes of data without time."""
+
+
+@runtime_checkable
+class Applies(Protocol):
+    """Makes functions of functions: a layer."""
+
+    def of_placeholder(self) -> Function:
+        """The function of inputs that are not known yet, the same one every time."""
+        ...
+
+
+class Variable(Operators, Structure):
+    """What is known of the nodes of a function: names, shapes, precision, axes, values.
+
+    Args:
+        roots: the nodes.
+    """
+
+    def __init__(self, roots: NodeValue | Iterable[NodeValue]) -> None:
+        self.roots: tuple[NodeValue, ...] = (roots,) if isinstance(roots, NodeValue) else tuple(roots)
+        self._model: Model | None = None
+        self._hash = hash(self.roots)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Function) and self.roots == other.roots
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @property
+    def root(self) -> NodeValue:
+        """Its only node."""
+        if len(self.roots) != 1:
+            raise UserError(
+                "NoNode",
+                f"a function with {len(self.roots)} outputs cannot be an operand",
+                hint="use one of its .outputs",
+            )
+        return self.roots[0]
+
+    @property
+    def model(self) -> Model:
+        """Its network and the values of its nodes."""
+        if self._model is None:
+            free = are_free(self.roots)
+            self._model = probed(self.roots) if free else graph.make(self.roots, {"output": self.roots})
+        return self._model
+
+    @property
+    def network(self) -> ValidatedNetwork:
+        """The network of this function, with the values that its parameters have now."""
+        self.model.load()
+        return self.model.network
+
+    @property
+    def node(self) -> Node:
+        """Its only node in `network`."""
+        return self.model.nodes[self.root]
+
+    @property
+    def name(self) -> str:
+        """The name given to it, or that of a layer's parameter (W, b); "" if there is none."""
+        if len(self.roots) != 1:
+            return ""
+        root = self.roots[0]
+        found = root.origin.name.rpartition(".")[2] if is_of_layer(root) else ""
+        return root.name or ("b" if found == "B" else found)  # the bias of LSTM
+
+    @name.setter
+    def name(self, function_name: str) -> None:
+        """Name it.
+
+        Raises:
+            UserError: it has a name already, or several outputs.
+        """
+        root = self.root
+        if root.name and root.name != function_name:
+            message = f"{self!r} has a name, which cannot be changed to {shorten(repr(function_name))}"
+            raise UserError("NodeExists", message, hint="alias(f, name) has another one")
+        root.name = check_name(function_name)
+
+    @property
+    def uid(self) -> str:
+        """A name that no other function of this process has."""
+        path, copy = self.roots[0].origin.name.replace(calls.MARK, "_"), cell_of(self.roots[0]).copy
+        return f"{path}_copy_{copy}" if copy else path
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of a sample; the axes of sequence and minibatch do not count. -1: a parameter's, not known yet."""
+        root = self.root
+        value = cell_of(root).value
+        if value is not None:
+            return tuple(value.shape)
+        if self.is_parameter and root.shape and 0 in root.shape:
+            return tuple(one or UNKNOWN for one in reversed(root.shape))
+        if root.shape is not None and root in INPUTS:
+            return tuple(one or FREE for one in reversed(root.shape))
+        if root.shape is not None and 0 not in root.shape and (self.is_leaf or self.is_placeholder):
+            return tuple(reversed(root.shape))
+        if is_free(root):
+            more = () if root.options.get("mask") else Function(calls.inputs_of(root)[0]).shape
+            return (FREE, *more)
+        if not settled(root):
+            try:
+                return tuple(reversed(shape_of(root)))
+            except OpenShape:
+                found = None if calls.is_inside_step() else free_shape(per_sample(root))
+                if found is None:
+                    raise
+                return tuple(reversed(found))
+        if self._is_criterion:
+            return Function(per_sample(root)).shape
+        return tuple(reversed(self.node.shape or ()))
+
+    @property
+    def _is_criterion(self) -> bool:
+        return per_sample(self.root) is not self.root
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of its elements."""
+        return graph.precision(self.roots)
+
+    @property
+    def type(self) -> ValueType:
+        """Shape, precision and axes of its value; `update_signature` and `input_variable(**f.type)` take it."""
+        return ValueType(self.shape, self.dtype, self.is_sparse, self.dynamic_axes)
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether it is an input, a parameter or a constant."""
+        return self.is_input or self.is_parameter or self.is_constant
+
+    @property
+    def is_input(self) -> bool:
+        """Whether it stands for data."""
+        return len(self.roots) == 1 and (self.root in INPUTS or is_loaded_input(self.root))
+
+    @property
+    def is_parameter(self) -> bool:
+        """Whether training changes it."""
+        return len(self.roots) == 1 and is_trained(self.root)
+
+    @property
+    def is_placeholder(self) -> bool:
+        """Whether it stands for an input that is not known yet."""
+        return len(self.roots) == 1 and self._resolved.operation.name == "Placeholder"
+
+    @property
+    def dynamic_axes(self) -> tuple[Axis, ...]:
+        """The axes of its data: the minibatch, and time for sequences; none of what is the same for all samples."""
+        given = [INPUTS.get(one.root, Input(False)) for one in self.arguments]
+        inputs = [one for one in given if not one.static]
+        makes_batch = not inputs and any(one.operation.name == "ToBatch" for one in self._all())
+        if not inputs and not makes_batch:
+            return ()
+        sequences = [one.axis for one in inputs if one.sequence]
+        if self.is_input or (is_open(self.root) and not are_free(self.roots)):
+            return (*BATCH, Axis(sequences[0] or DEFAULT_AXIS)) if sequences else BATCH
+        if self._is_criterion:
+            return Function(per_sample(self.root)).dynamic_axes
+        if not self.node.has_layout:
+            return ()
+        axis = self.node.axis
+        if (not sequences and not is_kept(axis)) or axis == graph.ONE_STEP:
+            return BATCH
+        return (*BATCH, Axis(DEFAULT_AXIS if axis in (None, DEFAULT) else axis))
+
+    @property
+    def data_axes(self) -> DataAxes | None:
+        """The axes that its data have; None of what is not an input."""
+        if not self.is_input:
+            return None
+        shape = tuple(reversed(self.root.shape or ()))
+        own = INPUTS.get(self.root)
+        if own is None:
+            return DataAxes(shape, None, self.is_sparse)
+        dynamic = 0 if own.static else 2 if own.sequence else 1
+        return DataAxes(shape, dynamic, self.is_sparse)
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether it has a value that training does not change."""
+        return len(self.roots) == 1 and has_value(self.root) and not self.is_parameter
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether it is an input of sparse data."""
+        return self.is_input and "Sparse" in self._resolved.operation.name
+
+    @property
+    def is_sequence(self) -> bool:
+        """Whether it is an input whose samples come in sequences."""
+        return self.root in INPUTS and INPUTS[self.root].sequence
+
+    @property
+    def is_output(self) -> bool:
+        """Whether it is computed from others."""
+        return not (self.is_leaf or self.is_placeholder)
+
+    @property
+    def needs_gradient(self) -> bool:
+        """Whether it is computed from a parameter, or from an input that was said to need a gradient."""
+        order = ordered(self.roots, {one for one in self._all() if one.operation.name == "StopGradient"})
+        return any(is_trained(one) or (one in INPUTS and INPUTS[one].needs_gradient) for one in order)
+
+    @property
+    def _resolved(self) -> NodeValue:
+        """Its only node; a recipe becomes a node first, if the shapes of its operands are known."""
+        if is_recipe(self.root):
+            self._all()
+        return self.root
+
+    def _all(self) -> list[NodeValue]:
+        return resolve(self.roots)
+
+    def _leaves(self) -> list[Function]:
+        return [Function(one) for one in self._all() if not calls.inputs_of(one)]
+
+    @property
+    def placeholders(self) -> tuple[Function, ...]:
+        """What stands for inputs that are not known yet, in the order in which it was made."""
+        return tuple(sorted((one for one in self._leaves() if one.is_placeholder), key=lambda one: age(one.root)))
+
+    @property
+    def arguments(self) -> tuple[Function, ...]:
+        """The inputs of data that it depends on, in the order in which they were made."""
+        return tuple(sorted((one for one in self._leaves() if one.is_input), key=lambda one: age(one.root)))
+
+    @property
+    def value(self) -> NDArray[Any]:
+        """The value of a parameter or constant; that of now, during training."""
+        cell = cell_of(self.root)
+        found = cell.current()
+        if found is None:
+            if not has_value(self.root):
+                raise UserError("NoValue", f"{self!r} has no value of its own; use eval")
+            found = self.model.nodes[self.root].value
+        if found is None:
+            raise UserError("NoValue", "the shape of this parameter is not known yet; use it in a function first")
+        return np.array(found, cell.dtype or cell.alone or (SINGLE if self.is_constant else found.dtype))
+
+    @value.setter
+    def value(self, given: ArrayLike) -> None:
+        if not has_value(self.root):
+            raise UserError(
+                "NoValue", f"{self!r} has no value of its own that could be set", hint="set that of a parameter"
+            )
+        cell = cell_of(self.root)
+        dtype = cell.dtype or (SINGLE if cell.value is None else cell.value.dtype)
+        array = as_array("a value", given, kept_dtype(dtype))
+        before = cell.current()
+        if before is not None:
+            if array.ndim and filled(array.shape) != filled(before.shape):
+                raise UserError("BadShape", f"a value of shape {array.shape} for a parameter of shape {before.shape}")
+            array = array.reshape(before.shape) if array.ndim else np.broadcast_to(array, before.shape)
+        else:
+            check_axes("a value", array.shape, self.root)
+        cell.set_value(array)
+
+    def set_value(self, given: Any) -> None:
+        """Give a parameter or constant another value: an array, or what has `asarray`."""
+        self.value = given.asarray() if hasattr(given, "asarray") else given
+
+    def asarray(self) -> NDArray[Any]:
+        """`value`."""
+        return self.value
+
+    def as_parameter(self) -> Self:
+        """The parameter itself.
+
+        Raises:
+            UserError: it is not one.
+        """
+        return self._as("parameter", self.is_parameter)
+
+    def as_constant(self) -> Self:
+        """The constant itself.
+
+        Raises:
+            UserError: it is not one.
+        """
+        return self._as("constant", self.is_constant)
+
+    def _as(self, kind: str, holds: bool) -> Self:
+        if not holds:
+            raise UserError("NoFunction", f"{self!r} is not a {kind}", hint=f"f.{kind}s are those of a function")
+        return self
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        """`value` for `numpy.asarray(p)`; else NumPy would make an array of one object."""
+        del copy  # the value is a copy
+        if not (len(self.roots) == 1 and has_value(self.root)):
+            raise UserError(
+                "NoValue", f"{self!r} has no value of its own, so it is not an array", hint="eval gives values"
+            )
+        return self.value if dtype is None else self.value.astype(dtype)
+
+    def _of(self, *roots: NodeValue, view: View = View.COMPOSITE) -> Any:
+        found = Function(roots)
+        found.view = view
+        return found
+
+    def _apply(self, name: str, *operands: Any) -> Any:
+        return checked(operator(name, *map(as_node, operands)))
+
+
+class Function(Variable, Evaluated):
+    """A function of inputs and parameters: its value is that of one node, or of several.
+
+    Functions are made by `input_variable`, by operators and layers. Two objects are equal that stand for the same
+    nodes.
+
+    Args:
+        roots: its nodes.
+    """
+
+    @property
+    def outputs(self) -> tuple[Function, ...]:
+        """Its values, a function each."""
+        return tuple(Function(one) for one in self.roots)
+
+    @property
+    def output(self) -> Function:
+        """Its only value."""
+        return Function(self.root)
+
+    @property
+    def parameters(self) -> tuple[Function, ...]:
+        """What training changes of all that it depends on; they have values from now on.
+
+        Of a function of placeholders only where the shapes of these are known.
+        """
+        return self._with_values(one for one in self._leaves() if one.is_parameter)
+
+    @property
+    def constants(self) -> tuple[Function, ...]:
+        """What it depends on and training does not change; see `parameters`."""
+        return self._with_values(one for one in self._leaves() if one.is_constant)
+
+    def _of_inputs(self) -> Function:
+        """This function, of inputs in the place of placeholders whose shape is known."""
+        known = [one for one in self.placeholders if one.root.shape is not None and 0 not in one.root.shape]
+        given = {one: Function(data_input(one.shape, None, False, "", Input(False))) for one in known}
+        for one in given.values():
+            cell_of(one.root).dtype = None  # the function may be applied to inputs of any precision
+        return self.clone("share", given)
+
+    def _with_values(self, leaves: Iterable[Function]) -> tuple[Function, ...]:
+        found = tuple(leaves)
+        if any(cell_of(one.root).value is None for one in found):
+            known = [one.root.shape is not None and 0 not in one.root.shape for one in self.placeholders]
+            if all(known):
+                _ = (self._of_inputs() if known else self).model
+        return found
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        """The same function of other inputs, in the order of `arguments`, or by their names; parameters are shared.
+
+        Returns:
+            A function; of data for all inputs (arrays, sparse matrices, lists of them) its values, see `eval`.
+        """
+        given = self.argument_map(*arguments, **named)
+        whole = given and len(given) == len(self.signature) and not self.placeholders
+        if whole and all(map(is_data, given.values())):
+            return self.eval(given)
+        return self.clone("share", given)
+
+    @property
+    def signature(self) -> tuple[Function, ...]:
+        """The inputs that a call of it takes, in their order: placeholders, then inputs."""
+        return self.placeholders + self.arguments
+
+    def argument_map(self, *arguments: Any, **named: Any) -> dict[Function, Any]:
+        """By input, what a call with these arguments gives it.
+
+        Raises:
+            UserError: there are too many, or an input of that name does not exist.
+        """
+        own = self.signature
+        if len(arguments) > len(own):
+            raise UserError("WrongArguments", f"{len(arguments)} arguments for a function of {len(own)} inputs")
+        given: dict[Function, Any] = dict(zip(own, arguments, strict=False))
+        for name, value in named.items():
+            found = next((one for one in own if one.name == name), None)
+            if found is None:
+                hint = suggestion(name, [one.name for one in own])
+                raise UserError("UnknownArgument", f"the function has no input '{name}'", hint=hint)
+            given[found] = value
+        return given
+
+    def update_signature(self, *types: Any, **named: Any) -> None:
+        """Put inputs in the place of placeholders: the function has values, and its parameters shapes.
+
+        The inputs have the precision of what they meet.
+
+        Args:
+            types: for each placeholder a shape, a type (`Tensor[10]`, `Sequence[Tensor[10]]`), or a function like it.
+            named: the same by the names of placeholders.
+        """
+        given = self.argument_map(*types, **named)
+        wrong = next((one for one in given if not one.is_placeholder), None)
+        if wrong is not None:
+            raise UserError("WrongArguments", f"{wrong!r} is not a placeholder: it has a shape already")
+        self.replace_placeholders({one: Function(_input_like(kind, one.name)) for one, kind in given.items()})
+
+    declare_args = update_signature
+
+    def replace_placeholders(self, substitutions: Mapping[Function, Any]) -> Function:
+        """Put inputs in the place of the placeholders of this function; an input may be the function itself.
+
+        Returns:
+            The function.
+        """
+        own = self._all()
+        new = _replaced(substitutions, own)
+        for one in own:
+            if calls.inputs_of(one):
+                one.inputs = tuple(new.get(source, source) for source in calls.inputs_of(one))
+            keep_criterion(one, one, new)
+            keep_block(one, one, new)
+        self.roots = tuple(new.get(one, one) for one in self.roots)
+        self._model, self._hash = None, hash(self.roots)
+        return self
+
+    def replace_placeholder(self, substitution: Any) -> Function:
+        """This function with an input in the place of its only placeholder."""
+        return self.replace_placeholders({self.placeholders[0]: substitution})
+
+    def clone(self, method: CloneMethod = "clone", substitutions: Mapping[Function, Any] | None = None) -> Function:
+        """A copy.
+
+        Args:
+            method: "clone" copies parameters, "share" keeps them, "freeze" copies them and does not train them.
+            substitutions: what is in the place of nodes of this function.
+        """
+        how = str(method).rpartition(".")[2].lower()
+        if how not in ("clone", "share", "freeze"):
+            raise UserError("BadChoice", f"a method of clone is clone, share or freeze, not {method}")
+        copies = _replaced(substitutions or {}, self._all())
+        if how != "share" and not self.placeholders:
+            _ = self.parameters  # random ones have their values from now on, so that both start alike
+        return Function(copied_roots(self.roots, self._all(), how, copies))
+
+    def find_by_name(self, name: str, depth: int = 0) -> Function | None:
+        """The function of that name among all that this one depends on; None if there is none."""
+        del depth
+        found = self.find_all_with_name(name)
+        if len(found) > 1:
+            raise UserError("UnknownNode", f"{len(found)} functions are called '{name}'", hint="find_all_with_name")
+        return found[0] if found else None
+
+    def find_all_with_name(self, name: str, depth: int = 0) -> list[Function]:
+        """All functions of that name among those that this one depends on."""
+        del depth
+        check_name(name)
+        order = self._all()
+        exact = [one for one in order if one.name == name]
+        if not exact:
+            names = graph.names_of(order)
+            exact = [one for one in order if names[one] == name or names[one].endswith(f".{name}")]
+        if not exact and name == ATTENTION_WEIGHTS:
+            exact = attention_weights(order)
+        return [Function(one) for one in exact]
+
+    def __getattr__(self, name: str) -> Any:
+        """The function of that name, or the nearest parameter that is called so: `z.hidden`, `z.hidden.W`."""
+        if not name.startswith("_"):
+            for one in self._all():
+                path = one.origin.name if one.stored is None else one.stored.name
+                if one.name == name or path.endswith((f".{name}", ".B") if name == "b" else f".{name}"):
+                    if has_value(one) and cell_of(one).value is None and not self.placeholders:
+                        _ = self.model  # infers its shape
+                    return Function(one)
+            if name == ATTENTION_WEIGHTS and (weights := attention_weights(self._all())):
+                return Function(weights[0])
+        raise AttributeError(f"a function has no attribute '{name}', and depends on none of that name")
+
+    def save(self, filename: str | Path, format: Any = None) -> None:
+        """Write a model file of this function with its parameters; the file is replaced in one step.
+
+        Args:
+            path: the file.
+            format: of a name with `ONNX`: an ONNX model, with sequences by time first, `(steps, batch, ...)`, and
+                criteria as a value for each sample; it needs the package onnx. Anything else: a model file of this
+                package.
+
+        Raises:
+            UserError: an operation has no equivalent in ONNX; the file cannot be written.
+        """
+        path = check_path("the name of a model file", filename)
+        if are_free(self.roots):
+            message = f"{path}: a model file has one size of each axis, some of this function are known with data only"
+            hint = "clone('share', {x: input_variable(shape)}) gives an input sizes; a checkpoint keeps the parameters"
+            raise UserError("NotSupported", message, hint=hint)
+        if "ONNX" in str(format):
+            from cntkpy.networks.onnx.export import Settings
+            from cntkpy.networks.onnx.save import save_onnx
+
+            network = as_reread(Function(map(per_sample, self.roots)).network)
+            outputs = tuple(node.name for node in network.groups["output"])
+            save_onnx(path, network, Settings(outputs, double=network.precision == "double"))
+            return
+        save_model(path, self.network)
+
+    def restore(self, filename: str | Path) -> None:
+        """Take the values of parameters from a model file of this function."""
+        known = load_network(filename).nodes
+        found: dict[Function, NDArray[Any]] = {}
+        for value, node in self.model.nodes.items():
+            if not node.is_parameter:
+                continue
+            array = known[node.name].value if node.name in known else None
+            if array is None:
+                raise UserError("NoNode", f"the model {filename} has no parameter '{node.name}'")
+            if node.value is not None and filled(array.shape) != filled(node.value.shape):
+                shapes = f"has the shape {array.shape}, that of this function {node.value.shape}"
+                raise UserError("BadShape", f"'{node.name}' of the model {filename} {shapes}")
+            found[Function(value)] = np.asarray(array)
+        for one, array in found.items():
+            one.value = array
+
+    @classmethod
+    def load(cls, model: str | Path | bytes | bytearray, device: Any = None, format: Any = None) -> Function:
+        """See `load_model`."""
+        return load_model(model, device, format)
+
+    def __iter__(self) -> Iterator[Function]:
+        """Its values, a function each: `h, c = step(x)`."""
+        return iter(self.outputs)
+
+    def __rshift__(self, other: Any) -> Any:
+        """`f >> g` is `g(f)`; see `composed`."""
+        return composed(self, other)
+
+    def __getitem__(self, key: Any) -> Any:
+        """Elements of a sample, as numpy counts them; of a function of several outputs one of them, or some.
+
+        An axis of which one element is taken stays. A list of numbers takes these elements, axis by axis.
+
+        Raises:
+            UserError: there are no such elements.
+        """
+        if len(self.roots) > 1:
+            if not isinstance(key, slice) and not (is_whole(key) and -len(self.roots) <= key < len(self.roots)):
+                message = f"{shorten(repr(key))} is not an output of this function, which has {len(self.roots)}"
+                raise UserError("BadIndex", message)
+            return self.outputs[key]
+        keys = key if isinstance(key, tuple) else (key,)
+        for one in keys:
+            check_index(one)
+        try:
+            shape = self.shape
+        except OpenShape:
+            return Function(recipe(lambda nodes: Function(nodes[0])[key].root, [self.root], "Slice"))
+        if FREE in shape:
+            return Function(recipe(lambda nodes: Function(nodes[0])[key].root, [self.root], "Slice"))
+        result = self
+        for axis, numbers in indexed(keys, shape):
+            result = taken(result, len(shape), axis, numbers)
+        return result
+
+    def __str__(self) -> str:
+        """Its inputs and outputs with their types, see `signature_text`; of a leaf what `repr` says."""
+        is_leaf = len(self.roots) == 1 and (self.is_leaf or self.is_placeholder)
+        return repr(self) if is_leaf else signature_text(self)
+
+    def __repr__(self) -> str:
+        if len(self.roots) != 1:
+            return f"Function({', '.join(repr(one) for one in self.outputs)})"
+        what = "Input" if self.is_input else "Parameter" if self.is_parameter else self.op_name
+        return f"{what}('{self.name}')" if self.name else what
+
+
+def known_shape(x: Function) -> tuple[int, ...]:
+    """The shape of a function.
+
+    Raises:
+        OpenShape: it is not known, or one of its axes has a size that only data say.
+    """
+    shape = x.shape
+    if FREE in shape:
+        raise OpenShape(is_free=True)
+    return shape
+
+
+def operator(name: str, *arguments: Any, label: str = "", **named: Any) -> Function:
+    """The function that one of BrainScript's library makes.
+
+    Args:
+        name: the library's function.
+        arguments: functions, numbers, arrays.
+        label: the name of what is made.
+        named: what is passed by name.
+    """
+    begin = label or name.rpartition(".")[2]
+    found = calls.call(name, *(to_operand(one) for one in arguments), name=begin, **named)
+    return named_function(found, label)
+
+
+def checked(made: Function) -> Function:
+    """What was made just now; of a small network its shape is inferred, so that errors come where it is made.
+
+    Raises:
+        UserError: shapes or precisions do not fit.
+    """
+    if not calls.is_inside_step() and _is_small(made.root):
+        _ = made.model
+    return made
+
+
+_SMALL = 12
+"""Nodes of a network that costs little to look at."""
+
+
+def _is_small(root: NodeValue) -> bool:
+    """Whether a node depends on few others, and all of these are known."""
+    waiting, seen = [root], {root}
+    while waiting and len(seen) <= _SMALL:
+        one = waiting.pop()
+        if one.operation.later or is_recipe(one):
+            return False
+        operands = calls.inputs_of(one)
+        if not (operands or _is_known_leaf(one)):
+            return False
+        new = [each for each in operands if each not in seen]
+        seen.update(new)
+        waiting.extend(new)
+    return not waiting
+
+
+def _is_known_leaf(one: NodeValue) -> bool:
+    """Whether it is an input, a constant or a parameter of a known shape whose start does not wait for a seed."""
+    waits = one.start is not None and one.start.seed is not None and cell_of(one).value is None
+    known = one.shape is not None and 0 not in one.shape and one.stored is None
+    return known and not waits and one.operation.name != "Placeholder"
+
+
+def taken(x: Function, rank: int, axis: int, numbers: Sequence[int], label: str = "") -> Function:
+    """Some elements of one axis of a function of `rank` axes; all of them in their order are the function itself."""
+    place, wanted = rank - axis, runs(numbers)
+    if len(wanted) == 1 and not label and wanted[0] == (0, x.shape[axis]):
+        return x
+    if len(wanted) == 1:
+        return operator("Slice", *wanted[0], x, label=label, axis=place)
+    parts = [operator("Slice", first, last, x, axis=place).root for first, last in wanted]
+    return operator("Splice", parts, label=label, axis=place)
+
+
+def named_function(found: Any, name: str) -> Function:
+    """A function of a node that a call has made, with the name that was asked for."""
+    if not isinstance(found, NodeValue):
+        raise UserError("NoNode", "the library has made no node of it")
+    if check_name(name):
+        found.name = name
+    return Function(found)
+
+
+def to_operand(given: Any) -> Any:
+    """What a library function takes: a node for functions and arrays, anything else as it is."""
+    if isinstance(given, Function):
+        return per_sample(given.root)
+    if isinstance(given, Applies):
+        return per_sample(given.of_placeholder().root)
+    if isinstance(given, np.ndarray | np.generic):
+        return adopting_constant(given) if np.ndim(given) else float(given)
+    if isinstance(given, list | tuple):
+        return [to_operand(one) for one in given]
+    return given
+
+
+def is_data(given: Any) -> bool:
+    """Whether an argument is data of a minibatch, not what networks are made of: a function, a layer, a number."""
+    return not isinstance(given, Function | Applies | NodeValue | int | float | np.generic)
+
+
+def as_node(given: Any) -> Function:
+    """A function as it is, a layer as that of a placeholder; of numbers a constant, of a single one of shape ()."""
+    if isinstance(given, Function):
+        return given
+    return given.of_placeholder() if isinstance(given, Applies) else Function(adopting_constant(given))
+
+
+def to_node(given: Any) -> NodeValue:
+    """The node of a function, an array or a number."""
+    found = to_operand(given)
+    return found if isinstance(found, NodeValue) else adopting_constant(found)
+
+
+def composed(value: Any, further: Any) -> Any:
+    """What a function makes of a value, or each of a tuple of functions.
+
+    A value of several parts (a tuple, a function of several outputs) is given as so many arguments, and to a tuple of
+    as many functions a part each.
+    """
+    several = value if isinstance(value, tuple) else value.outputs if type(value) is Function else ()
+    if not isinstance(further, tuple):
+        made = further(*several) if len(several) > 1 else further(value)
+        if made is None:
+            hint = "end it with return"
+            raise UserError("NoFunction", f"{shorten(repr(further))} gives nothing, not a function", hint=hint)
+        return made
+    if len(several) == len(further) > 1:
+        return tuple(one(part) for one, part in zip(further, several, strict=True))
+    return tuple(one(value) for one in further)
+
+
+def combine(*operands: Any, name: str = "") -> Function:
+    """One function of the outputs of several.
+
+    A name is that of the only output, which keeps its own; of several outputs each has its own.
+    """
+    check_name(name)
+    given = operands[0] if len(operands) == 1 and isinstance(operands[0], list | tuple) else operands
+    functions = functions_of("the operands of combine", list(given))
+    if not functions:
+        raise UserError("WrongArguments", "combine needs a function", hint="combine([loss, metric])")
+    made = Function(root for one in functions for root in one.roots)
+    if not name or len(made.roots) > 1 or per_sample(made.root) is not made.root:
+        return made
+    return operator("Pass", made, label=name)
+
+
+def as_function(network: Network) -> Function:
+    """The function of a network that was read from a file or built from a configuration.
+
+    Its outputs are the nodes of the groups output, criterion and evaluation; without any, those that nothing uses.
+    """
+    labels = set(network.groups["label"])
+    order = sorted(network.nodes.values(), key=labels.__contains__)  # features are the first arguments
+    values = {node: stored_value(node, calls.origin(node.name)) for node in order}
+    for node, value in values.items():
+        value.inputs = tuple(values[node.input(index)] for index in range(len(node.inputs)))
+        if node.value is not None:
+            cell_of(value).value = node.value
+        cell_of(value).samples = node.samples
+        if not node.inputs:
+            cell_of(value).dtype = HALF if network.precision == "half" else np.dtype(network.dtype)
+        if node.dynamic_axes is not None:
+            axis = node.options.get("dynamicAxis", "") if node.dynamic_axes == 2 else ""
+            INPUTS[value] = Input(node.dynamic_axes == 2, axis, node.dynamic_axes == 0)
+    for value in values.values():
+        revive(value, [Function(one) for one in calls.inputs_of(value)])
+    groups = [node for name in ("output", "criterion", "evaluation") for node in network.groups[name]]
+    used = {source for node in network.nodes.values() for source in node.connected}
+    roots = groups or [node for node in network.nodes.values() if node not in used]
+    return Function(dict.fromkeys(values[node] for node in roots))
+
+
+def load_model(model: str | Path | bytes | bytearray, device: Any = None, format: Any = None) -> Function:
+    """The function that a model file holds: one written by `Function.save` or by a run, a model of CNTK, or of ONNX.
+
+    Args:
+        model: the file, or its bytes.
+        device: accepted; changes nothing.
+        format: accepted, the file says what it is.
+    """
+    del device, format
+    if isinstance(model, bytes | bytearray):
+        with TemporaryDirectory() as folder:
+            path = Path(folder, "model")
+            with output_file(path) as file:
+                file.write(model)
+            return load_model(path)
+    check_path("the name of a model file", model)
+    return as_function(load_network(model))
+
+
+def _input_like(kind: Any, name: str) -> NodeValue:
+    """An input of a shape, of a type, or like a function."""
+    shape, sparse, axes = kind, False, ()
+    if isinstance(kind, Function):
+        shape, sparse, axes = kind.shape, kind.is_sparse, kind.dynamic_axes
+    elif hasattr(kind, "keys"):
+        shape, sparse, axes = kind["shape"], kind["is_sparse"], kind["dynamic_axes"]
+    sequences = [axis_name(one) for one in axes if one not in BATCH and not is_batch(one)]
+    found = data_input(shape, None, sparse, name, Input(bool(sequences), sequences[0] if sequences else ""))
+    cell_of(found).dtype = None
+    return found
+
+
+def _replaced(substitutions: Any, own: Sequence[NodeValue]) -> dict[NodeValue, NodeValue]:
+    """What is in the place of which nodes.
+
+    Raises:
+        UserError: it is not a mapping of functions, or one of them is not a part of the function.
+    """
+    if not isinstance(substitutions, Mapping):
+        message = f"substitutions are a dictionary {{function: other}}, not {shorten(repr(substitutions))}"
+        raise UserError("WrongArguments", message)
+    pairs: Mapping[Any, Any] = substitutions
+    for key in pairs:
+        if not isinstance(key, Function):
+            raise UserError("NoFunction", f"{shorten(repr(key))} is not a function that could be replaced")
+        if key.root not in own:
+            message = f"{key!r} is not a part of the function, so nothing can be in its place"
+            raise UserError("NoNode", message, hint="find_by_name finds its parts, .arguments are its inputs")
+    return {key.root: to_node(one) for key, one in pairs.items()}

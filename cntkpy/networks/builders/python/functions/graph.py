@@ -1,0 +1,358 @@
+"""Functions of Python become a network: order, names, start values, the time axes of inputs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.networks.builders.brainscript.node_values import NodeValue
+from cntkpy.networks.builders.python.functions.calls import MARK, UNSEEDED, inputs_of
+from cntkpy.networks.builders.python.functions.cells import Cell, cell_of
+from cntkpy.networks.builders.python.functions.defaults import DOUBLE, HALF, SINGLE, kept_dtype
+from cntkpy.networks.builders.python.functions.nodes import (
+    CASTS,
+    INPUTS,
+    ONE_STEP,
+    add,
+    age,
+    is_input,
+    is_loaded_input,
+    ordered,
+)
+from cntkpy.networks.builders.python.functions.per_sample import CRITERIA
+from cntkpy.networks.builders.python.functions.recipes import resolve
+from cntkpy.networks.graph import shapes
+from cntkpy.networks.graph.initialize import SeedCounter
+from cntkpy.networks.graph.network import Network, ValidatedNetwork
+from cntkpy.networks.graph.node import Node
+
+SEEDS = SeedCounter()
+"""The seeds of parameters whose initializer names none: 1, 2, 3, ... in the order of networks' parameters."""
+
+
+def set_seed(first: int) -> None:
+    """Let the next random parameter have this seed, the one after it the next number, and so on."""
+    SEEDS.count = first - 1
+
+
+@dataclass
+class Model:
+    """A network with the values it is made of.
+
+    Attributes:
+        network: the network, validated.
+        nodes: the node of each value, in the order of the network.
+        version: how often `load` has found other values.
+    """
+
+    network: ValidatedNetwork
+    nodes: dict[NodeValue, Node] = field(default_factory=dict[NodeValue, Node])
+    version: int = 0
+
+    def load(self) -> None:
+        """Take the values that parameters have now; programs compiled for other `network.changing` are outdated."""
+        dtype = self.network.dtype
+        for cell, node, inlined in self._cells:
+            if not node.is_parameter:
+                cell.release()
+                self.version += node.samples != cell.samples
+                node.samples = cell.samples
+                continue
+            found = cell.current()
+            if found is None:
+                continue
+            array = found.astype(dtype, copy=False)
+            if array is node.value:  # arrays of cells and nodes are replaced, never changed in place
+                continue
+            self.version += 1
+            if inlined and not np.array_equal(array, np.asarray(node.value), equal_nan=True):
+                self.network.changing.add(node.name)
+            node.value = array
+
+    @cached_property
+    def _cells(self) -> list[tuple[Cell, Node, bool]]:
+        """What training or the program changes: its cell, its node, and whether its value is a part of programs."""
+        inlined = self.network.inlined()
+        return [
+            (cell_of(value), node, node in inlined)
+            for value, node in self.nodes.items()
+            if node.is_parameter or node.kind.running
+        ]
+
+    def keep(self, copies: bool = False) -> None:
+        """Give parameters the values that the network has now."""
+        for value, node in self.nodes.items():
+            if node.is_parameter:
+                found = np.array(node.value) if copies and node.value is not None else node.value
+                if not _is_rounded(cell_of(value).value, found):
+                    cell_of(value).value = found
+                if value.stored is not None:
+                    value.stored.value = found
+            elif node.kind.running:
+                cell_of(value).samples = node.samples
+
+
+def _is_rounded(value: NDArray[Any] | None, found: NDArray[Any] | None) -> bool:
+    """Whether a network has the same value in a lower precision."""
+    if value is None or found is None or value.dtype == found.dtype:
+        return False
+    return np.array_equal(value.astype(found.dtype).reshape(found.shape), found)
+
+
+def make(roots: Sequence[NodeValue], groups: dict[str, Sequence[NodeValue]] | None = None) -> Model:
+    """The network of some nodes and of all that they depend on.
+
+    Args:
+        roots: the nodes.
+        groups: members of the groups of the network.
+
+    Raises:
+        UserError: shapes do not fit, or something is not connected.
+    """
+    order = resolve(roots)
+    give_seeds(roots, order)
+    names = names_of(order)
+    inputs = [INPUTS[one] for one in order if one in INPUTS]
+    dtype = precision(roots)
+    network = Network(_computed_in(roots, dtype))
+    sequences = any(one.sequence for one in inputs) or any(map(looks_along_time, order)) or makes_steps(order)
+    made = {one: add(network, one, names[one], sequences) for one in _inputs_by_age(order)}
+    for one, node in made.items():
+        node.inputs = [made[source] for source in inputs_of(one)]
+    for group, members in (groups or {}).items():
+        for one in members:
+            network.add_to_group(group, made[one])
+    _group_inputs(network, made)
+    if not inputs:
+        _check_enters(made)
+    try:
+        model = Model(network.validate(exact_axes=True), made)
+    except UserError:
+        _check_criteria(made)  # says more
+        raise
+    _check_criteria(made)
+    if inputs:
+        _check_steps(made, sequences)
+    for value, node in made.items():
+        cell = cell_of(value)
+        if node.is_parameter and cell.value is None and node.value is not None:
+            cell.value = node.value
+    _decide(made, HALF if network.precision == "half" else dtype)
+    return model
+
+
+def _inputs_by_age(order: Sequence[NodeValue]) -> list[NodeValue]:
+    """The nodes, of which inputs come in the order in which they were made: a model file keeps it for `arguments`."""
+    inputs = iter(sorted((one for one in order if is_input(one)), key=age))
+    return [next(inputs) if is_input(one) else one for one in order]
+
+
+def _decide(made: dict[NodeValue, Node], dtype: np.dtype[Any]) -> None:
+    """Parameters that adopt the precision of others keep it, once there is a leaf that says which."""
+    if not any(cell_of(one).dtype or one in CASTS for one in made):
+        return
+    for value, node in made.items():
+        cell = cell_of(value)
+        if node.is_parameter and value.learning_rate_multiplier > 0 and cell.dtype is None:
+            cell.dtype = dtype
+            cell.value = None if cell.value is None else cell.value.astype(kept_dtype(dtype), copy=False)
+
+
+def _computed_in(roots: Iterable[NodeValue], dtype: np.dtype[Any]) -> str:
+    """The precision of a network: half where any part of it is, unless the result is in double precision."""
+    if dtype == DOUBLE:
+        return "double"
+    halves = dtype == HALF or any(HALF in (CASTS.get(one), cell_of(one).dtype) for one in ordered(roots))
+    return "half" if halves else "float"
+
+
+def precision(roots: Iterable[NodeValue]) -> np.dtype[Any]:
+    """The element type of a network: that of its leaves.
+
+    Leaves that do not say adopt that of the others; a cast says it for all that lies below.
+
+    Raises:
+        UserError: leaves have different ones.
+    """
+    said: dict[np.dtype[Any], NodeValue] = {}
+    alone = SINGLE
+    for one in ordered(roots, CASTS):
+        cell = cell_of(one)
+        dtype = CASTS.get(one, cell.dtype)
+        if dtype is not None:
+            said.setdefault(dtype, one)
+        elif cell.alone is not None:
+            alone = cell.alone
+    if len(said) > 1:
+        both = " and ".join(f"{_described(one)} is {dtype.name}" for dtype, one in said.items())
+        hint = (
+            "give both the same dtype, such as dtype=numpy.float64 in default_options; cast(x, dtype) changes that of x"
+        )
+        raise UserError("WrongArguments", f"a network has one precision, {both}", hint=hint)
+    return next(iter(said), alone)
+
+
+def _described(one: NodeValue) -> str:
+    """A leaf or a cast in a message."""
+    kind = "input" if is_input(one) else "parameter"
+    if one in CASTS:
+        kind = "cast"
+    elif kind == "parameter" and one.learning_rate_multiplier == 0:
+        kind = "constant"
+    name = one.name or re.sub(rf"{MARK}\d+", "", one.origin.name)
+    return f"the {kind} '{name}'"
+
+
+def _check_criteria(made: dict[NodeValue, Node]) -> None:
+    """The operands of criteria have the same shape, also where a formula is in the place of a criterion.
+
+    Labels of one element would fit a formula, which takes them for those of all classes.
+
+    Raises:
+        UserError: they do not fit.
+    """
+    for value, node in made.items():
+        name, operands = node.operation, node.connected
+        if value in CRITERIA:
+            name, operands = CRITERIA[value].name, [made[one] for one in CRITERIA[value].operands]
+        elif not node.kind.pairwise:
+            continue
+        found = [one.shape for one in operands]
+        if None in found or any(one.is_parameter and shapes.size(one.shape or ()) == 1 for one in operands[:2]):
+            continue
+        labels, values, *more = [shapes.trimmed(one or (1,)) for one in found]
+        listed = ", ".join(f"'{one.name}' {shapes.text(one.shape)}" for one in operands)
+        if labels != values:
+            classes = labels == (1,) and name in ("CrossEntropyWithSoftmax", "CrossEntropy", "ClassificationError")
+            hint = f"labels are one-hot vectors: one_hot(labels, {shapes.size(values)})" if classes else ""
+            raise UserError("BadShape", f"{name} of {listed}: the first two must have the same shape", hint=hint)
+        if name == "Logistic" and more and shapes.size(more[0]) != 1:
+            hint = "-(y * log(p) + (1 - y) * log(1 - p)) * weight has a weight for each element"
+            raise UserError("BadShape", f"{name} of {listed}: the weight is one number for each sample", hint=hint)
+
+
+def _check_enters(made: dict[NodeValue, Node]) -> None:
+    """Something enters a recurrence, in a network without inputs of Python: else it has no sequence to go along.
+
+    Raises:
+        UserError: nothing does.
+    """
+    if any(is_loaded_input(one) for one in made):
+        return
+    for node in made.values():
+        if node.operation in DELAYS:
+            message = f"'{node.name}' is of a sequence or of a recurrence that depends on no input"
+            hint = (
+                "a constant c has the steps of an input x as sequence.broadcast_as(c, x); the step of a recurrence "
+                "uses x, or it starts with initial_state=sequence.first(x)"
+            )
+            raise UserError("WrongArguments", message, hint=hint)
+
+
+def _check_steps(made: dict[NodeValue, Node], sequences: bool) -> None:
+    """Steps before or after others are those of sequences.
+
+    Data without sequences would be computed as sequences of one step each, which nobody wants.
+
+    Raises:
+        UserError: an input of a recurrence, or of an operation on sequences, has no sequences.
+    """
+    if any(is_loaded_input(one) for one in made):
+        return  # how long its sequences are is known by its data only
+    for node in made.values():
+        delays = node.operation in DELAYS
+        if (not sequences and (delays or node.operation == "AdditiveAttention")) or (delays and node.axis == ONE_STEP):
+            names = [made[one].name for one in made if one in INPUTS and not INPUTS[one].sequence]
+            what = f"the input '{names[0]}'" if len(names) == 1 else "data"
+            raise UserError(
+                "WrongArguments",
+                f"recurrences and operations on sequences need sequences, {what} has none",
+                hint="make it a sequence.input_variable (sequence_input of cntkpy.training)",
+            )
+
+
+DELAYS = ("PastValue", "FutureValue")
+"""What looks at other steps of a sequence."""
+
+FROM_SAMPLES = ("ToSequence", "ToSequenceLike")
+"""What makes the steps of a sequence of an axis of samples."""
+
+
+def looks_along_time(value: NodeValue) -> bool:
+    """Whether a node of a model that was loaded needs sequences, so that the model's inputs have them."""
+    return value.stored is not None and value.stored.operation in (*DELAYS, "Where", "OptimizedRNNStack", *FROM_SAMPLES)
+
+
+def makes_steps(order: Iterable[NodeValue]) -> bool:
+    """Whether some nodes are sequences that are made of samples, so that inputs have one sample for each sequence."""
+    return any(one.operation.name in FROM_SAMPLES for one in order)
+
+
+def _group_inputs(network: Network, made: dict[NodeValue, Node]) -> None:
+    """Every input is a feature or a label: a label is what only criteria look at."""
+    users: dict[Node, set[bool]] = {}
+    for node in made.values():
+        for source in node.connected:
+            users.setdefault(source, set()).add(node in network.groups["criterion"] + network.groups["evaluation"])
+    for node in made.values():
+        if node.kind.layout == "always":
+            network.add_to_group("label" if users.get(node) == {True} else "feature", node)
+
+
+def give_seeds(roots: Iterable[NodeValue], order: Iterable[NodeValue]) -> None:
+    """Give random parameters their seeds in the order in which BrainScript evaluates them."""
+    seen: set[NodeValue] = set()
+
+    def down(top: Iterable[NodeValue]) -> None:
+        stack = [*reversed(list(top))]
+        while stack:
+            one = stack.pop()
+            if one in seen:
+                continue
+            seen.add(one)
+            if one.start is not None and one.start.seed == UNSEEDED:
+                one.start.seed = SEEDS.next()
+            if not one.operation.later:
+                stack.extend(reversed(inputs_of(one)))
+
+    down(roots)
+    for one in order:
+        if one.operation.later:
+            down(inputs_of(one))
+
+
+def names_of(order: Iterable[NodeValue]) -> dict[NodeValue, str]:
+    """A name for each node, the same in every program that makes the same network."""
+    names: dict[NodeValue, str] = {}
+    taken: set[str] = set()
+    labels: dict[str, str] = {}
+    values = list(order)
+    for one in values:
+        if one.name:
+            names[one] = _free(one.name, taken)
+    for one in values:
+        if one.name:
+            continue
+        first, dot, rest = one.origin.name.partition(".")
+        if first not in labels:
+            label = first.partition(MARK)[0]
+            labels[first] = _free(label, {name.lower() for name in labels.values()}, keep=False)
+        names[one] = _free(re.sub(rf"{MARK}\d+", "", labels[first] + dot + rest), taken)
+    return names
+
+
+def _free(name: str, taken: set[str], keep: bool = True) -> str:
+    found, number = name, 1
+    while found.lower() in taken:
+        number += 1
+        found = f"{name}{number}"
+    if keep:
+        taken.add(found.lower())
+    return found

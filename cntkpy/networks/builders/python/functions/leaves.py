@@ -1,0 +1,212 @@
+"""Leaves of functions: inputs, parameters, constants and placeholders, as nodes."""
+
+# What programs give is of any type.
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
+# pyright: reportUnknownMemberType=false
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.networks.builders.brainscript.node_values import NodeValue, Start
+from cntkpy.networks.builders.brainscript.operations import OPERATIONS, Operation
+from cntkpy.networks.builders.python.functions import calls
+from cntkpy.networks.builders.python.functions.cells import cell_of
+from cntkpy.networks.builders.python.functions.checks import (
+    as_array,
+    check_flag,
+    check_name,
+    check_number,
+    check_whole,
+    is_whole,
+)
+from cntkpy.networks.builders.python.functions.defaults import DOUBLE, HALF, SINGLE, chosen_dtype, kept_dtype
+from cntkpy.networks.builders.python.functions.nodes import INPUTS, Input
+from cntkpy.networks.graph.initialize import RANDOM_KINDS
+
+Shape = int | Sequence[int]
+
+UNKNOWN = -1
+"""Stands in the shape of a parameter for what follows from its use."""
+
+FREE = -3
+"""Stands in the shape of an input for what each minibatch says."""
+
+INFERRED_RANK = 2147483647
+"""CNTK's number for a rank of an initializer that is not given."""
+
+
+class Initializer:
+    """How random parameters start.
+
+    Args:
+        kind: one of BrainScript's kinds.
+        scale: factor of the values.
+        seed: a seed of its own; None: the next one of the network.
+        output_rank: how many of the last axes count outputs, or below 0 how many of the first ones; None: the last
+            one, or what the layer says.
+        filter_rank: how many of the last axes are those of a filter, after which outputs are counted; None: none, or
+            what the layer says.
+        kernel: width and height of the filter of bilinear.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        scale: float = 1.0,
+        seed: int | None = None,
+        output_rank: int | None = None,
+        filter_rank: int | None = None,
+        kernel: tuple[int, int] = (0, 0),
+    ) -> None:
+        self.kind, self.scale = kind, check_number("the scale of an initializer", scale, 0.0)
+        self.seed = None if seed is None else check_whole("a seed", seed, 0)
+        self.output_rank = _rank("output_rank", output_rank, None)
+        self.filter_rank = _rank("filter_rank", filter_rank, 0)
+        self.kernel = kernel
+
+    def with_ranks(self, output_rank: int | None, filter_rank: int | None = None) -> Initializer:
+        """The same with ranks where it has none of its own."""
+        return Initializer(
+            self.kind,
+            self.scale,
+            self.seed,
+            output_rank if self.output_rank is None else self.output_rank,
+            filter_rank if self.filter_rank is None else self.filter_rank,
+            self.kernel,
+        )
+
+    def into(self, start: Start) -> None:
+        """Let a parameter start so, with its own ranks where there are none, and its own scale and seed."""
+        start.kind, start.kernel = self.kind, self.kernel
+        if self.output_rank is not None:
+            start.output_rank = self.output_rank
+        if self.filter_rank is not None:
+            start.filter_rank = self.filter_rank
+
+    def start(self) -> Start:
+        """How a parameter starts; a seed that is not given is chosen when its network is made."""
+        seed = calls.UNSEEDED if self.seed is None else self.seed
+        found = Start(self.kind, scale=self.scale, seed=seed if self.kind in RANDOM_KINDS else None)
+        self.into(found)
+        return found
+
+
+def _rank(what: str, given: Any, least: int | None) -> int | None:
+    return None if given is None or given == INFERRED_RANK else check_whole(what, given, least)
+
+
+GLOROT = Initializer("glorotUniform")
+
+
+def leaf(shape: Shape | None, init: Any, dtype: Any, label: str) -> NodeValue:
+    """A parameter or constant; see `variables.parameter`."""
+    if isinstance(shape, list | tuple):
+        shape = tuple(0 if is_whole(one) and one == UNKNOWN else one for one in shape)
+    operation = OPERATIONS["LearnableParameter"]
+    if isinstance(init, Initializer):
+        if shape is None:
+            raise UserError("MissingParameter", "a parameter with an initializer needs a shape")
+        node = NodeValue(operation, calls.origin(label), shape=dims(shape))
+        cell_of(node).dtype = dtype
+        node.start = init.start()
+        return node
+    array = as_array("a start value", init, kept_dtype(dtype))
+    if shape is not None and 0 in dims(shape):
+        if array.ndim:
+            message = f"an array of shape {array.shape} for a parameter of shape {shape}, which is not known yet"
+            raise UserError("BadShape", message, hint="init=array without a shape, or a number")
+        node = NodeValue(operation, calls.origin(label), shape=dims(shape))
+        node.start = Start("fixedValue", value=float(array.reshape(())))
+        cell_of(node).dtype = dtype
+        return node
+    if shape is not None:
+        array = array if array.ndim else np.broadcast_to(array, tuple(reversed(dims(shape))))
+        if array.shape != tuple(reversed(dims(shape))):
+            raise UserError("BadShape", f"an array of shape {array.shape} for a parameter of shape {shape}")
+    array = np.array(array)
+    node = NodeValue(operation, calls.origin(label), shape=tuple(reversed(array.shape)))
+    node.start = Start("fixedValue", value=0.0)
+    cell_of(node).start_with(array)
+    cell_of(node).dtype = dtype
+    return node
+
+
+def adopting_constant(given: Any) -> NodeValue:
+    """A constant that adopts the precision of the leaves that it meets; an array alone has its own."""
+    node = leaf(None, as_array("an operand", given, np.float64), DOUBLE, "Constant")
+    if isinstance(given, np.ndarray) and given.dtype in (HALF, DOUBLE):
+        cell_of(node).alone = given.dtype
+    cell_of(node).dtype = None
+    return node
+
+
+def data_input(shape: Shape, dtype: Any, sparse: bool, name: str, kind: Input) -> NodeValue:
+    """An input; see `variables.input_variable`."""
+    check_name(name)
+    size = _input_dims(shape, sparse)
+    operation = OPERATIONS["SparseInputValue" if check_flag("is_sparse", sparse) else "InputValue"]
+    node = NodeValue(operation, calls.origin(name or "Input"), {"dynamicAxis": ""}, shape=size, name=name)
+    cell_of(node).dtype = chosen_dtype("input_variable", dtype) or SINGLE
+    INPUTS[node] = kind
+    return node
+
+
+def placeholder_of(shape: Shape | None, name: str) -> NodeValue:
+    """A placeholder; see `variables.placeholder`."""
+    size = (0,) if shape is None else dims(shape, _is_free)
+    node = NodeValue(Operation("Placeholder", shape="input"), calls.origin(name or "Placeholder"), shape=size)
+    node.name = name
+    return node
+
+
+def check_axes(what: str, given: tuple[int, ...], node: NodeValue) -> None:
+    """Whether a value has the axes of a parameter that are known, while others may be to be inferred.
+
+    Raises:
+        UserError: it has others.
+    """
+    own = tuple(reversed(node.shape or ()))
+    if len(own) != len(given) or any(one not in (0, size) for one, size in zip(own, given, strict=True)):
+        shape = tuple(one or UNKNOWN for one in own)
+        raise UserError("BadShape", f"{what} of shape {given} for a parameter of shape {shape}")
+
+
+def dims(shape: Shape, is_free: Callable[[Any], bool] = lambda one: False) -> tuple[int, ...]:
+    """A node's shape of numpy's; 0 stands for what is to be inferred.
+
+    Args:
+        shape: numpy's.
+        is_free: whether an element stands for a size that is 0 as well.
+    """
+    sizes: tuple[Any, ...] = tuple(shape) if isinstance(shape, list | tuple | np.ndarray) else (shape,)
+    for one in sizes:
+        if not is_free(one) and (not is_whole(one) or one < UNKNOWN):
+            raise UserError("BadShape", f"{shape!r} is not a shape: numbers from 1 on are expected (0: to be inferred)")
+    return tuple(max(0, int(one)) for one in reversed(sizes))
+
+
+def _is_free(one: Any) -> bool:
+    """Whether an element of a shape stands for what each minibatch says."""
+    return is_whole(one) and one == FREE
+
+
+def _input_dims(shape: Shape, sparse: bool) -> tuple[int, ...]:
+    """A node's shape of that of an input; 0 stands for what each minibatch says."""
+    found = dims(shape, _is_free)
+    free = sum(map(_is_free, shape)) if isinstance(shape, list | tuple | np.ndarray) else _is_free(shape)
+    if found.count(0) > free:
+        message = f"{shape!r} is not the shape of an input: numbers from 1 on are expected"
+        raise UserError("BadShape", message, hint="FreeDimension (-3) is an axis whose size each minibatch says")
+    if sparse and free:
+        raise UserError("NotSupported", "an input of sparse data has no free dimension", hint="give its size")
+    return found
+
+
+def filled(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """A shape without its axes of one element."""
+    return tuple(one for one in shape if one != 1)

@@ -1,0 +1,253 @@
+"""Values and gradients of functions, which a backend computes."""
+
+# What programs give is of any type.
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
+# pyright: reportUnknownMemberType=false
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Protocol
+
+from cntkpy.cntk_config.base.diagnostics import UserError, shorten
+
+
+class Backend(Protocol):
+    """Computes and trains functions; `install` chooses it."""
+
+    def evaluate(self, function: Any, arguments: Any, outputs: Sequence[Any], as_numpy: bool = True) -> Any:
+        """See `Evaluated.eval`."""
+        ...
+
+    def forward(
+        self, arguments: Any, outputs: Sequence[Any], kept: Sequence[Any], as_numpy: bool
+    ) -> tuple[Any, dict[Any, Any]]:
+        """See `Evaluated.forward`."""
+        ...
+
+    def backward(
+        self, state: Any, roots: Mapping[Any, Any], variables: Iterable[Any], as_numpy: bool
+    ) -> dict[Any, Any]:
+        """See `Evaluated.backward`."""
+        ...
+
+    def grad(self, function: Any, at: Any, wrt: Any, outputs: Any, root: Any, as_numpy: bool) -> Any:
+        """See `Evaluated.grad`."""
+        ...
+
+    @property
+    def train(self) -> Callable[..., Any]:
+        """See `Evaluated.train`."""
+        ...
+
+    @property
+    def test(self) -> Callable[..., Any]:
+        """See `Evaluated.test`."""
+        ...
+
+    @property
+    def print_node_timing(self) -> Callable[[Any], None]:
+        """See `Evaluated.print_node_timing`."""
+        ...
+
+
+_installed: list[Backend] = []
+
+
+def install(backend: Backend) -> None:
+    """Choose what computes functions. `cntkpy.training` does it: this package knows no trainer."""
+    _installed[:] = [backend]
+
+
+def installed() -> Backend:
+    """What computes functions.
+
+    Raises:
+        UserError: Nothing does yet.
+    """
+    if not _installed:
+        raise UserError("MissingPackage", "functions are computed by cntkpy.training", hint="import it first")
+    return _installed[0]
+
+
+class Evaluated:
+    """What can be evaluated and trained: a function.
+
+    Attributes:
+        outputs: Its values, a function each.
+        output: Its only value.
+    """
+
+    @property
+    def outputs(self) -> tuple[Any, ...]:
+        """Its values, a function each."""
+        raise NotImplementedError
+
+    @property
+    def output(self) -> Any:
+        """Its only value."""
+        raise NotImplementedError
+
+    def eval(
+        self, arguments: Any = None, outputs: Sequence[Any] | None = None, device: Any = None, as_numpy: bool = True
+    ) -> Any:
+        """Its values for some data.
+
+        Args:
+            arguments: the data of every input, by input; of a single input also the data alone. Data are arrays
+                (n, *sample), or for sequences a list of arrays (length, *sample), sparse matrices, or values of a
+                minibatch source.
+            outputs: what to compute; by default this function.
+            device: accepted; changes nothing.
+            as_numpy: False: values come as `Value`s.
+
+        Returns:
+            An array (n, *sample), a list of arrays (length, *sample) for sequences; by output a dictionary of them
+            where there are several.
+        """
+        del device
+        wanted = self.outputs if outputs is None else functions_of("outputs", outputs)
+        return installed().evaluate(self, arguments, wanted, bool(as_numpy))
+
+    def forward(
+        self,
+        arguments: Any,
+        outputs: Sequence[Any] | None = None,
+        keep_for_backward: Any = None,
+        device: Any = None,
+        as_numpy: bool = True,
+    ) -> tuple[Any, dict[Any, Any]]:
+        """The values by output; with `keep_for_backward` in training mode, and in front of them what `backward` needs.
+
+        In training mode dropout is active, with another mask each time, and batch normalisation takes the statistics of
+        the minibatch and updates the running ones.
+
+        Args:
+            arguments: the data, see `eval`.
+            outputs: what to compute; by default this function.
+            keep_for_backward: the outputs that `backward` starts from; None: it is not called.
+            device: accepted; changes nothing.
+            as_numpy: see `eval`.
+
+        Returns:
+            The state for `backward`, None without `keep_for_backward`; and a dictionary of the values by output.
+        """
+        del device
+        wanted = self.outputs if outputs is None else functions_of("outputs", outputs)
+        kept = () if keep_for_backward is None else functions_of("keep_for_backward", keep_for_backward)
+        return installed().forward(arguments, wanted, kept, as_numpy)
+
+    def backward(self, state: Any, root_gradients: Any, variables: Iterable[Any], as_numpy: bool = True) -> Any:
+        """Gradients of the sum of outputs, each multiplied by what is given for it.
+
+        They belong to the values that `forward` gave: the same parameters, data, masks and random numbers.
+
+        Args:
+            state: what `forward` with `keep_for_backward` gave first.
+            root_gradients: by output, an array like its value; of a single output also the array alone.
+            variables: parameters or inputs.
+            as_numpy: False: gradients come as `Value`s.
+
+        Returns:
+            A dictionary: for each variable an array, see `grad`.
+        """
+        several = isinstance(root_gradients, Mapping)
+        given: dict[Any, Any] = (
+            {one.output: each for one, each in root_gradients.items()} if several else {self.output: root_gradients}
+        )
+        if not given:
+            raise UserError("WrongArguments", "backward needs the gradient of an output", hint="{f.output: gradient}")
+        return installed().backward(state, given, variables, as_numpy)
+
+    def grad(
+        self,
+        at: Any = None,
+        wrt: Any = None,
+        outputs: Any = None,
+        device: Any = None,
+        as_numpy: bool = True,
+        grad_root: Any = None,
+    ) -> Any:
+        """The gradient of the sum of this function over some data, in training mode; see `forward`.
+
+        Args:
+            at: the data by input, see `eval`.
+            wrt: a parameter or an input, or several; by default the inputs. (Inputs are dense then.)
+            outputs: functions whose values for the data are wanted, too, of the same computation.
+            device: accepted; changes nothing.
+            as_numpy: False: gradients and values come as `Value`s.
+            grad_root: the function to differentiate, if it is another one.
+
+        Returns:
+            An array in the shape of the parameter, or of the data of the input; of several by function; with
+            `outputs` a pair of that and the values by output.
+        """
+        del device
+        if grad_root is not None:
+            (grad_root,) = functions_of("grad_root", grad_root)
+        return installed().grad(self, at, wrt, outputs, grad_root, bool(as_numpy))
+
+    def train(
+        self,
+        minibatch_source: Any,
+        minibatch_size: Any = 32,
+        streams: Any = None,
+        model_inputs_to_streams: Any = None,
+        parameter_learners: Any = (),
+        callbacks: Any = (),
+        progress_frequency: Any = None,
+        max_epochs: int | None = None,
+        epoch_size: int | None = None,
+        max_samples: int | None = None,
+    ) -> Any:
+        """Train by this function, a loss or `combine([loss, metric])`; see
+        `cntkpy.trainers.session.functions.train`."""
+        return installed().train(
+            self,
+            minibatch_source,
+            minibatch_size,
+            streams,
+            model_inputs_to_streams,
+            parameter_learners,
+            callbacks,
+            progress_frequency,
+            max_epochs,
+            epoch_size,
+            max_samples,
+        )
+
+    def test(
+        self,
+        minibatch_source: Any,
+        minibatch_size: Any = 32,
+        streams: Any = None,
+        model_inputs_to_streams: Any = None,
+        callbacks: Any = (),
+    ) -> Any:
+        """The value of this function, a metric, on data; see `cntkpy.trainers.session.functions.test`."""
+        return installed().test(
+            self, minibatch_source, minibatch_size, streams, model_inputs_to_streams, callbacks or ()
+        )
+
+    def print_node_timing(self) -> None:
+        """Print how long each node takes for the data of the last `eval`, `forward` or `grad`.
+
+        Each node is compiled and run alone, so that the sum is more than the time of the whole. After `forward` with
+        `keep_for_backward` or `grad` the table has gradients as well.
+
+        Raises:
+            UserError: no data were kept: `cntk.debugging.set_node_timing(True)` comes before.
+        """
+        installed().print_node_timing(self)
+
+
+def functions_of(what: str, given: Any) -> tuple[Any, ...]:
+    """Some functions; one alone is its values."""
+    several: Any = given.outputs if isinstance(given, Evaluated) else given
+    found: list[Any] = list(several) if isinstance(several, Iterable) and not isinstance(several, str) else [several]
+    for one in found:
+        if not isinstance(one, Evaluated):
+            raise UserError(
+                "NoFunction", f"{what}: {shorten(repr(one))} is not a function", hint="give functions: [z, loss]"
+            )
+    return tuple(found)

@@ -1,0 +1,205 @@
+"""What a function is made of, as programs ask for it: primitive functions, composites and blocks of CNTK 2.
+
+A function of ours is all three at once. `root_function` and `block_root` are the same function, seen as the operation
+that gives its value, and as what is inside of its block.
+"""
+
+# What programs give is of any type.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any, Self
+
+from cntkpy.cntk_config.base.diagnostics import UserError, suggestion
+from cntkpy.networks.builders.brainscript.node_values import NodeValue
+from cntkpy.networks.builders.python.functions import calls
+from cntkpy.networks.builders.python.functions.blocks import Block, block_of, op_name_of
+from cntkpy.networks.builders.python.functions.checks import seed_option
+from cntkpy.networks.builders.python.functions.recipes import OpenShape
+from cntkpy.networks.nodes.host import HOST
+
+CUSTOM = "customAttributes"
+"""The option that holds what a program has attached to an operation, as JSON."""
+
+SETTABLE = {"dropoutRate": "rate", "rngSeed": "seed"}
+"""The attributes that can be set, and the options of nodes that they are."""
+
+
+class View(Enum):
+    """As what a function is seen."""
+
+    COMPOSITE = "a function of inputs"
+    PRIMITIVE = "the operation that gives its value"
+    INSIDE = "what is inside of its block"
+
+
+class Structure:
+    """What a function is made of."""
+
+    roots: tuple[NodeValue, ...]
+    view: View = View.COMPOSITE
+    """As what the function is seen."""
+
+    def _of(self, *roots: NodeValue, view: View = View.COMPOSITE) -> Self:
+        """The function of some nodes."""
+        raise NotImplementedError
+
+    @property
+    def _resolved(self) -> NodeValue:
+        """Its only node."""
+        raise NotImplementedError
+
+    @property
+    def _block(self) -> Block | None:
+        """The block that it is the value of, unless it is seen from inside."""
+        return block_of(self.roots[0]) if len(self.roots) == 1 and self.view is not View.INSIDE else None
+
+    @property
+    def op_name(self) -> str:
+        """The name of the operation, as CNTK 2 has it; of a layer the name of the layer."""
+        block = self._block
+        return op_name_of(self._resolved) if block is None else block.op_name
+
+    @property
+    def inputs(self) -> tuple[Self, ...]:
+        """What its operation is computed from; of a block its parameters and constants, and what it was applied to."""
+        block = self._block
+        if block is None:
+            return tuple(map(self._of, calls.inputs_of(self._resolved)))
+        below, leaves = set(block.operands), dict[NodeValue, None]()
+        waiting, seen = [self._resolved], set[NodeValue]()
+        while waiting:
+            one = waiting.pop()
+            if one in seen or one in below:
+                continue
+            seen.add(one)
+            sources = calls.inputs_of(one)
+            if not sources:
+                leaves[one] = None
+            waiting.extend(reversed(sources))
+        return tuple(map(self._of, (*leaves, *block.operands)))
+
+    @property
+    def root_function(self) -> Self:
+        """The operation that gives its value: a primitive function, or a block."""
+        return self._of(*self.roots, view=self.view if self.view is View.INSIDE else View.PRIMITIVE)
+
+    @property
+    def owner(self) -> Self:
+        """The same."""
+        return self.root_function
+
+    @property
+    def is_block(self) -> bool:
+        """Whether it is the value of a block: of a layer, or of `as_block`."""
+        return self._block is not None
+
+    @property
+    def is_primitive(self) -> bool:
+        """Whether it is seen as one operation, which is not a block: `root_function` of others."""
+        return self.view is not View.COMPOSITE and not self.is_block
+
+    @property
+    def is_composite(self) -> bool:
+        """Whether it is seen as a function of inputs; `root_function` is not."""
+        return self.view is View.COMPOSITE
+
+    @property
+    def block_root(self) -> Self:
+        """What is inside of its block.
+
+        Raises:
+            UserError: it is not the value of a block.
+        """
+        if not self.is_block:
+            raise UserError("NoFunction", f"{self!r} is not a block", hint="is_block says which functions are")
+        return self._of(*self.roots, view=View.INSIDE)
+
+    @property
+    def block_arguments_mapping(self) -> list[tuple[Self, Self]]:
+        """For each operand of its block, a pair: the placeholder that it replaced, of a layer itself; and the operand.
+
+        Raises:
+            UserError: it is not the value of a block.
+        """
+        _ = self.block_root
+        block = self._block
+        assert block is not None
+        pairs = zip(block.arguments, block.operands, strict=True)
+        return [(self._of(one), self._of(operand)) for one, operand in pairs]
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """The options of its operation by name; those that can be set have CNTK's names. A seed of -1: it has none."""
+        options = dict(self._resolved.options)
+        if "seed" in options:
+            options["rngSeed"] = options.pop("seed") - 1  # see `seed_option`
+        if "rate" in options:
+            options["dropoutRate"] = options.pop("rate")
+        return {key: value for key, value in options.items() if key not in (HOST, CUSTOM)}
+
+    @property
+    def custom_attributes(self) -> dict[str, Any]:
+        """What a program has attached to its operation; model files keep it. Assign a dictionary to change it."""
+        return json.loads(self._resolved.options.get(CUSTOM, "{}"))
+
+    @custom_attributes.setter
+    def custom_attributes(self, values: Mapping[str, Any]) -> None:
+        """Attach numbers, texts, lists and dictionaries of them by name.
+
+        Raises:
+            UserError: it is an input, a parameter or a constant, or a value cannot be kept.
+        """
+        node = self._resolved
+        if not calls.inputs_of(node):
+            message = f"{self!r} is no operation that attributes could be attached to"
+            raise UserError("NoFunction", message, hint="alias(x) is one")
+        try:
+            node.options[CUSTOM] = json.dumps(dict(values))
+        except (TypeError, ValueError) as error:
+            hint = "give numbers, texts, lists and dictionaries of them; array.tolist() makes such"
+            raise UserError("WrongArguments", f"custom attributes are kept as JSON: {error}", hint=hint) from None
+
+    def set_attribute(self, name: str, value: Any) -> None:
+        """Change the rate or the seed of a dropout, for functions that are compiled from now on.
+
+        Raises:
+            UserError: its operation has no such attribute, or it cannot be changed.
+        """
+        node = self._resolved
+        if name not in SETTABLE or SETTABLE[name] not in node.options:
+            known = [one for one, option in SETTABLE.items() if option in node.options]
+            message = f"{self!r} has no attribute '{name}' that could be changed"
+            hint = suggestion(name, known) or (f"possible: {', '.join(known)}" if known else "make another function")
+            raise UserError("UnknownArgument", message, hint=hint)
+        node.options[SETTABLE[name]] = float(value) if name == "dropoutRate" else seed_option(value)
+
+
+def signature_text(function: Any, name: str = "") -> str:
+    """A function with the types of its inputs and outputs: `Dense(x: Tensor[3]) -> Tensor[2]`.
+
+    Args:
+        function: the function.
+        name: in front of the inputs; by default its own, or that of its operation.
+    """
+    label = name or function.name or (function.op_name if len(function.roots) == 1 else "Function")
+    given = ", ".join(f"{one.name or one.uid}: {_type_text(one)}" for one in function.signature)
+    return f"{label}({given}) -> {', '.join(map(_type_text, function.outputs))}"
+
+
+def _type_text(one: Any) -> str:
+    """A type as `cntk.layers.typing` writes it; `tensor` where the shape is not known yet."""
+    try:
+        axes = ", ".join(map(str, one.shape))
+        steps = len(one.dynamic_axes) > 1
+    except OpenShape:
+        return "tensor"
+    tensor = f"SparseTensor[{axes}]" if one.is_sparse else f"Tensor[{axes}]"
+    return f"Sequence[{tensor}]" if steps else tensor
+
+
+__all__ = ["Structure", "View", "signature_text"]

@@ -1,0 +1,165 @@
+"""The nodes of functions: what they depend on, inputs, and their nodes in a network."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Container, Iterable
+from dataclasses import dataclass, fields
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.networks.builders.brainscript.graph import add_node
+from cntkpy.networks.builders.brainscript.node_values import NodeValue
+from cntkpy.networks.builders.python.functions.calls import MARK, inputs_of, is_inside_step
+from cntkpy.networks.builders.python.functions.cells import cell_of
+from cntkpy.networks.graph.network import Network
+from cntkpy.networks.graph.node import Node
+
+ONE_STEP = "#"
+"""The time axis of inputs with one sample for each sequence, in a network that has sequences."""
+
+
+@dataclass
+class Input:
+    """What an input is, apart from its shape.
+
+    Args:
+        sequence: whether its samples come in sequences.
+        axis: the name of its time axis, if it is not the usual one.
+        static: whether it has no dynamic axes: one value for the whole minibatch.
+        needs_gradient: whether user-defined functions that it enters give a gradient by it.
+    """
+
+    sequence: bool
+    axis: str = ""
+    static: bool = False
+    needs_gradient: bool = False
+
+
+class DataAxes(NamedTuple):
+    """The axes that data of an input have.
+
+    **Fields:**
+
+    - `shape`: of a sample, as NumPy counts axes; () of a single number.
+    - `dynamic`: the number of dynamic axes; None for an input of a file, which does not say.
+    - `is_sparse`: whether it takes sparse data only.
+    """
+
+    shape: tuple[int, ...]
+    dynamic: int | None
+    is_sparse: bool = False
+
+
+@dataclass(frozen=True)
+class ValueType:
+    """The type of a value; as a mapping, arguments of `input_variable`: `input_variable(**z.type)`.
+
+    Attributes:
+        shape: of a sample.
+        dtype: of its elements.
+        is_sparse: whether it is an input of sparse data.
+        dynamic_axes: the axes that samples lie along.
+    """
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    is_sparse: bool
+    dynamic_axes: tuple[Any, ...]
+
+    def keys(self) -> list[str]:
+        """Those of the arguments."""
+        return [one.name for one in fields(self)]
+
+    def __getitem__(self, argument: str) -> Any:
+        return getattr(self, argument)
+
+
+INPUTS: WeakKeyDictionary[NodeValue, Input] = WeakKeyDictionary()
+
+CASTS: WeakKeyDictionary[NodeValue, np.dtype[Any]] = WeakKeyDictionary()
+"""The nodes that a program has made by `cast`, with the element type that it wants."""
+
+
+def known_inputs(node: NodeValue) -> tuple[NodeValue, ...]:
+    """The inputs of a node; none of a delay node of a recurrence whose step is being made."""
+    if is_inside_step():
+        return node.inputs if isinstance(node.inputs, tuple) else ()
+    return inputs_of(node)
+
+
+def ordered(roots: Iterable[NodeValue], ends: Container[NodeValue] = ()) -> list[NodeValue]:
+    """The nodes breadth first, as BrainScript enters them into a network; what lies below `ends` only is left out."""
+    waiting, found = deque(roots), dict[NodeValue, None]()
+    while waiting:
+        one = waiting.popleft()
+        if one not in found:
+            found[one] = None
+            if one not in ends:
+                waiting.extend(known_inputs(one))
+    return list(found)
+
+
+def add(network: Network, value: NodeValue, name: str, sequences: bool) -> Node:
+    """Add one node, without its inputs.
+
+    Args:
+        network: where to add it.
+        value: what it is.
+        name: its name there.
+        sequences: whether the network has sequences.
+    """
+    cell = cell_of(value)
+    cell.release()
+    found = INPUTS.get(value)
+    if found is not None:
+        value.options["dynamicAxis"] = found.axis if found.sequence else ONE_STEP if sequences else ""
+    if value.operation.name == "ToBatch":
+        value.options["oneStep"] = sequences
+    if value.operation.name in ("Placeholder", "Recipe"):
+        raise UserError("NoNode", "a placeholder is left in the function; give it an input first")
+    node = add_node(network, value, name, None)
+    if found is not None:
+        node.dynamic_axes = 0 if found.static else 2 if found.sequence else 1
+    if cell.value is not None:
+        node.value, node.init = cell.value.astype(network.dtype, copy=False), None
+        node.shape = tuple(reversed(cell.value.shape))
+    if cell.frozen:
+        node.learning_rate_multiplier = 0.0
+    node.samples = cell.samples
+    return node
+
+
+def has_value(node: NodeValue) -> bool:
+    """Whether it has a value of its own: a parameter or a constant."""
+    return node.start is not None if node.stored is None else node.stored.is_parameter
+
+
+def is_trained(node: NodeValue) -> bool:
+    """Whether training changes it."""
+    if not has_value(node) or cell_of(node).frozen:
+        return False
+    return node.learning_rate_multiplier > 0
+
+
+def is_of_layer(node: NodeValue) -> bool:
+    """Whether it is a parameter that the library has made, whose path has names."""
+    return node.start is not None and node.stored is None and "." in node.origin.name
+
+
+def is_loaded_input(node: NodeValue) -> bool:
+    """Whether it is an input of a network that was read."""
+    return node.stored is not None and node.stored.kind.layout == "always"
+
+
+def is_input(node: NodeValue) -> bool:
+    """Whether it is an input of data, of this program or of a network that was read."""
+    return node in INPUTS or is_loaded_input(node)
+
+
+def age(node: NodeValue) -> int:
+    """A number that is larger for what was made later."""
+    return int(node.origin.name.partition(MARK)[2].partition(".")[0] or 0)

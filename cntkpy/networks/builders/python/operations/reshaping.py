@@ -1,0 +1,287 @@
+"""Operators that arrange the elements of samples in other shapes. Shapes and axes are those of NumPy."""
+
+# What programs give is of any type.
+# pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false, reportUnknownMemberType=false
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from cntkpy.cntk_config.base.diagnostics import UserError, shorten
+from cntkpy.networks.builders.python.functions.axes import Axis, is_batch, is_sequence, static_axis
+from cntkpy.networks.builders.python.functions.checks import check_whole, is_whole
+from cntkpy.networks.builders.python.functions.deferring import needs_shapes
+from cntkpy.networks.builders.python.functions.function import Function, as_node, checked, operator, taken
+from cntkpy.networks.builders.python.functions.leaves import Shape
+from cntkpy.networks.builders.python.functions.parts import elements
+
+Operand = Any
+"""A function, a number, an array or a list of numbers."""
+
+
+def alias(x: Operand, name: str = "") -> Function:
+    """x itself."""
+    return operator("Pass", as_node(x), label=name)
+
+
+def named(found: Function, name: str) -> Function:
+    """A function under a name."""
+    return alias(found, name) if name else found
+
+
+def number(x: Function, name: str = "") -> Function:
+    """What has one element, as a number: with the shape ()."""
+    return operator("NewReshape", x, [], label=name)
+
+
+def place(axis: int, rank: int) -> int:
+    """An axis as BrainScript counts it, from 1 on, the last one of NumPy's first."""
+    return rank - axis
+
+
+# --------------------------------------------------------------------------------------------- other shapes
+
+
+def _bound(given: Any, rank: int, own: int) -> int:
+    """A bound of the axes that `reshape` replaces; `own` if it is not given."""
+    if given is None:
+        return own
+    if isinstance(given, Axis) and given.kind == "new leading":
+        return 0
+    return static_axis("reshape", given, rank, beyond=1)
+
+
+@needs_shapes
+def reshape(x: Operand, shape: Shape, begin_axis: Any = None, end_axis: Any = None, name: str = "") -> Function:
+    """The same elements in another shape, or with other axes from `begin_axis` to `end_axis` (exclusive).
+
+    Args:
+        x: the operand.
+        shape: the shape, or that of the axes that are replaced; one axis may be -1 or 0, to be inferred.
+        begin_axis: the first axis that is replaced, by default the first one. `Axis.new_leading_axis()` is in front of
+            it.
+        end_axis: the axis after the last one that is replaced; by default they all are.
+        name: names the result.
+
+    Raises:
+        UserError: the axes do not exist, or the elements do not fit.
+    """
+    x = as_node(x)
+    sizes: Any = list(shape) if isinstance(shape, list | tuple | np.ndarray) else [shape]
+    for one in sizes:
+        if not is_whole(one) or one < -1:
+            message = f"reshape: a shape is made of whole numbers from 1 on, and of one -1, not {shorten(repr(shape))}"
+            raise UserError("BadShape", message)
+    own, rank = x.shape, len(x.shape)
+    begin, end = _bound(begin_axis, rank, 0), _bound(end_axis, rank, rank)
+    if isinstance(end_axis, Axis) and end_axis.kind == "new leading":
+        end = begin
+    if begin > end:
+        message = f"reshape: begin_axis {begin_axis} is after end_axis {end_axis}, of an operand of shape {own}"
+        raise UserError("BadIndex", message)
+    new = _inferred(sizes, own[begin:end])
+    whole = (*own[:begin], *new, *own[end:])
+    return operator("NewReshape", x, list(reversed(whole)), label=name)
+
+
+def _inferred(sizes: Sequence[int], replaced: tuple[int, ...]) -> list[int]:
+    """The sizes, with the one that is to be inferred."""
+    open_axes = [at for at, one in enumerate(sizes) if one in (-1, 0)]
+    if len(open_axes) > 1:
+        message = f"reshape: one axis of {tuple(sizes)} can be inferred, not {len(open_axes)}"
+        raise UserError("BadShape", message)
+    count, known = math.prod(replaced), math.prod(one for one in sizes if one > 0)
+    if count % known if open_axes else count != known:
+        message = f"reshape: the {count} elements of the axes {replaced} cannot be arranged as {tuple(sizes)}"
+        raise UserError("BadShape", message)
+    return [count // known if at in open_axes else int(one) for at, one in enumerate(sizes)]
+
+
+@needs_shapes
+def flatten(x: Operand, axis: Any = None, name: str = "") -> Function:
+    """The same elements along one axis; with `axis` along two: those in front of it, and those from it on."""
+    if isinstance(axis, str):  # the name
+        axis, name = None, axis
+    x = as_node(x)
+    if axis is None:
+        return reshape(x, (math.prod(x.shape),), name=name)
+    begin = static_axis("flatten", axis, len(x.shape), beyond=1)
+    return reshape(x, (math.prod(x.shape[:begin]), math.prod(x.shape[begin:])), name=name)
+
+
+@needs_shapes
+def expand_dims(x: Operand, axis: Any, name: str = "") -> Function:
+    """The same elements with an axis of 1 more, in front of the given one; -1 is after the last one."""
+    x = as_node(x)
+    if isinstance(axis, Axis) and axis.kind == "new leading":
+        axis = 0
+    shape = list(x.shape)
+    shape.insert(static_axis("expand_dims", axis, len(shape) + 1), 1)
+    return reshape(x, shape, name=name)
+
+
+@needs_shapes
+def squeeze(x: Operand, axes: Any = None, name: str = "") -> Function:
+    """The same elements without some axes of 1, or without all of them."""
+    x = as_node(x)
+    shape, several = x.shape, axes if isinstance(axes, list | tuple) else [axes]
+    if axes is None:
+        gone = [at for at, size in enumerate(shape) if size == 1]
+    else:
+        gone = [static_axis("squeeze", one, len(shape)) for one in several]
+    for at in gone:
+        if shape[at] != 1:
+            message = f"squeeze: the axis {at} of the shape {shape} has {shape[at]} elements, not one"
+            raise UserError("BadShape", message)
+    return reshape(x, [size for at, size in enumerate(shape) if at not in gone], name=name)
+
+
+# --------------------------------------------------------------------------------------------- other orders of axes
+
+
+@needs_shapes
+def swapaxes(x: Operand, axis1: Any = 0, axis2: Any = 1, name: str = "") -> Function:
+    """Two axes exchanged."""
+    x = as_node(x)
+    rank = len(x.shape)
+    first, second = (place(static_axis("swapaxes", one, rank), rank) for one in (axis1, axis2))
+    return operator("TransposeDimensions", x, first, second, label=name)
+
+
+@needs_shapes
+def transpose(x: Operand, perm: Any = (1, 0), name: Any = "", axis2: int | None = None) -> Function:
+    """The axes in another order: `perm` gives the axis of `x` for each axis of the result; or two axes exchanged.
+
+    The two axes are `perm` and `axis2`, or, as in older programs, what is in the place of the name.
+    """
+    x = as_node(x)
+    if is_whole(name):
+        axis2, name = name, ""
+    if is_whole(perm) or isinstance(perm, Axis):
+        return swapaxes(x, perm, 1 if axis2 is None else axis2, name)
+    rank = len(x.shape)
+    if not isinstance(perm, list | tuple | range | np.ndarray):
+        message = f"transpose: perm is a list of axes, not {shorten(repr(perm))}"
+        raise UserError("WrongArguments", message, hint="transpose(x, (1, 0))")
+    wanted = [static_axis("transpose", one, rank) for one in perm]
+    now = list(range(rank))
+    if sorted(wanted) != now:
+        raise UserError("BadIndex", f"transpose: {tuple(perm)} is not a permutation of the {rank} axes of {x.shape}")
+    result = x
+    for at, axis in enumerate(wanted):
+        found = now.index(axis)
+        if found != at:
+            result = swapaxes(result, at, found)
+            now[at], now[found] = now[found], now[at]
+    return named(result, name)
+
+
+# --------------------------------------------------------------------------------------------- parts
+
+
+def slice(x: Operand, axis: Any, begin_index: Any, end_index: Any, strides: Any = None, name: str = "") -> Function:
+    """The elements from `begin_index` to `end_index` (exclusive, 0: the end) along an axis, or along several.
+
+    With a stride other than 1 each so many of them, from the last one on if it is negative. Along a sequence axis the
+    elements are the steps of each sequence.
+
+    Args:
+        x: the operand.
+        axis: a number, an `Axis`, or several.
+        begin_index: a number for each axis; negative ones count from the end.
+        end_index: a number for each axis; negative ones and 0 count from the end.
+        strides: a number for each axis; None: 1.
+        name: names the result.
+
+    Raises:
+        UserError: an axis does not exist or has no such elements.
+    """
+    several = isinstance(axis, list | tuple)
+    axes = list(axis) if several else [axis]
+    given = {"begin_index": begin_index, "end_index": end_index, "strides": 1 if strides is None else strides}
+    begins, ends, steps = (_for_axes(what, one, len(axes)) for what, one in given.items())
+    result = as_node(x)
+    for at, (along, begin, end, step) in enumerate(zip(axes, begins, ends, steps, strict=True)):
+        label = name if at == len(axes) - 1 else ""
+        if is_sequence(along):
+            if step != 1:
+                message = f"slice: along the sequence axis the stride is 1, not {step}"
+                raise UserError("NotSupported", message, hint="sequence.gather takes any steps")
+            result = steps_from("slice", result, begin, end, label)
+        elif is_batch(along):
+            raise UserError("NotSupported", "slice: the axis of minibatches is not sliced", hint="slice the data")
+        else:
+            result = _sliced(result, along, begin, end, step, label)
+    return result
+
+
+def steps_from(call: str, x: Function, begin: int, end: int, name: str) -> Function:
+    """The steps from `begin` to `end` (exclusive) of each sequence; negative numbers and 0 count from the end.
+
+    Raises:
+        UserError: there are none, whatever the sequence.
+    """
+    on_the_same_side = end > 0 if begin >= 0 else end < 0
+    if on_the_same_side and begin >= end:
+        message = f"{call}: there are no steps from {begin} to {end} (exclusive)"
+        raise UserError("BadIndex", message, hint="an end of 0 is that of the sequence, -1 the last step")
+    return operator("Slice", begin, end, x, label=name, axis=-1)
+
+
+def _for_axes(what: str, given: Any, count: int) -> list[int]:
+    """A whole number for each axis; one stride may count for all of them."""
+    numbers = list(given) if isinstance(given, list | tuple) else [given] * (count if what == "strides" else 1)
+    if len(numbers) != count:
+        raise UserError("WrongArguments", f"slice: {len(numbers)} numbers of {what} for {count} axes")
+    return [check_whole(f"slice: a number of {what}", one) for one in numbers]
+
+
+@needs_shapes
+def _sliced(x: Function, axis: Any, begin: int, end: int, step: int, name: str) -> Function:
+    shape, rank = x.shape, len(x.shape)
+    along = static_axis("slice", axis, rank)
+    return taken(x, rank, along, elements("slice", shape, along, begin, end, step), name)
+
+
+@needs_shapes
+def splice(*operands: Operand, axis: Any = -1, name: str = "") -> Function:
+    """The operands, put together along an axis.
+
+    Args:
+        operands: functions, or a list of them; other axes have equal sizes, or 1.
+        axis: the axis; -1 is the last one. `Axis.new_leading_axis()`, and one in front of the first, make a new axis.
+        name: names the result.
+    """
+    given = operands[0] if len(operands) == 1 and isinstance(operands[0], list | tuple) else operands
+    several = [as_node(one) for one in given]
+    if not several:
+        raise UserError("WrongArguments", "splice needs an operand", hint="splice(a, b, axis=0)")
+    if is_sequence(axis) or is_batch(axis):
+        message = "splice: operands are put together along an axis of samples"
+        raise UserError("NotSupported", message, hint="splice(a, b, axis=0)")
+    rank = max(len(one.shape) for one in several)
+    if isinstance(axis, Axis) and axis.kind == "new leading":
+        axis = -rank - 1
+    if is_whole(axis) and axis == -rank - 1:
+        several, rank, axis = [expand_dims(one, 0) for one in several], rank + 1, 0
+    if not rank:
+        several, rank = [expand_dims(one, 0) for one in several], 1
+    along = place(static_axis("splice", axis, rank), rank)
+    return checked(operator("Splice", [one.root for one in map(_of_samples, several)], label=name, axis=along))
+
+
+def _of_samples(x: Function) -> Function:
+    """A criterion as its value for each sample."""
+    from cntkpy.networks.builders.python.functions.per_sample import per_sample
+
+    return Function(per_sample(x.root))
+
+
+__all__ = [
+    "Operand", "alias", "expand_dims", "flatten", "named", "number", "place", "reshape", "slice", "splice", "squeeze",
+    "steps_from", "swapaxes", "transpose",
+]  # fmt: skip

@@ -1,0 +1,61 @@
+"""Steps of sequences selected and put back, with what a program says about the lengths."""
+
+# What programs give is of any type.
+# pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false
+
+from __future__ import annotations
+
+from typing import Any
+
+from cntkpy.cntk_config.base.diagnostics import UserError, shorten
+from cntkpy.networks.builders.python.functions.checks import is_whole
+from cntkpy.networks.builders.python.functions.function import Function
+from cntkpy.networks.builders.python.operations import operators
+from cntkpy.networks.builders.python.operations.operators import Operand, reconcile_dynamic_axes
+
+
+def gather(seq: Operand, condition: Operand, new_sequence_axis_typeinfo: Any = None, name: str = "") -> Function:
+    """The steps whose condition is not 0.
+
+    Args:
+        seq: the sequence.
+        condition: a number for each of its steps.
+        new_sequence_axis_typeinfo: two whole numbers (factor, summand): the result has `factor * length + summand`
+            steps. With (1, 0) it lies on the sequence axis of `seq`, else on one of its own.
+        name: names the result.
+
+    Raises:
+        UserError: `new_sequence_axis_typeinfo` is no such pair.
+    """
+    if _keeps_length("sequence.gather", new_sequence_axis_typeinfo):
+        return reconcile_dynamic_axes(operators.gather(seq, condition), seq, name)
+    return operators.gather(seq, condition, name)
+
+
+def scatter(seq: Operand, condition: Operand, new_sequence_axis_typeinfo: Any = None, name: str = "") -> Function:
+    """The steps put where the condition is not 0, zeros elsewhere.
+
+    Args:
+        seq: the sequence.
+        condition: a number for each step of the result, which lies on its sequence axis.
+        new_sequence_axis_typeinfo: see `gather`; it is checked, and changes nothing.
+        name: names the result.
+
+    Raises:
+        UserError: `new_sequence_axis_typeinfo` is no such pair.
+    """
+    _keeps_length("sequence.scatter", new_sequence_axis_typeinfo)
+    return operators.scatter(seq, condition, name)
+
+
+def _keeps_length(call: str, given: Any) -> bool:
+    """Whether the pair says that the length stays."""
+    if given is None:
+        return False
+    if not isinstance(given, list | tuple) or len(given) != 2 or not all(map(is_whole, given)):
+        message = f"{call}: new_sequence_axis_typeinfo is a pair of whole numbers, not {shorten(repr(given))}"
+        raise UserError("WrongArguments", message, hint="name='...' names the result")
+    return tuple(given) == (1, 0)
+
+
+__all__ = ["gather", "scatter"]

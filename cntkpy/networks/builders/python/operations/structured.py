@@ -1,0 +1,77 @@
+"""Functions as blocks, and recurrences that are closed later."""
+
+# What programs give is of any type.
+# pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from cntkpy.cntk_config.base.diagnostics import UserError, shorten
+from cntkpy.networks.builders.python.functions.blocks import Block, mark_block
+from cntkpy.networks.builders.python.functions.checks import check_name
+from cntkpy.networks.builders.python.functions.function import Function, as_node
+from cntkpy.networks.builders.python.functions.leaves import placeholder_of
+
+
+def as_block(
+    composite: Function, block_arguments_map: Any, block_op_name: str, block_instance_name: str = ""
+) -> Function:
+    """A function of placeholders, applied to operands, that counts as one operation.
+
+    Args:
+        composite: the function; it shares its parameters with the block.
+        block_arguments_map: pairs (placeholder, operand), or a dictionary of them.
+        block_op_name: the name of the operation.
+        block_instance_name: names the result.
+
+    Raises:
+        UserError: a placeholder of the function is not among the pairs, or another function is.
+    """
+    check_name(block_op_name)
+    check_name(block_instance_name)
+    if not isinstance(composite, Function):  # pyright: ignore[reportUnnecessaryIsInstance]
+        message = f"as_block takes a function of placeholders, not {shorten(repr(composite))}"
+        raise UserError("NoFunction", message, hint="as_block(f(p), [(p, x)], 'Name')")
+    given: list[Any] = list(
+        block_arguments_map.items() if isinstance(block_arguments_map, Mapping) else block_arguments_map
+    )
+    pairs: dict[Function, Function] = {one: as_node(operand) for one, operand in given}
+    missing = [one for one in composite.placeholders if one not in pairs]
+    if missing:
+        message = f"as_block: the placeholder {missing[0]!r} is not among the pairs"
+        raise UserError("WrongArguments", message, hint="give [(placeholder, operand), ...] for each")
+    made = composite.clone("share", pairs) if pairs else composite
+    arguments = tuple(one.root for one in pairs)
+    operands = tuple(one.root for one in pairs.values())
+    mark_block(made.root, Block(block_op_name, operands, arguments))
+    made.root.name = block_instance_name or made.root.name
+    return made
+
+
+def as_composite(root_function: Function, name: str = "") -> Function:
+    """A primitive function or block, see `Function.root_function`, as a function of inputs again."""
+    check_name(name)
+    found = Function(as_node(root_function).roots)
+    if name:
+        found.root.name = name
+    return found
+
+
+class ForwardDeclaration(Function):
+    """A function that is defined later, in terms of itself: `h = step(x, f); f.resolve_to(h)`.
+
+    Args:
+        name: names the placeholder.
+    """
+
+    def __init__(self, name: str = "forward_declaration") -> None:
+        super().__init__(placeholder_of(None, check_name(name)))
+
+    def resolve_to(self, value: Function) -> None:
+        """Say what it is: `value`, which may depend on it."""
+        as_node(value).replace_placeholders({self: as_node(value).output})
+
+
+__all__ = ["ForwardDeclaration", "as_block", "as_composite"]

@@ -1,0 +1,404 @@
+"""Evaluation: a network becomes a pure function of parameters, state and minibatch.
+
+`compile_network` gives a function for values, `compile_gradient` one for values and gradients. Neither is jitted; the
+trainers do that. Arrays have the reversed sample shapes, data with time and slot in front (see
+`cntkpy.networks.graph.shapes`).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.networks.arrays.batch import Batch, PackedGrid
+from cntkpy.networks.arrays.images import Turned, is_turned, plain
+from cntkpy.networks.arrays.lazy import jax, jnp, prepare
+from cntkpy.networks.arrays.packing import batch_apart, together
+from cntkpy.networks.arrays.sparse import RowGradient, is_sparse
+from cntkpy.networks.compile import recurrence
+from cntkpy.networks.compile.apply import apply_to_images
+from cntkpy.networks.compile.differentiable import check_gradient, row_parameters
+from cntkpy.networks.compile.flat import Flat
+from cntkpy.networks.compile.group_blocks import run_group
+from cntkpy.networks.compile.plan import Plan
+from cntkpy.networks.compile.step_groups import StepGroup
+from cntkpy.networks.graph.axes import fallible, is_kept, operating
+from cntkpy.networks.graph.network import Node, ValidatedNetwork
+from cntkpy.networks.graph.order import is_loop
+from cntkpy.networks.nodes.call import DEFAULT_SETTINGS, Context, Settings, masked
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float
+
+__all__ = [
+    "LENGTHS",
+    "PROBLEM",
+    "Batch",
+    "Settings",
+    "compile_gradient",
+    "compile_network",
+    "compute",
+    "context_of",
+    "kept_lengths",
+    "network_parameters",
+    "network_state",
+    "node_total",
+    "own_mask",
+    "remembered",
+    "store",
+]
+
+Array = Any
+Values = dict[Node, Any]
+
+PROBLEM = "/problem"
+"""How the state names whether a node has found sequences that do not fit."""
+
+LENGTHS = "/lengths"
+"""How values name the numbers of steps on an axis that a node makes."""
+
+
+def _leaf(plan: Plan, node: Node, parameters: Mapping[str, Array], batch: Batch, context: Context) -> Array:
+    """Value of an input, parameter or pre-computed node."""
+    assert node.shape is not None
+    if node.kind.layout == "always":
+        if node.name not in batch.inputs:
+            raise UserError("MissingStream", f"the minibatch has no data for the input '{node.name}'", span=node.span)
+        data = batch.inputs[node.name]
+        if is_sparse(data):
+            return data
+        own = context.on(node.axis)
+        return jnp.asarray(data, plan.network.dtype).reshape(own.T, own.S, *reversed(node.shape))
+    if node.kind.time.makes_axis:
+        return jnp.zeros(tuple(reversed(node.shape)), plan.network.dtype)
+    if node.name in parameters:
+        return parameters[node.name]
+    if node.name in context.state:
+        return context.state[node.name]
+    if node.value is None:
+        what, hint = "has no value", None
+        if node.kind.precompute:
+            what, hint = "was not computed yet", "a training computes it from its data before the first epoch"
+        raise UserError("BadShape", f"{node.operation} '{node.name}' {what}", span=node.span, hint=hint)
+    return jnp.asarray(node.value, plan.network.dtype)
+
+
+def _run(
+    plan: Plan,
+    parameters: Mapping[str, Array],
+    state: Mapping[str, Array],
+    batch: Batch,
+    key: Any,
+    settings: Settings,
+    gathered: Mapping[str, Array],
+    matrices: Mapping[tuple[str, ...], Array] | None = None,
+) -> tuple[Values, dict[str, Array], Context]:
+    """Values of all nodes of the plan, the new state, and where the sequences lie."""
+    batch = batch_apart(batch, {node.name: node.axis for node in plan.inputs}, plan.packed)
+    context = context_of(plan, state, batch, key, settings, gathered)
+    context.matrices = matrices or {}
+    values: Values = {}
+    images: dict[Node, Turned] = {}
+    for part in plan.parts:
+        if isinstance(part, StepGroup):
+            run_group(plan, part, values, context)
+        else:
+            compute(plan, part, values, images, parameters, batch, context)
+    for name, found in context.problems.items():
+        if (before := context.state.get(name + PROBLEM)) is not None:
+            context.new_state[name + PROBLEM] = before | found
+    return values, context.new_state, context
+
+
+def context_of(
+    plan: Plan,
+    state: Mapping[str, Array],
+    batch: Batch,
+    key: Any,
+    settings: Settings,
+    gathered: Mapping[str, Array],
+) -> Context:
+    """What nodes may look at besides their inputs, for a minibatch; for the arguments see `compile_network`."""
+    context = Context(batch, _grid(batch, plan.inputs), plan.network.dtype, plan.training, key, settings)
+    context.state, context.new_state, context.gathered = state, dict(state), gathered
+    context.numbers = plan.numbers
+    return context
+
+
+def compute(
+    plan: Plan,
+    component: list[Node],
+    values: Values,
+    images: dict[Node, Turned],
+    parameters: Mapping[str, Array],
+    batch: Batch,
+    context: Context,
+) -> None:
+    """Add the values of a node, or of the nodes of a loop.
+
+    Args:
+        plan: the evaluation that they are a part of.
+        component: the node, or the loop.
+        values: by node, those that were computed before; the new ones are added.
+        images: those with their axes in another order; a new one is added.
+        parameters: by name.
+        batch: the minibatch.
+        context: what nodes may look at.
+    """
+    if is_loop(component):
+        values.update(recurrence.run_loop(plan, component, values, context.on(operating(component[0]))))
+        return
+    node = component[0]
+    if node in plan.zeros:
+        own = context.on(node.axis)
+        values[node] = jnp.zeros((own.T, own.S, *reversed(node.shape or ())), plan.numbers.of(node))
+    elif (not node.inputs and node.kind.forward is None) or node.kind.precompute:
+        values[node] = _leaf(plan, node, parameters, batch, context)
+    elif node.kind.time.delay:
+        initial = values[node.input(1)] if len(node.inputs) > 1 else None
+        found = recurrence.shift(node, values[node.input(0)], context.on(node.axis), initial)
+        values[node] = plan.numbers.value(node, found)
+    else:
+        operands = [images.get(i, values[i]) for i in node.connected]
+        found = apply_to_images(node, operands, context, plan.order[node])
+        if is_turned(found):
+            images[node] = found
+        values[node] = plain(found)  # where nobody needs it, XLA leaves it out
+
+
+def _grid(batch: Batch, inputs: Sequence[Node]) -> tuple[int, int]:
+    for array in (batch.mask, batch.to_start):
+        if array is not None:
+            return array.shape[0], array.shape[1]
+    for node in inputs:
+        data = batch.inputs.get(node.name)
+        if data is not None:
+            return data.index.shape[:2] if is_sparse(data) else (data.shape[0], data.shape[1])
+    return (1, 1)
+
+
+def compile_network(network: ValidatedNetwork, names: Iterable[str], training: bool = False) -> Callable[..., Any]:
+    """A pure function that computes nodes.
+
+    Args:
+        network: the network.
+        names: nodes to compute.
+        training: whether dropout is active and batch normalisation uses and updates minibatch statistics.
+
+    Returns:
+        `f(parameters, state, batch, key=None, settings=Settings()) -> (values, new_state)`. `parameters`: arrays by
+        name (see `network_parameters`); `state`: see `network_state`; `values`: arrays by the given names, a criterion
+        as an array of shape (1,); gap cells of values with layout are undefined. For each time axis that the network
+        makes itself there is one more, the name of the axis and `LENGTHS`: how many steps each slot has. Not jitted.
+    """
+    prepare()
+    plan = Plan(network, names, training)
+
+    def function(
+        parameters: Mapping[str, Array],
+        state: Mapping[str, Array],
+        batch: Batch,
+        key: Any = None,
+        settings: Settings = DEFAULT_SETTINGS,
+    ) -> tuple[dict[str, Array], dict[str, Array]]:
+        values, new_state, context = _run(plan, parameters, state, batch, key, settings, {})
+        found = {
+            name: plan.numbers.given(_as_in(batch, node, _dense(node, values[node]), context))
+            for name, node in zip(plan.names, plan.outputs, strict=True)
+        }
+        for axis in plan.made_axes:
+            found[axis + LENGTHS] = jnp.sum(context.grid(axis).mask, axis=0, dtype=jnp.int32)
+        return found, new_state
+
+    return function
+
+
+def compile_gradient(
+    network: ValidatedNetwork, criterion: str, names: Iterable[str] = (), flats: Sequence[Flat] = ()
+) -> Callable[..., Any]:
+    """A pure function that computes nodes in training mode, and the gradient of the sum of one of them.
+
+    Args:
+        network: the network.
+        criterion: node to differentiate; summed over its elements and real cells.
+        names: further nodes to compute in the same pass.
+        flats: vectors that `parameters` may have, by their keys, in the place of the parameters in them.
+
+    Returns:
+        `f(parameters, state, batch, key=None, settings=Settings()) -> (gradients, values, new_state)`; values are
+        `node_total`s: scalars by name, sums over the real cells. For a node on the steps that a `Where` keeps there is
+        one more, its name and `LENGTHS`: how many these are. Gradients by name of the parameter, for all of
+        `parameters`; a parameter that only multiplies one sparse input gets a `RowGradient` when the batch has that
+        input as `Sparse`.
+    """
+    prepare()
+    names = list(dict.fromkeys([criterion, *names]))
+    plan = Plan(network, names, training=True)
+    root = network.find(criterion)
+    check_gradient(network, root)
+    by_rows = row_parameters(plan)
+
+    def function(
+        parameters: Mapping[str, Array],
+        state: Mapping[str, Array],
+        batch: Batch,
+        key: Any = None,
+        settings: Settings = DEFAULT_SETTINGS,
+    ) -> tuple[dict[str, Any], dict[str, Array], dict[str, Array]]:
+        rows = {
+            name: batch.inputs[source].rows
+            for name, source in by_rows.items()
+            if name in parameters and is_sparse(batch.inputs.get(source))
+        }
+        gathered = {name: jnp.take(parameters[name], index, axis=0, mode="clip") for name, index in rows.items()}
+        dense = {name: array for name, array in parameters.items() if name not in rows}
+
+        def loss(variables: tuple[dict[str, Array], dict[str, Array]]) -> Any:
+            dense, gathered = variables
+            named = {name: parameters[name] for name in rows} | dense
+            matrices: dict[tuple[str, ...], Array] = {}
+            for flat in flats:
+                if flat.key in named:
+                    apart, together = flat.traced(named.pop(flat.key))
+                    named, matrices = named | apart, matrices | together
+            values, new_state, context = _run(plan, named, state, batch, key, settings, gathered, matrices)
+            totals = {
+                name: _total(node, plan.numbers.given(values[node]), context.on(node.axis).mask)
+                for name, node in zip(names, plan.outputs, strict=True)
+            }
+            wrong = list(context.problems.values())
+            totals = _no_numbers(totals, wrong) if wrong else totals
+            kept = {
+                node.name + LENGTHS: jnp.sum(context.grid(node.axis).mask).astype(context.dtype)
+                for node in kept_lengths(plan.outputs)
+            }
+            return totals[criterion], (totals | kept, new_state)
+
+        (_, (totals, new_state)), (dense, gathered) = jax.value_and_grad(loss, has_aux=True)((dense, gathered))
+        gradients: dict[str, Any] = dict(dense)
+        gradients.update({name: RowGradient(rows[name], gathered[name]) for name in rows})
+        return gradients, totals, new_state
+
+    return function
+
+
+def kept_lengths(nodes: Iterable[Node]) -> list[Node]:
+    """The nodes whose samples are counted when they are computed: those on the steps that a `Where` keeps."""
+    return [node for node in nodes if is_kept(node.axis)]
+
+
+def own_mask(node: Node, value: Any, batch: Batch, found: Mapping[str, Array]) -> Bool[Array, "T S"] | None:
+    """Where a node has samples.
+
+    Args:
+        node: the node.
+        value: its value.
+        batch: the minibatch.
+        found: what a function of `compile_network` gave for it.
+
+    Returns:
+        False in gaps; None: everywhere, or it carries no minibatch data.
+    """
+    if node.axis is None:
+        return None
+    if batch.axes is not None and node.axis in batch.axes:
+        return batch.axes[node.axis].mask
+    lengths = found.get(node.axis + LENGTHS)
+    return batch.mask if lengths is None else jnp.arange(value.shape[0])[:, None] < lengths
+
+
+def node_total(node: Node, found: Mapping[str, Array], batch: Batch) -> Float[Array, ""]:
+    """A node's value summed over all elements and real cells: a scalar.
+
+    Args:
+        node: the node.
+        found: what a function of `compile_network` gave for the minibatch.
+        batch: the minibatch.
+    """
+    value = found[node.name]
+    return _total(node, value, own_mask(node, value, batch, found))
+
+
+def _total(node: Node, value: Array, mask: Bool[Array, "T S"] | None) -> Float[Array, ""]:
+    return jnp.sum(masked(value, mask)) if node.has_layout else jnp.sum(value)
+
+
+def _no_numbers(totals: dict[str, Array], wrong: list[Array]) -> dict[str, Array]:
+    """The sums, which are not numbers if sequences of the minibatch do not fit."""
+    bad = functools.reduce(jnp.logical_or, wrong)
+    return {name: jnp.where(bad, jnp.nan, total) for name, total in totals.items()}
+
+
+def _as_in(batch: Batch, node: Node, value: Array, context: Context) -> Array:
+    """A value with the sequences where the batch has them: it may have been computed with a slot for each."""
+    lie = (batch.axes or {}).get(node.axis or "")
+    if not isinstance(lie, PackedGrid) or context.on(node.axis).packed is not None:
+        return value
+    return together(value, lie)
+
+
+def _dense(node: Node, value: Any) -> Array:
+    if is_sparse(value):
+        return value.dense(*value.index.shape[:2], node.shape)
+    return value
+
+
+def network_parameters(network: ValidatedNetwork) -> dict[str, np.ndarray]:
+    """The trainable parameters by name (of the reversed shapes)."""
+    return {node.name: _value(node, network) for node in network.parameters()}
+
+
+def network_state(network: ValidatedNetwork, truncated_slots: int | None = None) -> dict[str, np.ndarray]:
+    """Everything else a compiled function reads: frozen parameters, pre-computed values, running statistics.
+
+    Args:
+        network: the network.
+        truncated_slots: for truncated back-propagation through time, the number of parallel slots; the state then
+            carries the last activations of delay nodes' inputs from minibatch to minibatch.
+    """
+    state: dict[str, np.ndarray] = {}
+    inlined = network.inlined()
+    for node in network.nodes.values():
+        if (node.is_parameter and not node.trainable and node not in inlined) or (
+            node.kind.precompute and node.value is not None
+        ):
+            state[node.name] = _value(node, network)
+        if node.kind.running:
+            state[node.name + "/samples"] = np.asarray(node.samples, np.float64)
+        if fallible(node):
+            state[node.name + PROBLEM] = np.asarray(False)
+    state |= remembered(network)
+    if truncated_slots:
+        for name, shape in recurrence.carried(network).items():
+            state[name] = np.zeros((shape[0], truncated_slots, *shape[1:]), network.dtype)
+    return state
+
+
+def remembered(network: ValidatedNetwork) -> dict[str, np.ndarray]:
+    """The part of the state that nodes remember from minibatch to minibatch, as it is when an epoch begins."""
+    return {
+        node.name + name: start
+        for node in network.nodes.values()
+        if node.kind.memory is not None
+        for name, start in node.kind.memory(node).items()
+    }
+
+
+def _value(node: Node, network: ValidatedNetwork) -> np.ndarray:
+    if node.value is None:
+        raise UserError("NoValue", f"{node.operation} '{node.name}' has no value", span=node.span)
+    return np.asarray(node.value, network.dtype)
+
+
+def store(network: ValidatedNetwork, parameters: Mapping[str, Array], state: Mapping[str, Array] | None = None) -> None:
+    """Write trained parameters and state back into the nodes."""
+    for name, array in {**(state or {}), **parameters}.items():
+        if name in network.nodes:
+            node = network.nodes[name]
+            node.value = np.array(array, network.dtype)
+        elif name.endswith("/samples"):
+            network.nodes[name.removesuffix("/samples")].samples = int(np.asarray(array))

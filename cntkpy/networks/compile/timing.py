@@ -1,0 +1,111 @@
+"""How long each node of a network takes: every node is compiled and run alone."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cntkpy.networks.arrays.batch import Batch
+from cntkpy.networks.arrays.lazy import jax, jnp
+from cntkpy.networks.compile.evaluate import compute, context_of
+from cntkpy.networks.compile.plan import Plan
+from cntkpy.networks.graph.network import Node, ValidatedNetwork
+from cntkpy.networks.graph.order import is_loop
+from cntkpy.networks.nodes.call import DEFAULT_SETTINGS, Context
+
+REPEATS = 10
+"""A time is the least of so many runs, after one that compiles."""
+
+
+@dataclass(frozen=True)
+class NodeTime:
+    """The time of a node, or of the nodes of a loop together.
+
+    Attributes:
+        nodes: the names; of a loop, those of all its nodes.
+        operation: of the node; of a loop "Loop".
+        forward: seconds for the value.
+        backward: seconds for the value and the gradient by the inputs, less those for the value; 0 where none was
+            wanted or none exists.
+    """
+
+    nodes: tuple[str, ...]
+    operation: str
+    forward: float
+    backward: float
+
+
+def time_nodes(
+    network: ValidatedNetwork,
+    names: Sequence[str],
+    parameters: Mapping[str, Any],
+    state: Mapping[str, Any],
+    batch: Batch,
+    training: bool,
+) -> list[NodeTime]:
+    """Measure the nodes that some nodes depend on, in the order of computation; inputs and parameters are left out.
+
+    What XLA fuses in a program of the whole network is measured separately here, so the sum is an upper bound of the
+    time of that program.
+
+    Args:
+        network: the network.
+        names: the nodes.
+        parameters: see `compile_network`.
+        state: see `compile_network`.
+        batch: the minibatch.
+        training: whether values are those of training mode, and gradients are measured as well.
+    """
+    plan, values = Plan(network, names, training), dict[Node, Any]()
+    context = context_of(plan, state, batch, jax.random.key(0), DEFAULT_SETTINGS, {})
+    found: list[NodeTime] = []
+    for component in plan.components:
+        sources = list(dict.fromkeys(one for node in component for one in node.connected if one in values))
+        before = context.apart()
+
+        def run(
+            given: list[Any], component: list[Node] = component, sources: Any = sources, before: Context = before
+        ) -> Any:
+            known = dict(zip(sources, given, strict=True))
+            compute(plan, component, known, {}, parameters, batch, before.apart())
+            return {node.name: known[node] for node in component if node in known}
+
+        given = [values[one] for one in sources]
+        compute(plan, component, values, {}, parameters, batch, context)  # axes that nodes make are in the context then
+        if component[0].inputs:
+            forward = _least(jax.jit(run), given)
+            backward = max(0.0, _least(_with_gradient(run), given) - forward) if training else 0.0
+            operation = "Loop" if is_loop(component) else component[0].operation
+            found.append(NodeTime(tuple(node.name for node in component), operation, forward, backward))
+    return found
+
+
+def _with_gradient(run: Callable[[list[Any]], Any]) -> Callable[[list[Any]], Any]:
+    """A function for the value and the gradient of the sum by all inputs that are arrays of numbers."""
+
+    def total(numbers: dict[int, Any], given: list[Any]) -> Any:
+        leaves = jax.tree.leaves(run([numbers.get(at, one) for at, one in enumerate(given)]))
+        return sum((jnp.sum(one) for one in leaves if jnp.issubdtype(one.dtype, jnp.floating)), jnp.zeros(()))
+
+    def both(given: list[Any]) -> Any:
+        kinds = {at: one for at, one in enumerate(given) if hasattr(one, "dtype")}
+        numbers = {at: one for at, one in kinds.items() if jnp.issubdtype(one.dtype, jnp.floating)}
+        return jax.value_and_grad(total)(numbers, given)
+
+    return jax.jit(both)
+
+
+def _least(function: Callable[[list[Any]], Any], given: list[Any]) -> float:
+    """The least time of several runs."""
+    jax.block_until_ready(function(given))
+    times: list[float] = []
+    for _ in range(REPEATS):
+        begin = time.perf_counter()
+        jax.block_until_ready(function(given))
+        times.append(time.perf_counter() - begin)
+    return min(times)
+
+
+__all__ = ["NodeTime", "time_nodes"]

@@ -1,0 +1,87 @@
+"""The parameters of a network as arrays for other programs: `.npz` of NumPy, and safetensors.
+
+Axes are those of memory, the reverse of CNTK's: a layer computes `x @ W + b`, images are `(channels, height, width)`,
+and the kernels of a convolution `(maps, channels, height, width)`, as PyTorch has them. The matrix of kernels of an old
+2-D convolution gets these axes.
+"""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+import numpy as np
+
+from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.cntk_config.base.files import file_or_url
+from cntkpy.cntk_config.base.names import Url
+from cntkpy.cntk_config.base.writing import atomic_write
+from cntkpy.networks.files.tensor_file import METADATA, write_tensors
+from cntkpy.networks.graph.network import ValidatedNetwork
+from cntkpy.networks.graph.node import Node
+from cntkpy.networks.nodes.images.convolution import geometry_2d, is_two_d
+from cntkpy.networks.nodes.inputs import is_chw
+
+FORMATS = (".npz", ".safetensors")
+"""The endings of the names of files."""
+
+FIRST_DATE = (1980, 1, 1, 0, 0, 0)
+"""Of what a zip file has: the earliest one, so that the same parameters give the same file."""
+
+
+def weights(network: ValidatedNetwork) -> dict[str, np.ndarray]:
+    """Parameters, constants and computed statistics by name, in the order of the network."""
+    found = {node.name: node.value for node in network.nodes.values() if node.value is not None}
+    for node in network.nodes.values():
+        kernels = _kernels(node)
+        if kernels is not None and (value := found.get(kernels[0].name)) is not None:
+            found[kernels[0].name] = value.reshape(kernels[1])
+    return found
+
+
+def _kernels(node: Node) -> tuple[Node, tuple[int, ...]] | None:
+    """The parameter with the kernels of a 2-D convolution whose channels come last in CNTK's order, and their axes."""
+    if node.operation != "Convolution" or not is_two_d(node.options) or not is_chw(node.options["imageLayout"]):
+        return None
+    parameter = node.input(0)
+    geometry, channels = geometry_2d(node, node.input(1).shape or ())
+    return (
+        (parameter, (int(node.options["maps"]), channels, *reversed(geometry.kernel)))
+        if parameter.is_parameter
+        else None
+    )
+
+
+def write_weights(path: str | Path, network: ValidatedNetwork) -> int:
+    """Write the parameters of a network.
+
+    Args:
+        path: the file; its ending says the format, one of `FORMATS`. Parent folders are made.
+        network: the network.
+
+    Returns:
+        How many arrays there are.
+
+    Raises:
+        UserError: the file cannot be written.
+    """
+    path, found = file_or_url(path), weights(network)
+    try:
+        if Path(path).suffix.lower() == ".npz":
+            _write_npz(path, found)
+        else:
+            if METADATA in found:
+                message = f"no parameter can be called '{METADATA}' in a safetensors file"
+                raise UserError("CannotWrite", message, hint="give it another name, or write an .npz")
+            write_tensors(path, found, {"format": "np"})
+    except OSError as problem:
+        raise UserError("CannotWrite", f"cannot write {path}: {problem.strerror or problem}") from problem
+    return len(found)
+
+
+def _write_npz(path: Path | Url, arrays: dict[str, np.ndarray]) -> None:
+    with atomic_write(path) as file, zipfile.ZipFile(file, "w") as archive:
+        for name, array in arrays.items():
+            entry = zipfile.ZipInfo(f"{name}.npy", FIRST_DATE)
+            with archive.open(entry, "w", force_zip64=True) as part:
+                np.lib.format.write_array(part, np.ascontiguousarray(array), allow_pickle=False)

@@ -1,0 +1,182 @@
+"""The model editing language (MEL): a script that loads networks, changes them and saves them.
+
+editor = edit_file("edit.mel", section)         # what action=edit does
+editor = edit_text("m = LoadModel(a.dnn) ...")
+editor.models.find(...).network
+
+text -> statements (`mel.parse`) -> commands (`mel.commands`), in-line NDL (`ndl.front_end.Session`) and networks in NDL
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import re
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from cntkpy.cntk_config.base.diagnostics import ConfigError, UserError, nearest
+from cntkpy.cntk_config.parameters import ConfigValue, read_text_file
+from cntkpy.networks import nodes
+from cntkpy.networks.builders.ndl.parse import Word
+from cntkpy.networks.builders.ndl.source import (
+    macro_documents,
+    plain_document,
+    section_documents,
+    value_document,
+)
+from cntkpy.networks.builders.ndl.text import Document, Place, error
+from cntkpy.networks.graph.initialize import SeedCounter
+from cntkpy.networks.mel.commands import COMMANDS, find, makes_model
+from cntkpy.networks.mel.editor import Editor, Files
+from cntkpy.networks.mel.parse import Command, Inline, Snippet, Statement, parse_commands, part
+from cntkpy.networks.mel.request import request, warn_of_short
+
+if TYPE_CHECKING:
+    from cntkpy.cntk_config.parameters import ConfigParameters
+
+log = logging.getLogger("cntkpy.networks")
+
+HAS_SECTIONS = re.compile(r"(?im)(?:^|[\s,;])(?:load|edit)[ \t]*=")
+
+
+def edit_file(
+    path: str,
+    section: ConfigParameters | None = None,
+    precision: str = "float",
+    seeds: SeedCounter | None = None,
+    files: Files | None = None,
+) -> Editor:
+    """Run a MEL file.
+
+    Args:
+        path: the file; if it has an entry `edit` (and perhaps `load`), these name its sections to be run (and sections
+            with macros), otherwise the whole file is run.
+        section: gives the values of `$variables$`, and `ndlMacros`.
+        precision: a key of `cntkpy.networks.graph.precision.PRECISIONS`, of all models.
+        seeds: the counter of start values.
+        files: where models come from and go to; None: the files that the script names.
+
+    Raises:
+        ConfigError: a mistake in the script, with its place.
+        UserError: a model that cannot be read or saved, or is not complete.
+    """
+    editor = Editor(precision, seeds, section, files)
+    if section is not None:
+        for document in macro_documents(section):
+            editor.define_macros(document)
+    value = read_text_file(path, section)
+    for document in scripts(value, editor):
+        run(editor, document)
+    return editor
+
+
+def edit_text(
+    text: str,
+    name: str = "<mel>",
+    precision: str = "float",
+    seeds: SeedCounter | None = None,
+    *,
+    macros: Iterable[str] = (),
+) -> Editor:
+    """Run a MEL script given as text, with the macros of some NDL texts; see `edit_file`."""
+    editor = Editor(precision, seeds)
+    for macro in macros:
+        editor.define_macros(plain_document(macro, "<macros>"))
+    run(editor, plain_document(text, name))
+    return editor
+
+
+def scripts(value: ConfigValue, editor: Editor) -> list[Document]:
+    """The scripts of a file; the macros that its entry `load` names go to the editor."""
+    if not HAS_SECTIONS.search(value):
+        return [value_document(value)]
+    content = value.as_section()
+    load, edit = map(content.own, ("load", "edit"))
+    load, edit = (None if v is None or "(" in v or "[" in v else v for v in (load, edit))
+    if load is not None:
+        if edit is None:
+            hint = "add edit = name of the section with the commands"
+            raise ConfigError("MissingParameter", "the file has 'load' but no 'edit'", load.span, hint)
+        for document in section_documents((load, None), content):
+            editor.define_macros(document)
+    if edit is None:
+        return [value_document(value)]
+    return [_inside(document) for document in section_documents((edit, None), content)]
+
+
+def _inside(document: Document) -> Document:
+    """A section without the brackets around it."""
+    text = document.text.rstrip()
+    start = len(text) - len(text.lstrip())
+    if text[start : start + 1] in ("[", "{", "(") and text[-1] in "]})":
+        return part(Place(document, start + 1, len(text) - 1))
+    return document
+
+
+def run(editor: Editor, document: Document) -> None:
+    """Run a script.
+
+    Raises:
+        ConfigError: a mistake in the script, with its place.
+        UserError: a model that cannot be read or saved, or is not complete.
+    """
+    for statement in joined(parse_commands(document, makes_model)):
+        try:
+            _run(editor, statement)
+        except UserError as problem:
+            raise _located(problem, statement.place) from None
+
+
+def _run(editor: Editor, statement: Command | Inline | Snippet) -> None:
+    if isinstance(statement, Snippet):
+        editor.put_script(statement.name, [part(statement.place)])
+    elif isinstance(statement, Inline):
+        for function in statement.functions:
+            check_function(editor, function)
+        editor.models.needed_default(statement.place).add(part(statement.place))
+    else:
+        checked = request(statement, find(statement.name.text), COMMANDS)
+        if statement.name.text.lower() not in map(str.lower, checked.kind.names):
+            warn_of_short(statement.name, checked.kind.name)
+        log.debug("%s: %s", statement.place.short, statement.place.one_line)
+        checked.kind.run(editor, checked)
+
+
+def check_function(editor: Editor, function: Word) -> None:
+    """Help with a command on the right of `=`, where only those that make a model may be.
+
+    Raises:
+        ConfigError: what is called is another command, or nearly one that makes a model.
+    """
+    name = function.text
+    if name.lower() in editor.macros or nodes.find(name) is not None:
+        return
+    if (kind := find(name)) is not None:
+        message = f"{kind.name} gives no result that could be called by a name"
+        raise error("InvalidStatement", message, function.place, hint=f"usage: {kind.usage}")
+    if meant := nearest(name, ["LoadModel", "CreateModel"]):
+        message = f"undefined function or macro '{name}'"
+        raise error("UndefinedFunction", message, function.place, hint=f"did you mean '{meant}'?")
+
+
+def joined(statements: list[Statement]) -> Iterator[Statement]:
+    """The statements, with those of NDL that follow each other as one."""
+    for inline, group in itertools.groupby(statements, lambda statement: isinstance(statement, Inline)):
+        members = list(group)
+        if not inline:
+            yield from members
+            continue
+        first, last = members[0].place, members[-1].place
+        functions = [function for member in members if isinstance(member, Inline) for function in member.functions]
+        yield Inline(Place(first.document, first.start, last.end), tuple(functions))
+
+
+def _located(problem: UserError, place: Place) -> UserError:
+    """The error with the place of the statement, unless it has one."""
+    if problem.span is not None:
+        return problem
+    found = problem.diagnostic
+    if isinstance(problem, ConfigError):
+        return ConfigError(found.kind, found.message, place.span, found.hint, found.notes)
+    return UserError(found.kind, found.message, place.span, found.hint, found.notes)

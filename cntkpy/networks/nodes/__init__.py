@@ -1,0 +1,144 @@
+"""The node library: every function of the network language, declared once. Importing it does not import JAX.
+
+`find(name)` gives the declaration of a function by any of its names, `create` makes a node of it in a network.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from cntkpy.cntk_config.base.diagnostics import Span, UserError, suggestion
+from cntkpy.networks.graph.initialize import Initializer
+from cntkpy.networks.graph.shapes import ShapeProblem
+from cntkpy.networks.nodes.declare import Argument, NodeKind, Option
+
+if TYPE_CHECKING:
+    from cntkpy.networks.graph.network import Network, Node
+
+__all__ = ["Argument", "NodeKind", "Option", "create", "find", "kinds", "operation"]
+
+_FAMILIES = (
+    "inputs",
+    "elementwise",
+    "linear",
+    "criteria.losses",
+    "normalisation",
+    "recurrence",
+    "shape",
+    "axes",
+    "sequences",
+    "dynamic.made",
+    "dynamic.unpacked",
+    "dynamic.minibatch",
+    "attention",
+    "criteria.ranking",
+    "criteria.ctc",
+    "criteria.edit_distance",
+    "images.regions",
+    "images.convolution",
+    "images.cropping",
+    "recurrent_stack",
+    "observers",
+    "sampling",
+    "unsupported",
+)
+
+_OF_PROGRAMS = ("host",)
+"""Families of kinds that no language has a name for; models may have nodes of them."""
+
+_KINDS: dict[str, NodeKind] = {}
+_BY_NAME: dict[str, NodeKind] = {}
+_BY_PROGRAMS: dict[str, NodeKind] = {}
+
+
+def _load() -> None:
+    if _KINDS:
+        return
+    for family in _FAMILIES:
+        module = importlib.import_module(f"cntkpy.networks.nodes.{family}")
+        for kind in module.KINDS:
+            _KINDS[kind.name] = kind
+            for name in kind.names:
+                if name.lower() in _BY_NAME:
+                    raise AssertionError(f"two node kinds are called {name}")
+                _BY_NAME[name.lower()] = kind
+    for family in _OF_PROGRAMS:
+        _BY_PROGRAMS.update(
+            {kind.name: kind for kind in importlib.import_module(f"cntkpy.networks.nodes.{family}").KINDS}
+        )
+
+
+def kinds() -> list[NodeKind]:
+    """All declared functions, in the order of the documentation."""
+    _load()
+    return list(_KINDS.values())
+
+
+def find(name: str) -> NodeKind | None:
+    """The function of that name or alias (ignoring case), or None."""
+    _load()
+    return _BY_NAME.get(name.lower())
+
+
+def operation(name: str) -> NodeKind:
+    """The kind of a node by its operation's name.
+
+    Raises:
+        UserError: unknown or not supported, with a suggestion.
+    """
+    kind = find(name) or _BY_PROGRAMS.get(name)
+    if kind is None:
+        raise UserError(
+            "UndefinedFunction",
+            f"unknown operation '{name}'",
+            hint=suggestion(name, [n for k in _KINDS.values() for n in k.names]),
+        )
+    if kind.unsupported:
+        raise UserError("NotSupported", f"{kind.name} is not supported", hint=kind.unsupported)
+    return kind
+
+
+def create(
+    network: Network,
+    kind: NodeKind | str,
+    name: str,
+    inputs: Iterable[Node] = (),
+    options: Mapping[str, Any] | None = None,
+    span: Span | None = None,
+) -> Node:
+    """Make a node of a function of the network language.
+
+    Args:
+        network: where to add it.
+        kind: the function (or one of its names).
+        name: full name of the node.
+        inputs: its input nodes, in order; they may be attached later (`node.inputs`).
+        options: values of scalar positional arguments and of optional arguments, by declared name and already of the
+            declared type; what is not given takes its default.
+        span: the statement, for messages.
+
+    Returns:
+        The node. A parameter has `init` set but no value yet: call `network.initialize(node, seeds)`.
+    """
+    kind = operation(kind) if isinstance(kind, str) else kind
+    if kind.unsupported:
+        raise UserError("NotSupported", f"{kind.name} is not supported", span=span, hint=kind.unsupported)
+    values = kind.defaults()
+    values.update(options or {})
+    try:
+        if kind.prepare is not None:
+            kind.prepare(values)
+    except ShapeProblem as problem:
+        raise UserError("InvalidArgument", f"{kind.name} '{name}': {problem}", span=span, hint=problem.hint) from None
+    shape = values.pop("shape", None)
+    init = values.pop("initializer", None)
+    multiplier = values.pop("learningRateMultiplier", 1.0)
+    node = network.add(name, operation(kind.operation), inputs, values, shape=shape, span=span)
+    if init is not None:
+        assert isinstance(init, Initializer)
+        init.span = span
+        node.init = init
+        node.learning_rate_multiplier = float(multiplier)
+    return node

@@ -1,0 +1,134 @@
+"""Edit distance of sequences: what it costs to make one of the other by substitutions, deletions and insertions.
+
+R. Wagner and M. Fischer, "The string-to-string correction problem", Journal of the ACM 21, 1974.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from cntkpy.networks.arrays.largest import first_largest
+from cntkpy.networks.arrays.lazy import jax, jnp
+from cntkpy.networks.graph import shapes
+from cntkpy.networks.graph.shapes import Shape, ShapeProblem
+from cntkpy.networks.nodes import rules
+from cntkpy.networks.nodes.call import Call
+from cntkpy.networks.nodes.declare import BOOLEAN, INTEGERS, REAL, NodeKind, Option, TimeRule, inputs
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float, Int32
+
+    from cntkpy.networks.graph.node import Node
+
+Array = Any
+
+
+class Tokens(NamedTuple):
+    """The tokens of sequences, from the first one on.
+
+    Attributes:
+        row: tokens; what follows the last one of a sequence has no meaning.
+        count: how many a sequence has.
+    """
+
+    row: Int32[Array, "T S"]
+    count: Int32[Array, " S"]
+
+
+def _shape(node: Node) -> Shape | None:
+    """`[1]`; both have as many rows as each other."""
+    first, second = node.connected
+    rules.carrying_data(first, second)
+    known = [one for one in (first, second) if one.shape is not None and 0 not in one.shape]
+    if len(known) == 2 and shapes.size(first.shape or ()) != shapes.size(second.shape or ()):
+        sizes = [f"'{one.name}' has {shapes.size(one.shape or ())}" for one in known]
+        raise ShapeProblem(f"both have a row for each token: {', '.join(sizes)}")
+    return (1,)
+
+
+def _tokens(values: Float[Array, "T S K"], mask: Bool[Array, "T S"], squash: bool, ignored: tuple[int, ...]) -> Tokens:
+    """The rows of the largest elements: of equal neighbours the first if `squash`, without those that are ignored."""
+    steps, slots = mask.shape
+    row = first_largest(values)
+    kept = mask
+    if squash:
+        kept = kept & jnp.concatenate([jnp.ones((1, slots), bool), row[1:] != row[:-1]])
+    for one in ignored:
+        kept = kept & (row != one)
+    place = jnp.where(kept, jnp.cumsum(kept, axis=0) - 1, steps)
+    found = jnp.zeros((steps, slots), row.dtype).at[place, jnp.arange(slots)[None]].set(row, mode="drop")
+    return Tokens(found, jnp.sum(kept, axis=0, dtype=jnp.int32))
+
+
+class Penalties(NamedTuple):
+    """What each kind of edit costs."""
+
+    substitution: float
+    deletion: float
+    insertion: float
+
+
+def _distances(first: Tokens, second: Tokens, cost: Penalties, dtype: Any) -> Float[Array, " S"]:
+    """The smallest sum of penalties of edits that make the second of the first, for each sequence.
+
+    Row i of the table has the distances of the first i tokens to the first j, for all j at once: an insertion adds to
+    the element before in the same row, so a row is a running minimum.
+    """
+    places = jnp.arange(second.row.shape[0] + 1)[:, None]
+    inserted = (places * cost.insertion).astype(dtype)
+
+    def step(row: Array, given: tuple[Array, Array]) -> tuple[Array, None]:
+        token, place = given
+        changed = jnp.where(second.row == token[None], 0, cost.substitution).astype(dtype)
+        deleted = row + cost.deletion
+        best = jnp.concatenate([deleted[:1], jnp.minimum(deleted[1:], row[:-1] + changed)])
+        best = jax.lax.cummin(best - inserted, axis=0) + inserted
+        return jnp.where(place < first.count, best, row), None
+
+    start = jnp.broadcast_to(inserted, (len(places), first.row.shape[1]))
+    steps = jnp.arange(first.row.shape[0])
+    last, _ = jax.lax.scan(step, start, (first.row, steps))
+    return jnp.take_along_axis(last, second.count[None], axis=0)[0]
+
+
+def _edit_distance_error(call: Call, first: Array, second: Array) -> Array:
+    options = call.options
+    grids = [call.context.grid(one.axis).mask for one in call.node.connected]
+    ignored = tuple(int(one) for one in options["tokensToIgnore"])
+    one, other = (
+        _tokens(jax.lax.stop_gradient(call.flat(values, at)), grids[at], bool(options["squashInputs"]), ignored)
+        for at, values in enumerate((first, second))
+    )
+    penalties = Penalties(*(float(options[name]) for name in ("subPen", "delPen", "insPen")))
+    dtype = first.dtype
+    distance = jnp.sum(_distances(one, other, penalties, dtype))
+    real = jnp.any(grids[0], axis=0)
+    tokens = jnp.sum(jnp.where(real, jnp.maximum(one.count, 1), 0)).astype(dtype)
+    frames = jnp.sum(grids[0]).astype(dtype)
+    return (distance * frames / jnp.maximum(tokens, 1)).reshape(1)
+
+
+KINDS = [
+    NodeKind(
+        "EditDistanceError",
+        (inputs("a", "b"),),
+        "Edit distance of two sequences of tokens, the rows of the largest elements of each step, relative to the "
+        "number of tokens of the first: the mean over the steps is the error rate.",
+        "steps of a * sum of distances / sum of max (1, tokens of a)",
+        _shape,
+        _edit_distance_error,
+        options=(
+            Option("subPen", REAL, 1.0, "what another token in the place of one costs"),
+            Option("delPen", REAL, 1.0, "what a token of a that b does not have costs"),
+            Option("insPen", REAL, 1.0, "what a token of b that a does not have costs"),
+            Option("squashInputs", BOOLEAN, False, "equal tokens in neighbouring steps are one"),
+            Option("tokensToIgnore", INTEGERS, (), "tokens that are left out, after equal neighbours became one"),
+        ),
+        family="Criteria",
+        source="CNTK's reference of edit_distance_error",
+        layout="none",
+        differentiable=False,
+        time=TimeRule(reduces_time=True, own_slots=True, across=True),
+        example="err = EditDistanceError(labels, z, squashInputs=true, tokensToIgnore=2, tag=eval)",
+    ),
+]

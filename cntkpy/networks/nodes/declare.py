@@ -1,0 +1,56 @@
+"""What the declarations of node kinds are written with."""
+
+from __future__ import annotations
+
+from cntkpy.networks.graph.node import (
+    BOOLEAN,
+    BOOLEANS,
+    INTEGER,
+    INTEGERS,
+    NODE,
+    PATH,
+    REAL,
+    TEXT,
+    Argument,
+    NodeKind,
+    Option,
+    Signature,
+    TimeRule,
+    shown,
+)
+
+__all__ = [
+    "BOOLEAN",
+    "BOOLEANS",
+    "EXAMPLE_NODES",
+    "INTEGER",
+    "INTEGERS",
+    "NODE",
+    "PATH",
+    "REAL",
+    "TEXT",
+    "Argument",
+    "NodeKind",
+    "Option",
+    "Signature",
+    "TimeRule",
+    "inputs",
+    "shown",
+]
+
+EXAMPLE_NODES = """\
+x = Input(4, tag=feature)
+y = Input(4)
+labels = Input(3, tag=label)
+words = SparseInput(10)
+picture = ImageInput(8, 6, 3, imageLayout=CHW)
+W = Parameter(3, 4)
+b = Parameter(3, 1)
+z = Plus(Times(W, x), b)
+"""
+"""The nodes that the examples of kinds name, in the network description language."""
+
+
+def inputs(*names: str) -> Signature:
+    """A signature of input nodes only."""
+    return tuple(Argument(name) for name in names)

@@ -1,0 +1,203 @@
+"""Random choices with given weights, for criteria over many classes of which each minibatch looks at a few."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from cntkpy.cntk_config.base.lazy_modules import np
+from cntkpy.networks.arrays.lazy import jax, jnp
+from cntkpy.networks.graph import shapes
+from cntkpy.networks.graph.shapes import Shape, ShapeProblem
+from cntkpy.networks.nodes import rules
+from cntkpy.networks.nodes.call import NO_SEED
+from cntkpy.networks.nodes.declare import BOOLEAN, INTEGER, REAL, TEXT, Argument, NodeKind, Option, TimeRule, inputs
+
+if TYPE_CHECKING:
+    from cntkpy.networks.graph.node import Node
+
+FAMILY = "The run"
+SOURCE = "docs/specification/brainscript-library.md"
+
+Array = Any
+
+DRAWN = "/drawn"
+SIMULATIONS = 10
+"""How often a sampling without replacement is tried to find out how many draws it takes."""
+
+
+def _classes(node: Node) -> int | None:
+    """How many classes have a weight."""
+    weights = node.input(0)
+    rules.constants(weights)
+    count = int(node.options["numSamples"])
+    if count < 1:
+        raise ShapeProblem("numSamples must be at least 1")
+    if weights.shape is None or 0 in weights.shape:
+        return None
+    classes = shapes.size(weights.shape)
+    if shapes.trimmed(weights.shape) != (classes,):
+        raise ShapeProblem("the weights must be a vector, one for each class")
+    if not node.options["sampleWithReplacement"] and count >= classes:
+        raise ShapeProblem(
+            f"{count} different classes cannot be drawn from {classes}", "with replacement any number can"
+        )
+    return classes
+
+
+def _sample_shape(node: Node) -> Shape | None:
+    """`[n x numSamples]` for n weights."""
+    classes = _classes(node)
+    return None if classes is None else (classes, int(node.options["numSamples"]))
+
+
+def _frequency_shape(node: Node) -> Shape | None:
+    """`[n x 1]` for n weights."""
+    classes = _classes(node)
+    return None if classes is None else (classes, 1)
+
+
+def _not_drawn_yet(node: Node) -> dict[str, np.ndarray]:
+    return {DRAWN: np.zeros((), np.int32)}
+
+
+def _key(call: Any) -> Array:
+    """Another one for every minibatch."""
+    context, name = call.context, call.node.name + DRAWN
+    drawn = jnp.asarray(context.state.get(name, 0), jnp.int32)
+    context.new_state[name] = drawn + 1
+    start = jax.random.key(0) if context.key is None else context.key
+    return jax.random.fold_in(call.random_key(start), drawn)
+
+
+def _logarithms(weights: Array) -> Array:
+    """Of the probabilities."""
+    weights = jax.lax.stop_gradient(weights).reshape(-1)
+    return jnp.log(weights) - jnp.log(jnp.sum(weights))
+
+
+def _order(key: Array, logarithms: Array, count: int) -> Array:
+    """Different classes in the order in which draws find them: the largest of logarithms with Gumbel noise."""
+    return jax.lax.top_k(logarithms + jax.random.gumbel(key, logarithms.shape, logarithms.dtype), count)[1]
+
+
+def _sample(call: Any, weights: Array) -> Array:
+    """One-hot columns; in memory `(numSamples, n)`."""
+    logarithms, count = _logarithms(weights), int(call.options["numSamples"])
+    if call.options["sampleWithReplacement"]:
+        chosen = jax.random.categorical(_key(call), logarithms, shape=(count,))
+    else:
+        chosen = _order(_key(call), logarithms, count)
+    return jax.nn.one_hot(chosen, logarithms.shape[0], dtype=call.context.dtype)
+
+
+def _frequency(call: Any, weights: Array) -> Array:
+    """How often each class is expected in a sample; in memory `(1, n)`."""
+    logarithms, count = _logarithms(weights), int(call.options["numSamples"])
+    chances = jnp.exp(logarithms)
+    if call.options["sampleWithReplacement"]:
+        return (count * chances)[None]
+
+    def draws(key: Array) -> Array:
+        """The expected number of draws until so many different classes are found, given their order."""
+        found = jnp.cumsum(chances[_order(key, logarithms, count)])
+        missed = 1 - jnp.concatenate([jnp.zeros(1, found.dtype), found[:-1]])
+        return jnp.sum(1 / jnp.maximum(missed, jnp.finfo(found.dtype).eps))
+
+    mean = jnp.mean(jax.vmap(draws)(jax.random.split(_key(call), SIMULATIONS)))
+    return -jnp.expm1(mean * jnp.log1p(-jnp.minimum(chances, 1)))[None]
+
+
+def _uniform(key: Array, shape: Any, low: float, high: float) -> Array:
+    return jax.random.uniform(key, shape, minval=low, maxval=high)
+
+
+def _normal(key: Array, shape: Any, mean: float, scale: float) -> Array:
+    return mean + scale * jax.random.normal(key, shape)
+
+
+def _gumbel(key: Array, shape: Any, place: float, scale: float) -> Array:
+    return place + scale * jax.random.gumbel(key, shape)
+
+
+def _bernoulli(key: Array, shape: Any, mean: float, _: float) -> Array:
+    return jax.random.bernoulli(key, mean, shape)
+
+
+DISTRIBUTIONS: dict[str, Callable[[Array, Any, float, float], Array]] = {
+    "uniform": _uniform,
+    "normal": _normal,
+    "gumbel": _gumbel,
+    "bernoulli": _bernoulli,
+}
+
+
+def _random_like(call: Any, x: Array) -> Array:
+    """Numbers of the shape of x; without a gradient to x."""
+    options = call.options
+    draw = DISTRIBUTIONS[options["distribution"]]
+    return draw(_key(call), x.shape, options["first"], options["second"]).astype(call.context.dtype)
+
+
+def _kind(name: str, meaning: str, formula: str, shape: Any, forward: Any, example: str) -> NodeKind:
+    signature = (Argument("weights"), Argument("numSamples", INTEGER), Argument("sampleWithReplacement", BOOLEAN))
+    return NodeKind(
+        name,
+        (signature,),
+        meaning,
+        formula,
+        shape,
+        forward,
+        family=FAMILY,
+        source=SOURCE,
+        layout="none",
+        time=TimeRule(reduces_time=True),
+        random=True,
+        memory=_not_drawn_yet,
+        example=example,
+    )
+
+
+KINDS = [
+    NodeKind(
+        "RandomLike",
+        (inputs("x"),),
+        "Numbers drawn at random, in the shape of x, others for every minibatch. It has no gradient to x.",
+        "",
+        rules.same,
+        _random_like,
+        options=(
+            Option("distribution", TEXT, "uniform", "what is drawn from", tuple(DISTRIBUTIONS)),
+            Option("first", REAL, 0.0, "lower bound of uniform, mean of normal and bernoulli, location of gumbel"),
+            Option("second", REAL, 1.0, "upper bound of uniform, deviation of normal, scale of gumbel"),
+            Option(
+                "seed",
+                INTEGER,
+                NO_SEED,
+                "nodes of the same seed draw the same numbers; 0: the place in the network counts",
+            ),
+        ),
+        family=FAMILY,
+        source="docs/training-from-python.md",
+        time=TimeRule(reduces_time=True),
+        random=True,
+        memory=_not_drawn_yet,
+        example="noise = RandomLike(x, distribution=normal)",
+    ),
+    _kind(
+        "RandomSample",
+        "Classes drawn at random for every minibatch, as one-hot columns. It has no gradient to the weights.",
+        "probability of class i in a draw: weight i / sum of weights",
+        _sample_shape,
+        _sample,
+        example="sample = RandomSample(Parameter(10, 1, init=fixedValue, value=1), 5, true)",
+    ),
+    _kind(
+        "RandomSampleInclusionFrequency",
+        "How often each class is expected among the columns of RandomSample. It has no gradient to the weights.",
+        "with replacement numSamples p; else 1 - (1 - p)^T, T the mean number of draws of 10 simulated samples",
+        _frequency_shape,
+        _frequency,
+        example="often = RandomSampleInclusionFrequency(Parameter(10, 1, init=fixedValue, value=1), 5, true)",
+    ),
+]

@@ -1,0 +1,278 @@
+"""The network that an ONNX model becomes, node by node."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from cntkpy.networks.graph.network import Network, Node
+from cntkpy.networks.graph.shapes import ShapeProblem
+from cntkpy.networks.nodes import create, operation
+from cntkpy.networks.onnx.reading.parse import Operator
+from cntkpy.networks.onnx.reading.values import VARYING, Array, Axes, Data, Joined, Unusable, Value
+
+EVERYWHERE = "*"
+"""The time axis of all nodes until they are validated."""
+
+
+class Size(NamedTuple):
+    """A size, or a product of sizes.
+
+    Attributes:
+        known: the factor that is known.
+        words: the axes of the minibatch whose sizes are the others, sorted.
+    """
+
+    known: int
+    words: tuple[str, ...] = ()
+
+
+class Building:
+    """A network under construction.
+
+    Args:
+        precision: of the network.
+        opset: the version of the operators.
+        trained: the names of the parameters that training changes; None: all initialisers of real numbers.
+
+    Attributes:
+        network: so far.
+        owner: the name that the nodes of the current operator begin with.
+        fixed: the sizes of axes of the minibatch that the model says.
+        times: the axes of the minibatch that are known to be time.
+    """
+
+    def __init__(self, precision: str, opset: int, trained: Iterable[str] | None = None) -> None:
+        self.network = Network(precision)
+        self.opset = opset
+        self.owner = ""
+        self.fixed: dict[str, int] = {}
+        self.times: list[str] = []
+        self._trained = None if trained is None else set(trained)
+        self._sizes: list[Size] = []
+        self._parameters: dict[tuple[str, tuple[int, ...]], Node] = {}
+
+    # ---- sizes of a minibatch
+
+    def number_of(self, axis: str) -> int:
+        """The integer that stands for the size of an axis of the minibatch."""
+        atoms = axis.atoms if isinstance(axis, Joined) else (axis,)
+        count = math.prod(one for one in atoms if isinstance(one, int))
+        return self._number(Size(count, tuple(sorted(one for one in atoms if isinstance(one, str)))))
+
+    def _number(self, size: Size) -> int:
+        if not size.words:
+            return size.known
+        if size not in self._sizes:
+            self._sizes.append(size)
+        return -VARYING - self._sizes.index(size)
+
+    def size_of(self, number: int) -> Size:
+        """The size that an integer is or stands for."""
+        index = -VARYING - number
+        return self._sizes[index] if 0 <= index < len(self._sizes) else Size(number)
+
+    def product(self, first: int, second: int) -> int:
+        """The integer that is or stands for a product."""
+        one, other = self.size_of(first), self.size_of(second)
+        return self._number(Size(one.known * other.known, tuple(sorted((*one.words, *other.words)))))
+
+    def word_of(self, number: int) -> str | None:
+        """The axis of the minibatch whose size an integer stands for; None: it is a size, or a product."""
+        size = self.size_of(number)
+        return size.words[0] if size.known == 1 == len(size.words) else None
+
+    # ---- nodes
+
+    @staticmethod
+    def printable(name: str) -> str:
+        """A name without control characters."""
+        return "".join(letter if letter.isprintable() else "_" for letter in name) or "value"
+
+    def free(self, wanted: str) -> str:
+        """A name that no node has, as near as possible to the wanted one."""
+        wanted = self.printable(wanted)
+        name, count = wanted, 1
+        while name in self.network.nodes:
+            count += 1
+            name = f"{wanted}_{count}"
+        return name
+
+    def node(
+        self, kind: str, /, *inputs: Node, name: str = "", shape: Sequence[int] | None = None, **options: Any
+    ) -> Node:
+        """Add a node, and infer its shape if that is not given.
+
+        Raises:
+            Unusable: its operands do not fit.
+        """
+        made = create(self.network, kind, self.free(name or self.owner), inputs, options)
+        if made.kind.layout != "none" and any(one.has_layout for one in inputs):
+            made.axis = EVERYWHERE
+        if shape is not None:
+            made.shape = tuple(shape)
+            return made
+        try:
+            made.shape = made.kind.shape(made) if made.kind.shape is not None else None
+        except ShapeProblem as problem:
+            raise Unusable(str(problem)) from None
+        return made
+
+    def data(self, node: Node, axes: Axes) -> Data:
+        """A node as a value. Its sample gets the axes, if it has others of the same elements."""
+        found = Data(node, axes)
+        dims = tuple(reversed(node.shape or ()))
+        if dims != (found.dims or (1,)):
+            node = self.node("NewReshape", node, dims=tuple(reversed(found.dims)) or (1,))
+            found = Data(node, axes)
+        return found
+
+    def parameter(self, array: Array, dims: Sequence[int] | None = None, of: str = "") -> Node:
+        """A parameter with the elements of an array, in these dimensions of memory; the same one every time.
+
+        Args:
+            array: the elements.
+            dims: in the order of memory; those of the array by default.
+            of: the initialiser that a part of is in the array.
+        """
+        dims = array.value.shape if dims is None else tuple(dims)
+        key = (array.name, dims)
+        if array.name and key in self._parameters:
+            return self._parameters[key]
+        value = np.ascontiguousarray(array.value, self.network.dtype).reshape(dims or (1,))
+        named = array.name or f"{self.owner}.constant"
+        node = self.network.add(self.free(named), operation("LearnableParameter"), shape=value.shape[::-1], value=value)
+        trained = bool(array.name) and (self._trained is None or (of or array.name) in self._trained)
+        node.learning_rate_multiplier = float(trained)
+        if array.name:
+            self._parameters[key] = node
+        return node
+
+    def number(self, value: float) -> Node:
+        """A constant number."""
+        return self.parameter(Array(np.full((1,), value, self.network.dtype)))
+
+    def freeze(self, node: Node) -> Node:
+        """A parameter that training does not change by gradients."""
+        node.learning_rate_multiplier = 0.0
+        return node
+
+
+class Scope(Protocol):
+    """The graph of an operator."""
+
+    values: dict[str, Value]
+    refused: list[tuple[Operator, str]]
+
+    def run(self, operators: Sequence[Operator]) -> None:
+        """Make nodes of operators."""
+        ...
+
+    def body(self) -> Scope:
+        """For a graph inside of this one."""
+        ...
+
+
+class Use:
+    """One operator that becomes nodes.
+
+    Args:
+        operator: the operator.
+        inputs: the values that it takes; None where an optional one is left out.
+        build: adds nodes.
+        scope: the graph that it is part of.
+    """
+
+    def __init__(self, operator: Operator, inputs: Sequence[Value | None], build: Building, scope: Scope) -> None:
+        self.operator, self.build, self.scope = operator, build, scope
+        self.inputs = list(inputs)
+        while self.inputs and self.inputs[-1] is None:
+            self.inputs.pop()
+
+    @property
+    def opset(self) -> int:
+        """The version of the operators."""
+        return self.build.opset
+
+    def has(self, index: int) -> bool:
+        """Whether input `index` is given."""
+        return index < len(self.inputs) and self.inputs[index] is not None
+
+    def value(self, index: int) -> Value:
+        """Input `index`.
+
+        Raises:
+            Unusable: it is not given.
+        """
+        found = self.inputs[index] if index < len(self.inputs) else None
+        if found is None:
+            raise Unusable(f"its input {index + 1} is missing")
+        return found
+
+    def data(self, index: int = 0) -> Data:
+        """Input `index`, which depends on data.
+
+        Raises:
+            Unusable: it does not.
+        """
+        found = self.value(index)
+        if not isinstance(found, Data):
+            raise Unusable(f"its input {index + 1} is a constant")
+        return found
+
+    def array(self, index: int) -> Array:
+        """Input `index`, which is known.
+
+        Raises:
+            Unusable: it depends on data.
+        """
+        found = self.value(index)
+        if not isinstance(found, Array):
+            raise Unusable(f"its input {index + 1} depends on the data; only constants are supported there")
+        return found
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """An attribute."""
+        return self.operator.attributes.get(name, default)
+
+    def integer(self, name: str, default: int) -> int:
+        """An attribute that is an integer."""
+        return int(self.operator.attributes.get(name, default))
+
+    def sizes(self, name: str, default: Sequence[int] = ()) -> list[int]:
+        """An attribute that is a list of integers."""
+        return [int(one) for one in self.operator.attributes.get(name) or default]
+
+    def integers(self, name: str, index: int | None = None) -> list[int] | None:
+        """A list of integers: an attribute, or in later versions input `index`; None: it is not given."""
+        if name in self.operator.attributes:
+            return [int(one) for one in self.operator.attributes[name]]
+        if index is None or not self.has(index):
+            return None
+        return [int(one) for one in self.array(index).value.reshape(-1)]
+
+    def real(self, name: str, index: int, default: float | None = None) -> float | None:
+        """A number: an attribute, or in later versions input `index`."""
+        if name in self.operator.attributes:
+            return float(self.operator.attributes[name])
+        if not self.has(index):
+            return default
+        value = self.array(index).value
+        if value.size != 1:
+            raise Unusable(f"its input {index + 1} must be one number")
+        return float(value.reshape(()))
+
+    def refuse(self, name: str, *allowed: Any) -> None:
+        """Refuse an attribute whose value is none of the allowed ones."""
+        value = self.operator.attributes.get(name)
+        if value is not None and value not in allowed:
+            raise Unusable(f"{name} = {value} is not supported")
+
+    def same(self, node: Node, axes: Axes | None = None) -> list[Value]:
+        """The result: a node, with the axes of the first input that depends on data unless others are given."""
+        if axes is None:
+            axes = next(one.axes for one in self.inputs if isinstance(one, Data))
+        return [self.build.data(node, axes)]

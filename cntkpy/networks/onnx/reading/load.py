@@ -1,0 +1,212 @@
+"""An ONNX file as a network."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.networks.graph.axes import ONE
+from cntkpy.networks.graph.network import Network, ValidatedNetwork
+from cntkpy.networks.nodes import create
+from cntkpy.networks.onnx.reading import axes, elementwise, images, matrices, recurrent, reductions, resizing
+from cntkpy.networks.onnx.reading.building import Building
+from cntkpy.networks.onnx.reading.elementwise import Rule
+from cntkpy.networks.onnx.reading.graph import Graph
+from cntkpy.networks.onnx.reading.lengths import without_lengths
+from cntkpy.networks.onnx.reading.parse import Input, Model, Operator, read_model
+from cntkpy.networks.onnx.reading.values import Array, Data, Unusable
+
+RULES: dict[str, Rule] = {
+    **elementwise.RULES,
+    **matrices.RULES,
+    **axes.RULES,
+    **images.RULES,
+    **recurrent.RULES,
+    **reductions.RULES,
+    **resizing.RULES,
+}
+"""By operator: makes nodes of it, where it depends on the inputs."""
+
+TIME = re.compile(r"seq|time|step|len|frame", re.IGNORECASE)
+"""Names of axes that are time."""
+
+TRAINED, LAYOUT = "cntkpy.trained", "cntkpy.layout"
+"""Names of texts that a model written here has: the parameters that training changes, and the leading axes."""
+
+BATCH = "batch"
+
+REAL = (1, 10, 11)
+"""Numbers of the types float, float16 and double."""
+
+
+def load_onnx(path: str | Path, precision: str | None = None) -> ValidatedNetwork:
+    """Read an ONNX model.
+
+    Args:
+        path: the file.
+        precision: a key of `cntkpy.networks.graph.precision.PRECISIONS` to convert to; None: as stored.
+
+    Raises:
+        UserError: it is damaged, or has operators that cannot become nodes, all of which are named.
+    """
+    return build(read_model(path), str(path), precision)[0]
+
+
+def build(model: Model, name: str, precision: str | None = None) -> tuple[ValidatedNetwork, Graph]:
+    """The network of a model, and which of its nodes the values of the model are.
+
+    Raises:
+        UserError: it has operators that cannot become nodes, all of which are named.
+    """
+    model = without_lengths(model)
+    stored = any(one.dtype == np.float64 for one in (*model.initialisers.values(), *model.inputs))
+    trained = _listed(model.metadata, TRAINED)
+    found = Building(precision or ("double" if stored else "float"), model.opset, trained)
+    graph = Graph(found, RULES)
+    for key, array in model.initialisers.items():
+        graph.values[key] = Array(array, key if array.dtype.kind == "f" else "")
+    try:
+        _add_inputs(found, graph, model)
+        graph.run(model.operators)
+        graph.finish(model.outputs)
+    except Unusable as problem:
+        raise UserError("BadModel", f"the ONNX model {name} cannot be used: {problem}") from None
+    if graph.refused:
+        raise _error(name, graph.refused)
+    network = found.network
+    _time_axes(found, graph, model)
+    _drop_unused(network)
+    try:
+        return network.validate(), graph
+    except UserError as problem:
+        message = f"the ONNX model {name} cannot be used: {problem}"
+        raise UserError("BadModel", message, hint=problem.hint) from None
+
+
+def _listed(metadata: Mapping[str, str], key: str) -> list[str] | None:
+    try:
+        found = json.loads(metadata[key])
+    except (KeyError, ValueError, RecursionError):
+        return None
+    return [str(one) for one in cast("list[Any]", found)] if isinstance(found, list) else None
+
+
+def _error(name: str, refused: Sequence[tuple[Operator, str]]) -> UserError:
+    listed = "\n".join(f"  {operator.shown()}: {why}" for operator, why in refused)
+    count = f"{len(refused)} operator" + "s" * (len(refused) > 1)
+    return UserError("NotSupported", f"the ONNX model {name} cannot be used, because of {count}:\n{listed}")
+
+
+# ---- inputs
+
+
+def _add_inputs(building: Building, graph: Graph, model: Model) -> None:
+    for one in model.inputs:
+        if one.sizes is None or not one.sizes:
+            raise Unusable(f"the dimensions of its input '{one.name}' are not given")
+        building.owner = one.name
+        embedded = _embedding(one, model)
+        axes_, dims = _split(building, one, _recurrent_user(one, model))
+        if one.integer and embedded is None and not _becomes_real(one, model):
+            what = "as numbers of rows of Gather, as lengths of sequences, or before a Cast to real numbers"
+            raise Unusable(f"its input '{one.name}' has integers, which are supported {what} only")
+        if embedded is not None:
+            if dims:
+                raise Unusable(f"its input '{one.name}' of numbers has more axes than those of a minibatch")
+            dims = (embedded,)
+        kind = "InputValue" if embedded is None else "SparseInputValue"
+        node = create(building.network, kind, building.free(one.name), (), {"dims": dims[::-1] or (1,)})
+        building.network.add_to_group("feature", node)
+        graph.values[one.name] = Data(node, (*axes_, *dims))
+
+
+def _split(building: Building, one: Input, user: Operator | None) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    """The axes of a minibatch that an input has, and the sizes of the others."""
+    sizes = one.sizes or ()
+    lead = max((index + 1 for index, size in enumerate(sizes) if isinstance(size, str)), default=1)
+    lead = max(lead, 2) if user is not None else lead
+    order = ("sequence", BATCH) if user is None or not user.attributes.get("layout", 0) else (BATCH, "sequence")
+    words: list[str] = []
+    for index, size in enumerate(sizes[:lead]):
+        if isinstance(size, int):
+            word = BATCH if lead == 1 else order[index] if user is not None else f"axis {index}"
+            if building.fixed.setdefault(word, size) != size:
+                raise Unusable(f"its inputs have {building.fixed[word]} and {size} samples")
+        else:
+            word = size if size not in words else f"{size}#{index}"
+        words.append(word)
+    if lead > 2:
+        raise Unusable(f"its input '{one.name}' has {lead} axes that vary; there are at most two: time and batch")
+    return tuple(words), tuple(size for size in sizes[lead:] if isinstance(size, int))
+
+
+def _recurrent_user(one: Input, model: Model) -> Operator | None:
+    """The recurrent operator into which an input of fixed sizes goes: its first axes are time and batch."""
+    if any(isinstance(size, str) for size in one.sizes or ()):
+        return None
+    users = (o for o in model.operators if o.kind in ("LSTM", "GRU", "RNN") and o.inputs[:1] == [one.name])
+    return next(users, None)
+
+
+def _becomes_real(one: Input, model: Model) -> bool:
+    """Whether an input of integers is converted to real numbers first, as the bytes of an image are."""
+    users = [operator for operator in model.operators if one.name in operator.inputs]
+    return bool(users) and all(o.kind == "Cast" and o.attributes.get("to") in REAL for o in users)
+
+
+def _embedding(one: Input, model: Model) -> int | None:
+    """How many rows the tables have from which an input of integers picks some; None: it does something else."""
+    if not one.integer:
+        return None
+    users = [operator for operator in model.operators if one.name in operator.inputs]
+    tables = [
+        model.initialisers.get(o.inputs[0])
+        for o in users
+        if o.kind == "Gather" and o.inputs[1] == one.name and o.attributes.get("axis", 0) == 0
+    ]
+    if len(tables) < len(users) or not tables or any(table is None or table.ndim != 2 for table in tables):
+        return None
+    counts = {len(table) for table in tables if table is not None}
+    return counts.pop() if len(counts) == 1 else None
+
+
+# ---- time
+
+
+def _time_axes(building: Building, graph: Graph, model: Model) -> None:
+    """Put the inputs on their time axes."""
+    inputs = [(one, value) for one in model.inputs if isinstance(value := graph.values[one.name], Data)]
+    words = list(dict.fromkeys(word for _, value in inputs for word in value.words))
+    times = [word for word in words if word in building.times]
+    for _, value in inputs:
+        if len(value.words) == 2 and not any(word in times for word in value.words):
+            first, second = value.words
+            written_here = model.metadata.get(LAYOUT, "").split(",")
+            named = (
+                [word for word in value.words if word in written_here and word != BATCH]
+                if len(written_here) > 1
+                else []
+            )
+            named = named or [word for word in value.words if TIME.search(word)]
+            times.append(named[0] if len(named) == 1 else second if first == BATCH else first)
+    for _, value in inputs:
+        own = [word for word in value.words if word in times]
+        value.node.dynamic_axes = 1 + bool(own)
+        if times and not own:
+            value.node.options["dynamicAxis"] = ONE
+        elif own and times.index(own[0]) > 0:
+            value.node.options["dynamicAxis"] = own[0]
+
+
+def _drop_unused(network: Network) -> None:
+    """Take out what the outputs do not depend on, inputs excepted."""
+    needed = {node.name for node in network.linked_below(network.groups["output"])}
+    for name in [node.name for node in network.nodes.values()]:
+        if name not in needed and network.nodes[name].kind.layout != "always":
+            network.remove(name)

@@ -1,0 +1,302 @@
+"""ONNX files as plain data. Sizes are compared with the bytes that are there before anything is allocated."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.cntk_config.base.files import file_or_url, open_input, read_input
+from cntkpy.cntk_config.base.names import Url
+from cntkpy.networks.onnx.package import onnx
+
+MOST_BYTES = 1 << 31
+"""Of a model file: protocol buffers hold less."""
+
+MOST_OUTSIDE = 1 << 36
+"""Of a file with initialisers beside the model."""
+
+OLDEST, NEWEST = 7, 27
+"""Versions of operators that are read."""
+
+DEEPEST = 8
+"""Graphs inside of graphs."""
+
+DEFAULT_DOMAINS = ("", "ai.onnx")
+KINDS = ("float32", "float64", "float16", "int64", "int32", "int16", "int8", "uint8", "bool")
+"""Types of elements that are read."""
+
+
+@dataclass(frozen=True)
+class Input:
+    """An input of a graph.
+
+    Attributes:
+        name: of the value.
+        sizes: a number, or a word where it varies; None: nothing is said about them.
+        dtype: of its elements.
+    """
+
+    name: str
+    sizes: tuple[int | str, ...] | None
+    dtype: np.dtype[Any]
+
+    @property
+    def integer(self) -> bool:
+        """Whether its elements are integers."""
+        return self.dtype.kind in "iu"
+
+
+@dataclass
+class Operator:
+    """One operator.
+
+    Attributes:
+        kind: its name.
+        domain: of the name; empty for those of ONNX.
+        name: its own, for messages.
+        inputs, outputs: names of values.
+        attributes: numbers, texts, lists, arrays and graphs.
+    """
+
+    kind: str
+    domain: str
+    name: str
+    inputs: list[str]
+    outputs: list[str]
+    attributes: dict[str, Any] = field(default_factory=dict[str, Any])
+
+    def shown(self) -> str:
+        """The operator in a message."""
+        kind = f"{self.domain}.{self.kind}" if self.domain not in DEFAULT_DOMAINS else self.kind
+        return f"{kind} '{self.name or next((one for one in self.outputs if one), '')}'"
+
+
+@dataclass
+class Model:
+    """A graph with its initialisers.
+
+    Attributes:
+        inputs: those without an initialiser.
+        outputs: names of values.
+        operators: each after those whose results it takes.
+        initialisers: by name.
+        opset: the version of the operators.
+        metadata: texts by name.
+    """
+
+    inputs: list[Input]
+    outputs: list[str]
+    operators: list[Operator]
+    initialisers: dict[str, np.ndarray]
+    opset: int = 0
+    metadata: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+def read_model(path: str | Path) -> Model:
+    """Read an ONNX file.
+
+    Raises:
+        UserError: it is damaged, too new or too old; the package `onnx` is not installed.
+    """
+    path = file_or_url(path)
+    package = onnx()
+    try:
+        content = read_input(path, MOST_BYTES)
+    except FileNotFoundError:
+        raise UserError("NoModel", f"there is no model {path}", hint="check modelPath") from None
+    except OSError as problem:
+        raise UserError("CannotRead", f"cannot read the model {path}: {problem.strerror or problem}") from None
+    try:
+        found = package.ModelProto.FromString(content)
+    except Exception as problem:  # protobuf's DecodeError, of whichever implementation it uses
+        raise _bad(path, f"it is damaged: {problem}") from None
+    try:
+        return _Reading(path.parent if isinstance(path, Path) else None).model(found)
+    except _Wrong as problem:
+        raise _bad(path, str(problem)) from None
+
+
+class _Wrong(Exception):
+    """What is wrong with a model."""
+
+
+def text(value: str | bytes) -> str:
+    """A text of a message, which is bytes where these are no UTF-8."""
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+
+
+def _bad(path: Path | Url, why: str) -> UserError:
+    return UserError("BadModel", f"the ONNX model {path} cannot be used: {why}")
+
+
+class _Reading:
+    """Messages of protocol buffers become plain data.
+
+    Args:
+        folder: of the model, where its files of initialisers are.
+    """
+
+    def __init__(self, folder: Path | None) -> None:
+        self._folder = folder
+        self._package = onnx()
+
+    def model(self, model: Any) -> Model:
+        """The graph of a model."""
+        versions = [int(one.version) for one in model.opset_import if one.domain in DEFAULT_DOMAINS]
+        if not versions:
+            raise _Wrong("it does not say which version of ONNX's operators it uses")
+        if not OLDEST <= versions[0] <= NEWEST:
+            raise _Wrong(f"it uses version {versions[0]} of the operators; {OLDEST} to {NEWEST} can be read")
+        found = self.graph(model.graph, 0, set())
+        found.opset = versions[0]
+        found.metadata = {text(one.key): text(one.value) for one in model.metadata_props}
+        return found
+
+    def graph(self, graph: Any, depth: int, outer: set[str]) -> Model:
+        """A graph, whose operators may use the values `outer`."""
+        if depth > DEEPEST:
+            raise _Wrong(f"graphs are inside of each other {depth} times")
+        if graph.sparse_initializer:
+            raise _Wrong("sparse initialisers are not supported")
+        initialisers: dict[str, np.ndarray] = {}
+        for tensor in graph.initializer:
+            if (name := text(tensor.name)) in initialisers:
+                raise _Wrong(f"there are two initialisers '{name}'")
+            initialisers[name] = self.array(tensor)
+        inputs = [self._input(one) for one in graph.input if text(one.name) not in initialisers]
+        known = {*outer, *initialisers}
+        for one in inputs:
+            if one.name in known:
+                raise _Wrong(f"two values are called '{one.name}'")
+            known.add(one.name)
+        operators = [self._operator(node, depth, known) for node in graph.node]
+        outputs = [text(one.name) for one in graph.output]
+        if unknown := [name for name in outputs if name not in known]:
+            raise _Wrong(f"nothing computes its output '{unknown[0]}'")
+        return Model(inputs, outputs, operators, initialisers)
+
+    def _operator(self, node: Any, depth: int, known: set[str]) -> Operator:
+        inputs, outputs = [text(one) for one in node.input], [text(one) for one in node.output]
+        kind, name = text(node.op_type), text(node.name)
+        shown = f"{kind} '{name or ''.join(outputs[:1])}'"
+        if unknown := [name for name in inputs if name and name not in known]:
+            raise _Wrong(f"{shown} takes '{unknown[0]}', which nothing before it computes")
+        if twice := [name for name in outputs if name and name in known]:
+            raise _Wrong(f"{shown} computes '{twice[0]}', which is there already")
+        found = Operator(kind, text(node.domain), name, inputs, outputs)
+        found.attributes = {text(one.name): self._attribute(one, depth, known) for one in node.attribute}
+        known.update(name for name in outputs if name)
+        return found
+
+    def _input(self, one: Any) -> Input:
+        tensor, name = one.type.tensor_type, text(one.name)
+        if not one.type.HasField("tensor_type"):
+            raise _Wrong(f"its input '{name}' is not a tensor")
+        kind = self._kind(tensor.elem_type, name)
+        sizes = None
+        if tensor.HasField("shape"):
+            sizes = tuple(
+                int(dim.dim_value)
+                if dim.HasField("dim_value") and dim.dim_value > 0
+                else text(dim.dim_param) or f"?{index}"
+                for index, dim in enumerate(tensor.shape.dim)
+            )
+        return Input(name, sizes, kind)
+
+    def _kind(self, number: int, name: str) -> np.dtype[Any]:
+        try:
+            dtype = np.dtype(self._package.helper.tensor_dtype_to_np_dtype(number))
+        except (KeyError, TypeError):
+            raise _Wrong(f"'{name}' has elements of type {number}, which is none of ONNX") from None
+        if dtype.name not in KINDS:
+            raise _Wrong(f"'{name}' has elements of type {dtype.name}, which is not supported")
+        return dtype
+
+    def _attribute(self, one: Any, depth: int, known: set[str]) -> Any:
+        if one.ref_attr_name:
+            raise _Wrong(f"the attribute '{text(one.name)}' belongs to a function")
+        kinds = self._package.AttributeProto
+        if one.type == kinds.TENSOR:
+            return self.array(one.t)
+        if one.type == kinds.GRAPH:
+            return self.graph(one.g, depth + 1, set(known))
+        if one.type == kinds.STRING:
+            return text(one.s)
+        if one.type == kinds.STRINGS:
+            return [text(each) for each in one.strings]
+        simple = {kinds.FLOAT: "f", kinds.INT: "i", kinds.FLOATS: "floats", kinds.INTS: "ints"}.get(one.type)
+        if simple is None:
+            raise _Wrong(f"the attribute '{text(one.name)}' is of a type that is not supported")
+        value = getattr(one, simple)
+        return list(cast("Iterable[Any]", value)) if simple.endswith("s") else value
+
+    # ---- arrays
+
+    def array(self, tensor: Any) -> np.ndarray:
+        """The values of a tensor.
+
+        Raises:
+            _Wrong: they are not as many as its dimensions say.
+        """
+        dtype, dims = self._kind(tensor.data_type, text(tensor.name)), tuple(int(dim) for dim in tensor.dims)
+        if any(dim < 0 for dim in dims):
+            raise _Wrong(f"'{text(tensor.name)}' has a negative dimension")
+        count = math.prod(dims)
+        if tensor.data_location == self._package.TensorProto.EXTERNAL:
+            found = self._outside(tensor, count * dtype.itemsize)
+        elif tensor.HasField("raw_data"):
+            found = tensor.raw_data
+        else:
+            return self._typed(tensor, dtype, dims)
+        if len(found) != count * dtype.itemsize:
+            wanted = f"{count * dtype.itemsize} bytes for the dimensions {list(dims)}"
+            raise _Wrong(f"'{text(tensor.name)}' has {len(found)} bytes, not {wanted}")
+        return np.frombuffer(found, dtype.newbyteorder("<")).reshape(dims).astype(dtype)
+
+    def _typed(self, tensor: Any, dtype: np.dtype[Any], dims: tuple[int, ...]) -> np.ndarray:
+        kinds = {"float32": "float_data", "float64": "double_data", "int64": "int64_data"}
+        values = getattr(tensor, kinds.get(dtype.name, "int32_data"))
+        if len(values) != math.prod(dims):
+            raise _Wrong(f"'{text(tensor.name)}' has {len(values)} values, not {math.prod(dims)}")
+        if dtype.name == "float16":
+            return np.array(values, np.uint16).view(np.float16).reshape(dims)
+        return np.array(values, dtype).reshape(dims)
+
+    def _outside(self, tensor: Any, size: int) -> bytes:
+        """The bytes of a tensor in a file beside the model.
+
+        Raises:
+            _Wrong: the file is not inside of the model's folder, or too short.
+        """
+        entries = {text(one.key): text(one.value) for one in tensor.external_data}
+        location = entries.get("location", "")
+        if self._folder is None:
+            raise _Wrong(f"the values of '{text(tensor.name)}' are beside it, which is not read from a URL")
+        folder = self._folder.resolve()
+        path = (folder / location).resolve()
+        if not location or Path(location).is_absolute() or folder not in path.parents:
+            raise _Wrong(f"the values of '{text(tensor.name)}' are in '{location}', which is not inside of its folder")
+        offset, length = (_number(entries.get(key), default) for key, default in (("offset", 0), ("length", size)))
+        try:
+            there = path.stat().st_size
+            if length != size or offset + size > there or there > MOST_OUTSIDE:
+                raise _Wrong(f"'{location}' has no {size} bytes for '{text(tensor.name)}' at byte {offset}")
+            with open_input(path) as file:
+                file.seek(offset)
+                return file.read(size)
+        except OSError as problem:
+            raise _Wrong(f"the values of '{text(tensor.name)}' cannot be read: {problem.strerror or problem}") from None
+
+
+def _number(digits: str | None, default: int) -> int:
+    if digits is None:
+        return default
+    if not digits.isascii() or not digits.isdigit() or len(digits) > 15:
+        raise _Wrong(f"'{digits[:20]}' is no number of bytes")
+    return int(digits)

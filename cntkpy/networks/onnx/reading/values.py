@@ -1,0 +1,133 @@
+"""What the values of an ONNX graph are in a network.
+
+A value that does not depend on the inputs is an array. The others are nodes; an axis that is one of a minibatch (batch
+or time) has a word instead of a size. The other axes are those of the node's sample, in the order of memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+
+from cntkpy.networks.graph.node import Node
+
+Axis: TypeAlias = "int | str"
+Axes: TypeAlias = "tuple[Axis, ...]"
+
+VARYING = 1 << 60
+"""From here on (negative), integers of shape arithmetic stand for the sizes of axes of a minibatch."""
+
+
+class Array(NamedTuple):
+    """A value that is known.
+
+    Attributes:
+        value: the elements; sizes of axes of a minibatch are below `-VARYING`.
+        name: of the initialiser that it is; empty: it was computed, or is a constant.
+    """
+
+    value: np.ndarray
+    name: str = ""
+
+
+class Joined(str):
+    """An axis that joins axes of a minibatch with each other or with some of a sample, the first one outermost.
+
+    Attributes:
+        atoms: words, and sizes of axes of the sample.
+    """
+
+    atoms: Axes
+
+    def __new__(cls, atoms: Sequence[Axis]) -> Joined:
+        """Join axes."""
+        found = super().__new__(cls, " x ".join(map(str, atoms)))
+        found.atoms = tuple(atoms)
+        return found
+
+
+class Data(NamedTuple):
+    """A value that depends on the inputs.
+
+    Attributes:
+        node: in the network.
+        axes: sizes, or words for axes of a minibatch.
+    """
+
+    node: Node
+    axes: Axes
+
+    @property
+    def dims(self) -> tuple[int, ...]:
+        """The sizes of the sample's axes, in the order of memory."""
+        parts = [one.atoms if isinstance(one, Joined) else (one,) for one in self.axes]
+        return tuple(one for part in parts for one in part if isinstance(one, int))
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The axes of the minibatch."""
+        return tuple(one for one in self.axes if isinstance(one, str))
+
+    def sample_axis(self, axis: int) -> int:
+        """The axis of the sample, counted from 1 as networks do, that axis `axis` (or a negative one) is.
+
+        Raises:
+            Unusable: it is one of the minibatch.
+        """
+        index = axis + len(self.axes) if axis < 0 else axis
+        if not 0 <= index < len(self.axes):
+            raise Unusable(f"there is no axis {axis}")
+        if isinstance(self.axes[index], str):
+            raise Unusable(f"axis {axis} is '{self.axes[index]}', one of the minibatch")
+        return sum(isinstance(one, int) for one in self.axes[index:])
+
+
+class Longer(NamedTuple):
+    """Data with further steps before or behind each sequence, of which a Slice takes as many away at the other end.
+
+    Attributes:
+        data: the value without them.
+        edge: the further steps.
+        steps: how many there are.
+        before: whether they are before the sequence.
+    """
+
+    data: Data
+    edge: Array
+    steps: int
+    before: bool
+
+
+class Scores(NamedTuple):
+    """Products of two values along time, or their softmax, which become nodes together with what follows.
+
+    Attributes:
+        query: (..., steps, elements).
+        keys: (..., elements, steps).
+        scale: of the products.
+        shares: whether the softmax over the steps of the keys was taken.
+    """
+
+    query: Data
+    keys: Data
+    scale: float = 1.0
+    shares: bool = False
+
+    @property
+    def axes(self) -> Axes:
+        """Sizes, or words for axes of a minibatch."""
+        return (*self.query.axes[:-1], self.keys.axes[-1])
+
+
+Value: TypeAlias = "Array | Data | Longer | Scores"
+
+
+class Unusable(Exception):
+    """Why an operator cannot become nodes."""
+
+
+def varying(value: np.ndarray) -> bool:
+    """Whether some elements stand for sizes of axes of a minibatch."""
+    return value.dtype.kind == "i" and value.dtype.itemsize == 8 and bool(np.any(value <= -VARYING))

@@ -1,0 +1,320 @@
+"""Compressed formats, unpacked piece by piece: gzip, bzip2, xz and Zstandard.
+
+Each unpacks into pieces of bounded size, whatever the file says, and knows where unpacking can begin again: at the
+start of a member, stream or frame, and for gzip wherever its state was copied.
+"""
+
+from __future__ import annotations
+
+import bz2
+import importlib
+import lzma
+import zlib
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
+
+from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.cntk_config.base.extras import how_to_install
+
+PIECE = 1 << 20
+"""Most bytes that are unpacked at a time."""
+INPUT = 1 << 16
+MOST_MEMORY = 256 << 20
+"""Bytes that unpacking may need for what it refers back to: xz -9 and zstd --ultra -22 need half of it."""
+ZSTD = b"\x28\xb5\x2f\xfd"
+MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\0": "xz", ZSTD: "zstd"}
+LONGEST_MAGIC = 6
+
+
+class Broken(Exception):
+    """What is wrong, and at which byte of the compressed file."""
+
+    def __init__(self, what: str, at: int) -> None:
+        super().__init__(what)
+        self.at = at
+
+
+class Restart(NamedTuple):
+    """Where unpacking can begin: bytes before it in the plain text and in the compressed file; gzip's state."""
+
+    plain: int = 0
+    packed: int = 0
+    state: Any = None
+
+
+class Unpacker(Protocol):
+    """The plain bytes from a restart on."""
+
+    plain: int
+    """Bytes of the plain text before the next piece."""
+
+    def piece(self) -> bytes:
+        """The next bytes, at most `PIECE`; none at the end of the file.
+
+        Raises:
+            Broken: the file is damaged or ends early.
+        """
+        ...
+
+    def restart(self, copied: bool = False) -> Restart | None:
+        """Where unpacking can begin again just here; None if it cannot. copied: a copy of its state may be made."""
+        ...
+
+
+Read = Callable[[int, int], bytes]
+"""Bytes of the compressed file: (first, how many)."""
+
+
+def format_of(head: bytes) -> str | None:
+    """The compressed format of a file that begins with these bytes: `gzip`, `bzip2`, `xz`, `zstd`; None: it is none."""
+    if head[:3] == b"BZh" and not head[3:4].isdigit():
+        return None
+    return next((name for magic, name in MAGIC.items() if head.startswith(magic)), None)
+
+
+def unpacker(name: str, read: Read, start: Restart) -> Unpacker:
+    """What unpacks a format from a restart on.
+
+    Raises:
+        UserError: a package is missing.
+    """
+    if name == "zstd":
+        return _Frames(read, start)
+    return _Streams(name, read, start)
+
+
+class _Streams:
+    """Streams of gzip (its members), bzip2 or xz, one after the other."""
+
+    def __init__(self, name: str, read: Read, start: Restart) -> None:
+        self._name, self._read = name, read
+        self.plain, self._packed = start.plain, start.packed
+        self._object: Any = start.state.copy() if start.state is not None else None
+        self._tail = b""
+        """What was read and is not unpacked yet; `_packed` is the place after it."""
+
+    def piece(self) -> bytes:
+        """See `Unpacker`."""
+        while True:
+            if self._object is None and not self._begin():
+                return b""
+            one: Any = self._object
+            found = self._unpack()
+            if one.eof:
+                self._tail = one.unused_data
+                self._object = None
+            if found:
+                self.plain += len(found)
+                return found
+
+    def restart(self, copied: bool = False) -> Restart | None:
+        """See `Unpacker`."""
+        here = self._packed - len(self._tail)
+        if self._object is None:
+            return Restart(self.plain, here)
+        return Restart(self.plain, here, self._object.copy()) if copied and self._name == "gzip" else None
+
+    def _begin(self) -> bool:
+        """Begin the next stream; False at the end of the file. Zeros between streams are padding."""
+        while not (rest := self._tail.lstrip(b"\0")):
+            self._tail = self._more()
+            if not self._tail:
+                return False
+        if len(rest) < LONGEST_MAGIC:
+            rest += self._more()
+        self._tail = rest
+        if format_of(rest) != self._name:
+            raise Broken(f"what follows the end of its data is not {self._name}", self._packed - len(rest))
+        self._object = self._new()
+        return True
+
+    def _new(self) -> Any:
+        if self._name == "gzip":
+            return zlib.decompressobj(31)
+        return bz2.BZ2Decompressor() if self._name == "bzip2" else lzma.LZMADecompressor(memlimit=MOST_MEMORY)
+
+    def _more(self) -> bytes:
+        found = self._read(self._packed, INPUT)
+        self._packed += len(found)
+        return found
+
+    def _unpack(self) -> bytes:
+        one, gzip = self._object, self._name == "gzip"
+        ended = False
+        if not self._tail and (gzip or one.needs_input):
+            self._tail = self._more()
+            ended = not self._tail
+        given, self._tail = self._tail, b""
+        at = self._packed - len(given)
+        try:
+            found = one.decompress(given, PIECE)
+        except (zlib.error, lzma.LZMAError, OSError, EOFError, ValueError, MemoryError) as error:
+            raise Broken(" ".join(str(error).split()) or type(error).__name__, at) from None
+        if gzip:
+            self._tail = one.unconsumed_tail
+        if ended and not found and not one.eof:
+            raise Broken("it ends early", self._packed)
+        return found
+
+
+class _InGroup(Exception):
+    """One of several blocks is damaged."""
+
+
+_SKIPPABLE = (0x184D2A50, 0x184D2A5F)
+_RAW, _RLE, _COMPRESSED = 0, 1, 2
+
+
+class _Frames:
+    """Frames of Zstandard, one after the other, unpacked in groups of blocks: a block is at most 128 KB of plain text.
+
+    Each call of the library takes the interpreter lock, for which others wait; so it is given several blocks. Where it
+    meets damage, the frame is unpacked once more, block by block, up to the one that is damaged.
+    """
+
+    def __init__(self, read: Read, start: Restart) -> None:
+        self._library = _zstandard()
+        self._file, self.plain, self._packed = read, start.plain, start.packed
+        self._object: Any = None
+        self._checksum = False
+        self._ahead, self._ahead_at = b"", 0
+        self._frame = start
+        self._one_by_one = False
+
+    def piece(self) -> bytes:
+        """See `Unpacker`."""
+        while True:
+            if self._object is None:
+                self._frame, self._one_by_one = Restart(self.plain, self._packed), False
+                if not self._begin():
+                    return b""
+                continue
+            try:
+                found = self._block() if self._one_by_one else self._blocks()
+            except _InGroup:
+                found = self._once_more()
+            if found:
+                self.plain += len(found)
+                return found
+
+    def restart(self, copied: bool = False) -> Restart | None:
+        """See `Unpacker`."""
+        return Restart(self.plain, self._packed) if self._object is None else None
+
+    def _blocks(self) -> bytes:
+        """The plain text of the next blocks of the frame, as many as make a piece.
+
+        Raises:
+            _InGroup: one is damaged.
+        """
+        size, last = 0, 0
+        for _ in range(max(1, PIECE >> 17)):
+            if (begin := self._look(size, 3)) < 0:
+                break
+            header = int.from_bytes(self._ahead[begin : begin + 3], "little")
+            end = size + 3 + (1 if header >> 1 & 3 == _RLE else header >> 3) + 4 * (header & self._checksum)
+            if header >> 1 & 3 > _COMPRESSED or header >> 3 > 1 << 17 or self._look(size, end - size) < 0:
+                break
+            size, last = end, header & 1
+            if last:
+                break
+        if not size:
+            return self._block()  # which says what is wrong
+        begin = self._look(0, size)
+        self._packed += size
+        try:
+            found = self._object.decompress(memoryview(self._ahead)[begin : begin + size])
+        except (self._library.ZstdError, MemoryError, ValueError):
+            raise _InGroup from None
+        if self._object.eof != bool(last):
+            raise _InGroup
+        if last:
+            self._object = None
+        return found
+
+    def _look(self, offset: int, count: int) -> int:
+        """Where bytes of the file, so many from here, are in `_ahead`; -1 if the file ends before them."""
+        begin = self._packed - self._ahead_at + offset
+        if begin < offset or begin + count > len(self._ahead):
+            self._ahead, self._ahead_at = self._file(self._packed, max(16 * INPUT, offset + count)), self._packed
+            begin = offset
+        return begin if begin + count <= len(self._ahead) else -1
+
+    def _once_more(self) -> bytes:
+        """The plain text of the next block, after one of a group turned out to be damaged; Broken if it is this one."""
+        done, self._packed, self._one_by_one = self.plain - self._frame.plain, self._frame.packed, True
+        self._begin()
+        while done > 0:
+            done -= len(self._block())
+        return self._block()
+
+    def _take(self, count: int) -> bytes:
+        """The next bytes of the file; fewer at its end."""
+        offset = self._packed - self._ahead_at
+        if offset < 0 or offset + count > len(self._ahead):
+            self._ahead, self._ahead_at, offset = self._file(self._packed, max(4 * INPUT, count)), self._packed, 0
+        found = self._ahead[offset : offset + count]
+        self._packed += len(found)
+        return found
+
+    def _all(self, count: int) -> bytes:
+        found = self._take(count)
+        if len(found) < count:
+            raise Broken("it ends early", self._packed)
+        return found
+
+    def _begin(self) -> bool:
+        """Begin the next frame; False at the end of the file."""
+        at = self._packed
+        magic = self._take(4)
+        if not magic:
+            return False
+        number = int.from_bytes(magic, "little")
+        if _SKIPPABLE[0] <= number <= _SKIPPABLE[1]:
+            self._packed += int.from_bytes(self._all(4), "little")
+            return True
+        if magic != ZSTD:
+            raise Broken("it ends early" if len(magic) < 4 else "what follows the end of its data is not zstd", at)
+        descriptor = self._all(1)[0]
+        single = descriptor >> 5 & 1
+        size = (0, 1, 2, 4)[descriptor & 3] + ((single, 2, 4, 8)[descriptor >> 6]) + (1 - single)
+        header = magic + bytes([descriptor]) + self._all(size)
+        self._checksum = bool(descriptor >> 2 & 1)
+        self._object = self._library.ZstdDecompressor(max_window_size=MOST_MEMORY // 2).decompressobj(PIECE)
+        self._feed(header, at)
+        return True
+
+    def _block(self) -> bytes:
+        """The plain text of the next block."""
+        at = self._packed
+        header = self._all(3)
+        number = int.from_bytes(header, "little")
+        last, kind, size = number & 1, number >> 1 & 3, number >> 3
+        if kind > _COMPRESSED or size > 1 << 17:
+            raise Broken("the header of a block is wrong", at)
+        content = self._all(1 if kind == _RLE else size)
+        end = self._all(4) if last and self._checksum else b""
+        one = self._object
+        found = self._feed(header + content + end, at)
+        if last:
+            self._object = None
+            if not one.eof:
+                raise Broken("a frame does not end after its last block", at)
+        return found
+
+    def _feed(self, data: bytes, at: int) -> bytes:
+        try:
+            return self._object.decompress(data)
+        except (self._library.ZstdError, MemoryError, ValueError) as error:
+            raise Broken(" ".join(str(error).split()), at) from None
+
+
+def _zstandard() -> Any:
+    try:
+        return importlib.import_module("zstandard")
+    except ImportError as error:
+        raise UserError(
+            "MissingPackage",
+            f"Zstandard files (.zst) are unpacked by the package zstandard, which is not installed: {error}",
+            hint=how_to_install("zstd"),
+        ) from error

@@ -1,0 +1,71 @@
+"""Sequence keys: numbers as they stand in the data, or names turned into numbers for the whole reader."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+
+from cntkpy.readers.errors import DataError
+
+_DIGITS = re.compile("[0-9]{1,20}")
+
+
+class Corpus:
+    """How keys are understood; one for all deserializers of a reader, which are joined by the numbers it gives.
+
+    numeric: keys are unsigned numbers. Else names, numbered 0, 1, 2, ... in order of first appearance, or, if hashed,
+    known by a hash of 64 bits alone.
+    """
+
+    def __init__(self, numeric: bool = True, hashed: bool = False):
+        self.numeric, self.hashed = numeric, hashed
+        self._numbers: dict[str, int] = {}
+        self._names: list[str] = []
+
+    def numbers(self, names: Sequence[str]) -> np.ndarray:
+        """Numbers of keys given as text, uint64[n].
+
+        Raises:
+            DataError: keys are numbers, but one of these is not.
+        """
+        if self.numeric:
+            return np.array([_number(name) for name in names], np.uint64)
+        if self.hashed:
+            return np.array([hash_of(name) for name in names], np.uint64)
+        known, out = self._numbers, np.empty(len(names), np.uint64)
+        for i, name in enumerate(names):
+            number = known.setdefault(name, len(known))
+            if number == len(self._names):
+                self._names.append(name)
+            out[i] = number
+        return out
+
+    def name(self, number: int) -> int | str:
+        """A key as it is in the data; of a hashed one only the hash is known."""
+        if self.numeric:
+            return number
+        return f"<Unknown, hash {number}>" if self.hashed else self._names[number]
+
+
+def _number(name: str) -> int:
+    number = int(name) if _DIGITS.fullmatch(name) else 2**64
+    if number >= 2**64:
+        raise DataError(
+            f"Invalid numeric sequence id '{name}'",
+            hint="leave useNumericSequenceKeys=true out: then ids may be any text",
+        )
+    return number
+
+
+def hash_of(name: str) -> int:
+    """CNTK's hash of a key: h = 33 h xor c, from 5381, modulo 2^64.
+
+    >>> hash_of("100"), hash_of("not")
+    (193358996, 193419184)
+    """
+    h = 5381
+    for byte in name.encode("utf-8"):
+        h = (33 * h & 2**64 - 1) ^ byte
+    return h

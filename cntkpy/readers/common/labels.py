@@ -1,0 +1,163 @@
+"""The labels of a data set: names, their ids, and the file that keeps them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from cntkpy.cntk_config.base.files import LIST_LIMIT
+from cntkpy.cntk_config.base.writing import atomic_write, shown
+from cntkpy.readers.common.packed import read_data
+from cntkpy.readers.common.sequences import starts_of
+from cntkpy.readers.errors import DataError
+
+_WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
+
+
+def in_order(names: Iterable[str]) -> list[str]:
+    """Names of classes in the order of their numbers: by value if all are whole numbers, else by alphabet."""
+    several = list(names)
+    if all(_WHOLE.fullmatch(name) for name in several):
+        return sorted(several, key=lambda name: (int(name), name))
+    return sorted(several)
+
+
+class LabelMap:
+    """Labels with ids 0, 1, 2, ..., found by their bytes. The arrays are what the kernel looks things up in."""
+
+    def __init__(self, labels: Sequence[bytes] = ()):
+        self.ids: dict[bytes, int] = {label: number for number, label in enumerate(labels)}
+        """They are all different."""
+        self.names = np.frombuffer(bytearray(b"".join(labels) + bytes(1024)), np.uint8)
+        self.starts = np.append(starts_of(np.fromiter(map(len, labels), np.int64)), np.zeros(64, np.int64))
+        self._make_table()
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __contains__(self, label: bytes) -> bool:
+        return label in self.ids
+
+    def mapping(self) -> dict[int, str]:
+        """Label of every id."""
+        return {number: label.decode("utf-8", "replace") for label, number in self.ids.items()}
+
+    def add(self, label: bytes) -> int:
+        """Give a new label the next id."""
+        number = len(self.ids)
+        self.ids[label] = number
+        begin = int(self.starts[number])
+        end = begin + len(label)
+        if end > len(self.names):
+            self.names = np.concatenate([self.names, np.empty(end, np.uint8)])
+        if number + 2 > len(self.starts):
+            self.starts = np.concatenate([self.starts, np.empty(len(self.starts), np.int64)])
+        self.names[begin:end] = np.frombuffer(label, np.uint8)
+        self.starts[number + 1] = end
+        if 2 * len(self.ids) > len(self.table):
+            self._make_table()
+        else:
+            mask = len(self.table) - 1
+            place = hash_of(label) & mask
+            while self.table[place] >= 0:
+                place = (place + 1) & mask
+            self.table[place] = number
+        return number
+
+    def _make_table(self) -> None:
+        """One with room for three times as many labels at least."""
+        count, size = len(self.ids), 256
+        while 2 * (3 * count + 1) > size:
+            size *= 2
+        self.table = np.full(size, -1, np.int64)
+        mask, numbers = size - 1, np.arange(count)
+        places = (_hashes(self.names, self.starts[: count + 1]) & np.uint64(mask)).astype(np.int64)
+        while len(numbers):  # those whose place is taken go to the next one, all at once
+            free = self.table[places] < 0
+            self.table[places[free]] = numbers[free]
+            others = self.table[places] != numbers
+            numbers, places = numbers[others], (places[others] + 1) & mask
+
+    def save(self, path: str) -> None:
+        """Write the labels, one per line in order of their ids."""
+        for label in self.ids:
+            if label.startswith(b"#"):
+                raise DataError(
+                    f"The label '{label.decode('utf-8', 'replace')}' cannot stand in the label mapping file {path}.",
+                    path=path,
+                    hint="a line that begins with # is a comment there; use other names for the labels in the data",
+                )
+        try:
+            with atomic_write(path) as file:
+                file.writelines(b" " + label + b" \n" for label in self.ids)  # the blanks are CNTK's
+        except OSError as error:
+            raise DataError(
+                f"The label mapping file {shown(path)} cannot be written: {error.strerror or error}", path=path
+            ) from None
+
+
+def ids_in(names: np.ndarray, starts: np.ndarray, table: np.ndarray) -> dict[bytes, int]:
+    """The ids of a `LabelMap` by label, out of the arrays that kernels look things up in."""
+    text, bounds = names.tobytes(), starts[: int((table >= 0).sum()) + 1].tolist()
+    return {text[a:b]: number for number, (a, b) in enumerate(pairwise(bounds))}
+
+
+def hash_of(label: bytes) -> int:
+    """The hash of `line_kernels.hash_of`: FNV-1a of 64 bits, its upper half mixed into the lower one."""
+    found = 14695981039346656037
+    for byte in label:
+        found = (found ^ byte) * 1099511628211 & 2**64 - 1
+    return found ^ found >> 32
+
+
+def _hashes(names: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """The hashes of labels, uint64[n]: names[starts[i]:starts[i+1]] is the one with number i."""
+    lengths = np.diff(starts)
+    found = np.full(len(lengths), 14695981039346656037, np.uint64)
+    for at in range(int(min(lengths.max(initial=0), _LONG))):
+        longer = np.flatnonzero(lengths > at)
+        found[longer] = (found[longer] ^ names[starts[longer] + at]) * np.uint64(1099511628211)
+    found ^= found >> np.uint64(32)
+    for number in np.flatnonzero(lengths > _LONG).tolist():
+        found[number] = hash_of(names[starts[number] : starts[number + 1]].tobytes())
+    return found
+
+
+_LONG = 100
+"""Longer labels are few, and their bytes are gone through one by one."""
+
+
+def load_labels(path: str) -> LabelMap:
+    """Read a label mapping file: a label per line, the first has id 0; empty lines and lines with # are skipped."""
+    try:
+        content = read_data(path, LIST_LIMIT)
+    except FileNotFoundError:
+        raise DataError(
+            f"The label mapping file {path} does not exist.",
+            path=path,
+            hint="run a command with action=createLabelMap first; it makes the file from the data",
+        ) from None
+    except OSError as error:
+        raise DataError(f"The label mapping file {path} cannot be read: {error.strerror or error}", path=path) from None
+    labels = LabelMap()
+    places: dict[bytes, int] = {}
+    for number, line in enumerate(content.removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1):
+        label = line.strip(b" \t\r")
+        if not label or label.startswith(b"#"):
+            continue
+        if label in places:
+            raise DataError(
+                f"The label '{label.decode('utf-8', 'replace')}' occurs twice in the label mapping file "
+                f"{path} (line {places[label]} and line {number}).",
+                path=path,
+                line=number,
+                hint="each label has one id, the number of its line",
+            )
+        places[label] = number
+        labels.add(label)
+    if not len(labels):
+        raise DataError(f"The label mapping file {path} is empty.", path=path, hint="it holds one label per line")
+    return labels

@@ -1,0 +1,420 @@
+"""Compressed text as if it were a plain file: read in order, or at any place, with bounded memory.
+
+While a file is unpacked, the places are noted where unpacking can begin again. A gzip file has one every few megabytes,
+bzip2, xz and Zstandard files at the start of every stream or frame. A thread unpacks ahead of reading in order.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import logging
+from bisect import bisect_right
+from threading import Condition, Thread
+from typing import BinaryIO, cast
+
+import numpy as np
+
+from cntkpy.cntk_config.base.files import TEXT_LIMIT, open_input, read_input
+from cntkpy.cntk_config.base.names import is_url
+from cntkpy.readers.common.codecs import LONGEST_MAGIC, PIECE, Broken, Restart, Unpacker, format_of, unpacker
+from cntkpy.readers.common.file_bytes import FileBytes
+from cntkpy.readers.common.position import Position
+from cntkpy.readers.common.recent import RECENTLY
+from cntkpy.readers.common.remote import RemoteBytes
+from cntkpy.readers.errors import DataError
+
+log = logging.getLogger("cntkpy.readers")
+AHEAD, WORTH = 32 << 20, 1 << 20
+"""Most bytes that a thread unpacks ahead of reading in order; the bytes from which on a thread is worth its start."""
+APART, COPIES_APART = 256 << 10, 8 << 20
+"""Bytes of plain text between places to begin again: at streams and frames, and at copies of the state of gzip."""
+MOST_PLACES = 1024
+"""Places that are noted; of more, every other one is dropped."""
+GATHERED = 256 << 10
+"""Bytes that are unpacked at least at a time, however short the streams are."""
+FAR = 64 << 20
+"""Bytes that are unpacked in vain before there is a note of the cost."""
+UNBELIEVABLE, BELIEVED = 1000, 1 << 30
+"""A file that unpacks to more than so many times its size, and to more than so many bytes, is refused."""
+LONGEST = 1 << 30
+"""Most bytes of a line or a sequence of a compressed file."""
+TOOLS = {
+    "gzip": "gzip -t",
+    "bzip2": "bzip2 -t",
+    "xz": "xz -t",
+    "zstd": "zstd -t",
+}
+
+
+class PackedBytes:
+    """The plain text of a compressed file, at any place and from any thread.
+
+    Args:
+        file: the file; it is this object's from now on.
+        kind: its format, see `codecs.format_of`.
+
+    Raises:
+        DataError: of the methods, it cannot be read, or is damaged.
+    """
+
+    descriptor = -1
+    """Kernels cannot read from it."""
+    packed = True
+    """Whether it is compressed."""
+
+    def __init__(self, file: FileBytes | RemoteBytes, kind: str) -> None:
+        self.path, self.kind = file.path, kind
+        self._file, self.local = file, file.local
+        self._unpacker: Unpacker = self._begin(Restart())
+        self.recent: dict[int, bytes] = {}
+        """What was unpacked last, by where it begins; others may remove some, see `recent.Recent`."""
+        self._ahead: dict[int, bytes] = {}
+        """What was unpacked ahead and nobody has read yet, by where it begins."""
+        self._last: tuple[int, bytes] = (0, b"")
+        self._places = [Restart()]
+        self._apart, self._copies_apart = APART, COPIES_APART
+        self._size: int | None = None
+        self._told = False
+        self._changed = Condition()
+        """Held while the unpacker is looked at, but not while the thread uses it."""
+        self._next_read = self._next_of_stream = 0
+        self._thread: Thread | None = None
+        """Unpacks ahead from `_at` to `_until`; nobody else uses the unpacker."""
+        self._at = self._until = 0
+
+    @property
+    def size(self) -> int:
+        """Bytes of the plain text; the whole file is unpacked if it was not before."""
+        with self._changed:
+            at = self._places[-1].plain
+            while self._size is None:
+                piece = self._piece(at)
+                at = at if piece is None else piece[0] + len(piece[1])
+            return self._size
+
+    def read(self, into: np.ndarray, at: int) -> None:
+        """Fill a uint8 array from byte `at` of the plain text on."""
+        view = into.data
+        in_order, self._next_read = at == self._next_read, at + len(view)
+        got = 0
+        while got < len(view):
+            count = self._some(view[got:], at + got)
+            if not count:
+                raise self.cut_short()
+            got += count
+        if in_order:
+            self._unpack_ahead(at + got)
+
+    def read_some(self, view: memoryview, at: int) -> int:
+        """Read some bytes of the plain text from byte `at` on; 0 at its end."""
+        in_order = at == self._next_of_stream
+        count = self._some(view, at)
+        self._next_of_stream = at + count
+        if in_order:
+            self._unpack_ahead(at + count)
+        return count
+
+    def bytes(self, at: int, length: int) -> bytes:
+        """These bytes; fewer at the end of the text."""
+        out = np.empty(length, np.uint8)
+        got = 0
+        while got < length and (count := self._some(out.data[got:], at + got)):
+            got += count
+        return out[:got].tobytes()
+
+    def ready(self, at: int) -> bool:
+        """Whether byte `at` can be read without waiting for the thread that unpacks it."""
+        return self._thread is None or self._kept(at) is not None
+
+    def forget(self, end: int) -> None:
+        """The text up to byte `end` need not be kept."""
+        RECENTLY.forget(self, end)
+
+    def stream(self, buffering: int = -1) -> BinaryIO:
+        """The text as a file of its own position."""
+        raw = Position(self)
+        return cast("BinaryIO", io.BufferedReader(raw, 1 << 16) if buffering else raw)
+
+    def close(self) -> None:
+        """Close the file."""
+        with self._changed:
+            self._until = 0
+            self._wait_for_thread()
+        self._file.close()
+
+    def cut_short(self) -> DataError:
+        """The error of a text that has fewer bytes than it had."""
+        return DataError(f"The data file {self.path} was cut short while it was read.", path=self.path)
+
+    def _begin(self, place: Restart) -> Unpacker:
+        return unpacker(self.kind, self._file.bytes, place)
+
+    def _some(self, view: memoryview, at: int) -> int:
+        if (piece := self._kept(at)) is None:
+            with self._changed:
+                piece = self._piece(at)
+        if piece is None:
+            return 0
+        begin, content = piece
+        found = np.frombuffer(content, np.uint8)[at - begin : at - begin + len(view)]
+        np.frombuffer(view, np.uint8)[: len(found)] = found  # without the interpreter lock
+        return len(found)
+
+    def _piece(self, at: int) -> tuple[int, bytes] | None:
+        """The unpacked piece with byte `at`, and where it begins; None after the end. `_changed` is held."""
+        while self._has_thread() and self._kept(at) is None:
+            if not self._at <= at < self._until:
+                self._until = 0
+            self._wait_for_thread(once=True)
+        if (found := self._kept(at)) is not None:
+            return found
+        if self._size is not None and at >= self._size:
+            return None
+        place = self._places[bisect_right(self._places, at, key=lambda one: one.plain) - 1]
+        if not place.plain <= self._unpacker.plain <= at:
+            for one in list(self._ahead.items()):
+                self._was_read(*one)
+            self._unpacker = self._begin(place)
+            if at - place.plain > FAR and not self._told:
+                self._tell_cost(place)
+        while True:
+            begin = self._unpacker.plain
+            content = self._next()
+            if not content:
+                self._size = begin
+                return None
+            RECENTLY.add(self, begin, content)
+            if at < begin + len(content):
+                self._last = begin, content
+                return self._last
+
+    def _kept(self, at: int) -> tuple[int, bytes] | None:
+        """The piece with byte `at`, if it was unpacked not long ago, or ahead."""
+        begin, content = self._last
+        if begin <= at < begin + len(content):
+            return self._last
+        for begin, content in list(self._ahead.items()):
+            if begin <= at < begin + len(content):
+                self._was_read(begin, content)
+                self._last = begin, content
+                return begin, content
+        for begin, content in list(self.recent.items()):
+            if begin <= at < begin + len(content):
+                self._last = begin, content
+                return begin, content
+        return None
+
+    def _was_read(self, begin: int, content: bytes) -> None:
+        """A piece is not ahead any more. It is in one of the two at any time: others look for it without a lock."""
+        RECENTLY.add(self, begin, content)
+        if self._ahead.pop(begin, None) is not None:
+            RECENTLY.release(self, len(content))
+
+    def _unpack_ahead(self, at: int) -> None:
+        """Let a thread unpack what follows byte `at`, unless it does or that was unpacked before."""
+        if at < WORTH:
+            return
+        with self._changed:
+            if self._has_thread():
+                self._until = max(self._until, at + AHEAD) if self._until else 0
+            elif at <= self._unpacker.plain < at + AHEAD // 2 and self._unpacker.plain != self._size:
+                self._at, self._until = self._unpacker.plain, at + AHEAD
+                self._thread = Thread(target=self._unpack_more, name="cntkpy-unpack", daemon=True)
+                self._thread.start()
+
+    def _unpack_more(self) -> None:
+        """What the thread does. Damage is found once more, and raised, when a caller reads that far."""
+        more, most = True, GATHERED + PIECE
+        try:
+            while more and RECENTLY.reserve(self, most):
+                content = b""
+                try:
+                    content = self._next()
+                finally:
+                    RECENTLY.release(self, most - len(content))
+                with self._changed:
+                    if content:
+                        self._ahead[self._at] = content
+                    else:
+                        self._size = self._at
+                    self._at += len(content)
+                    more = bool(content) and self._at < self._until
+                    self._changed.notify_all()
+        except DataError:
+            pass
+        finally:
+            with self._changed:
+                self._thread = None
+                self._changed.notify_all()
+
+    def _wait_for_thread(self, once: bool = False) -> None:
+        """Wait until the thread has ended, or `once` until it has unpacked a piece. `_changed` is held."""
+        while self._has_thread():
+            self._changed.wait(1.0)
+            if once:
+                return
+
+    def _has_thread(self) -> bool:
+        """Whether the thread is at work: that of a process from which this one was forked is not."""
+        if self._thread is not None and not self._thread.is_alive():
+            self._thread = None
+        return self._thread is not None
+
+    def _next(self) -> bytes:
+        """The next bytes of the plain text, from many streams if these are short; none at its end."""
+        parts: list[bytes] = []
+        size = 0
+        try:
+            while size < GATHERED and (content := self._unpacker.piece()):
+                parts.append(content)
+                size += len(content)
+                self._note(self._unpacker.plain)
+        except Broken as error:
+            self._unpacker = _Fails(self._unpacker.plain, error)
+            if parts:  # what is sound comes first
+                return b"".join(parts)
+            raise DataError(
+                f"The compressed file {self.path} is damaged at byte {error.at}: {error}.",
+                path=self.path,
+                hint=f"{TOOLS[self.kind]} {self.path} tests it; make it again",
+            ) from None
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def _note(self, plain: int) -> None:
+        """Note that unpacking can begin again here, if it can and was not noted before."""
+        if plain > BELIEVED and plain > UNBELIEVABLE * self._file.size:
+            raise DataError(
+                f"The compressed file {self.path} has {self._file.size:,} bytes and unpacks to more than {plain:,}: "
+                "this is not believed to be data.",
+                path=self.path,
+                hint="unpack it, if it is",
+            )
+        since = plain - self._places[-1].plain
+        if since < self._apart:
+            return
+        place = self._unpacker.restart(copied=since >= self._copies_apart)
+        if place is None:
+            return
+        self._places.append(place)
+        if len(self._places) > MOST_PLACES:
+            self._places = self._places[::2]
+            self._apart, self._copies_apart = 2 * self._apart, 2 * self._copies_apart
+
+    def _tell_cost(self, place: Restart) -> None:
+        self._told = True
+        log.warning(
+            "WARNING: %s can only be unpacked from its start on (byte %d), not from where data are read in a shuffled "
+            "order: each jump costs that again. Compress it in pieces (bgzip, gzip, pbzip2, or frames of zstd), unpack "
+            "it, or write randomize=false.",
+            self.path,
+            place.packed,
+        )
+
+
+class _Fails:
+    """What has met damage: unpacking cannot go on."""
+
+    def __init__(self, plain: int, error: Broken) -> None:
+        self.plain, self._error = plain, error
+
+    def piece(self) -> bytes:
+        """Raises the error."""
+        raise Broken(str(self._error), self._error.at)
+
+    def restart(self, copied: bool = False) -> Restart | None:
+        """Nowhere."""
+        return None
+
+
+DataBytes = FileBytes | PackedBytes | RemoteBytes
+"""The bytes of a file, or of what a URL names, or the plain text of either if it is compressed."""
+
+
+def data_bytes(path: str) -> DataBytes:
+    """The bytes of a text file, of its plain text if it is compressed.
+
+    Args:
+        path: its name, or a URL.
+
+    Raises:
+        OSError: it cannot be opened. DataError: a URL cannot be read.
+    """
+    file = raw_bytes(path)
+    kind = format_of(file.bytes(0, LONGEST_MAGIC))
+    return file if kind is None else PackedBytes(file, kind)
+
+
+def open_text(path: str) -> DataBytes:
+    """A text file, compressed or not.
+
+    Raises:
+        DataError: it cannot be opened.
+    """
+    return open_or_say(path, f"The input file ({path}) cannot be read")
+
+
+def open_or_say(path: str, problem: str) -> DataBytes:
+    """As `data_bytes`.
+
+    Raises:
+        DataError: it cannot be opened; the message begins with the problem.
+    """
+    try:
+        return data_bytes(path)
+    except OSError as error:
+        raise DataError(f"{problem}: {error.strerror or error}", path=path, hint="check 'file'") from None
+
+
+def raw_bytes(path: str) -> FileBytes | RemoteBytes:
+    """The bytes of a file, or of what a URL names, as they are; errors as of `data_bytes`."""
+    if is_url(path):
+        return RemoteBytes(path)
+    return FileBytes(path, cast("io.FileIO", open_input(path, buffering=0)))
+
+
+def believe(data: DataBytes, size: int, at: int) -> None:
+    """Refuse a line, or a sequence, of a compressed file that would fill the memory: a few bytes can hold it.
+
+    Args:
+        data: the file.
+        size: bytes of the line or the sequence so far.
+        at: where it begins in the plain text.
+    """
+    if data.packed and size > LONGEST:
+        raise DataError(
+            f"The compressed file {data.path} has a line or a sequence of more than {LONGEST >> 20} MB (byte offset "
+            f"{at} of what is unpacked).",
+            path=data.path,
+            hint="unpack it, if that is right",
+        )
+
+
+def open_data(path: str, buffering: int = -1) -> BinaryIO:
+    """Open a text file for reading, its plain text if it is compressed.
+
+    Raises:
+        OSError: it cannot be opened. DataError: of the reads, it is damaged.
+    """
+    data = data_bytes(path)
+    if data.packed or not data.local:
+        return data.stream(buffering)
+    data.close()
+    return open_input(path, buffering=buffering)
+
+
+def read_data(path: str, limit: int = TEXT_LIMIT) -> bytes:
+    """All bytes of a text file, of its plain text if it is compressed.
+
+    Raises:
+        OSError: as `read_input`; or it has more than `limit` bytes. DataError: it is damaged.
+    """
+    data = data_bytes(path)
+    if data.local and not data.packed:
+        data.close()
+        return read_input(path, limit)
+    with data.stream() as file:
+        found = file.read(limit + 1)
+    if len(found) > limit:
+        raise OSError(errno.EFBIG, f"it has more than {limit:,} bytes, the limit of such a file", path)
+    return found

@@ -1,0 +1,480 @@
+"""What the parts of reading are to each other: protocols, and what each can do said explicitly.
+
+Whether an object has an optional capability is asked by `isinstance` of one of the protocols here, never by looking for
+attributes. `cntkpy.testing` checks an object against its contract.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from cntkpy.readers.common.chunk import Chunk, Part
+    from cntkpy.readers.common.draws import Draws
+    from cntkpy.readers.common.selection import Selection
+    from cntkpy.readers.common.sequences import SequenceTable
+
+    from .epochs import EpochRequest
+    from .minibatch import Minibatch
+    from .streams import StreamInformation
+
+
+AUTO_BLOCK = -1
+"""Size of a block of records that are shuffled among each other: all records of an epoch."""
+
+
+class MinibatchReader(Protocol):
+    """A reader, as commands and trainers use it."""
+
+    @property
+    def streams(self) -> Sequence[StreamInformation]:
+        """The streams of the minibatches."""
+        ...
+
+    @property
+    def samples_per_sweep(self) -> int:
+        """Samples of the whole data set; 0 if that is not known."""
+        ...
+
+    def start_minibatch_loop(
+        self,
+        minibatch_size: int,
+        epoch: int,
+        requested_epoch_samples: int | None = None,
+        worker_rank: int = 0,
+        number_of_workers: int = 1,
+    ) -> None:
+        """Go to the start of an epoch, counted from 0; without a number of samples it is one sweep of the data.
+
+        Several workers get their shares of the same minibatches, unless the reader is `SharesData` and says otherwise.
+        """
+        ...
+
+    def get_minibatch(self) -> Minibatch | None:
+        """The next minibatch, None after the last of the epoch."""
+        ...
+
+    def state(self) -> dict[str, Any]:
+        """Position after the last minibatch given out, JSON-able."""
+        ...
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Resume where `state` was taken, in the middle of an epoch too."""
+        ...
+
+    def get_label_mapping(self, name: str) -> dict[int, str]:
+        """Names of the classes of a stream; {} where there are none."""
+        ...
+
+    def close(self) -> None:
+        """Stop reading and free the data."""
+        ...
+
+
+class EpochSource(Protocol):
+    """What a `cntkpy.readers.reader.Reader` reads from: minibatches of an epoch, and a position that can be saved."""
+
+    @property
+    def streams(self) -> Sequence[StreamInformation]:
+        """The streams of the minibatches."""
+        ...
+
+    @property
+    def samples_per_sweep(self) -> int:
+        """Samples of the whole data set."""
+        ...
+
+    def start(self, request: EpochRequest) -> None:
+        """Go to the start of an epoch."""
+        ...
+
+    def next(self) -> Minibatch | None:
+        """The next minibatch, None at the end of the epoch."""
+        ...
+
+    def state(self) -> dict[str, Any]:
+        """Where reading is after the last minibatch that was given out."""
+        ...
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Resume exactly where `state` was taken."""
+        ...
+
+    def close(self) -> None:
+        """Stop reading ahead and let go of the data."""
+        ...
+
+
+@runtime_checkable
+class SharesData(Protocol):
+    """Capability of a reader or a source: it says whether workers get shares of its data, and which."""
+
+    def gives_shares(self, workers: int) -> bool:
+        """Whether it can give that many workers a share each."""
+        ...
+
+    def shares_keep_minibatches(self) -> bool:
+        """Whether the shares of all workers make up the minibatches that one worker would have."""
+        ...
+
+
+@runtime_checkable
+class ReadsAhead(Protocol):
+    """Capability of a reader or a source: a thread of its own makes minibatches before they are asked for."""
+
+    def leave_reading_ahead(self) -> None:
+        """Make minibatches where they are asked for, from now on: the caller reads ahead."""
+        ...
+
+
+@runtime_checkable
+class RemembersEpochs(Protocol):
+    """Capability of a reader: it cannot find an epoch by its number, and remembers where epochs begin."""
+
+    def epoch_state(self, epoch: int) -> dict[str, Any]:
+        """The position at the start of an epoch, the next one or one that was begun before; JSON-able."""
+        ...
+
+    def restore_epoch(self, state: dict[str, Any]) -> None:
+        """Go to where `epoch_state` was taken. The position of a reader of another kind is ignored."""
+        ...
+
+
+class Transform(Protocol):
+    """One step from a decoded picture to a sample. Called from many threads at once."""
+
+    @property
+    def seed(self) -> int:
+        """Start of its random numbers."""
+        ...
+
+    def apply(self, picture: np.ndarray, draws: Draws) -> np.ndarray:
+        """The transformed picture; the given one is not changed.
+
+        Args:
+            picture: (height, width, 3) in the order blue, green, red, or (height, width); uint8 until a transform
+                computes.
+            draws: random numbers of this picture, this sweep and this place in the chain.
+        """
+        ...
+
+
+@runtime_checkable
+class ChunkSource(Protocol):
+    """A deserializer as users write one: `UserDeserializer`, in CNTK's terms."""
+
+    def stream_infos(self) -> list[Any]:
+        """The streams, at least one."""
+        ...
+
+    def num_chunks(self) -> int:
+        """Number of chunks, at least one."""
+        ...
+
+    def get_chunk(self, chunk_id: int) -> dict[str, Any]:
+        """The data of a chunk, by names of streams."""
+        ...
+
+
+NO_LIMIT = 2**62
+"""Samples of a minibatch, or of an epoch, that has no limit."""
+
+
+class Order(Protocol):
+    """Hands out sequences by number: `randomize.Timeline` or `local_timeline.LocalTimeline`."""
+
+    @property
+    def workers(self) -> int:
+        """How many workers read."""
+        ...
+
+    @property
+    def rank(self) -> int:
+        """The number of this one."""
+        ...
+
+    @property
+    def ended(self) -> bool:
+        """Whether the epoch is over."""
+        ...
+
+    def start_epoch(self, epoch: int, size: int | None, workers: int = 1, rank: int = 0) -> None:
+        """Go to the start of an epoch; size None means one sweep."""
+        ...
+
+    def next(self, minibatch_size: int, worker_size: int) -> Selection | None:
+        """The sequences of the next minibatch.
+
+        Args:
+            minibatch_size: samples of all workers together; `NO_LIMIT` where each worker counts its own.
+            worker_size: samples of this worker.
+        """
+        ...
+
+    def state(self) -> dict[str, Any]:
+        """The position, JSON-able."""
+        ...
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go where `state` was taken."""
+        ...
+
+
+@runtime_checkable
+class WaitsForData(Protocol):
+    """Capability of an order: it says whether it needs data that are not loaded yet."""
+
+    def waits(self, samples: int) -> bool:
+        """Whether the next minibatch, of this many samples, has to wait for data."""
+        ...
+
+
+@runtime_checkable
+class FreesData(Protocol):
+    """Capability of an order: it has the data after a minibatch freed when that is given out."""
+
+    def delivered(self, position: dict[str, Any]) -> None:
+        """The minibatch after which the order's state is `position` was given out."""
+        ...
+
+
+@runtime_checkable
+class SampleOrder(Order, Protocol):
+    """Capability of an order: it counts samples, so that its position is a number."""
+
+    position: int
+    epoch_end: int
+
+
+@runtime_checkable
+class ReadsFiles(Protocol):
+    """Capability of a source or a deserializer: it says which files it reads."""
+
+    @property
+    def files(self) -> Sequence[str]:
+        """Paths of the files with the data."""
+        ...
+
+
+@runtime_checkable
+class NamesClasses(Protocol):
+    """Capability of a source or a deserializer: it knows the names of the classes of streams."""
+
+    class_names: dict[str, Callable[[], dict[int, str]]]
+    """By the name of a stream, what gives the names of its classes by their numbers."""
+
+
+@runtime_checkable
+class Wraps(Protocol):
+    """Capability of a source: it has its data from a deserializer."""
+
+    @property
+    def deserializer(self) -> Any:
+        """The deserializer."""
+        ...
+
+
+@runtime_checkable
+class Joins(Protocol):
+    """Capability of a source or a deserializer: it joins the streams of several."""
+
+    @property
+    def parts(self) -> Sequence[Any]:
+        """What is joined."""
+        ...
+
+
+@runtime_checkable
+class DefinesLength(Protocol):
+    """Capability of a deserializer: it can say that its samples are the lengths of sequences."""
+
+    @property
+    def defines_mb_size(self) -> bool:
+        """Whether they are."""
+        ...
+
+
+@runtime_checkable
+class KnowsSize(Protocol):
+    """Capability of a reader: it knows how many samples a sweep has."""
+
+    @property
+    def samples_per_sweep(self) -> int:
+        """Samples of the whole data set."""
+        ...
+
+
+@runtime_checkable
+class Closes(Protocol):
+    """Capability of a user's source: it has something to be closed."""
+
+    def close(self) -> None:
+        """Close it."""
+        ...
+
+
+class Data(Protocol):
+    """The deserializer as far as the pipeline asks it itself."""
+
+    @property
+    def streams(self) -> Sequence[StreamInformation]:
+        """The streams of every sequence."""
+        ...
+
+    @property
+    def table(self) -> SequenceTable:
+        """Chunks, lengths and keys."""
+        ...
+
+
+@runtime_checkable
+class Chunked(Protocol):
+    """Capability of a deserializer: it knows how much memory its chunks take before it loads them."""
+
+    @property
+    def chunk_bytes(self) -> np.ndarray:
+        """About how many bytes each loaded chunk takes, int64[C]."""
+        ...
+
+
+DEFAULT_MEMORY = 256 << 20
+"""Loaded data of a reader that stay in memory, in bytes."""
+
+
+@runtime_checkable
+class LoadsWholeChunks(Chunked, Protocol):
+    """Capability of a deserializer: a single sequence takes as long to load as its whole chunk."""
+
+    @property
+    def whole_chunks(self) -> bool:
+        """Whether that is so with these data."""
+        ...
+
+
+class Store(Protocol):
+    """Where loaded sequences come from: `store.ChunkStore` or `local_timeline.WindowStore`."""
+
+    def begin(
+        self,
+        sequences: np.ndarray,
+        keep: np.ndarray | None = None,
+        ahead: np.ndarray | None = None,
+        following: Callable[[int], np.ndarray] | None = None,
+    ) -> Callable[[], list[Part]]:
+        """Begin to load these sequences; the function gives their parts, in minibatch order.
+
+        The rest: see `selection.Selection`.
+        """
+        ...
+
+    def close(self) -> None:
+        """Free all chunks."""
+        ...
+
+
+class Deserializer(Protocol):
+    """A source of sequences. Loading may be called from several threads at once."""
+
+    @property
+    def streams(self) -> Sequence[StreamInformation]:
+        """The streams of every sequence."""
+        ...
+
+    @property
+    def table(self) -> SequenceTable:
+        """Chunks, lengths and keys."""
+        ...
+
+    @property
+    def chunk_bytes(self) -> np.ndarray:
+        """int64[C]: about how much memory each loaded chunk takes."""
+        ...
+
+    def load_chunk(self, chunk: int) -> Chunk:
+        """All sequences of a chunk in order."""
+        ...
+
+    def load_sequences(self, sequences: np.ndarray) -> Chunk:
+        """Just these sequences (numbers in the table), in the given order."""
+        ...
+
+
+@runtime_checkable
+class FrameData(Protocol):
+    """Capability of a deserializer in frame mode: it gives samples without chunks."""
+
+    def frame_batches(self, sequences: np.ndarray, bounds: Sequence[int]) -> list[dict[str, Any]]:
+        """Frames bounds[k] .. bounds[k+1]-1 of these for every k: per stream (1, n, dim), or CSR (n, dim)."""
+        ...
+
+
+class Writer(Protocol):
+    """Takes data minibatch by minibatch."""
+
+    def sections(self) -> dict[str, str]:
+        """Names of the sections that can be written and their types; empty if the writer takes any."""
+        ...
+
+    def save(self, data: Mapping[str, Any]) -> bool:
+        """Write the next records, by name an array (records, dim). Returns whether it wants more."""
+        ...
+
+    def save_mapping(self, section: str, labels: Mapping[int, str]) -> None:
+        """Write the names of classes."""
+        ...
+
+    def close(self) -> None:
+        """Everything has been written: finish the files."""
+        ...
+
+    def abandon(self) -> None:
+        """Writing went wrong: leave no half files behind."""
+        ...
+
+
+@runtime_checkable
+class NeedsPriors(Protocol):
+    """Capability of a writer: it divides the values of some nodes by the frequencies of the classes."""
+
+    @property
+    def needs_priors(self) -> Sequence[str]:
+        """These nodes."""
+        ...
+
+    def set_prior(self, node: str, prior: np.ndarray) -> None:
+        """How frequent the classes of a node are."""
+        ...
+
+
+@runtime_checkable
+class SparesFiles(Protocol):
+    """Capability of a writer: it writes over no file that is read."""
+
+    def spare(self, paths: Iterable[str]) -> None:
+        """These files are read."""
+        ...
+
+
+@runtime_checkable
+class TakesKeys(Protocol):
+    """Capability of a writer: it names what it writes after the sequences of the reader."""
+
+    @property
+    def takes_keys(self) -> bool:
+        """Whether it does so with its section."""
+        ...
+
+    def set_key(self, key: int | str) -> None:
+        """What the reader calls the sequence that `save` gets next."""
+        ...
+
+
+@runtime_checkable
+class Declares(Protocol):
+    """Capability of what makes a reader: it says which parameters the section has."""
+
+    declared: Any
+    """The class that declares them, or `"module:Class"`."""

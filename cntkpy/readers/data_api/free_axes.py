@@ -1,0 +1,69 @@
+"""Axes of an input whose size each minibatch says: read from its data."""
+
+# What programs give is of any type.
+# pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false, reportUnknownMemberType=false
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+from cntkpy.cntk_config.base.diagnostics import shorten
+from cntkpy.cntk_config.base.narrowing import is_several
+from cntkpy.readers.errors import ArgumentError
+
+from .batches import InputAxes
+
+FREE = 0
+"""Stands in the shape of an input for a size that each minibatch says."""
+
+
+def sized(axes: InputAxes, data: Any) -> InputAxes:
+    """The axes of an input with the sizes that its data have; those of an input without free axes themselves.
+
+    Args:
+        axes: of the input.
+        data: an array, a list of arrays or lists, or a `Value`.
+
+    Raises:
+        ArgumentError: samples have several shapes, or too few axes.
+    """
+    if FREE not in axes.shape:
+        return axes
+    rank = len(axes.shape)
+    shapes = {one[len(one) - rank :] for one in _shapes(data) if len(one) >= rank}
+    shown = tuple(one or -3 for one in axes.shape)
+    if len(shapes) > 1:
+        listed = " and ".join(map(str, sorted(shapes)[:2]))
+        message = f"samples of one minibatch have one shape; those of the {axes.name} have the shapes {listed}"
+        raise ArgumentError(message, "pad them, or give minibatches of equal shapes")
+    if not shapes:
+        message = f"data for the {axes.name} have too few axes; samples have the shape {shown}, -3 is any size"
+        raise ArgumentError(message, f"an array (n, {', '.join(str(one or 5) for one in axes.shape)})")
+    sizes = zip(axes.shape, shapes.pop(), strict=True)
+    return replace(axes, shape=tuple(known or int(own) for known, own in sizes))
+
+
+def of_elements(axes: InputAxes, count: int) -> InputAxes | None:
+    """The axes of an input whose samples have a number of elements; None: this does not say the sizes."""
+    known = math.prod(one for one in axes.shape if one != FREE)
+    if axes.shape.count(FREE) != 1 or count % known or not count:
+        return None
+    return replace(axes, shape=tuple(one or count // known for one in axes.shape))
+
+
+def _shapes(data: Any) -> set[tuple[int, ...]]:
+    """The shapes of the arrays that data consist of."""
+    if is_several(data):
+        if not any(is_several(one) or getattr(one, "shape", ()) for one in data):
+            return {(len(data),)}
+        inner = {shape for one in data for shape in _shapes(one)}
+        return {(len(data), *one) for one in inner}
+    shape = getattr(data, "shape", None)
+    if shape is None:
+        raise ArgumentError(f"data are arrays, not {shorten(repr(data))}")
+    return {tuple(shape)}
+
+
+__all__ = ["FREE", "of_elements", "sized"]

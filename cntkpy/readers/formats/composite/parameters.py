@@ -1,0 +1,55 @@
+"""The parameters of the composite reader."""
+
+from __future__ import annotations
+
+from cntkpy.cntk_config.declare import BOOLEAN, COUNT, INTEGER, SECTIONS, SIZE, TEXT, Parameter
+from cntkpy.readers.entries import DESERIALIZER, NAMED_SEQUENCES, find_entry
+from cntkpy.readers.parameters import DeserializerParameters, OrderParameters, check_keys
+
+
+class CompositeParameters(OrderParameters):
+    """CompositeDataReader: reads streams of several deserializers, joined by sequence key."""
+
+    deserializers = Parameter("deserializers", SECTIONS, help="Sections with `type`; the first decides the order.")
+    truncated = Parameter("truncated", BOOLEAN, default="false", own=True, help="Cut sequences for truncated BPTT.")
+    truncation_length = Parameter("truncationLength", COUNT, default="0", help="Steps of a piece of a sequence.")
+    action = Parameter(
+        "action", TEXT, default="", help="That of the command; `write`: whole sequences in the order of the data."
+    )
+    verbosity = Parameter("verbosity", INTEGER, default="0", ignored="losses are always reported.")
+    trace_level = Parameter("traceLevel", TEXT, default=None, help="Handed to the deserializers.")
+    local_timeline = Parameter("localTimeline", BOOLEAN, default="true", help="Each worker counts its own samples.")
+    check_data = Parameter(
+        "checkData", BOOLEAN, default="true", help="Leave out sequences missing somewhere; false: they are an error."
+    )
+    allow_loss = Parameter(
+        "allowDataLoss", BOOLEAN, default="false", help="More than half of the sequences may be missing somewhere."
+    )
+    max_errors = Parameter("maxErrors", SIZE, default="0", own=True, help="Invalid sequences to leave out.")
+    numeric_keys = Parameter(
+        "useNumericSequenceKeys",
+        BOOLEAN,
+        default="true",
+        help="Sequence ids are numbers; false: any text. By default false beside HTK deserializers.",
+    )
+    hash_keys = Parameter("hashSequenceKeys", BOOLEAN, default="false", help="Know text ids by a hash only.")
+
+    def check_together(self) -> None:
+        """Errors in what does not go together."""
+        if self.truncated and self.frame_mode:
+            message = "frameMode and truncated BPTT are mutually exclusive."
+            raise self.error("truncated", message, "leave one of them out", "Conflict")
+        if self.truncated and self.truncation_length == 0:
+            raise self.error("truncated", "Truncation length cannot be 0.", "set truncationLength")
+        if not self.deserializers:
+            raise self.error("deserializers", "no deserializer is given", "write deserializers=([type=... ; ...])")
+        if self.keys_are_numbers:
+            check_keys(self)
+
+    @property
+    def keys_are_numbers(self) -> bool:
+        """`useNumericSequenceKeys`, by default false where there are utterances, which have names."""
+        if self.given("useNumericSequenceKeys") is not None:
+            return self.numeric_keys
+        kinds = [find_entry(DESERIALIZER, DeserializerParameters.type.read(one)) for one in self.deserializers]
+        return not any(kind is not None and NAMED_SEQUENCES in kind.traits for kind in kinds)

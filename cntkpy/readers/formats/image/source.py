@@ -1,0 +1,251 @@
+"""The pipeline with pictures: minibatches are decoded on all cores, several at a time, in their order."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cntkpy.readers.common.chunk import Part
+from cntkpy.readers.contracts import Deserializer
+from cntkpy.readers.errors import DataError
+from cntkpy.readers.minibatch import Minibatch
+from cntkpy.readers.pipeline.assembly import Inputs, Made
+from cntkpy.readers.pipeline.bundle import Bundle, SideBySide
+from cntkpy.readers.pipeline.pack import FramePacker, SequencePacker, place
+from cntkpy.readers.pipeline.randomize import Selection
+from cntkpy.readers.pipeline.source import Source
+
+from .decode import PictureError
+from .deserializer import Pictures
+
+log = logging.getLogger("cntkpy.readers")
+IMAGES_PER_TASK = 8
+"""Most pictures that a thread takes at once."""
+AHEAD = 4
+"""Pictures per thread that are decoded ahead, if minibatches are small; else two minibatches are."""
+
+
+def pictures_in(data: Deserializer) -> list[tuple[Pictures, np.ndarray | None]]:
+    """The picture streams of a deserializer, each with its sequence numbers by that of the reader (None: the same)."""
+    if isinstance(data, Pictures):
+        return [(data, None)]
+    if not isinstance(data, Bundle | SideBySide):
+        return []
+    pairs = zip(data.parts, data.found, strict=True)
+    return [
+        (one, found if inner is None else inner[found]) for part, found in pairs for one, inner in pictures_in(part)
+    ]
+
+
+def source_of(data: Deserializer, timeline: Any, *, threads: int, **options: Any) -> Source:
+    """The pipeline of a deserializer: one that decodes pictures, if there are any in it."""
+    if not pictures_in(data):
+        return Source(data, timeline, threads=threads, **options)
+    return PictureSource(data, timeline, threads=threads, **options)
+
+
+class DirectStore:
+    """Loads sequences as they are asked for, and keeps nothing."""
+
+    def __init__(self, data: Deserializer):
+        self._data = data
+
+    def begin(
+        self,
+        sequences: np.ndarray,
+        keep: np.ndarray | None = None,
+        ahead: np.ndarray | None = None,
+        following: object = None,
+    ) -> Callable[[], list[Part]]:
+        """One part; none where a worker has no share of a minibatch."""
+        if len(sequences) == 0:
+            return list
+        n = np.arange(len(sequences))
+        return lambda: [Part(self._data.load_sequences(sequences), n, n)]
+
+    def close(self) -> None:
+        """Nothing to do."""
+
+
+class PictureSource(Source):
+    """A pipeline some of whose streams are pictures. threads: how many decode them."""
+
+    def __init__(
+        self,
+        data: Deserializer,
+        timeline: Any,
+        *,
+        threads: int,
+        truncation_length: int = 0,
+        prefetch: bool = True,
+        frame_mode: bool = False,
+        keep_in_memory: bool = False,
+        **options: Any,
+    ):
+        if truncation_length:
+            raise DataError("Pictures cannot be cut into pieces of sequences.", hint="leave truncated out")
+        self.pictures = pictures_in(data)
+        first = data.parts[0] if isinstance(data, Bundle) else data
+        if isinstance(first, Pictures):
+            options["store"] = DirectStore(data)
+        ahead = _Ahead(self, data, prefetch, frame_mode)
+        super().__init__(data, timeline, prefetch=prefetch, keep_in_memory=keep_in_memory, assembler=ahead, **options)
+        for one, _ in self.pictures:
+            one.keep = keep_in_memory
+        self._pool = ThreadPoolExecutor(threads, "cntkpy-pictures")
+        self.threads = threads
+
+    def submit(self, work: Any, *arguments: Any) -> Future[Any]:
+        """Let a thread do something."""
+        return self._pool.submit(work, *arguments)
+
+    def close(self) -> None:
+        """Stop the threads and let go of the data."""
+        super().close()
+        self._pool.shutdown(wait=True, cancel_futures=True)
+        for one, _ in self.pictures:
+            one.close()
+
+
+@dataclass(eq=False)
+class _Begun:
+    """A minibatch whose pictures are being decoded, and the position of the timeline after it."""
+
+    selection: Selection | None
+    position: dict[str, Any]
+    samples: dict[str, np.ndarray]
+    work: list[Future[list[tuple[int, PictureError]]]]
+
+
+class _Ahead:
+    """Begins minibatches ahead of time and finishes them in order."""
+
+    def __init__(self, source: PictureSource, data: Deserializer, ahead: bool, frame_mode: bool):
+        self._source, self._ahead, self._begun = source, ahead, deque[_Begun]()
+        names = {one.name for one, _ in source.pictures}
+        others = [stream for stream in data.streams if stream.name not in names]
+        self._packer = (FramePacker if frame_mode else SequencePacker)(others)
+        self._lost: set[int] = set()
+
+    def assemble(self, inputs: Inputs) -> list[Made]:
+        """The next minibatch, and the state of the timeline after it."""
+        while self._wants_more():
+            self._begun.append(self._begin(inputs))
+        one = self._begun.popleft()
+        return [(None if one.selection is None else self._pack(inputs, one, one.selection), one.position, None)]
+
+    def _wants_more(self) -> bool:
+        begun = self._begun
+        if not begun:
+            return True
+        if not self._ahead or begun[-1].selection is None:
+            return False
+        waiting = sum(len(one.selection.sequences) for one in begun if one.selection is not None)
+        return len(begun) < 2 or waiting < AHEAD * self._source.threads
+
+    def _begin(self, inputs: Inputs) -> _Begun:
+        source = self._source
+        selection = inputs.select()
+        begun = _Begun(selection, inputs.timeline.state(), {}, [])
+        if selection is None:
+            return begun
+        numbers, sweeps = selection.sequences, selection.sweep_of_each()
+        count = len(numbers)
+        piece = max(1, min(IMAGES_PER_TASK, count // (2 * source.threads)))
+        for one, found in source.pictures:
+            samples = begun.samples[one.name] = np.empty((count, *one.shape), one.dtype)
+            own = numbers if found is None else found[numbers]
+            for at in range(0, count, piece):
+                some = slice(at, at + piece)
+                begun.work.append(
+                    source.submit(
+                        _decode,
+                        one,
+                        own[some].tolist(),
+                        sweeps[some].tolist(),
+                        numbers[some].tolist(),
+                        samples[some],
+                        at,
+                    )
+                )
+        return begun
+
+    def _pack(self, inputs: Inputs, one: _Begun, selection: Selection) -> Minibatch:
+        source, numbers = self._source, selection.sequences
+        failed = np.zeros(len(numbers), bool)
+        for work in one.work:
+            for at, error in work.result():
+                self._lose(inputs.invalid.maximum, int(numbers[at]), error)
+                failed[at] = True
+        parts = inputs.store.begin(numbers, selection.keep, selection.ahead)()
+        failed |= np.isin(numbers, numbers[failed])
+        kept, parts = inputs.invalid.without(
+            numbers, parts, failed if failed.any() else None, end_of_sweep=selection.end_of_sweep
+        )
+        good = None if len(kept) == len(numbers) else np.isin(numbers, kept)
+        data, layouts = self._packer.pack(parts, len(kept))
+        layout = place(np.ones(len(kept), np.int64))
+        for pictures, _ in source.pictures:
+            samples = one.samples[pictures.name] if good is None else one.samples[pictures.name][good]
+            data[pictures.name] = samples.reshape(layout.T, len(kept), math.prod(pictures.shape))
+            layouts[pictures.name] = layout
+        ordered = {stream.name: data[stream.name] for stream in inputs.streams}
+        layouts = {name: layouts[name] for name in ordered}
+        minibatch = Minibatch(ordered, layouts, inputs.keys(kept), selection.end_of_sweep, selection.end_of_epoch)
+        if selection.together is not None:
+            whole = place(selection.together)
+            minibatch.columns_together = whole.T * whole.S
+        return minibatch
+
+    def _lose(self, most: int, sequence: int, error: PictureError) -> None:
+        """Count a picture that cannot be read; one too many is an error."""
+        message = error.diagnostic.message
+        if not most:
+            raise error
+        if sequence in self._lost:
+            return
+        self._lost.add(sequence)
+        if len(self._lost) > most:
+            raise DataError(
+                f"Number of invalid sequences '{len(self._lost)}' in the input exceeded the specified maximum number "
+                f"'{most}': {message}",
+                hint="mend the data, or raise maxErrors of the reader to leave such pictures out",
+            ) from None
+        log.warning("%s It is left out.", message)
+
+    def state(self) -> None:
+        """Nothing is held back: what was begun is started over."""
+
+    def restore(self, state: Any, inputs: Inputs) -> None:
+        """Nothing to do."""
+
+    def clear(self) -> None:
+        """Forget what was begun, and wait until nobody works on it."""
+        for one in self._begun:
+            for work in one.work:
+                work.cancel()
+        for one in self._begun:
+            for work in one.work:
+                if not work.cancelled():
+                    work.exception()
+        self._begun.clear()
+
+
+def _decode(
+    pictures: Pictures, own: Sequence[int], sweeps: Sequence[int], numbers: Sequence[int], samples: np.ndarray, at: int
+) -> list[tuple[int, PictureError]]:
+    """Make some samples; which of the minibatch could not be made, and why."""
+    failed: list[tuple[int, PictureError]] = []
+    for i, sequence in enumerate(own):
+        try:
+            pictures.sample(sequence, sweeps[i], numbers[i], samples[i])
+        except PictureError as error:
+            failed.append((at + i, error))
+    return failed

@@ -1,0 +1,98 @@
+"""Several LUSequenceReaders in step: each minibatch has the streams of all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from cntkpy.readers.epochs import EpochRequest
+from cntkpy.readers.errors import DataError
+from cntkpy.readers.minibatch import Minibatch
+from cntkpy.readers.streams import StreamInformation
+
+from .source import SentenceSource
+
+
+class SideBySide:
+    """Sources that give the same number of sentences in every minibatch; ends when the first of them ends."""
+
+    def __init__(self, sources: Sequence[SentenceSource], names: Sequence[str]):
+        self._sources, self._names = list(sources), list(names)
+        self.streams: list[StreamInformation] = [stream for source in sources for stream in source.streams]
+        seen: set[str] = set()
+        for stream in self.streams:
+            if stream.name.lower() in seen:
+                raise DataError(
+                    f"Two of the readers {', '.join(names)} have a section named '{stream.name}'.",
+                    hint="sections of features and labels name streams; give each a name of its own",
+                )
+            seen.add(stream.name.lower())
+        first, *others = sources
+        for name, other in zip(self._names[1:], others, strict=True):
+            count, wanted = other.corpus.measures.sentences, first.corpus.measures.sentences
+            if count != wanted:
+                raise DataError(
+                    f"The readers {self._names[0]} and {name} have {wanted} and {count} sentences, "
+                    f"in {first.corpus.path} and {other.corpus.path}.",
+                    path=other.corpus.path,
+                    hint="sentence by sentence they are read together, so there have to be equally many",
+                )
+
+    @property
+    def parts(self) -> Sequence[SentenceSource]:
+        """The sources."""
+        return self._sources
+
+    @property
+    def files(self) -> list[str]:
+        """The corpora."""
+        return [path for source in self._sources for path in source.files]
+
+    @property
+    def samples_per_sweep(self) -> int:
+        """Samples of the first source."""
+        return self._sources[0].samples_per_sweep
+
+    def start(self, request: EpochRequest) -> None:
+        """Go to the start of an epoch."""
+        for source in self._sources:
+            source.start(request)
+
+    def next(self) -> Minibatch | None:
+        """The next minibatch of all, None at the end of the epoch."""
+        found = [source.next() for source in self._sources]
+        minibatches = [one for one in found if one is not None]
+        if len(minibatches) < len(found):
+            return None
+        first = minibatches[0]
+        for name, source, other in zip(self._names, self._sources, minibatches, strict=True):
+            if other.num_sequences != first.num_sequences:
+                places = (self._sources[0].corpus.path, first.keys[0]), (source.corpus.path, other.keys[0])
+                one, two = (f"{path} (from sentence {int(key) + 1} on)" for path, key in places)
+                raise DataError(
+                    f"The readers {self._names[0]} and {name} give {first.num_sequences} and {other.num_sequences} "
+                    f"sentences in one minibatch, of {one} and {two}.",
+                    path=source.corpus.path,
+                    hint="their files need sentences of the same lengths, or use equalLength=false",
+                )
+        return Minibatch(
+            {name: data for one in minibatches for name, data in one.streams.items()},
+            {name: layout for one in minibatches for name, layout in one.layouts.items()},
+            first.keys,
+            first.end_of_sweep,
+            any(one.end_of_epoch for one in minibatches),
+        )
+
+    def state(self) -> dict[str, Any]:
+        """Where all of them stand."""
+        return {"version": 1, "readers": [source.state() for source in self._sources]}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Resume exactly where `state` was taken."""
+        for source, one in zip(self._sources, state["readers"], strict=True):
+            source.restore(one)
+
+    def close(self) -> None:
+        """Stop reading ahead."""
+        for source in self._sources:
+            source.close()

@@ -1,0 +1,371 @@
+"""Epochs over a corpus: blocks of sentences, ordered and grouped, each group one minibatch or several.
+
+Every epoch begins at the start of the corpus. Sentences of a block are shuffled, then grouped; the groups are given out
+in order. So a position is small: where the block begins, how it was shuffled, and which group is next.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.cntk_config.base.narrowing import is_dict
+from cntkpy.readers.epochs import EpochRequest
+from cntkpy.readers.errors import ArgumentError
+from cntkpy.readers.minibatch import Minibatch
+from cntkpy.readers.pipeline.pack import make_csr
+from cntkpy.readers.pipeline.read_ahead import GroupedProducer
+from cntkpy.readers.streams import StreamInformation
+
+from . import codes as k
+from .corpus import Block, Corpus, Place
+from .kernels import layers
+from .pieces import Pieces
+
+
+@dataclass
+class Position:
+    """Where reading stands.
+
+    counted: what the size of the epoch counts, so far. begin: of the block, None before the first. seed: the block was
+    shuffled with. number: of the block in its epoch. group, step: what comes next. calls: minibatches asked for so far.
+    """
+
+    epoch: int = 0
+    epoch_size: int | None = None
+    minibatch_size: int = 1
+    counted: int = 0
+    begin: Place | None = None
+    seed: int = 0
+    number: int = -1
+    group: int = 0
+    step: int = 0
+    calls: int = 0
+    over: bool = False
+
+
+class Groups:
+    """Sentences of a block by group: `members` of all groups one after the other, group g from starts[g] on."""
+
+    def __init__(self, order: np.ndarray, group: np.ndarray):
+        """order: sentences, int64[n]; group: number of the group of each of them; the numbers need not be dense."""
+        by_group = np.argsort(group, kind="stable")
+        self.members = order[by_group]
+        sizes = np.bincount(group) if len(group) else np.zeros(0, np.int64)
+        self.starts = np.append(0, np.cumsum(sizes[sizes > 0]))
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+
+MAX_GROUP, GROUP_GROWTH = 256, 4
+"""Minibatches made at once. The first is made alone, so that the start is fast; then four times as many a time."""
+MAX_DENSE_BYTES, MAX_CELLS = 1 << 21, 1 << 16
+"""Bytes of dense data, and cells, after which none is added."""
+
+
+class Run(NamedTuple):
+    """Where reading is before and after each of several minibatches. after: lines (counted, group, step)."""
+
+    before: Position
+    after: Sequence[tuple[int, int, int]] = ()
+
+    def position(self, number: int) -> Position:
+        """After so many of them."""
+        if number == 0:
+            return self.before
+        counted, group, step = self.after[number - 1]
+        return replace(self.before, counted=counted, group=group, step=step, calls=self.before.calls + number)
+
+
+_Made = tuple[Minibatch | None, Run, int]
+"""A minibatch, None at the end of the epoch, and where reading is after it: after so many of a run."""
+
+
+class SentenceFormat(ABC):
+    """The order and the layout of the sentences of one reader.
+
+    Args:
+        corpus: The sentences.
+        streams: What minibatches have of them.
+
+    Attributes:
+        kind: The name of the reader.
+        unlabelled: Tokens at the end of a sentence that are no step.
+        truncates: Whether sentences resume from one minibatch to the next.
+        seeds_by_calls: Whether the order of a block depends on the number of minibatches before it.
+    """
+
+    kind = "SequenceReader"
+    unlabelled = 0
+    truncates = False
+    seeds_by_calls = False
+
+    def __init__(self, corpus: Corpus, streams: Sequence[StreamInformation]):
+        self.corpus, self.streams = corpus, streams
+
+    def samples(self) -> int:
+        """Samples of the whole corpus; reads all of it, once."""
+        return self.corpus.measures.tokens
+
+    def prepare(self, minibatch_size: int) -> None:  # noqa: B027
+        """Called at the start of an epoch."""
+
+    @abstractmethod
+    def permutation(self, count: int, seed: int) -> np.ndarray:
+        """The sentences of a block in the order of this seed, int64[count]."""
+
+    @abstractmethod
+    def seed(self, position: Position) -> int:
+        """The seed of the block that is about to be loaded."""
+
+    @abstractmethod
+    def group(self, lengths: np.ndarray, minibatch_size: int) -> np.ndarray:
+        """Number of the group of every sentence, by their lengths in order; groups are given out by these numbers."""
+
+    @abstractmethod
+    def plan(self, block: Block, groups: Groups, at: Position, most: int, cells: int) -> np.ndarray:
+        """The table of the next pieces, see `lay_kernels.plan_pieces`."""
+
+    @abstractmethod
+    def counts(self, table: np.ndarray) -> np.ndarray:
+        """What the epoch counts each piece as, int64[M]."""
+
+    @abstractmethod
+    def pack(self, pieces: Pieces) -> dict[str, Iterator[Any]]:
+        """By stream, what each minibatch has of it."""
+
+
+class SentenceSource:
+    """Minibatches of sentences, as `cntkpy.readers.contracts.EpochSource` wants them.
+
+    Args:
+        format: The order and the layout of the sentences.
+        shuffles: Whether the sentences of each block are shuffled.
+        repeats: Whether an epoch of given size continues at the start of the corpus when the corpus ends.
+        prefetch: Whether minibatches are made ahead.
+    """
+
+    def __init__(self, format: SentenceFormat, *, shuffles: bool, repeats: bool = False, prefetch: bool = True):
+        self._format, self._shuffles, self._repeats = format, shuffles, repeats
+        self.corpus, self.streams = format.corpus, format.streams
+        self.class_names: dict[str, Callable[[], dict[int, str]]] = {}
+        """The words of streams and of sections of labels, by number."""
+        self._position = Position()
+        self._delivered: tuple[Run, int] = Run(self._position), 0
+        self._block: Block | None = None
+        self._following: Block | None = None
+        self._groups = Groups(np.zeros(0, np.int64), np.zeros(0, np.int64))
+        self._made: GroupedProducer[_Made] = GroupedProducer(self._produce, _is_end, _nbytes, prefetch)
+        self._most = 1  # minibatches made at once
+        self.corpus.block()  # an empty corpus is an error now
+
+    @property
+    def files(self) -> list[str]:
+        """The corpus."""
+        return [self.corpus.path]
+
+    @property
+    def samples_per_sweep(self) -> int:
+        """Samples of the whole corpus."""
+        return self._format.samples()
+
+    def start(self, request: EpochRequest) -> None:
+        """Go to the start of an epoch."""
+        if request.workers > 1:
+            raise UserError(
+                "OneWorkerOnly",
+                f"{self._format.kind} reads for one worker only, there are {request.workers}",
+                hint="sentences are not shared out among workers; train in one process",
+            )
+        self._forget()
+        epoch, samples, size = request.epoch, request.samples, request.minibatch_size
+        calls = self._delivered_position().calls or self._calls_before(epoch, samples, size)
+        self._go_to(Position(epoch, samples, size, calls=calls))
+        self._format.prepare(size)
+
+    def _forget(self) -> None:
+        """Drop what was made ahead."""
+        self._made.reset()
+        self._most = 1
+
+    def _go_to(self, position: Position) -> None:
+        self._position, self._delivered = position, (Run(position), 0)
+        self._block = self._following = None
+
+    def _delivered_position(self) -> Position:
+        run, number = self._delivered
+        return run.position(number)
+
+    def _calls_before(self, epoch: int, epoch_size: int | None, minibatch_size: int) -> int:
+        """Minibatches that epochs before this one asked for, if the order depends on them.
+
+        Epochs are gone through as if they had been read: a resumed training has the order of one that was not stopped.
+        """
+        calls = 0
+        if not (self._shuffles and self._format.seeds_by_calls):
+            return 0
+        for _ in range(epoch):
+            counted = 0
+            for block in self.corpus.blocks():
+                sizes = np.diff(self._ordered(block, calls, minibatch_size).starts)
+                before = counted + np.append(0, np.cumsum(sizes))
+                fits = before[:-1] <= (2**62 if epoch_size is None else epoch_size)
+                calls, counted = calls + int(fits.sum()), int(before[-1])
+                if not fits.all():
+                    break
+            calls += 1
+        return calls
+
+    def leave_reading_ahead(self) -> None:
+        """Make minibatches where they are asked for, from now on; see `ReadsAhead`."""
+        self._made.ahead = False
+
+    def next(self) -> Minibatch | None:
+        """The next minibatch, None at the end of the epoch."""
+        if self._made.interrupted:
+            self.restore(self.state())
+        minibatch, run, number = self._made.next()
+        self._delivered = run, number
+        return minibatch
+
+    def _produce(self) -> Iterable[_Made]:
+        """The next minibatches, one at least; the arrays of all at once, the minibatches as they are asked for."""
+        at = replace(self._position)
+        if not at.over and (self._is_over(at) or not self._has_group(at)):
+            at.over, at.calls = True, at.calls + 1
+        if at.over:
+            self._position = at
+            return [(None, Run(at), 0)]
+        assert self._block is not None
+        pieces, run = self._next_pieces(self._block, at)
+        after = run.position(len(run.after))
+        ends_sweep = after.group == len(self._groups) and self._next_block() is None
+        ends_epoch = self._is_over(after) or (ends_sweep and not self._starts_again(after))
+        self._position = after
+        self._most = min(GROUP_GROWTH * self._most, MAX_GROUP)
+        return self._minibatches(pieces, run, self._format.pack(pieces), ends_sweep, ends_epoch)
+
+    def _next_pieces(self, block: Block, at: Position) -> tuple[Pieces, Run]:
+        """What the next minibatches are of, up to the end of the epoch."""
+        groups = self._groups
+        bytes_of_cell = sum(s.dim * s.dtype.itemsize for s in self.streams if not s.sparse)
+        table = self._format.plan(
+            block, groups, at, self._most, min(MAX_CELLS, MAX_DENSE_BYTES // max(bytes_of_cell, 1))
+        )
+        counted = at.counted + np.cumsum(self._format.counts(table))
+        if at.epoch_size is not None:
+            count = int(np.searchsorted(counted, at.epoch_size, "right")) + 1
+            table, counted = table[: count + 1], counted[:count]
+        functions, unlabelled = layers(int(table[-1, k.FIRST])), self._format.unlabelled
+        sequences, which = functions.sequences_of(table, block.bounds, groups.members, groups.starts, unlabelled)
+        step = table[:-1, k.STEP_BEGIN] + table[:-1, k.STEPS]
+        ended = step == table[:-1, k.LONGEST]
+        after = zip(counted.tolist(), (table[:-1, k.GROUP] + ended).tolist(), (step * ~ended).tolist(), strict=True)
+        return Pieces(block, table, sequences, which, at.epoch, at.calls), Run(at, list(after))
+
+    def _minibatches(
+        self, pieces: Pieces, run: Run, packed: dict[str, Iterator[Any]], ends_sweep: bool, ends_epoch: bool
+    ) -> Iterator[_Made]:
+        names, truncates, last = tuple(packed), self._format.truncates, len(run.after)
+        keys: list[int | str] = (pieces.block.begin.sentence + pieces.which).tolist()
+        firsts = pairwise(pieces.table[:, k.FIRST].tolist())
+        several = zip(zip(*packed.values(), strict=True), pieces.layouts(), pieces.columns(), firsts, strict=True)
+        for number, (values, layout, columns, (a, b)) in enumerate(several, 1):
+            streams, layouts = dict(zip(names, values)), dict.fromkeys(names, layout)  # noqa: B905  # which takes time
+            ends = number == last
+            ended = ends and ends_sweep, ends and ends_epoch
+            minibatch = Minibatch(streams, layouts, keys[a:b], *ended, truncates, columns)
+            yield minibatch, run, number
+
+    def _is_over(self, at: Position) -> bool:
+        return at.epoch_size is not None and at.counted > at.epoch_size
+
+    def _starts_again(self, at: Position) -> bool:
+        return self._repeats and at.epoch_size is not None
+
+    def _next_block(self) -> Block | None:
+        if self._following is None and self._block is not None:
+            self._following = self.corpus.block(self._block.end)
+        return self._following
+
+    def _has_group(self, now: Position) -> bool:
+        """Go to the next block if this one has no more groups; False at the end of the corpus."""
+        if self._block is not None and now.group < len(self._groups):
+            return True
+        block = self.corpus.block() if self._block is None else self._next_block()
+        if block is None and self._starts_again(now):
+            block = self.corpus.block()
+        if block is None:
+            return False
+        now.number += 1
+        now.begin, now.group, now.step = block.begin, 0, 0
+        now.seed = self._format.seed(now)
+        self._enter(block, now)
+        return True
+
+    def _enter(self, block: Block, at: Position) -> None:
+        self._block, self._following = block, None
+        self._groups = self._ordered(block, at.seed, at.minibatch_size)
+
+    def _ordered(self, block: Block, seed: int, minibatch_size: int) -> Groups:
+        lengths = block.lengths
+        order = self._format.permutation(len(lengths), seed) if self._shuffles else np.arange(len(lengths))
+        return Groups(order, self._format.group(lengths[order], minibatch_size))
+
+    def _has_step(self, block: Block, at: Position) -> bool:
+        """Whether there are this group and this step of it, or the group is the one after the last."""
+        if not 0 <= at.group < len(self._groups):
+            return at.group == len(self._groups)
+        first, end = self._groups.starts[at.group : at.group + 2]
+        return 0 <= at.step < int(block.lengths[self._groups.members[first:end]].max()) - self._format.unlabelled
+
+    def state(self) -> dict[str, Any]:
+        """Where reading is after the last minibatch that was given out."""
+        return {"version": 1, "reader": self._format.kind, **asdict(self._delivered_position())}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Resume exactly where `state` was taken."""
+        if not is_dict(state) or state.get("reader") != self._format.kind:
+            raise ArgumentError(f"this is not the position of a {self._format.kind}")
+        self._forget()
+        known = {name: value for name, value in state.items() if name in vars(self._position)}
+        if known.get("begin") is not None:
+            known["begin"] = Place(*known["begin"])
+        at = replace(self._position, **known)
+        self._go_to(at)
+        self._format.prepare(at.minibatch_size)
+        if at.begin is not None and not at.over:
+            block = self.corpus.block(at.begin)
+            if block is not None:
+                self._enter(block, at)
+            if block is None or not self._has_step(block, at):
+                raise ArgumentError(f"the corpus {self.corpus.path} is not the one that this position belongs to")
+
+    def close(self) -> None:
+        """Stop reading ahead."""
+        self._made.close()
+
+
+def _is_end(made: _Made) -> bool:
+    return made[0] is None
+
+
+def _nbytes(made: _Made) -> int:
+    return 0 if made[0] is None else made[0].nbytes
+
+
+def sparse_rows(columns: np.ndarray, counts: np.ndarray | None, dim: int, dtype: np.dtype) -> Any:
+    """CSR matrix of ones: row i has counts[i] of them (None: each has one), at the next of the `columns`."""
+    if counts is None:
+        indptr = np.arange(len(columns) + 1, dtype=np.int32)
+    else:
+        indptr = np.zeros(len(counts) + 1, np.int32)
+        np.cumsum(counts, out=indptr[1:])
+    return make_csr(np.ones(len(columns), dtype), columns.astype(np.int32), indptr, dim)

@@ -1,0 +1,269 @@
+"""CSV and TSV files as text: the delimiter, the header, blocks of whole rows, and the line that a row is in."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from cntkpy.readers.common.packed import open_text
+from cntkpy.readers.errors import DataError
+
+from ..library import arrow, arrow_csv, broken
+from .rows import DELIMITERS, lines_in, rows_in
+
+BLOCK_BYTES = 4 << 20
+"""Bytes of text that are parsed at a time; a row is not longer."""
+MISSING = ("", "NA", "N/A", "n/a", "<NA>", "#N/A", "#N/A N/A", "#NA", "NULL", "null")
+"""Cells that are missing values in a column of numbers, dates or booleans; in one of texts empty ones are."""
+
+
+class TextBlock(NamedTuple):
+    """Whole rows: the byte that they begin at, how many bytes they are, and the lines of the file before them."""
+
+    at: int
+    size: int
+    line: int
+
+
+_START = TextBlock(0, 1 << 20, 0)
+"""The start of a file, for messages."""
+
+
+class CsvText:
+    """A CSV file.
+
+    The first row is the header if none of its cells is a number. The delimiter is the one of `,`, `;` and tabulators
+    that cuts the first row into most pieces; in files called .tsv it is the tabulator. Rows without anything in them do
+    not count.
+
+    Args:
+        path: the file, or a URL; it may be compressed.
+
+    Raises:
+        DataError: it cannot be read, has no rows, or is no text in UTF-8.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.data = open_text(path)
+        self.path = self.data.path
+        endings = [one.lower() for one in Path(path).suffixes]
+        self.delimiter = "\t" if ".tsv" in endings or ".tab" in endings else _delimiter(self._first_line())
+        rows = list(islice(self._lines(), 2))
+        if not rows:
+            raise DataError(f"{self.path} has no rows.", path=self.path)
+        self.header = [cell.strip() for cell in rows[0][1]] if not any(map(is_number, rows[0][1])) else None
+        if self.header is not None and len(rows) < 2:
+            raise DataError(f"{self.path} has no rows after its header.", path=self.path)
+        self.width = len(rows[0][1])
+        self.first = self._checked(*rows[1 if self.header is not None else 0])
+        """The cells of the first row of data."""
+        if self.header is not None:
+            _check_header(self.path, self.header)
+        self.names = self.header if self.header is not None else [str(i + 1) for i in range(self.width)]
+        """The names of columns: those of the header, or their numbers from 1."""
+
+    def title(self, column: int) -> str:
+        """What a column is called in messages."""
+        return f"'{self.header[column]}'" if self.header is not None else str(column + 1)
+
+    def blocks(self) -> Iterator[TextBlock]:
+        """All rows but the header, in blocks of at most `BLOCK_BYTES`.
+
+        Raises:
+            DataError: a row is longer, or a quote is not closed.
+        """
+        at, line, header = 0, 0, self.header is not None
+        while content := self.data.bytes(at, BLOCK_BYTES):
+            whole = len(content) < BLOCK_BYTES  # it goes to the end of the file
+            ends, unclosed = rows_in(content, self.delimiter)
+            if whole and unclosed:
+                raise self._unclosed(at, line)
+            size = len(content) if whole else int(ends[-1]) if len(ends) else 0
+            if not size:
+                raise DataError(
+                    f"{self.path}: the row from line {line + 1} on has more than {BLOCK_BYTES >> 20} MB.",
+                    path=self.path,
+                    line=line + 1,
+                    hint="is a quote not closed?",
+                )
+            begin = 0
+            if header:
+                begin = _end_of_first_row(content, [*ends.tolist(), size], self.delimiter)
+                header = False
+            if size > begin:
+                yield TextBlock(at + begin, size - begin, line + lines_in(content[:begin]))
+            line += lines_in(content[:size])
+            at += size
+
+    def content(self, block: TextBlock) -> bytes:
+        """The text of a block.
+
+        Raises:
+            DataError: the file became shorter.
+        """
+        found = self.data.bytes(block.at, block.size)
+        if len(found) != block.size:
+            raise self.data.cut_short()
+        return found
+
+    def rows(self, block: TextBlock) -> Iterator[tuple[int, list[str]]]:
+        """The line in which each row of a block ends, from 1, and its cells; for messages.
+
+        Raises:
+            DataError: a row has another length than the first one, or is no row at all.
+        """
+        file = io.TextIOWrapper(io.BytesIO(self.content(block)), encoding="utf-8-sig", newline="")
+        for line, cells in self._read(file, block):
+            yield line, self._checked(line, cells)
+
+    def row(self, block: TextBlock, number: int) -> tuple[int, list[str]]:
+        """The line and the cells of a row of a block, counted from 0."""
+        return next(islice(self.rows(block), number, None))
+
+    def parsed(self, block: TextBlock, kinds: Sequence[Any], columns: Sequence[str] = (), threads: bool = True) -> Any:
+        """A block as an Arrow table. Cells of texts have the blanks around them.
+
+        Args:
+            block: which rows.
+            kinds: the type of each column; None: the one that fits all of its cells.
+            columns: names of those that are read; none: all.
+            threads: whether several threads convert columns.
+
+        Raises:
+            DataError: a row has another length than the first one, or a cell is not of the type; it names the line.
+        """
+        content = self.content(block)
+        options = arrow_csv()
+        try:
+            return options.read_csv(
+                arrow().BufferReader(content),
+                options.ReadOptions(use_threads=threads, block_size=len(content) + 1, column_names=self.names),
+                options.ParseOptions(
+                    delimiter=self.delimiter, newlines_in_values=True, invalid_row_handler=_skip_blank
+                ),
+                options.ConvertOptions(
+                    column_types={name: kind for name, kind in zip(self.names, kinds, strict=True) if kind is not None},
+                    include_columns=list(columns),
+                    null_values=list(MISSING),
+                    strings_can_be_null=False,
+                ),
+            )
+        except broken() as error:
+            for _ in self.rows(block):
+                pass  # says which line it is
+            what = " ".join(str(error).split()).rstrip(".")[:300]
+            message = f"{self.path}: the rows from line {block.line + 1} on cannot be read as a table: {what}."
+            raise DataError(message, path=self.path, line=block.line + 1) from None
+
+    def _checked(self, line: int, cells: list[str]) -> list[str]:
+        """The cells of a row that is as long as the first one."""
+        if len(cells) != self.width:
+            raise DataError(
+                f"{self.path}:{line}: the row has {len(cells)} columns, but the first one has {self.width}",
+                path=self.path,
+                line=line,
+                hint="quote texts with the delimiter in them; with decimal commas, write ';' between columns",
+            )
+        return cells
+
+    def _unclosed(self, at: int, line: int) -> DataError:
+        """The error of a quote that is not closed in the last block of the file."""
+        last, begin = line, at
+        content = self.data.bytes(at, BLOCK_BYTES)
+        ends = rows_in(content, self.delimiter).ends
+        if len(ends):
+            begin = int(ends[-1])
+            last += lines_in(content[:begin])
+        return DataError(
+            f"{self.path}:{last + 1}: a quote in this row is not closed, so {self.path} cannot be read as a table: "
+            "unexpected end of data",
+            path=self.path,
+            line=last + 1,
+            hint='a text that begins with a quote ends with one; quotes within it are doubled: "say ""yes"""',
+        )
+
+    def _not_text(self, error: UnicodeDecodeError, block: TextBlock) -> DataError:
+        """The error of bytes that are no text, with their line if they are in the block."""
+        content = self.data.bytes(block.at, block.size)
+        line: int | None = None
+        try:
+            content.decode()
+        except UnicodeDecodeError as inside:
+            line = block.line + lines_in(content[: inside.start]) + 1
+        where = self.path if line is None else f"{self.path}:{line}"
+        hint = "save it as UTF-8, for instance: iconv -f latin1 -t utf-8"
+        return DataError(f"{where} is not text in UTF-8: {error.reason}", path=self.path, line=line, hint=hint)
+
+    def _first_line(self) -> str:
+        with self._text() as file:
+            try:
+                return next((line for line in file if line.strip()), "")
+            except UnicodeDecodeError as error:
+                raise self._not_text(error, _START) from None
+
+    def _lines(self) -> Iterator[tuple[int, list[str]]]:
+        with self._text() as file:
+            yield from self._read(file, _START)
+
+    def _read(self, file: io.TextIOWrapper, block: TextBlock) -> Iterator[tuple[int, list[str]]]:
+        """The rows of a text that begins where a block does."""
+        try:
+            reader = csv.reader(file, delimiter=self.delimiter, strict=True)
+            for cells in reader:
+                if any(cell.strip() for cell in cells):
+                    yield block.line + reader.line_num, cells
+        except UnicodeDecodeError as error:
+            raise self._not_text(error, block) from None
+        except csv.Error as error:
+            raise DataError(f"{self.path} cannot be read as a table: {error}", path=self.path) from None
+
+    def _text(self) -> io.TextIOWrapper:
+        return io.TextIOWrapper(self.data.stream(), encoding="utf-8-sig", newline="")
+
+
+def is_number(cell: str) -> bool:
+    """Whether a cell is a number as C and Python write it."""
+    if "_" in cell:
+        return False
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def _delimiter(line: str) -> str:
+    """The delimiter that cuts the first line into most pieces."""
+    return max(DELIMITERS, key=line.count)
+
+
+def _end_of_first_row(content: bytes, ends: Sequence[int], delimiter: str) -> int:
+    """Where the first row with anything in it ends."""
+    begin = 0
+    for end in ends:
+        row = io.StringIO(content[begin:end].decode("utf-8-sig", "replace"), newline="")
+        if any(cell.strip() for cells in csv.reader(row, delimiter=delimiter) for cell in cells):
+            return end
+        begin = end
+    return begin
+
+
+def _check_header(path: str, header: Sequence[str]) -> None:
+    for i, name in enumerate(header):
+        if not name:
+            raise DataError(
+                f"{path}: column {i + 1} has no name in the header; is it the number of the row?",
+                path=path,
+                hint="leave it out; with pandas: to_csv(index=False)",
+            )
+        if name in header[:i]:
+            raise DataError(f"{path}: two columns are called '{name}'", path=path, hint="rename one")
+
+
+def _skip_blank(row: Any) -> str:
+    """What to do with a row of another length: one of blanks does not count."""
+    return "error" if row.text.strip() else "skip"

@@ -1,0 +1,293 @@
+"""Columns of tables as streams: a row is a sequence, a row group a chunk."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from cntkpy.readers.common.chunk import Chunk, StreamData
+from cntkpy.readers.common.chunk_cache import ChunkCache, bytes_of
+from cntkpy.readers.common.corpus import Corpus
+from cntkpy.readers.common.labels import in_order, load_labels
+from cntkpy.readers.common.sequences import SequenceTable, starts_of
+from cntkpy.readers.contracts import DEFAULT_MEMORY
+from cntkpy.readers.errors import DataError
+from cntkpy.readers.streams import StreamInformation
+
+from .columns import (
+    Laid,
+    Place,
+    is_text,
+    joined,
+    lay,
+    lengths_in,
+    mismatch,
+    sample_starts,
+    text_inside,
+    used_names,
+    varies,
+)
+from .files import TableFile, guarded
+from .filters import Filter
+from .groups import RowGroup, changed, row_groups
+from .library import arrow
+from .pictures import check_pictures
+from .stream import TableStream
+
+log = logging.getLogger("cntkpy.readers")
+ENTRY_BYTES, SAMPLE_BYTES = 8, 8
+"""Bytes of a sparse value and its index, and of the place of a sample."""
+_MOST_CHUNKS = 1 << 20
+
+
+class TableDeserializer:
+    """Tables of the same columns, one after the other.
+
+    Where a row can have several samples, where keys are read and where classes have names that no file lists, these
+    columns are read once, row group by row group, when the object is made. Loading is safe from several threads.
+
+    Args:
+        tables: the files.
+        streams: what is read of them.
+        dtype: of the values.
+        key: the column with the keys of the rows; without one they are numbered from 0 through all files.
+        corpus: how keys are understood.
+        threads: whether several threads decode the columns of a row group.
+        condition: what rows have to fulfil to be read.
+        pictures: the columns of pictures, which are read apart; their bytes count as those of chunks.
+
+    Raises:
+        DataError: a file has no such column, or one of another type; a row that is looked at is malformed.
+    """
+
+    whole_chunks = True
+
+    def __init__(
+        self,
+        tables: Sequence[TableFile],
+        streams: Sequence[TableStream],
+        dtype: np.dtype | type = np.float32,
+        *,
+        key: str | None = None,
+        corpus: Corpus | None = None,
+        threads: bool = False,
+        condition: Filter | None = None,
+        pictures: Sequence[str] = (),
+    ) -> None:
+        self._tables, self._streams, self.dtype = list(tables), list(streams), np.dtype(dtype)
+        self._threads = threads
+        self._columns = list(dict.fromkeys(column for s in streams for column in s.columns))
+        self.defines_mb_size = any(s.defines_mb_size for s in streams)
+        self.streams = [StreamInformation(s.name, (s.dim,), s.sparse, self.dtype) for s in streams]
+        for table in self._tables:
+            check_schema(table, streams, key, condition)
+            for column in pictures:
+                check_pictures(table, column)
+        self.groups = row_groups(self._tables, condition)
+        """The row groups, which are the chunks."""
+        self._filtered = condition is not None
+        named = [s for s in streams if text_inside(self._tables[0].field(s.columns[0]).type)]
+        for stream in named:
+            _number_listed(stream)
+        self._find_names([s for s in named if s.listed is None])
+        self.class_names: dict[str, Callable[[], dict[int, str]]] = {s.name: partial(_by_number, s) for s in named}
+        first = starts_of([group.rows for group in self.groups])
+        lengths, samples = self._lengths()
+        keys = self._keys(key, corpus or Corpus()) if key is not None else None
+        if keys is None and self._filtered:
+            keys = np.concatenate([group.numbers() for group in self.groups]).astype(np.uint64)
+        named_keys = corpus if corpus is not None and not corpus.numeric else None
+        if named_keys is not None and key is None:
+            raise DataError(
+                f"The rows of {self.files[0]} have no keys, but here keys are texts.",
+                path=self.files[0],
+                hint="keyColumn = NAME says which column has them",
+            )
+        self.table = SequenceTable(first, lengths, keys, named_keys)
+        width = sum(ENTRY_BYTES if s.sparse else s.dim * self.dtype.itemsize for s in streams)
+        self.chunk_bytes = samples * (width + SAMPLE_BYTES * len(streams))
+        if pictures:
+            self.chunk_bytes += np.array([group.nbytes for group in self.groups])
+        self._cache = ChunkCache(self.load_chunk, first, _MOST_CHUNKS, DEFAULT_MEMORY)
+
+    @property
+    def files(self) -> list[str]:
+        """The files that are read."""
+        return [table.path for table in self._tables]
+
+    def load_chunk(self, chunk: int) -> Chunk:
+        """All rows of a row group."""
+        group = self.groups[chunk]
+        pieces = group.read(self._columns, self._threads) if self._columns else {}
+        streams: dict[str, StreamData] = {}
+        for stream in self._streams:
+            laid = self._lay(group, stream, [pieces[column] for column in stream.columns])
+            if len(laid.lengths) != group.rows:
+                raise changed(group.table.path, group.number, len(laid.lengths), group.rows)
+            starts, bounds = sample_starts(laid, stream), starts_of(laid.lengths)
+            streams[stream.name] = StreamData(stream.dim, laid.values, starts, bounds, laid.counts, laid.indices)
+        found = Chunk(streams)
+        found.nbytes = bytes_of(found)
+        return found
+
+    def load_sequences(self, sequences: np.ndarray) -> Chunk:
+        """These rows, in the given order; the row groups that they are in are decoded whole, and the last ones kept."""
+        return self._cache.sequences(sequences)
+
+    def _lay(self, group: RowGroup, stream: TableStream, columns: list[list[Any]]) -> Laid:
+        """The samples of a stream; columns: the arrays of each of its columns."""
+        cuts = sorted({0, *(end for arrays in columns for end in np.cumsum([len(one) for one in arrays]).tolist())})
+        if any(len(arrays) != len(cuts) - 1 for arrays in columns):
+            columns = [_cut_at(arrays, cuts) for arrays in columns]
+        laid: list[Laid] = []
+        for number, row in enumerate(cuts[:-1]):
+            places = [group.place(row, column) for column in stream.columns]
+            with _placed(places[0]):
+                laid.append(lay([arrays[number] for arrays in columns], stream, places, self.dtype))
+        return joined(laid, stream)
+
+    def _find_names(self, streams: Sequence[TableStream]) -> None:
+        """Number the names of classes that occur; there are at most as many as the dimension."""
+        for s in streams:
+            names = names_of(self._tables, s.columns[0], s.dim, nulls=self._filtered)
+            s.classes.update({name: number for number, name in enumerate(names)})
+
+    def _lengths(self) -> tuple[np.ndarray, np.ndarray]:
+        """Nominal lengths of all rows, int32 as in SequenceTable, and the samples of each row group, int64."""
+        defining = [s for s in self._streams if s.defines_mb_size] or self._streams
+        varying = [s for s in defining if len(s.columns) == 1 and self._varies(s)]
+        counts = np.array([group.rows for group in self.groups], np.int64)
+        if not varying:
+            return np.ones(1, np.int32), counts
+        found: list[np.ndarray] = []
+        for chunk, group in enumerate(self.groups):
+            pieces = group.read(list(dict.fromkeys(s.columns[0] for s in varying)), self._threads)
+            longest = np.ones(group.rows, np.int64)
+            for s in varying:
+                lengths: list[np.ndarray] = []
+                for array, place in group.placed(pieces[s.columns[0]], s.columns[0]):
+                    with _placed(place):
+                        lengths.append(lengths_in(array, s, place))
+                np.maximum(longest, np.concatenate(lengths), out=longest)
+            counts[chunk] = longest.sum()
+            found.append(longest.astype(np.int32))
+        every = np.concatenate(found)
+        return (every[:1] if (every == every[0]).all() else every), counts
+
+    def _varies(self, stream: TableStream) -> bool:
+        return varies(self._tables[0].field(stream.columns[0]).type, stream)
+
+    def _keys(self, column: str, corpus: Corpus) -> np.ndarray:
+        """The keys of all rows, uint64."""
+        found: list[np.ndarray] = []
+        for group in self.groups:
+            for array, place in group.placed(group.read([column])[column], column):
+                with _placed(place):
+                    found.append(_keys_in(array, place, corpus))
+        return np.concatenate(found)
+
+
+def names_of(tables: Sequence[TableFile], column: str, most: int, nulls: bool = False) -> list[str]:
+    """The names of classes that occur in a column, in the order of their numbers.
+
+    Args:
+        tables: the files. All rows count, so that every filter leaves the same numbers.
+        column: of texts.
+        most: classes that there may be.
+        nulls: values may be missing.
+
+    Raises:
+        DataError: there are more than `most`, or a value is missing.
+    """
+    names: set[str] = set()
+    for table in tables:
+        for number in range(table.groups):
+            group = RowGroup(table, number, 0, 0, None, 0)
+            for array, place in group.placed(table.read(number, [column])[column], column):
+                with _placed(place):
+                    names |= used_names(array, place, nulls)
+            if len(names) > most:
+                raise DataError(
+                    f"{table.path}: column '{column}' has more than {most} classes, which is dim.",
+                    path=table.path,
+                    hint="write the number of its classes as dim",
+                )
+    return in_order(names)
+
+
+def check_schema(
+    table: TableFile, streams: Sequence[TableStream], key: str | None = None, condition: Filter | None = None
+) -> None:
+    """Refuse a table whose columns cannot be these streams.
+
+    Raises:
+        DataError: it names the file and the column, and says what to write.
+    """
+    for stream in streams:
+        for column in stream.columns:
+            kind = table.field(column).type
+            with guarded(f"{table.path}, column '{column}'", table.path):
+                wrong = mismatch(kind, stream)
+            if wrong is not None:
+                what, hint = wrong
+                more = table.detail(column)
+                message = f"{table.path}: column '{column}' cannot be the stream '{stream.name}': {what}{more}."
+                raise DataError(message, path=table.path, hint=hint)
+    if key is not None:
+        kind = table.field(key).type
+        if not (arrow().types.is_integer(kind) or is_text(kind)):
+            message = f"{table.path}: column '{key}' cannot have keys: it is {kind}."
+            raise DataError(message, path=table.path, hint="keys are whole numbers or texts")
+    if condition is not None:
+        condition.check(table)
+
+
+def _placed(place: Place) -> AbstractContextManager[None]:
+    """What pyarrow raises inside becomes an error that names a column."""
+    return guarded(f"{place.path}, row group {place.group}, column '{place.column}'", place.path)
+
+
+def _cut_at(arrays: Sequence[Any], cuts: Sequence[int]) -> list[Any]:
+    """Arrays one after the other, cut at other rows than they are."""
+    whole = arrow().chunked_array(arrays)
+    return [whole.slice(a, b - a).combine_chunks() for a, b in pairwise(cuts)]
+
+
+def _number_listed(stream: TableStream) -> None:
+    """Give the classes of a stream the numbers of the lines of their file."""
+    if stream.listed is None:
+        return
+    names = load_labels(stream.listed).mapping()
+    if len(names) > stream.dim:
+        raise DataError(
+            f"{stream.listed} lists {len(names)} classes, but the dimension of {stream.name} is {stream.dim}.",
+            path=stream.listed,
+            hint=f"write dim = {len(names)}",
+        )
+    stream.classes.update({name: number for number, name in names.items()})
+
+
+def _by_number(stream: TableStream) -> dict[int, str]:
+    return {number: name for name, number in stream.classes.items()}
+
+
+def _keys_in(array: Any, place: Place, corpus: Corpus) -> np.ndarray:
+    if array.null_count:
+        at = int(np.flatnonzero(array.is_null().to_numpy(zero_copy_only=False))[0])
+        raise place.error(at, "the key is missing (null)")
+    if corpus.numeric and arrow().types.is_integer(array.type):
+        numbers = array.to_numpy(zero_copy_only=False)
+        if len(numbers) and int(numbers.min()) < 0:
+            at = int(np.flatnonzero(numbers < 0)[0])
+            raise place.error(at, f"{int(numbers[at])} is not a key", "keys are texts, or numbers from 0 on")
+        return numbers.astype(np.uint64)
+    try:
+        return corpus.numbers(array.cast(arrow().large_string()).to_pylist())
+    except DataError as error:
+        raise place.error(0, f"this row or a later one: {error.message}", error.hint) from None

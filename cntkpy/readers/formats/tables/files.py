@@ -1,0 +1,295 @@
+"""Parquet and Arrow files: their schema, their row groups, and the columns of a row group as Arrow arrays."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from typing import Any, BinaryIO, ClassVar
+
+from cntkpy.cntk_config.base.diagnostics import shorten, suggestion
+from cntkpy.cntk_config.base.files import is_url, open_input
+from cntkpy.readers.common.remote import RemoteBytes, shown
+from cntkpy.readers.errors import DataError
+from cntkpy.readers.kernels.budget import fits_budget
+
+from .footer import ColumnChunk, Statistics, column_chunks, statistics
+from .library import arrow, broken, parquet
+from .lists import are_numbers, lists_of
+from .nested import nested_array, nested_field, nested_names, top_of
+from .partitions import Partition
+
+MOST_ROWS = 2**31 - 1
+"""A row group has at most so many rows."""
+DAMAGED = "the file is damaged: write it again"
+READ_BYTES = 1 << 20
+"""Bytes of a column chunk of Parquet that are read at a time."""
+BYTES_IN_BUDGET = 100
+"""Bytes of lists for which pyarrow takes as much longer than kernels as a byte of the budget is worth."""
+PLAUSIBLE = 8
+"""Rows for each byte of a file; where it claims more, they are counted before memory is taken for them."""
+
+
+@contextmanager
+def guarded(what: str, path: str, hint: str = DAMAGED) -> Generator[None]:
+    """What pyarrow raises inside becomes a `DataError` of a file: `what`, and the reason."""
+    errors = broken()
+    try:
+        yield
+    except DataError:
+        raise
+    except errors as error:
+        raise DataError(f"{what}: {_reason(error)}.", path=path, hint=hint) from None
+
+
+class TableFile:
+    """A table in row groups (Parquet) or record batches (Arrow), which are both called row groups here.
+
+    Args:
+        path: the file, or a URL.
+        partition: the columns that are folders. A column of the file with the same name counts instead.
+
+    Raises:
+        DataError: it cannot be read, or is no such file.
+    """
+
+    kind: ClassVar[str] = ""
+    groups: int
+    """How many row groups there are."""
+
+    def __init__(self, path: str, partition: Partition | None = None) -> None:
+        self.path = shown(path)
+        self._open(path)
+        with self.opened() as file:
+            self.schema: Any = self._schema(file)
+            self.groups = self._groups(file)
+            self._own: list[str] = list(self.schema.names)
+        if not self._own:
+            raise DataError(f"{self.path} has no columns.", path=self.path)
+        self.folders = {name: one for name, one in (partition or {}).items() if name not in self._own}
+        """Columns that are folders of the file, and their values."""
+        self.names: list[str] = [*self._own, *self.folders]
+
+    def rows(self, column: str | None = None) -> list[int]:
+        """Rows of every row group. column: one of those that are going to be read, if that is known."""
+        raise NotImplementedError
+
+    def bytes_of_groups(self) -> list[int]:
+        """About how many bytes the decoded columns of every row group take."""
+        raise NotImplementedError
+
+    def row_name(self, group: int, row: int, column: str) -> str:
+        """Where a row is, for messages; row: counted from 0 in its row group."""
+        return f"{self.path}, row group {group}, row {row}, column '{column}'"
+
+    def detail(self, column: str) -> str:
+        """What else is known of a column that has another type than is wanted, for messages; "" if nothing is."""
+        several = nested_names(self.schema, column) if column in self.schema.names else []
+        return f" (its fields are {shorten(', '.join(several), 200)})" if several else ""
+
+    def known_of_groups(self) -> list[dict[str, Statistics]]:
+        """What the file says of the values of its columns, by row group; [] if it says nothing."""
+        return []
+
+    def read(self, group: int, columns: Sequence[str], threads: bool = False) -> dict[str, list[Any]]:
+        """The columns of a row group, each as its Arrow arrays one after the other; their buffers are checked."""
+        own = [name for name in columns if name not in self.folders]
+        with self.opened(group) as file:
+            found = self._read(file, group, own or self._own[:1], threads)
+            pieces: dict[str, list[Any]] = {}
+            for name in own:
+                chunks = found.column(top_of(self.schema, name)).chunks
+                for one in chunks:
+                    one.validate(full=True)  # offsets and indices that point outside are found here
+                pieces[name] = [nested_array(one, self.schema, name) for one in chunks]
+            for name in columns:
+                if name in self.folders:
+                    pieces[name] = [self._constant(name, found.num_rows)]
+        return pieces
+
+    def field(self, name: str) -> Any:
+        """The field of a column, or of a field of a column of structs: `place.city`.
+
+        Raises:
+            DataError: the file has no such column, or several of it.
+        """
+        count = self.names.count(name)
+        if not count and (found := nested_field(self.schema, name)) is not None:
+            return found
+        if count != 1:
+            what = f"has {count} columns" if count else "has no column"
+            fields = (one for column in dict.fromkeys(self._own) for one in nested_names(self.schema, column))
+            hint = suggestion(name, [*self.names, *fields]) or f"its columns are {shorten(', '.join(self.names), 200)}"
+            raise DataError(f"{self.path} {what} '{name}'.", path=self.path, hint=hint)
+        return self._field_of_folder(name) if name in self.folders else self.schema.field(name)
+
+    def _field_of_folder(self, name: str) -> Any:
+        pa = arrow()
+        return pa.field(name, pa.int64() if self.folders[name].whole else pa.string())
+
+    def _constant(self, name: str, rows: int) -> Any:
+        return arrow().repeat(arrow().scalar(self.folders[name].value, self._field_of_folder(name).type), rows)
+
+    @contextmanager
+    def opened(self, group: int | None = None) -> Generator[Any]:
+        """The file, opened for pyarrow; what pyarrow raises becomes an error that names the row group."""
+        where = self.path if group is None else f"{self.path}, row group {group}"
+        hint = "check 'file' and its type" if group is None else DAMAGED
+        what = f"{where} cannot be read as {self.kind}"
+        with guarded(what, self.path, hint), self.opened_bytes() as file:
+            yield arrow().PythonFile(file, mode="r")
+
+    @contextmanager
+    def opened_bytes(self) -> Generator[BinaryIO]:
+        """The file."""
+        remote = self._remote
+        with remote.stream() if remote else open_input(self.path) as file:
+            self.size = remote.size if remote else os.fstat(file.fileno()).st_size
+            yield file
+
+    def _open(self, path: str) -> None:
+        self._remote = RemoteBytes(path) if is_url(path) else None
+
+    def _schema(self, file: Any) -> Any:
+        raise NotImplementedError
+
+    def _groups(self, file: Any) -> int:
+        raise NotImplementedError
+
+    def _read(self, file: Any, group: int, columns: Sequence[str], threads: bool) -> Any:
+        raise NotImplementedError
+
+    def _bad_rows(self, group: int, what: str) -> DataError:
+        return DataError(f"{self.path}, row group {group}: {what}.", path=self.path, hint=DAMAGED)
+
+
+class ParquetTable(TableFile):
+    """A Parquet file."""
+
+    kind = "Parquet"
+    _chunks: list[list[ColumnChunk]] | None = None  # read when they are needed
+
+    def _schema(self, file: Any) -> Any:
+        opened = parquet().ParquetFile(file)
+        self.metadata: Any = opened.metadata
+        return opened.schema_arrow
+
+    def _groups(self, file: Any) -> int:
+        return self.metadata.num_row_groups
+
+    def bytes_of_groups(self) -> list[int]:
+        """What the metadata say, at least the share of the file that a row group is."""
+        groups = [self.metadata.row_group(number) for number in range(self.groups)]
+        return [max(int(one.total_byte_size), self.size // self.groups) for one in groups]
+
+    def known_of_groups(self) -> list[dict[str, Statistics]]:
+        """The statistics of the footer."""
+        with self.opened_bytes() as file:
+            return statistics(file, self.size)
+
+    def rows(self, column: str | None = None) -> list[int]:
+        """Rows of every row group, as the metadata say; counted where these are not plausible."""
+        # No metadata of columns: pyarrow aborts the process where those are damaged.
+        found = [int(self.metadata.row_group(number).num_rows) for number in range(self.groups)]
+        for number, rows in enumerate(found):
+            if not 0 <= rows <= MOST_ROWS:
+                raise self._bad_rows(number, f"it has {rows} rows, the limit is {MOST_ROWS}")
+        if sum(found) > PLAUSIBLE * self.size:
+            counted = self._own[0] if column is None or column in self.folders else column
+            for number, rows in enumerate(found):
+                if (count := self._count(number, counted)) != rows:
+                    raise self._bad_rows(number, f"it has {count} rows, but its header says {rows}")
+        return found
+
+    def _count(self, group: int, column: str) -> int:
+        with self.opened(group) as file:
+            batches = (
+                parquet()
+                .ParquetFile(file, metadata=self.metadata)
+                .iter_batches(1 << 16, row_groups=[group], columns=[column], use_threads=False)
+            )
+            return sum(batch.num_rows for batch in batches)
+
+    def _read(self, file: Any, group: int, columns: Sequence[str], threads: bool) -> Any:
+        lists = self._lists(group, columns)
+        rest = [name for name in columns if name not in lists]
+        if not rest:
+            return arrow().table(lists)
+        # Else pyarrow reads whole column chunks, into new memory each time; so it does from a URL, with few requests.
+        reading = {} if self._remote else {"pre_buffer": False, "buffer_size": READ_BYTES}
+        whole = parquet().ParquetFile(file, metadata=self.metadata, **reading)
+        table = whole.read_row_group(group, columns=rest, use_threads=threads)
+        for name, array in lists.items():
+            table = table.append_column(name, array)
+        return table
+
+    def _lists(self, group: int, columns: Sequence[str]) -> dict[str, Any]:
+        """Those columns of a row group that `lists` reads, as Arrow arrays."""
+        once = [name for name in columns if self._own.count(name) == 1]
+        possible = [name for name in once if are_numbers(self.schema.field(name).type)]
+        known = self.metadata.row_group(group)
+        if not possible or self._remote or fits_budget(int(known.total_byte_size) // BYTES_IN_BUDGET):
+            return {}
+        with self.opened_bytes() as file:
+            if self._chunks is None:
+                self._chunks = column_chunks(file, self.size)
+            found = {name: self._list(file, group, name) for name in possible}
+        return {name: array for name, array in found.items() if array is not None}
+
+    def _list(self, file: BinaryIO, group: int, name: str) -> Any:
+        """A column of a row group as an Arrow array; None: pyarrow has to read it."""
+        chunks = self._chunks[group] if self._chunks and group < len(self._chunks) else []
+        places = [place for place, chunk in enumerate(chunks) if chunk.path[:1] == (name,)]
+        if len(places) != 1 or len(chunks) != len(self.metadata.schema):
+            return None
+        leaf, rows = self.metadata.schema.column(places[0]), int(self.metadata.row_group(group).num_rows)
+        return lists_of(file, chunks[places[0]], rows, leaf.max_definition_level, self.schema.field(name).type)
+
+
+class ArrowTable(TableFile):
+    """A file in Arrow's IPC file format, which is that of Feather, version 2."""
+
+    kind = "Arrow's file format"
+
+    def _schema(self, file: Any) -> Any:
+        self._reader: Any = arrow().ipc.open_file(file)
+        return self._reader.schema
+
+    def _groups(self, file: Any) -> int:
+        return self._reader.num_record_batches
+
+    def bytes_of_groups(self) -> list[int]:
+        """The share of the file that a record batch is."""
+        return [self.size // max(1, self.groups)] * self.groups
+
+    def rows(self, column: str | None = None) -> list[int]:
+        """Rows of every record batch: their headers are read."""
+        one = column if column is not None and column not in self.folders else self._smallest()
+        return [sum(map(len, self.read(number, [one])[one])) for number in range(self.groups)]
+
+    def _smallest(self) -> str:
+        """The column whose values take least room."""
+        return min(self._own, key=lambda name: _bits(self.schema.field(name).type))
+
+    def _read(self, file: Any, group: int, columns: Sequence[str], threads: bool) -> Any:
+        ipc = arrow().ipc
+        tops = dict.fromkeys(top_of(self.schema, name) for name in columns)
+        included = [self.schema.get_field_index(name) for name in tops]
+        options = ipc.IpcReadOptions(included_fields=included, use_threads=threads)
+        batch = ipc.open_file(file, options=options).get_batch(group)
+        if batch.num_rows > MOST_ROWS:
+            raise self._bad_rows(group, f"it has {batch.num_rows} rows, the limit is {MOST_ROWS}")
+        return arrow().Table.from_batches([batch])
+
+
+def _bits(kind: Any) -> int:
+    """Bits of a value of a type; many where values have different sizes."""
+    try:
+        return kind.bit_width
+    except ValueError:
+        return 1 << 30
+
+
+def _reason(error: BaseException) -> str:
+    text = getattr(error, "strerror", None) or str(error) or type(error).__name__
+    return " ".join(text.split()).rstrip(".")[:300]

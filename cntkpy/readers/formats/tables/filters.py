@@ -1,0 +1,271 @@
+"""Conditions as Arrow expressions: which row groups may have rows that fulfil them, and which rows do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from operator import eq, ge, gt, le, lt, ne
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cntkpy.readers.errors import DataError
+
+from .columns import is_number, is_text
+from .conditions import Comparison, Condition, Value, comparisons
+from .files import TableFile, guarded
+from .footer import Statistics, number_of
+from .library import arrow, compute
+from .partitions import PartitionValue
+
+SIGNS: dict[str, Callable[[Any, Any], Any]] = {"==": eq, "!=": ne, "<": lt, "<=": le, ">": gt, ">=": ge}
+_ROW = "row"
+_DAY = 86_400_000
+"""Milliseconds."""
+_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+
+
+class Filter:
+    """A condition that rows have to fulfil. A comparison with a missing value (null) is not fulfilled.
+
+    Args:
+        condition: what the text says.
+    """
+
+    def __init__(self, condition: Condition) -> None:
+        self.condition = condition
+        self.columns = list(dict.fromkeys(one.column for one in comparisons(condition)))
+
+    def check(self, table: TableFile) -> None:
+        """Refuse a table without these columns, or with columns that cannot be compared so.
+
+        Raises:
+            DataError: it names the file and the column.
+        """
+        for one in comparisons(self.condition):
+            kind = _plain(table.field(one.column).type)
+            for value in one.values:
+                if (wrong := _mismatch(kind, value)) is not None:
+                    message = (
+                        f"{table.path}: column '{one.column}' cannot be compared with {_shown(value)}: {wrong[0]}."
+                    )
+                    raise DataError(message, path=table.path, hint=wrong[1])
+
+    def expression(self, table: TableFile) -> Any:
+        """The `pyarrow.compute.Expression` for the columns of a table."""
+        return _expression(self.condition, {name: _plain(table.field(name).type) for name in self.columns})
+
+    def groups(self, table: TableFile) -> list[bool]:
+        """Which row groups may have such rows, as the statistics of the file and the names of its folders say."""
+        known = table.known_of_groups()
+        if len(known) != table.groups:
+            known = [dict[str, Statistics]() for _ in range(table.groups)]
+        kinds = {name: _plain(table.field(name).type) for name in self.columns}
+        folders = {name: _range_of_folder(table.folders[name]) for name in self.columns if name in table.folders}
+        found: list[bool] = []
+        for one in known:
+            ranges = {name: _range(one[name], kinds[name]) for name in self.columns if name in one} | folders
+            found.append(may_hold(self.condition, ranges, kinds)[0])
+        return found
+
+    def rows(self, table: TableFile, group: int) -> np.ndarray:
+        """The numbers of the rows of a row group that fulfil the condition, int64[n], ascending."""
+        pa = arrow()
+        found = table.read(group, self.columns)
+        with guarded(f"{table.path}, row group {group}: the filter cannot be used", table.path):
+            columns = {name: pa.chunked_array(arrays, table.field(name).type) for name, arrays in found.items()}
+            every = pa.table(columns)
+            name = _ROW
+            while name in self.columns:
+                name += "_"
+            numbered = every.append_column(name, pa.array(np.arange(every.num_rows)))
+            return numbered.filter(self.expression(table)).column(name).to_numpy()
+
+
+def _plain(kind: Any) -> Any:
+    """A type, that of its values for a dictionary."""
+    return kind.value_type if arrow().types.is_dictionary(kind) else kind
+
+
+class Range(NamedTuple):
+    """Limits of the values of a column in a row group; None: unknown. Texts are bytes of UTF-8.
+
+    Attributes:
+        low, high: no value is below or above.
+        has_nulls: whether there are missing values.
+        has_values: whether there are others.
+    """
+
+    low: Any = None
+    high: Any = None
+    has_nulls: bool = True
+    has_values: bool = True
+
+
+def may_hold(condition: Condition, ranges: Mapping[str, Range], kinds: Mapping[str, Any]) -> tuple[bool, bool]:
+    """Whether a condition may be true in a row, and whether it may be false; with null it is neither.
+
+    Args:
+        condition: what is asked.
+        ranges: what is known of columns.
+        kinds: types of columns.
+    """
+    if isinstance(condition, Comparison):
+        return _may_compare(condition, ranges.get(condition.column, Range()), kinds[condition.column])
+    true, false = zip(*(may_hold(part, ranges, kinds) for part in condition.parts), strict=True)
+    if condition.word == "not":
+        return false[0], true[0]
+    return (all(true), any(false)) if condition.word == "and" else (any(true), all(false))
+
+
+def _may_compare(one: Comparison, known: Range, kind: Any) -> tuple[bool, bool]:
+    if one.sign == "null":
+        return known.has_nulls, known.has_values
+    if not known.has_values:
+        return False, False
+    low, high = known.low, known.high
+    if low is None or high is None:
+        return True, True
+    floating = arrow().types.is_floating(kind)  # NaN, which is different from all, is in no statistics
+    values = [_comparable(value, kind) for value in one.values]
+    if one.sign in ("==", "in"):
+        only = low == high and low in values
+        return any(low <= value <= high for value in values), floating or not only
+    value = values[0]
+    if one.sign == "!=":
+        return floating or not low == high == value, low <= value <= high
+    true, false = (low, high) if one.sign in ("<", "<=") else (high, low)
+    sign = SIGNS[one.sign]
+    return bool(sign(true, value)), floating or not sign(false, value)
+
+
+def _comparable(value: Value, kind: Any) -> Any:
+    """A value as statistics have it."""
+    if arrow().types.is_temporal(kind):
+        return _counted(_scalar(value, kind))
+    if isinstance(value, str):
+        return value.encode()
+    return float(np.float32(value)) if kind == arrow().float32() else value
+
+
+def _counted(scalar: Any) -> int:
+    """A date in days, a time of day or a timestamp in nanoseconds."""
+    types, kind = arrow().types, scalar.type
+    if types.is_date(kind):
+        return scalar.value if types.is_date32(kind) else scalar.value // _DAY
+    return scalar.value * (10**9 // _PER_SECOND[kind.unit])
+
+
+def _range(known: Statistics, kind: Any) -> Range:
+    types = arrow().types
+    nulls = known.nulls != 0
+    if is_text(kind):
+        return Range(known.low, known.high, nulls)
+    if types.is_date(kind) or types.is_boolean(kind):
+        low, high = (number_of(one, signed=True, floating=False) for one in (known.low, known.high))
+        return Range(low, high, nulls)
+    if types.is_time(kind) or types.is_timestamp(kind):
+        if known.per_second is None:
+            return Range(None, None, nulls)
+        scale = 10**9 // known.per_second
+        low, high = (number_of(one, signed=True, floating=False) for one in (known.low, known.high))
+        return Range(None if low is None else low * scale, None if high is None else high * scale, nulls)
+    if types.is_integer(kind) or kind in (arrow().float32(), arrow().float64()):
+        floating = types.is_floating(kind)
+        signed = floating or types.is_signed_integer(kind)
+        low = number_of(known.low, signed=signed, floating=floating)
+        high = number_of(known.high, signed=signed, floating=floating)
+        return Range(low, high, nulls)
+    return Range(None, None, nulls)
+
+
+def _range_of_folder(one: PartitionValue) -> Range:
+    if one.value is None:
+        return Range(None, None, True, False)
+    value = one.value.encode() if isinstance(one.value, str) else one.value
+    return Range(value, value, False)
+
+
+def _expression(condition: Condition, kinds: Mapping[str, Any]) -> Any:
+    if isinstance(condition, Comparison):
+        return _compared(condition, kinds[condition.column])
+    found, *more = (_expression(part, kinds) for part in condition.parts)
+    for one in more:
+        found = found & one if condition.word == "and" else found | one
+    return ~found if condition.word == "not" else found
+
+
+def _compared(one: Comparison, kind: Any) -> Any:
+    column = compute().field((one.column,))
+    if one.sign == "null":
+        return column.is_null()
+    sign = SIGNS["==" if one.sign == "in" else one.sign]
+    found, *more = (sign(column, _scalar(value, kind)) for value in one.values)
+    for another in more:
+        found = found | another
+    return found
+
+
+def _scalar(value: Value, kind: Any) -> Any:
+    """A value as one of a type; a number that the type does not have keeps its own."""
+    pa = arrow()
+    if is_text(kind):
+        return pa.scalar(value, pa.string())
+    if pa.types.is_temporal(kind):
+        return _moment(value, kind)
+    if isinstance(value, float) and not pa.types.is_floating(kind):
+        return pa.scalar(value)  # as a whole number it would lose its fraction
+    try:
+        return pa.scalar(value, kind)
+    except (pa.ArrowException, OverflowError, TypeError):
+        return pa.scalar(value)
+
+
+def _moment(value: Value, kind: Any) -> Any:
+    """A text as a date, a timestamp or a time of day.
+
+    Raises:
+        ArrowException, TypeError: it is none, or one with smaller parts of a second than the type has.
+    """
+    pa = arrow()
+    if not pa.types.is_time(kind):
+        return pa.scalar(value, pa.string()).cast(kind)
+    if not isinstance(value, str):
+        raise TypeError(value)
+    count, rest = divmod(
+        pa.scalar(f"1970-01-01 {value}").cast(pa.timestamp("ns")).value, 10**9 // _PER_SECOND[kind.unit]
+    )
+    if rest:
+        raise pa.ArrowInvalid(value)
+    return pa.scalar(count, kind)
+
+
+def _mismatch(kind: Any, value: Value) -> tuple[str, str] | None:
+    """Why a column cannot be compared with a value, and what to write instead; None if it can."""
+    pa = arrow()
+    if is_text(kind):
+        return None if isinstance(value, str) else (f"it is {kind}", f"write '{value}' in quotes")
+    if pa.types.is_boolean(kind):
+        return None if isinstance(value, bool) else (f"it is {kind}", "write true or false")
+    if is_number(kind):
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        return None if number else (f"it is {kind}", "write a number, without quotes")
+    if pa.types.is_temporal(kind) and not pa.types.is_duration(kind):
+        try:
+            _moment(value, kind)
+        except (pa.ArrowException, TypeError):
+            return f"it is {kind}", f"write for instance {_example(kind)}, in quotes"
+        return None
+    return f"it is {kind}", "filters compare numbers, texts, booleans, dates and times"
+
+
+def _example(kind: Any) -> str:
+    types = arrow().types
+    if types.is_time(kind):
+        return "'12:00:00'"
+    if types.is_timestamp(kind) and kind.tz is not None:
+        return "'2026-01-31 12:00:00Z'"
+    return "'2026-01-31', or '2026-01-31 12:00:00'" if types.is_timestamp(kind) else "'2026-01-31'"
+
+
+def _shown(value: Value) -> str:
+    return f"'{value}'" if isinstance(value, str) else str(value).lower() if isinstance(value, bool) else str(value)

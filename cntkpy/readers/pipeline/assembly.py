@@ -1,0 +1,97 @@
+"""What assemblers work with: they take an order, data and a store, and return minibatches with the next position."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cntkpy.readers.common.selection import Selection
+from cntkpy.readers.contracts import NO_LIMIT, Data, Order, Store
+from cntkpy.readers.minibatch import Minibatch
+from cntkpy.readers.streams import StreamInformation
+
+from .invalid import InvalidSequences
+
+Position = tuple[dict[str, Any], Any]
+"""The state of the order, and what the assembler holds back, JSON-able."""
+Made = tuple[Minibatch | None, dict[str, Any], Any]
+"""A minibatch, None at the end of the epoch, and the position after it."""
+
+
+@dataclass(eq=False)
+class Inputs:
+    """What minibatches are made of.
+
+    Attributes:
+        timeline: The order.
+        deserializer: The data.
+        store: Where loaded sequences come from.
+        invalid: Counts the sequences that are left out.
+        minibatch_size: Samples of a minibatch, of all workers together.
+        worker_size: Samples of this worker, if `counts_own`; else `minibatch_size`.
+        counts_own: Whether each worker counts its own samples; else all take the same minibatch and share it.
+        slots: Parallel sequences, of all workers together; 0 where the minibatch size decides.
+        waits: Whether the order has to wait for data before it can give the next sequences.
+    """
+
+    timeline: Order
+    deserializer: Data
+    store: Store
+    invalid: InvalidSequences
+    minibatch_size: int = 0
+    worker_size: int = 1
+    counts_own: bool = False
+    slots: int = 0
+    waits: Callable[[], bool] = lambda: False
+
+    @property
+    def streams(self) -> Sequence[StreamInformation]:
+        """What the minibatches hold."""
+        return self.deserializer.streams
+
+    @property
+    def samples_per_sweep(self) -> int:
+        """Samples of the whole data set (sum of nominal sequence lengths)."""
+        return self.deserializer.table.num_samples
+
+    def select(self) -> Selection | None:
+        """The sequences of the next minibatch; None at the end of the epoch."""
+        return self.timeline.next(NO_LIMIT if self.counts_own else self.minibatch_size, self.worker_size)
+
+    def own_slots(self) -> int:
+        """Of the slots, those of this worker; one at least."""
+        t = self.timeline
+        return max(1, self.slots // t.workers + (t.rank < self.slots % t.workers))
+
+    def keys(self, sequences: np.ndarray) -> list[int | str]:
+        """Keys of sequences as they stand in the data."""
+        return self.deserializer.table.names(sequences)
+
+
+class InStep:
+    """Base of assemblers that ask the order for no more than they give out: one minibatch at a time."""
+
+    def next(self, inputs: Inputs) -> Minibatch | None:
+        """The next minibatch, None at the end of the epoch."""
+        raise NotImplementedError
+
+    def state(self) -> Any:
+        """What is held back, JSON-able."""
+        raise NotImplementedError
+
+    def assemble(self, inputs: Inputs) -> Iterable[Made]:
+        """One minibatch and the position after it."""
+        return given(self.next(inputs), inputs.timeline.state(), self.state())
+
+
+def given(minibatch: Minibatch | None, order: dict[str, Any], held: Any = None) -> Iterable[Made]:
+    """One minibatch, which the iterator does not keep: the memory is used again for the next one."""
+    return _popped([(minibatch, order, held)]) if minibatch is not None else [(None, order, held)]
+
+
+def _popped(made: list[Made]) -> Iterator[Made]:
+    while made:
+        yield made.pop()

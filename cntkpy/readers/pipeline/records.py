@@ -1,0 +1,166 @@
+"""The order of data whose sequences are single records: file order, or blocks of records shuffled each by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.readers.common.arguments import state_field
+from cntkpy.readers.common.sequences import SequenceTable
+from cntkpy.readers.contracts import AUTO_BLOCK, Data
+
+from .randomize import Selection, window_order
+from .source import Source
+
+
+def _misfit(message: str) -> UserError:
+    return UserError("BadValue", message)
+
+
+class RecordOrder:
+    """Epochs over records numbered 0, 1, ... of an endlessly repeated data set.
+
+    block: records that are shuffled among each other; 0 for none, AUTO_BLOCK for the whole epoch. full: minibatches
+    that are smaller than asked for are not given out. wraps: a full minibatch continues at the start of the data, an
+    epoch of a given size is made a multiple of the minibatch. complain: makes the error for a block that does not fit.
+    """
+
+    def __init__(
+        self,
+        table: SequenceTable,
+        block: int = 0,
+        *,
+        full: bool = False,
+        wraps: bool = False,
+        complain: Callable[[str], UserError] = _misfit,
+    ):
+        self.table = table
+        self.position = self.epoch_end = 0
+        self.workers, self.rank = 1, 0
+        self._asked, self._full, self._wraps, self._complain = block, full, wraps, complain
+        self._count = table.num_samples
+        self.minibatch_size, self.epoch_size = 1, self._count
+        self._permutation: tuple[int, int, np.ndarray] | None = None
+
+    def start_epoch(self, epoch: int, size: int | None, workers: int = 1, rank: int = 0) -> None:
+        """Go to epoch `epoch` (from 0) of `size` records (None: one sweep)."""
+        count, step = self._count, self.minibatch_size
+        self.workers, self.rank = workers, rank
+        length = count if size is None else size
+        if size is not None and self._full and self._wraps:
+            length = -(-size // step) * step
+        self.epoch_size = length
+        self._check(length, step)
+        self.position = epoch * length
+        self.epoch_end = self.position + length
+        if size is None and self._full:
+            self.epoch_end -= length % step
+
+    def _check(self, length: int, step: int) -> None:
+        if self._asked <= 0:
+            return
+        block = max(self._asked, step)
+        if length % block or block % step:
+            raise self._complain(
+                f"randomize={self._asked} must be a multiple of the minibatch size ({step}) "
+                f"and divide the size of the epoch ({length})"
+            )
+
+    @property
+    def block(self) -> int:
+        """Records shuffled among each other, 0 for none."""
+        if self._asked == AUTO_BLOCK:
+            return min(self.epoch_size, self._count)
+        return max(self._asked, self.minibatch_size) if self._asked else 0
+
+    @property
+    def ended(self) -> bool:
+        """Whether the epoch is over."""
+        return self._next_size() == 0
+
+    def state(self) -> dict[str, Any]:
+        """The position, JSON-able."""
+        return {
+            "minibatchSourcePosition": self.position,
+            "epochEnd": self.epoch_end,
+            "epochSize": self.epoch_size,
+            "workers": self.workers,
+            "rank": self.rank,
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go where `state` was taken. Only minibatchSourcePosition is needed; the rest stays as it is."""
+        self.position = state_field(state, "minibatchSourcePosition")
+        self.epoch_end = int(state.get("epochEnd", self.epoch_end))
+        self.epoch_size = int(state.get("epochSize", self.epoch_size))
+        self.workers, self.rank = int(state.get("workers", self.workers)), int(state.get("rank", self.rank))
+
+    def _next_size(self) -> int:
+        """Records of the next minibatch, 0 at the end of the epoch."""
+        size = min(self.minibatch_size, self.epoch_end - self.position)
+        if not (self._full and self._wraps):
+            size = min(size, self._count - self.position % self._count)
+        return 0 if self._full and size < self.minibatch_size else max(size, 0)
+
+    def next(self, minibatch_size: int, worker_size: int) -> Selection | None:
+        """The records of the next minibatch; each worker gets its share of them, which may be empty."""
+        size = self._next_size()
+        if size == 0:
+            return None
+        records, keep = self._records(size)
+        before, self.position = self.position, self.position + size
+        low, high = (size * r // self.workers for r in (self.rank, self.rank + 1))
+        swept = self.position // self._count > before // self._count
+        return Selection(records[low:high], swept, self.ended, keep)
+
+    def _records(self, size: int) -> tuple[np.ndarray, np.ndarray]:
+        """The next records, and the chunks that are needed for them or soon."""
+        block, count = self.block, self._count
+        if not block:
+            records = np.arange(self.position, self.position + size) % count
+            return records, self._chunks_of(int(records[0]), size, 1)
+        parts: list[np.ndarray] = []
+        at, left = self.position, size
+        while left:
+            number, within = divmod(at, block)
+            taken = min(left, block - within)
+            parts.append(number * block + self._order(number, block)[within : within + taken])
+            at, left = at + taken, left - taken
+        first = self.position - self.position % block
+        return np.concatenate(parts) % count, self._chunks_of(first % count, block, 0)
+
+    def _chunks_of(self, begin: int, size: int, more: int) -> np.ndarray:
+        """The chunks of records begin .. begin + size - 1, and some more, in order of need."""
+        table = self.table
+        if size >= self._count:
+            return np.arange(table.num_chunks)
+        low, high = map(int, np.searchsorted(table.first, [begin, (begin + size - 1) % self._count], side="right") - 1)
+        if high < low or begin + size > self._count:
+            high += table.num_chunks
+        return np.arange(low, min(high + 1 + more, low + table.num_chunks)) % table.num_chunks
+
+    def _order(self, number: int, block: int) -> np.ndarray:
+        """The permutation of a block."""
+        have = self._permutation
+        if have is None or have[:2] != (number, block):
+            have = self._permutation = (number, block, window_order(block, block, number))
+        return have[2]
+
+
+class RecordSource(Source):
+    """The pipeline over a RecordOrder, which has to know the size of minibatches."""
+
+    def __init__(self, deserializer: Data, order: RecordOrder, *, prefetch: bool = True):
+        self.order = order
+        super().__init__(deserializer, order, frame_mode=True, prefetch=prefetch)
+
+    def shares_keep_minibatches(self) -> bool:
+        """The workers divide every minibatch of records."""
+        return True
+
+    def _set_sizes(self, minibatch_size: int, workers: int, rank: int) -> None:
+        super()._set_sizes(minibatch_size, workers, rank)
+        self.order.minibatch_size = max(1, min(minibatch_size, self.order.table.num_samples))

@@ -1,0 +1,234 @@
+"""The pipeline: deserializer -> randomizer -> packer -> minibatch, read ahead, with a position that can be saved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import Any, Protocol, cast
+
+import numpy as np
+
+from cntkpy.cntk_config.arrays import PerEpoch
+from cntkpy.readers.contracts import Chunked, Data, FrameData, FreesData, Order, Store, WaitsForData
+from cntkpy.readers.epochs import EpochRequest
+from cntkpy.readers.minibatch import Minibatch
+from cntkpy.readers.streams import StreamInformation
+
+from .assembly import Inputs, Made, Position
+from .frame_batches import Frames
+from .invalid import InvalidSequences
+from .pack import FramePacker, SequencePacker
+from .parallel import ParallelPrefetcher
+from .randomize import Timeline
+from .read_ahead import GroupedProducer
+from .store import ChunkStore
+from .truncated import TruncatedPacker
+from .whole import Group, WholeSequences
+
+STATE_VERSION = 1
+
+
+class Assembler(Protocol):
+    """Turns selections of an order into minibatches."""
+
+    def assemble(self, inputs: Inputs) -> Iterable[Made]:
+        """At least one minibatch, None at the end of the epoch, each with the position after it."""
+        ...
+
+    def state(self) -> Any:
+        """What is held back between minibatches, JSON-able."""
+        ...
+
+    def restore(self, state: Any, inputs: Inputs) -> None:
+        """Hold back again what `state` says."""
+        ...
+
+    def clear(self) -> None:
+        """Forget what is held back and what was made ahead."""
+        ...
+
+
+class Source:
+    """Reads minibatches epoch by epoch. Between two calls its state is a small JSON-able dictionary.
+
+    store: where loaded sequences come from; by default a ChunkStore with keep_in_memory and memory (bytes).
+    local_timeline: every worker counts its own samples; else all walk through one minibatch and each takes its part.
+    prefetch: make minibatches ahead, on background threads; threads: load that many chunks, and make that many
+    minibatches at once if they are of whole sequences.
+    assembler: makes minibatches in its own way; slots: sequences that it lays side by side, per epoch.
+    max_errors: invalid sequences that are tolerated.
+    """
+
+    def __init__(
+        self,
+        deserializer: Data,
+        timeline: Order,
+        *,
+        store: Store | None = None,
+        frame_mode: bool = False,
+        truncation_length: int = 0,
+        local_timeline: bool = False,
+        keep_in_memory: bool = False,
+        memory: int | None = None,
+        prefetch: bool = True,
+        threads: int = 1,
+        max_errors: int = 0,
+        assembler: Assembler | None = None,
+        slots: PerEpoch[int] | None = None,
+    ):
+        self.deserializer, self.timeline = deserializer, timeline
+        self._frees = timeline if isinstance(timeline, FreesData) else None
+        if assembler is None:
+            assembler = _assembler_for(deserializer, frame_mode, truncation_length)
+        self._assembler: Assembler = assembler
+        invalid = InvalidSequences(
+            max_errors, lambda sequences: deserializer.table.names(sequences), deserializer.table.num_sequences
+        )
+        many = prefetch and threads > 1 and store is None and isinstance(assembler, WholeSequences)
+        if store is None:
+            at_once = threads if threads > 1 else int(prefetch)
+            loading = {"threads": 0, "callers": threads} if many else {"threads": at_once}
+            options = loading if memory is None else loading | {"memory": memory}
+            store = ChunkStore(cast("Any", deserializer), keep_everything=keep_in_memory, **options)
+        self._inputs = inputs = Inputs(timeline, deserializer, store, invalid, counts_own=local_timeline)
+        if isinstance(timeline, WaitsForData):
+            waits = timeline.waits
+            inputs.waits = lambda: waits(inputs.worker_size)
+        self._slots = slots
+        self._set_slots(0)
+        self._parallel: ParallelPrefetcher[Group, Group] | None = None
+        more = partial(assembler.assemble, inputs)
+        if many and isinstance(assembler, WholeSequences):
+            plan, make = partial(assembler.plan, inputs), partial(assembler.make, inputs)
+            self._parallel = ParallelPrefetcher(plan, make, threads)
+            more = partial(assembler.take, inputs, self._parallel.next)
+        self._made: GroupedProducer[Made] = GroupedProducer(more, _is_end, _nbytes, prefetch and not many)
+        self._delivered: Position | None = None
+
+    def leave_reading_ahead(self) -> None:
+        """Make minibatches where they are asked for: the caller reads ahead."""
+        self._made.ahead = False
+
+    @property
+    def minibatch_size(self) -> int:
+        """Samples of a minibatch, of all workers together."""
+        return self._inputs.minibatch_size
+
+    @property
+    def store(self) -> Store:
+        """Where loaded sequences come from. Another one can take its place while nothing is being read."""
+        return self._inputs.store
+
+    @store.setter
+    def store(self, store: Store) -> None:
+        self._inputs.store = store
+
+    @property
+    def streams(self) -> Sequence[StreamInformation]:
+        """What the minibatches hold."""
+        return self.deserializer.streams
+
+    @property
+    def samples_per_sweep(self) -> int:
+        """Samples of the whole data set (sum of nominal sequence lengths)."""
+        return self.deserializer.table.num_samples
+
+    def gives_shares(self, workers: int) -> bool:
+        """Whether there are chunks of data for that many workers, where chunks are what they share."""
+        return not isinstance(self.timeline, Timeline) or self.deserializer.table.num_chunks >= workers
+
+    def shares_keep_minibatches(self) -> bool:
+        """Whether the workers' minibatches make up those of one worker.
+
+        Not so where slots are divided before sequences are dealt out to them: HTKMLFReader with utterances, truncation.
+        """
+        return isinstance(self._assembler, WholeSequences)
+
+    def start(self, request: EpochRequest) -> None:
+        """Go to the start of an epoch."""
+        self._forget()
+        self._set_sizes(request.minibatch_size, request.workers, request.worker)
+        self._set_slots(request.epoch)
+        self.timeline.start_epoch(request.epoch, request.samples, request.workers, request.worker)
+        self._delivered = self._position()
+
+    def _forget(self) -> None:
+        """Drop what was made ahead."""
+        self._made.reset()
+        if self._parallel is not None:
+            self._parallel.reset()
+        self._assembler.clear()
+
+    def _set_sizes(self, minibatch_size: int, workers: int, rank: int) -> None:
+        self._inputs.minibatch_size = self._inputs.worker_size = minibatch_size
+        if self._inputs.counts_own:
+            self._inputs.worker_size = max(1, minibatch_size // workers + (rank < minibatch_size % workers))
+
+    def _set_slots(self, epoch: int) -> None:
+        if self._slots is not None:
+            self._inputs.slots = self._slots[epoch]
+
+    def next(self) -> Minibatch | None:
+        """The next minibatch, None at the end of the epoch."""
+        if self._made.interrupted:
+            self.restore(self.state())
+        minibatch, order, held = self._made.next()
+        self._delivered = order, held
+        if self._frees is not None:
+            self._frees.delivered(order)
+        return minibatch
+
+    def keys(self, sequences: np.ndarray) -> list[int | str]:
+        """Keys of sequences as they stand in the data."""
+        return self.deserializer.table.names(sequences)
+
+    def _position(self) -> Position:
+        """Where the timeline stands, and what is held back."""
+        return self.timeline.state(), self._assembler.state()
+
+    def state(self) -> dict[str, Any]:
+        """Where reading is after the last minibatch that was given out."""
+        position, held = self._delivered or self._position()
+        return {"version": STATE_VERSION, **position, "minibatchSize": self.minibatch_size, "held": held}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Resume exactly where `state` was taken. Only the position is needed; the rest stays as started."""
+        self._forget()
+        self.timeline.restore(state)
+        size = int(state.get("minibatchSize", self.minibatch_size))
+        self._set_sizes(size, self.timeline.workers, self.timeline.rank)
+        if state.get("held") is not None:
+            self._assembler.restore(state["held"], self._inputs)
+        self._delivered = self._position()
+
+    def change(self, minibatch_size: int, workers: int, rank: int) -> None:
+        """Continue with another minibatch size or another share of the data. What was held back is dropped."""
+        self.restore(self.state() | {"minibatchSize": minibatch_size, "workers": workers, "rank": rank, "held": None})
+
+    def close(self) -> None:
+        """Stop the threads and let go of the data."""
+        self._made.close()
+        if self._parallel is not None:
+            self._parallel.close()
+        self._inputs.store.close()
+
+
+def _is_end(made: Made) -> bool:
+    """Whether an epoch is over."""
+    return made[0] is None
+
+
+def _nbytes(made: Made) -> int:
+    """Memory of a minibatch."""
+    return 0 if made[0] is None else made[0].nbytes
+
+
+def _assembler_for(data: Data, frame_mode: bool, truncation_length: int) -> Assembler:
+    """Pieces of sequences, frames that need no chunks, or whole sequences."""
+    if truncation_length:
+        return TruncatedPacker(data.streams, truncation_length)
+    if frame_mode and isinstance(data, FrameData):
+        return Frames(data)
+    packer = (FramePacker if frame_mode else SequencePacker)(data.streams)
+    loaded = float(data.chunk_bytes.sum()) / data.table.num_samples if isinstance(data, Chunked) else 0.0
+    return WholeSequences(packer, loaded)

@@ -1,0 +1,228 @@
+"""Minibatches of whole sequences, several small ones made at once."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cntkpy.readers.common.chunk import Part
+from cntkpy.readers.common.selection import Selection, Several
+from cntkpy.readers.common.sequences import starts_of
+from cntkpy.readers.minibatch import Layout, Minibatch
+from cntkpy.readers.pipeline.pack import SequencePacker, place
+
+from .assembly import Inputs, Made
+from .randomize import Timeline
+from .read_ahead import GROUP_SECONDS
+
+MAX_GROUP = 256
+"""Minibatches made at once: each then costs a tenth of what it costs alone, if it is small."""
+MAX_CELLS = 1 << 16
+"""Samples after which no further minibatch is added."""
+MAX_DENSE_BYTES, LARGE = 1 << 21, 1 << 22
+"""Bytes of dense data, and of all that is loaded for the minibatches, after which none is added."""
+GROUP_GROWTH = 4
+"""The first minibatch is made alone, so that the start is fast; every group may have so many times the minibatches
+of the one before."""
+
+_Mark = tuple[Selection, bool, bool, dict[str, Any]]
+"""The selection that a minibatch is from, whether a sweep and an epoch end with it, the state of the timeline then."""
+
+
+@dataclass(eq=False)
+class Group:
+    """Minibatches that are made at once: what they hold, and what became of it.
+
+    state: of the timeline after them. load: waits for the parts. made: None if they have to be made one by one, out of
+    the parts if all could be loaded; fault: why they could not be made.
+    """
+
+    several: Sequence[Several]
+    state: dict[str, Any]
+    load: Callable[[], list[Part]] | None = None
+    parts: list[Part] | None = None
+    made: Iterator[Made] | None = None
+    fault: Exception | None = None
+
+    @cached_property
+    def sequences(self) -> np.ndarray:
+        """Of all minibatches, int64[n]."""
+        every = [one.selection.sequences for one in self.several]
+        return every[0] if len(every) == 1 else np.concatenate(every)
+
+    @cached_property
+    def cuts(self) -> np.ndarray:
+        """Minibatch m has the sequences cuts[m] .. cuts[m+1]-1: int64[M+1]."""
+        return starts_of(np.concatenate([np.diff(one.cuts) for one in self.several]))
+
+    def marks(self) -> Iterator[_Mark]:
+        """Those of each minibatch."""
+        for one in self.several:
+            s, last = one.selection, len(one.cuts) - 2
+            for m, state in enumerate(one.states):
+                yield s, m == last and s.end_of_sweep, m == last and s.end_of_epoch, state
+
+    def single(self) -> Iterator[_Single]:
+        """The minibatches one by one."""
+        for (a, b), mark in zip(pairwise(self.cuts.tolist()), self.marks(), strict=True):
+            parts = None if self.parts is None else [p for all_ in self.parts if len((p := all_.between(a, b)).where)]
+            yield _Single(self.sequences[a:b], mark, parts)
+
+
+class _Single(NamedTuple):
+    """The sequences of a minibatch, int64[n], and their parts if those are loaded."""
+
+    sequences: np.ndarray
+    mark: _Mark
+    parts: list[Part] | None
+
+
+class WholeSequences:
+    """Whole sequences (or frames) in minibatches; nothing is held back but what could not be made at once.
+
+    `plan` is called on one thread at a time, `make` on any, `take` by the one that gives minibatches out.
+    loaded_bytes: about how much memory a loaded sample takes.
+    """
+
+    def __init__(self, packer: SequencePacker, loaded_bytes: float = 0.0):
+        self._packer = packer
+        dense = sum(s.dim * s.dtype.itemsize for s in packer.streams if not s.sparse)
+        self._enough = min(MAX_CELLS, MAX_DENSE_BYTES // max(dense, 1), int(LARGE / max(loaded_bytes, 1.0)))
+        self._most = 1  # minibatches in the next group
+        self._fault: Exception | None = None  # comes after what is planned
+        self._left: deque[_Single] = deque()
+
+    def assemble(self, inputs: Inputs) -> Iterable[Made]:
+        """At least one minibatch, None at the end of the epoch, and the state of the timeline after each."""
+        return self.take(inputs, lambda: self.make(inputs, self.plan(inputs)))
+
+    def plan(self, inputs: Inputs) -> Group:
+        """Decide what the next minibatches hold, and begin to load it."""
+        if self._fault is not None:
+            fault, self._fault = self._fault, None
+            raise fault
+        planned: list[Several] = []
+        sequences = 0
+        end = time.perf_counter() + GROUP_SECONDS
+        while len(planned) < self._most and sequences <= self._enough:
+            if planned and (time.perf_counter() > end or inputs.waits()):
+                break
+            try:
+                more = _next_planned(inputs, self._most, self._enough)
+            except Exception as fault:
+                if not planned:
+                    raise
+                self._fault = fault
+                break
+            if more is None:
+                break
+            planned.append(more)
+            sequences += more.cuts[-1]
+            if len(more.cuts) > 2 or more.selection.end_of_epoch:
+                break
+        group = Group(planned, inputs.timeline.state())
+        self._most = min(MAX_GROUP, GROUP_GROWTH * self._most)
+        if planned:
+            last = planned[-1].selection
+            try:
+                group.load = inputs.store.begin(group.sequences, last.keep, last.ahead, last.following)
+            except Exception as fault:
+                group.fault = fault
+        return group
+
+    def make(self, inputs: Inputs, group: Group) -> Group:
+        """Load and pack the minibatches of a group, if none of their sequences is at fault or invalid."""
+        if group.load is not None:
+            try:
+                parts = group.load()
+                if inputs.invalid.concerns(parts):
+                    group.parts = parts
+                else:
+                    group.made = self._pack(inputs, group.sequences, group.cuts, parts, group.marks())
+            except Exception as fault:
+                group.fault = fault
+            group.load = None  # with it go the chunks
+        return group
+
+    def take(self, inputs: Inputs, more: Callable[[], Group]) -> Iterable[Made]:
+        """As `assemble`, out of what is left of the last group, or of the group that `more` gives."""
+        if not self._left:
+            group = more()
+            if not group.several:
+                return [(None, group.state, None)]
+            if group.made is not None and not inputs.invalid.concerns(()):
+                return group.made
+            self._left.extend(group.single())
+        made: list[Made] = []
+        while self._left:
+            try:
+                made.append(self._make_one(inputs, self._left[0]))
+            except Exception:
+                if not made:
+                    raise
+                break  # what comes before the fault is given out before it
+            self._left.popleft()
+        return made
+
+    def _make_one(self, inputs: Inputs, one: _Single) -> Made:
+        parts, selection = one.parts, one.mark[0]
+        if parts is None:
+            parts = inputs.store.begin(one.sequences, selection.keep, selection.ahead)()
+        sequences, valid = inputs.invalid.without(one.sequences, parts, end_of_sweep=one.mark[1])
+        return next(self._pack(inputs, sequences, np.array([0, len(sequences)]), valid, iter([one.mark])))
+
+    def _pack(
+        self, inputs: Inputs, sequences: np.ndarray, cuts: np.ndarray, parts: Sequence[Part], marks: Iterator[_Mark]
+    ) -> Iterator[Made]:
+        """The arrays of minibatches at once, the minibatches themselves as they are asked for."""
+        packed = self._packer.pack_several(parts, cuts)
+        names = inputs.deserializer.table.names  # and not inputs.keys: who keeps a minibatch need not keep the reader
+        return (
+            _made(data, layouts, partial(names, sequences[a:b]), *mark)
+            for (data, layouts), mark, (a, b) in zip(packed, marks, pairwise(cuts.tolist()), strict=True)
+        )
+
+    def state(self) -> None:
+        """Nothing."""
+
+    def restore(self, state: Any, inputs: Inputs) -> None:
+        """Nothing to do."""
+
+    def clear(self) -> None:
+        """Forget what is left."""
+        self._left.clear()
+        self._most, self._fault = 1, None
+
+
+def _made(
+    data: dict[str, Any],
+    layouts: dict[str, Layout],
+    keys: Callable[[], list[int | str]],
+    selection: Selection,
+    end_of_sweep: bool,
+    end_of_epoch: bool,
+    state: dict[str, Any],
+) -> Made:
+    minibatch = Minibatch(data, layouts, keys, end_of_sweep, end_of_epoch)
+    if selection.together is not None:
+        whole = place(selection.together)
+        minibatch.columns_together = whole.T * whole.S
+    return minibatch, state, None
+
+
+def _next_planned(inputs: Inputs, most: int, samples: int) -> Several | None:
+    """What the timeline gives next: several minibatches if it can, None at the end of the epoch."""
+    timeline = inputs.timeline
+    if isinstance(timeline, Timeline):
+        several = timeline.next_several(inputs.worker_size, most, samples)
+        if several is not None:
+            return several
+    selection = inputs.select()
+    return None if selection is None else Several(selection, [0, len(selection.sequences)], [timeline.state()])

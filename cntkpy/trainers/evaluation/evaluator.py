@@ -1,0 +1,170 @@
+"""The compiled part of evaluation: many minibatches per call, one compilation per padded shape."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from cntkpy.networks.arrays.lazy import jax, jnp
+from cntkpy.networks.compile.evaluate import (
+    LENGTHS,
+    Settings,
+    compile_network,
+    kept_lengths,
+    network_parameters,
+    network_state,
+    node_total,
+)
+from cntkpy.networks.compile.executables import Program
+from cntkpy.networks.compile.recurrence import CARRIED
+from cntkpy.networks.graph.network import Node, ValidatedNetwork
+from cntkpy.networks.nodes.sampling import DRAWN
+from cntkpy.trainers.step.ahead import PlacedStack
+from cntkpy.trainers.step.batching import CAPACITY, Batcher, Stack
+from cntkpy.trainers.step.buckets import EVALUATION_BUCKETS, Buckets
+from cntkpy.trainers.step.class_labels import class_label_check
+from cntkpy.trainers.step.memory import has_own_memory, place
+from cntkpy.trainers.step.sequence_problems import check_sequences
+from cntkpy.trainers.step.step import Callback, StepContext, carry, in_words, minibatch_of, with_row
+
+Array = Any
+
+
+@dataclass
+class Evaluator:
+    """The compiled evaluation of some nodes.
+
+    Attributes:
+        network: the network.
+        nodes: what to evaluate.
+        summed: give the sum of every node over a minibatch; otherwise the values of every minibatch.
+        callbacks: called with every stack before it is evaluated; stacks must then be of one minibatch.
+        trace_level: from 2 on, every compilation is logged.
+    """
+
+    network: ValidatedNetwork
+    nodes: Sequence[Node]
+    summed: bool = True
+    callbacks: Sequence[Callback] = ()
+    trace_level: int = 0
+
+    def __post_init__(self) -> None:
+        self._function = compile_network(self.network, [node.name for node in self.nodes])
+        self._check = class_label_check(self.network, self.nodes)
+        names = [node.name for node in self.nodes]
+        self._compiled = Program(
+            self._run,
+            (self.network, names, self.summed),
+            describe=_in_words,
+        )
+        self.buckets = Buckets()
+        self.load()
+
+    def load(self) -> None:
+        """Take the values of the network's nodes, and start with new sequences."""
+        self._done = 0
+        self._parameters = network_parameters(self.network)
+        # Arrays of JAX, as those that a stack leaves: those of NumPy would need a program of their own.
+        self._start: dict[str, Any] = jax.device_put(network_state(self.network), may_alias=True)
+        self._state = dict(self._start)
+
+    def load_again(self, drawn: Mapping[str, Array] | None = None, changed: bool = True) -> None:
+        """The same, but random numbers continue, and sequences that resume have the activations before them.
+
+        Args:
+            drawn: how often random nodes have drawn numbers, where another evaluator counts; None: as here.
+            changed: whether the network's nodes have other values than at the last time.
+        """
+        kept = {name: value for name, value in self._state.items() if name.endswith((DRAWN, CARRIED))}
+        kept.update(drawn or {})
+        if changed:
+            self.load()
+        self._done, self._state = 0, self._start | kept
+
+    @property
+    def drawn(self) -> dict[str, Array]:
+        """How often random nodes have drawn numbers."""
+        return {name: value for name, value in self._state.items() if name.endswith(DRAWN)}
+
+    @property
+    def state(self) -> Mapping[str, Array]:
+        """What the network itself has changed, by name; see `cntkpy.networks.compile.evaluate.network_state`."""
+        return self._state
+
+    @property
+    def compilations(self) -> int:
+        """How often the evaluation was compiled so far."""
+        return self._compiled.shapes
+
+    def batcher(self, minibatch_size: int, capacity: int = CAPACITY, chosen: int = EVALUATION_BUCKETS) -> Batcher:
+        """What pads and stacks the minibatches for this evaluator; see `Batcher`."""
+        more: dict[str, Any] = {
+            "buckets": self.buckets,
+            "capacity": capacity,
+            "trace_level": self.trace_level,
+            "chosen": chosen,
+        }
+        more["hurries"] = False  # nothing waits for the start of an evaluation
+        return Batcher.of(self.network, self.nodes, minibatch_size, **more)
+
+    @property
+    def copies(self) -> bool:
+        """Whether `place` begins a copy to the device, during which the device computes something else."""
+        return has_own_memory()
+
+    def place(self, stack: Stack) -> PlacedStack:
+        """A stack as `run` takes it; a copy to the device is begun, not waited for."""
+        self._check(stack.batch)
+        return PlacedStack(stack, place(stack.batch, len(stack.minibatches), self.copies))
+
+    def run(self, stack: Stack | PlacedStack) -> Any:
+        """Sums as `CompiledStep.run`, or by node the stacked values (minibatches, T, S, ...), with padding."""
+        stack, batch = stack if isinstance(stack, PlacedStack) else self.place(stack)
+        self._state = carry(self.network, self._state, stack)
+        self._done += len(stack.minibatches)
+        if self.callbacks:
+            context = StepContext.of(stack, 0, self._done, self._parameters, self._state, None, Settings())
+            for callback in self.callbacks:
+                callback(context)
+        self._state, result = self._compiled(self._parameters, self._state, batch, len(stack.minibatches))
+        check_sequences(self.network, self._state)
+        return result
+
+    def _run(self, parameters: dict[str, Array], state: dict[str, Array], batches: Any, count: Array) -> Any:
+        def evaluate(state: dict[str, Array], k: Array) -> Any:
+            batch = minibatch_of(batches, k)
+            found, state = self._function(parameters, state, batch)
+            if self.summed:
+                totals = [node_total(node, found, batch) for node in self.nodes]
+                totals += [jnp.sum(found[str(node.axis) + LENGTHS]) for node in kept_lengths(self.nodes)]
+                return state, jnp.stack(totals).astype(self.network.dtype)
+            return state, found
+
+        def minibatch(k: Array, carry: Any) -> Any:
+            state, results = carry
+            state, found = evaluate(state, k)
+
+            def put(every: Array, one: Array) -> Array:
+                return with_row(every, k, one)
+
+            return state, jax.tree.map(put, results, found)
+
+        def room(leaf: Any) -> Array:
+            return jnp.zeros((capacity, *leaf.shape), leaf.dtype)
+
+        capacity = batches.mask.shape[0]
+        if capacity == 1:  # always given; its program is smaller than that of a loop
+            state, found = evaluate(state, 0)
+            return state, jax.tree.map(partial(jnp.expand_dims, axis=0), found)
+        columns = len(self.nodes) + len(kept_lengths(self.nodes))
+        one = (
+            jax.ShapeDtypeStruct((columns,), self.network.dtype)
+            if self.summed
+            else jax.eval_shape(evaluate, state, 0)[1]
+        )
+        results = jax.tree.map(room, one)
+        return jax.lax.fori_loop(0, count, minibatch, (state, results))
+
+
+def _in_words(parameters: Any, state: Any, batches: Any, count: int) -> str:
+    return in_words("evaluation", batches)

@@ -1,0 +1,97 @@
+"""Event files of TensorBoard, by the package tensorboardX."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from cntkpy.cntk_config import UserError
+from cntkpy.cntk_config.base.extras import how_to_install
+from cntkpy.cntk_config.base.writing import not_written
+from cntkpy.networks.graph.network import Network
+
+_UNUSUAL = re.compile(r"[^A-Za-z0-9./_-]")
+
+
+class EventFile:
+    """A new event file.
+
+    Args:
+        folder: where; it is made if it is missing.
+
+    Raises:
+        UserError: the package is not installed, or the file cannot be written.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self._package = _package("tensorboardX")
+        try:
+            self._writer: Any = self._package.SummaryWriter(os.fspath(folder))
+        except OSError as error:
+            raise UserError("CannotWrite", not_written(error, folder)) from None
+        self._is_open = True
+
+    def scalar(self, tag: str, value: float, step: int) -> None:
+        """Add a number at a step; nothing, if the file is closed."""
+        if self._is_open:
+            self._writer.add_scalar(tag, value, step)
+
+    def text(self, tag: str, text: str) -> None:
+        """Add a text in Markdown."""
+        self._writer.add_text(tag, text)
+
+    def graph(self, network: Network) -> None:
+        """Add a network: its nodes with their operations, inputs and shapes; a point in a name makes a group of it."""
+        message = _package("tensorboardX.proto.event_pb2").Event
+        self._writer.file_writer.add_event(message(graph_def=graph_of(network).SerializeToString()))
+
+    def flush(self) -> None:
+        """Write everything to the file."""
+        if self._is_open:
+            self._writer.flush()
+
+    def close(self) -> None:
+        """Write everything and close the file; nothing is added after that."""
+        if self._is_open:
+            self._writer.close()
+        self._is_open = False
+
+
+def _package(name: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        message = "event files of TensorBoard are written by the package tensorboardX, which is not installed"
+        raise UserError("MissingPackage", message, hint=how_to_install("tensorboard")) from None
+
+
+def graph_of(network: Network) -> Any:
+    """A network as TensorFlow's message `GraphDef`."""
+    graph: Any = _package("tensorboardX.proto.graph_pb2").GraphDef()
+    graph.versions.producer = 1
+    names = _unique(network.nodes)
+    for node in network.nodes.values():
+        inputs = [names[source.name] for source in node.inputs if source is not None]
+        made = graph.node.add(name=names[node.name], op=node.operation, input=inputs)
+        shape = made.attr["_output_shapes"].list.shape.add()
+        for size in reversed(node.shape or ()):
+            shape.dim.add(size=int(size))
+    return graph
+
+
+def _unique(names: Iterable[str]) -> dict[str, str]:
+    """A name that TensorBoard takes for each of some names, no two alike."""
+    found: dict[str, str] = {}
+    taken: set[str] = set()
+    for name in names:
+        plain = _UNUSUAL.sub("_", name).replace(".", "/").lstrip("/_-") or "node"
+        number, chosen = 0, plain
+        while chosen in taken:
+            number += 1
+            chosen = f"{plain}_{number}"
+        taken.add(chosen)
+        found[name] = chosen
+    return found

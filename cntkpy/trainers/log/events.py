@@ -1,0 +1,31 @@
+"""What happens in a run as data: records beside the lines of the log, for `logFormat=json`.
+
+A log call that reports something carries it as `extra=event(...)`; a handler that writes objects looks only at these.
+A line that is not shown is logged with the level DEBUG, so that its event is there all the same.
+"""
+
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+from cntkpy.trainers.log.text import Total
+
+
+def event(name: str, totals: Sequence[Total] = (), **values: Any) -> dict[str, Any]:
+    """The `extra` of a log call.
+
+    Args:
+        name: what happened.
+        totals: sums of nodes, if there are any.
+        values: further values.
+    """
+    found: dict[str, Any] = {"event": name, **values}
+    if totals:
+        found["nodes"] = {total.name: total.average for total in totals}
+        found["samples"] = totals[0].count
+    return {"event": found}
+
+
+def level(shown: bool) -> int:
+    """The level of a line that is in the log only if it is `shown`."""
+    return logging.INFO if shown else logging.DEBUG

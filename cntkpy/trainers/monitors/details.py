@@ -1,0 +1,115 @@
+"""`traceLevel` from 2 on: after every progress line times, memory, the reader's position, and norms of gradients."""
+
+import json
+import logging
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from cntkpy.cntk_config.base.systems import memory as systems_memory
+from cntkpy.networks.arrays.lazy import default_device, jax
+from cntkpy.networks.arrays.sparse import RowGradient
+from cntkpy.networks.compile.evaluate import compile_gradient
+from cntkpy.networks.graph.network import Node, ValidatedNetwork
+from cntkpy.trainers.log.nodes import SHAPES_LEVEL
+from cntkpy.trainers.step.batching import Stack
+from cntkpy.trainers.step.step import StepContext
+
+log = logging.getLogger("cntkpy.trainers")
+
+DETAILS_LEVEL = 2
+"""The `traceLevel` from which on there are details."""
+
+MAX_STATE_CHARACTERS = 300
+"""Characters of the reader's state that are shown."""
+
+_MEGABYTE = 1 << 20
+
+
+class Details:
+    """Logs what happened since the progress line before.
+
+    Args:
+        network, nodes: as the trainer has them; the first node is the criterion.
+        position: gives the reader's state.
+        trace_level: from 3 on with the shapes of the last minibatch.
+        gradients: with norms, for which a minibatch is computed as a whole.
+    """
+
+    def __init__(
+        self,
+        network: ValidatedNetwork,
+        nodes: Sequence[Node],
+        position: Callable[[], dict[str, Any]],
+        trace_level: int = DETAILS_LEVEL,
+        gradients: bool = True,
+    ):
+        self._network, self._names = network, [node.name for node in nodes]
+        self._position, self._trace_level = position, trace_level
+        self._gradients = gradients
+        self._norms: Any = None
+        self._waited = 0.0
+
+    def timed(self, stacks: Iterator[Stack]) -> Iterator[Stack]:
+        """The stacks of an epoch; the time that they are waited for is counted."""
+        self._waited = 0.0
+        while True:
+            before = time.perf_counter()
+            stack = next(stacks, None)
+            self._waited += time.perf_counter() - before
+            if stack is None:
+                return
+            yield stack
+
+    def log(self, context: StepContext, index: int) -> None:
+        """Log the details; `context` is that of the last minibatch, number `index` of its stack, after its update."""
+        log.info("  Waited %.4fs for data; %s.", self._waited, memory())
+        log.info("  The reader is at %s.", json.dumps(self._position())[:MAX_STATE_CHARACTERS])
+        for name, gradient, weight in self._measured(context) if self._gradients else ():
+            log.info("  %s: norm of the gradient %.6g, of the values %.6g", name, gradient, weight)
+        if self._trace_level >= SHAPES_LEVEL:
+            for name, layout in context.stack.minibatches[index].layouts.items():
+                log.info(
+                    "  %s: %d steps of %d sequences side by side, %d samples",
+                    name,
+                    layout.T,
+                    layout.S,
+                    layout.num_samples,
+                )
+        self._waited = 0.0
+
+    def _measured(self, context: StepContext) -> Iterator[tuple[str, float, float]]:
+        """Name, norm of the gradient and norm of the values of every parameter under training."""
+        if self._norms is None:
+            gradients = compile_gradient(self._network, self._names[0], self._names)
+
+            def norms(weights: Any, *rest: Any) -> Any:
+                found, _, _ = gradients(weights, *rest)
+                parts = {name: one.values if isinstance(one, RowGradient) else one for name, one in found.items()}
+                return {name: (_norm(parts[name]), _norm(weights[name])) for name in weights}
+
+            self._norms = jax.jit(norms)
+        c = context
+        found = self._norms(c.weights, c.state, c.batch, c.key, c.settings)
+        for name in sorted(found):
+            gradient, weight = found[name]
+            yield name, float(gradient), float(weight)
+
+
+def _norm(array: Any) -> Any:
+    return jax.numpy.sqrt(jax.numpy.sum(jax.numpy.square(array.astype(np.float32))))
+
+
+def memory() -> str:
+    """How much memory the process has, now and at most, and the device, where these can be asked."""
+    found: list[str] = []
+    if (now := systems_memory.of_process()) is not None:
+        found.append(f"memory {now / _MEGABYTE:.0f} MB")
+    if (peak := systems_memory.peak_of_process()) is not None:
+        found.append(f"at most {peak / _MEGABYTE:.0f} MB")
+    device = default_device().memory_stats()
+    if device and "bytes_in_use" in device:
+        found.append(f"of the device {device['bytes_in_use'] / _MEGABYTE:.0f} MB")
+    return ", ".join(found) or "memory unknown"

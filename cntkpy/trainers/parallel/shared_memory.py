@@ -1,0 +1,352 @@
+"""Sums over the processes of one machine, through memory that they share.
+
+Gloo, which JAX uses between processes, sends gradients through sockets, so they are copied into the kernel and out of
+it. Here every process adds up one share of the elements over all processes, in order of ranks. It writes the elements
+that others add up into its part of the memory, and reads their sums from there. `docs/decisions` has measurements.
+
+Neither the memory nor the sockets have a name that is left behind: worker 0 makes them and sends their descriptors to
+the others, and the system frees them with the last process. It sends them only to processes of the same user that know
+the secret of this run, and refuses all others. Each two workers have a pair of sockets for sums, used by a thread of
+XLA, and one for messages.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import hmac
+import logging
+import mmap
+import os
+import secrets
+import socket
+import struct
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from cntkpy.cntk_config.base.systems import sockets
+from cntkpy.trainers.parallel.shared_messages import SharedMessages, memory_bytes
+from cntkpy.trainers.parallel.signals import Signals
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from cntkpy.trainers.parallel.communicator import Communicator
+
+log = logging.getLogger("cntkpy.trainers")
+
+Sockets = Sequence[socket.socket | None]
+"""By rank, to the others; None for the process itself."""
+
+BLOCK_BYTES = 4 << 20
+"""Bytes that every process gives at a time. Larger arrays are summed block after block."""
+
+MAX_WORKERS = 16
+"""Processes, at most: each reads what all others write, and has a socket to each of them."""
+
+MAX_PLANS = 64
+"""Lists of arrays of which is kept how they are summed."""
+
+ELEMENTS_PER_ADDITION = 1 << 15
+"""Elements that are added at once: few enough that the core still has them when they are copied."""
+
+CONNECT_SECONDS = 20.0
+"""How long to wait while descriptors are handed out."""
+
+HANDSHAKE_SECONDS = 5.0
+"""How long a process that has connected may take for its answer."""
+
+NONCE_BYTES = 32
+"""Bytes that worker 0 sends to who connects, others each time; the answer proves that both know the secret."""
+
+
+class _Step(NamedTuple):
+    """How a block is summed.
+
+    Attributes:
+        written: Where to write what others sum up.
+        added: What to add, where to, and where to copy it.
+        read: Where to write the sums that others have made.
+    """
+
+    written: list[tuple[NDArray[Any], NDArray[Any]]]
+    added: list[tuple[list[NDArray[Any]], NDArray[Any], NDArray[Any]]]
+    read: list[tuple[NDArray[Any], NDArray[Any]]]
+
+
+class SharedSums:
+    """The memory that the processes of one machine share.
+
+    Args:
+        rank: Number of this process.
+        memory: Descriptor of the memory, which can be closed afterwards.
+        signals: By rank, sockets to the others; None for this process.
+        more: The same, for messages.
+
+    Attributes:
+        messages: The messages of the processes.
+    """
+
+    def __init__(self, rank: int, memory: int, signals: Sockets, more: Sockets):
+        self._rank, self._size = rank, len(signals)
+        self._others = [other for other in range(self._size) if other != rank]
+        self._signals = Signals(signals)
+        self._memory = mmap.mmap(memory, _bytes(self._size))
+        self._known: dict[tuple[int, ...], tuple[list[NDArray[Any]], list[_Step]]] = {}
+        """By the identities of arrays, which are kept so that no others can have them."""
+        self.messages = SharedMessages(rank, self._size, self._memory, (self._size + 1) * BLOCK_BYTES, Signals(more))
+
+    def sum(self, arrays: list[NDArray[Any]]) -> None:
+        """Replace flat arrays by their sums over all processes, which call this with arrays of the same sizes.
+
+        Raises:
+            Gone: Another process has ended.
+        """
+        for step in self._steps_for(arrays):
+            for place, piece in step.written:
+                place[:] = piece
+            self._meet()
+            for parts, found, copy in step.added:
+                np.add(parts[0], parts[1], out=found)
+                for part in parts[2:]:
+                    found += part
+                copy[:] = found
+            self._meet()  # until all have summed up, nobody writes the next block; until all have read, no sums
+            for piece, place in step.read:
+                piece[:] = place
+
+    def sum_of_real(self, arrays: list[NDArray[Any]]) -> None:
+        """As `sum`, of the arrays after the first, a single number: 0 where nothing of this process counts.
+
+        Raises:
+            Gone: Another process has ended.
+        """
+        real, *rest = arrays
+        if not real[0]:
+            for array in rest:
+                array[:] = 0
+        self.sum(rest)
+
+    def _steps_for(self, arrays: list[NDArray[Any]]) -> list[_Step]:
+        """How to sum these very arrays, which are most often those of the call before."""
+        key = tuple(map(id, arrays))
+        if key not in self._known:
+            if len(self._known) == MAX_PLANS:
+                self._known.clear()
+            steps = [
+                self._step(dtype, pieces)
+                for dtype in sorted({array.dtype for array in arrays}, key=str)
+                for pieces in _blocks(
+                    [array for array in arrays if array.dtype == dtype], BLOCK_BYTES // dtype.itemsize
+                )
+            ]
+            self._known[key] = arrays, steps
+        return self._known[key][1]
+
+    def _step(self, dtype: np.dtype[Any], pieces: list[NDArray[Any]]) -> _Step:
+        """How to sum pieces of arrays that have memory_bytes in a block."""
+        count = sum(len(piece) for piece in pieces)
+        most = (self._size + 1) * BLOCK_BYTES // dtype.itemsize
+        places = np.frombuffer(self._memory, dtype, most).reshape(self._size + 1, -1)[:, :count]
+        own, total = places[self._rank], places[-1]
+        cuts = [count * rank // self._size for rank in range(self._size + 1)]
+        others = [found for rank in self._others for found in _within(pieces, cuts[rank], cuts[rank + 1])]
+        added: list[tuple[list[NDArray[Any]], NDArray[Any], NDArray[Any]]] = []
+        for whole, where in _within(pieces, cuts[self._rank], cuts[self._rank + 1]):
+            for first in range(0, len(whole), ELEMENTS_PER_ADDITION):
+                piece = whole[first : first + ELEMENTS_PER_ADDITION]
+                place = slice(where.start + first, where.start + first + len(piece))
+                parts = [piece if rank == self._rank else places[rank, place] for rank in range(self._size)]
+                # what a third worker has is not added yet, so it stays
+                found, copy = (piece, total[place]) if self._rank < 2 else (total[place], piece)
+                added.append((parts, found, copy))
+        return _Step(
+            [(own[place], piece) for piece, place in others], added, [(piece, total[place]) for piece, place in others]
+        )
+
+    def _meet(self) -> None:
+        """Wait for all."""
+        self._signals.exchange(b".")
+
+
+def _blocks(arrays: list[NDArray[Any]], size: int) -> Iterator[list[NDArray[Any]]]:
+    """Views of consecutive elements of flat arrays, this many elements at a time."""
+    block: list[NDArray[Any]] = []
+    memory_bytes = size
+    for array in arrays:
+        for first in _cuts(len(array), memory_bytes, size):
+            piece = array[first : first + memory_bytes]
+            block.append(piece)
+            memory_bytes -= len(piece)
+            if not memory_bytes:
+                yield block
+                block, memory_bytes = [], size
+    if block:
+        yield block
+
+
+def _cuts(length: int, memory_bytes: int, size: int) -> list[int]:
+    """Where the pieces of an array begin, the first of which has so much memory_bytes."""
+    return [0, *range(memory_bytes, length, size)] if length else []
+
+
+def _within(pieces: list[NDArray[Any]], first: int, last: int) -> Iterator[tuple[NDArray[Any], slice]]:
+    """Of arrays that are after each other, what lies between two places, and where."""
+    begin = 0
+    for piece in pieces:
+        end = begin + len(piece)
+        low, high = max(first, begin), min(last, end)
+        if low < high:
+            yield piece[low - begin : high - begin], slice(low, high)
+        begin = end
+
+
+def _bytes(size: int) -> int:
+    """Of the memory: a block for each process, and one for the sums; messages."""
+    return (size + 1) * BLOCK_BYTES + memory_bytes(size)
+
+
+# ---- how the processes get it
+
+
+def connect(communicator: Communicator) -> SharedSums | None:
+    """The memory of all processes of a run; None, in all of them, where they cannot share it."""
+    rank, size = communicator.rank, communicator.size
+    if not 2 <= size <= MAX_WORKERS:
+        return None
+    name = b"\0cntkpy-" + secrets.token_hex(16).encode()  # of no file, and gone with the socket
+    with contextlib.ExitStack() as kept:
+        listening: socket.socket | None = None
+        machine = sockets.machine()
+        if communicator.main and machine is not None:
+            listening = kept.enter_context(sockets.listen(name, size))
+        said = communicator.exchange([machine, name.decode(), secrets.token_hex(32) if communicator.main else None])
+        if said[0][0] is None or any(machine != said[0][0] for machine, *_ in said):
+            return None
+        name, secret = said[0][1].encode(), bytes.fromhex(said[0][2])
+        found: SharedSums | None = None
+        with contextlib.suppress(OSError):
+            found = _take(name, secret, rank, size) if listening is None else _hand_out(listening, secret, size)
+        kept.close()  # who waits for what is not handed out gets an error
+        return found if all(communicator.exchange(found is not None)) else None
+
+
+def _hand_out(listening: socket.socket, secret: bytes, size: int) -> SharedSums:
+    """Make memory and sockets, and give the others theirs.
+
+    Raises:
+        OSError: Some other does not come, or the system gives no more memory.
+    """
+    signals, more = _pairs(size), _pairs(size)
+    memory = sockets.make_memory("cntkpy sums", _bytes(size))
+    until = time.monotonic() + CONNECT_SECONDS
+    missing = set(range(1, size))
+    try:
+        while missing:
+            listening.settimeout(max(0.001, until - time.monotonic()))
+            with listening.accept()[0] as to:
+                try:
+                    rank = _who(to, secret, missing)
+                except (_NotAWorker, OSError) as error:
+                    log.warning(
+                        "WARNING: a process that is not a worker of this run has connected to it and was refused: "
+                        "%s. The run continues.",
+                        str(error),  # a record that is kept would keep the sockets of this call open
+                    )
+                    continue
+                own = [one for one in (*signals[rank], *more[rank]) if one is not None]
+                sockets.send_descriptors(to, [memory, *(one.fileno() for one in own)])
+                for one in own:
+                    one.close()
+                missing.remove(rank)
+        return SharedSums(0, memory, signals[0], more[0])
+    finally:
+        os.close(memory)
+
+
+class _NotAWorker(Exception):
+    """A process that has connected is not one of the missing workers."""
+
+
+def _who(to: socket.socket, secret: bytes, missing: set[int]) -> int:
+    """The rank of the worker that has connected, which proves that it knows the secret.
+
+    Raises:
+        _NotAWorker: it is none of those that are missing.
+        OSError: it does not answer.
+    """
+    sockets.check_user(to)
+    to.settimeout(HANDSHAKE_SECONDS)
+    nonce = secrets.token_bytes(NONCE_BYTES)
+    to.sendall(nonce)
+    answer = _received(to, 4 + hashlib.sha256().digest_size)
+    (rank,) = struct.unpack("=I", answer[:4])
+    if not hmac.compare_digest(answer, _answer(secret, nonce, rank)):
+        raise _NotAWorker("it does not know the secret of the run")
+    if rank not in missing:
+        raise _NotAWorker(f"it says that it is worker {rank}, which is here already")
+    return rank
+
+
+def _answer(secret: bytes, nonce: bytes, rank: int) -> bytes:
+    """What a worker that knows the secret answers."""
+    said = struct.pack("=I", rank)
+    return said + hmac.digest(secret, nonce + said, "sha256")
+
+
+def _received(at: socket.socket, count: int) -> bytes:
+    """So many bytes.
+
+    Raises:
+        OSError: the other side sends fewer.
+    """
+    come = b""
+    while len(come) < count:
+        try:
+            more = at.recv(count - len(come))
+        except TimeoutError:
+            raise OSError("it does not answer") from None
+        if not more:
+            raise OSError("it has sent too few bytes")
+        come += more
+    return come
+
+
+def _pairs(size: int) -> list[list[socket.socket | None]]:
+    """Of each two processes, a pair of sockets: by rank, those of each."""
+    found: list[list[socket.socket | None]] = [[None] * size for _ in range(size)]
+    for one in range(size):
+        for other in range(one):
+            found[one][other], found[other][one] = socket.socketpair()
+    return found
+
+
+def _take(name: bytes, secret: bytes, rank: int, size: int) -> SharedSums:
+    """Get what worker 0 hands out.
+
+    Raises:
+        OSError: It does not.
+    """
+    with sockets.connect(name, CONNECT_SECONDS) as at:
+        sockets.check_user(at)
+        at.sendall(_answer(secret, _received(at, NONCE_BYTES), rank))
+        descriptors = sockets.receive_descriptors(at, 2 * size - 1)
+    if len(descriptors) != 2 * size - 1:
+        raise OSError("descriptors are missing")
+    memory, *own = descriptors
+    pairs = [socket.socket(fileno=one) for one in own]
+    signals, more = pairs[: size - 1], pairs[size - 1 :]
+    try:
+        return SharedSums(rank, memory, _with_own(signals, rank), _with_own(more, rank))
+    finally:
+        os.close(memory)
+
+
+def _with_own(others: Sequence[socket.socket], rank: int) -> list[socket.socket | None]:
+    """Sockets by rank, of which a process has none to itself."""
+    return [*others[:rank], None, *others[rank:]]

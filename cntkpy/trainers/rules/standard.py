@@ -1,0 +1,179 @@
+"""Update rules as the field defines them, for `cntkpy.training`; those of the `SGD` section are in `updates`.
+
+Notation: `g` mean gradient over the samples of the minibatch, `lr` the learning rate of a minibatch, `m` the momentum
+of this minibatch, `W` weight. A rate per sample counts for each sample of the minibatch: `lr = rate n`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from cntkpy.networks.arrays.lazy import jnp
+from cntkpy.trainers.rules.updates import Rule, State, StepScalars
+
+Array = Any
+
+
+def _mean(gradient: Array, scalars: StepScalars) -> Array:
+    return gradient / jnp.maximum(scalars.samples, 1)
+
+
+def _rate(scalars: StepScalars) -> Array:
+    return scalars.rate * scalars.samples
+
+
+def _zeros(*names: str) -> Callable[[Array], State]:
+    return lambda weight: {name: np.zeros(weight.shape, weight.dtype) for name in names}
+
+
+def _nothing(weight: Array) -> State:
+    return {}
+
+
+def sgd() -> Rule:
+    """`W <- W - lr g`."""
+
+    def apply(weight: Array, gradient: Array, state: State, scalars: StepScalars) -> tuple[Array, State]:
+        return weight - scalars.rate * gradient, state
+
+    def apply_rows(
+        weight: Array, gradient: Array, state: State, scalars: StepScalars, real: Array
+    ) -> tuple[Array, State]:
+        return apply(weight, gradient, state, scalars)
+
+    return Rule(_nothing, apply, apply_rows, alone=True)
+
+
+def kept_gradient() -> Rule:
+    """`W` stays, and the state is the gradient summed over the samples: Python code changes the weight."""
+
+    def apply(weight: Array, gradient: Array, state: State, scalars: StepScalars) -> tuple[Array, State]:
+        return weight, {"gradient": gradient}
+
+    return Rule(_zeros("gradient"), apply, None)
+
+
+def momentum(unit_gain: bool) -> Rule:
+    """`v <- m v + g; W <- W - lr v`; with unit gain `v <- m v + (1-m) g`."""
+
+    def apply(weight: Array, gradient: Array, state: State, scalars: StepScalars) -> tuple[Array, State]:
+        velocity = scalars.momentum * state["v"] + _gain(unit_gain, scalars) * _mean(gradient, scalars)
+        return weight - _rate(scalars) * velocity, {"v": velocity}
+
+    return Rule(_zeros("v"), apply, None)
+
+
+def nesterov(unit_gain: bool) -> Rule:
+    """`v <- m v + g; W <- W - lr (m v + g)`; with unit gain `(1-m) g` in the place of `g`."""
+
+    def apply(weight: Array, gradient: Array, state: State, scalars: StepScalars) -> tuple[Array, State]:
+        step = _gain(unit_gain, scalars) * _mean(gradient, scalars)
+        velocity = scalars.momentum * state["v"] + step
+        return weight - _rate(scalars) * (scalars.momentum * velocity + step), {"v": velocity}
+
+    return Rule(_zeros("v"), apply, None)
+
+
+def _gain(unit_gain: bool, scalars: StepScalars) -> Array:
+    return 1 - scalars.momentum if unit_gain else 1.0
+
+
+def adagrad(epsilon: float) -> Rule:
+    """`a <- a + g^2; W <- W - lr g / (sqrt(a) + epsilon)`."""
+
+    def apply(weight: Array, gradient: Array, state: State, scalars: StepScalars) -> tuple[Array, State]:
+        mean = _mean(gradient, scalars)
+        total = state["a"] + mean * mean
+        return weight - _rate(scalars) * mean / (jnp.sqrt(total) + epsilon), {"a": total}
+
+    def apply_rows(
+        weight: Array, gradient: Array, state: State, scalars: StepScalars, real: Array
+    ) -> tuple[Array, State]:
+        return apply(weight, gradient, state, scalars)
+
+    return Rule(_zeros("a"), apply, apply_rows, alone=True)
+
+
+def rmsprop(rho: float, epsilon: float) -> Rule:
+    """`a <- rho a + (1-rho) g^2; W <- W - lr g / (sqrt(a) + epsilon)`."""
+
+    def apply(weight: Array, gradient: Array, state: State, scalars: StepScalars) -> tuple[Array, State]:
+        mean = _mean(gradient, scalars)
+        square = rho * state["a"] + (1 - rho) * mean * mean
+        return weight - _rate(scalars) * mean / (jnp.sqrt(square) + epsilon), {"a": square}
+
+    return Rule(_zeros("a"), apply, None)
+
+
+def _adam_start(weight: Array) -> State:
+    arrays = {name: np.zeros(weight.shape, weight.dtype) for name in ("m", "v")}
+    return {**arrays, "mean": np.zeros((), weight.dtype), "square": np.zeros((), weight.dtype)}
+
+
+def _new(beta: float, per_sample: bool, scalars: StepScalars) -> Array:
+    """`1 - b`, from `b` in double precision: in single, a `b` of nearly 1 leaves a digit or two of it."""
+    return -jnp.expm1(scalars.samples * math.log(beta)) if per_sample and beta else 1 - beta
+
+
+def adam(beta: float, epsilon: float, per_sample: bool = False, unit_gain: bool = True) -> Rule:
+    """`a <- m a + (1-m) g; v <- b v + (1-b) g^2; W <- W - lr (a / (1-m^t)) / (sqrt(v / (1-b^t)) + epsilon)`.
+
+    (D. P. Kingma and J. Ba, "Adam: a method for stochastic optimization", ICLR 2015.) The state `mean` is `1-m^t`,
+    `square` is `1-b^t`: what `a` and `v` would be of gradients of 1.
+
+    Args:
+        beta: b.
+        epsilon: added to the root.
+        per_sample: b is that of a sample.
+        unit_gain: False: `a <- m a + g`, and no correction of `a`.
+    """
+
+    def apply(weight: Array, gradient: Array, state: State, scalars: StepScalars) -> tuple[Array, State]:
+        mean, new = _mean(gradient, scalars), _new(beta, per_sample, scalars)
+        first, ones = _first(mean, state, scalars, unit_gain)
+        second = state["v"] + new * (mean * mean - state["v"])
+        square = state["square"] + new * (1 - state["square"])
+        scale = jnp.sqrt(second / square) + epsilon
+        changed = {"m": first, "v": second, "mean": ones, "square": square}
+        return weight - _rate(scalars) * (first / ones if unit_gain else first) / scale, changed
+
+    return Rule(_adam_start, apply, None)
+
+
+def _first(mean: Array, state: State, scalars: StepScalars, unit_gain: bool) -> tuple[Array, Array]:
+    """`a`, and `1-m^t`."""
+    kept = scalars.momentum
+    return kept * state["m"] + _gain(unit_gain, scalars) * mean, kept * state["mean"] + (1 - kept)
+
+
+def adamax(beta: float, epsilon: float, per_sample: bool = False, unit_gain: bool = True) -> Rule:
+    """`a <- m a + (1-m) g; u <- max(b u, |g|); W <- W - lr (a / (1-m^t)) / (u + epsilon)`; see `adam`."""
+
+    def apply(weight: Array, gradient: Array, state: State, scalars: StepScalars) -> tuple[Array, State]:
+        mean = _mean(gradient, scalars)
+        first, ones = _first(mean, state, scalars, unit_gain)
+        largest = jnp.maximum((1 - _new(beta, per_sample, scalars)) * state["v"], jnp.abs(mean))
+        change = (first / ones if unit_gain else first) / (largest + epsilon)
+        return weight - _rate(scalars) * change, {**state, "m": first, "v": largest, "mean": ones}
+
+    return Rule(_adam_start, apply, None)
+
+
+def adadelta(rho: float, epsilon: float) -> Rule:
+    """`a <- rho a + (1-rho) g^2; d = g sqrt(x + epsilon) / sqrt(a + epsilon); x <- rho x + (1-rho) d^2; W <- W - lr d`.
+
+    (M. D. Zeiler, "ADADELTA: an adaptive learning rate method", 2012.)
+    """
+
+    def apply(weight: Array, gradient: Array, state: State, scalars: StepScalars) -> tuple[Array, State]:
+        mean = _mean(gradient, scalars)
+        square = rho * state["a"] + (1 - rho) * mean * mean
+        change = mean * jnp.sqrt(state["x"] + epsilon) / jnp.sqrt(square + epsilon)
+        changes = rho * state["x"] + (1 - rho) * change * change
+        return weight - _rate(scalars) * change, {"a": square, "x": changes}
+
+    return Rule(_zeros("a", "x"), apply, None)

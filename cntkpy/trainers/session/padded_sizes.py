@@ -1,0 +1,21 @@
+"""To how many samples minibatches of single frames are padded, where a program gives them one by one."""
+
+from __future__ import annotations
+
+from cntkpy.trainers.step.shape import round_to
+
+
+class PaddedSizes:
+    """A few sizes, since XLA compiles a program for each: the first one as it is, others two per doubling."""
+
+    def __init__(self) -> None:
+        self._known: list[int] = []
+
+    def of(self, samples: int) -> int:
+        """The size for a minibatch of so many samples: less than twice as many."""
+        samples = max(1, samples)
+        found = min((one for one in self._known if samples <= one < 2 * samples), default=None)
+        if found is None:
+            found = round_to(samples) if self._known else samples
+            self._known.append(found)
+        return found

@@ -1,0 +1,85 @@
+"""Progress as event files of TensorBoard."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from cntkpy.networks.builders.python.functions.function import Function
+from cntkpy.trainers.log.event_files import EventFile
+from cntkpy.trainers.log.totals import Totals
+from cntkpy.trainers.session.checks import check_type
+from cntkpy.trainers.session.progress import ProgressWriter
+
+
+class TensorBoardProgressWriter(ProgressWriter):
+    """Writes loss, metric and the graph of a model into an event file.
+
+    Args:
+        freq: minibatches between values; 0: after 1, 2, 4, ...; None: only those of epochs.
+        log_dir: the folder of the file.
+        rank: which worker this is; only worker 0 writes.
+        model: a function whose graph is written, too.
+
+    Raises:
+        UserError: the file cannot be written.
+    """
+
+    def __init__(
+        self,
+        freq: int | None = None,
+        log_dir: str | os.PathLike[str] = ".",
+        rank: int | None = None,
+        model: Function | None = None,
+    ) -> None:
+        super().__init__(freq, rank=rank)
+        if model is not None:
+            check_type(
+                "the model of a TensorBoardProgressWriter", model, Function, "TensorBoardProgressWriter(model=z)"
+            )
+        self._file = EventFile(log_dir) if not rank else None
+        self._minibatches = 0
+        if self._file is not None and model is not None:
+            self._file.graph(model.network)
+            self._file.flush()
+
+    def _values(self, kind: str, totals: Totals, step: int) -> None:
+        self.write_value(f"{kind}/avg_loss", totals.average_loss, step)
+        self.write_value(f"{kind}/avg_metric", totals.average_metric, step)
+
+    def on_training(self, interval: Totals, epoch: Totals, minibatches: tuple[int, int]) -> None:
+        """Loss and metric of some minibatches."""
+        self._minibatches += interval.minibatches
+        self._values("minibatch", interval, self._minibatches)
+
+    def on_epoch(self, totals: Totals, seconds: float, with_metric: bool) -> None:
+        """Loss and metric of an epoch."""
+        self._values("summary", totals, self._epochs)
+        self.flush()
+
+    def on_test_end(self, totals: Totals) -> None:
+        """The metric of a test."""
+        self.write_value("summary/test_avg_metric", totals.average_metric, self._tests)
+        self.flush()
+
+    def write(self, key: str, value: Any) -> None:
+        """A value of the program's own."""
+        self.write_value(key, value, self._minibatches)
+
+    def write_value(self, name: str, value: float, step: int) -> None:
+        """A value of the program's own at a step."""
+        if self._file is not None:
+            self._file.scalar(name, float(value), int(step))
+
+    def flush(self) -> None:
+        """Write everything to the file."""
+        if self._file is not None:
+            self._file.flush()
+
+    def close(self) -> None:
+        """Write everything and close the file."""
+        if self._file is not None:
+            self._file.close()
+
+
+__all__ = ["TensorBoardProgressWriter"]

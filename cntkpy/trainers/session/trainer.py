@@ -1,0 +1,497 @@
+"""The trainer of Python programs: drives the compiled step that configurations train with."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.networks.builders.brainscript.node_values import NodeValue
+from cntkpy.networks.builders.python.functions.calls import as_list
+from cntkpy.networks.builders.python.functions.function import Function, as_function
+from cntkpy.networks.files.model_file import save_model
+from cntkpy.networks.graph.network import Network
+from cntkpy.readers.errors import ArgumentError
+from cntkpy.readers.minibatch import Minibatch
+from cntkpy.trainers.checkpoints.array_file import load_arrays, not_a_checkpoint, save_arrays
+from cntkpy.trainers.log.totals import Totals
+from cntkpy.trainers.session.checks import check_filename, check_flag, check_json, check_type
+from cntkpy.trainers.session.data import Arguments
+from cntkpy.trainers.session.objective import CurrentSettings, Objective, learners_of, loss_and_metric
+from cntkpy.trainers.session.progress import ProgressWriter
+from cntkpy.trainers.session.queue import HeldStep, StepQueue
+from cntkpy.trainers.session.sized import SizedObjectives, renamed
+from cntkpy.trainers.session.tester import MetricTests
+from cntkpy.trainers.session.timing import LastMinibatch
+from cntkpy.trainers.session.user.learners import PythonLearner, update_all
+from cntkpy.trainers.session.values import Values
+from cntkpy.trainers.session.workers import Workers
+from cntkpy.trainers.step.buckets import Buckets
+from cntkpy.trainers.step.step import StepContext
+
+FORMAT = "cntkpy session 1"
+_FIELDS = {
+    "samples": int,
+    "updates": int,
+    "sweeps": int,
+    "totals": list,
+    "shapes": object,
+    "writers": list,
+    "external": list,
+    "workers": int,
+}
+
+
+@dataclass
+class _Counts:
+    """What was trained on so far, with the names of a checkpoint.
+
+    Attributes:
+        samples: Samples of the criterion, of all workers.
+        updates: Minibatches.
+        sweeps: Passes over the data that ended.
+        reported: Minibatches up to the last `summarize_training_progress`.
+    """
+
+    samples: int = 0
+    updates: int = 0
+    sweeps: int = 0
+    reported: int = 0
+
+
+class Trainer:
+    """Trains parameters of a network.
+
+    Args:
+        model: the function to train, or a network that was read or built. None: only the criteria are known.
+        criterion: the loss, or a pair of the loss and a metric (or None). Of a network also names of its nodes, or None
+            for those that it names itself.
+        learners: what is trained and how; one learner, or a list of them for different parameters.
+        progress_writers: report the progress.
+
+    Attributes:
+        queue: the minibatches on their way through the compiled step.
+        seed: of random masks.
+    """
+
+    def __init__(
+        self, model: Function | Network | None, criterion: Any, learners: Any, progress_writers: Any = None
+    ) -> None:
+        function = as_function(model) if isinstance(model, Network) else model
+        if function is not None:
+            hint = "Trainer(z, (loss, metric), learner); a layer is a function once it was applied to an input"
+            check_type("the model of a trainer", function, Function, hint)
+        self.model = function
+        self.loss_function, self.evaluation_function = loss_and_metric(function, criterion)
+        self.learners = learners_of(learners)
+        self.workers = Workers.of(self.learners)
+        self.progress_writers: list[ProgressWriter] = [one for one in as_list(progress_writers) if one is not None]
+        for writer in self.progress_writers:
+            check_type("a progress writer", writer, ProgressWriter, "ProgressPrinter(tag='Training')")
+            writer.attach(self.workers.main)
+        criteria = [self.loss_function]
+        if self.evaluation_function is not None:
+            criteria.append(self.evaluation_function)
+        outputs = function.roots if function is not None else ()
+        self._objectives = SizedObjectives(criteria, "criterion", outputs, self.learners)
+        if self._objectives.is_free and self.workers.size > 1:
+            message = (
+                "several workers train one network; this one has a size for each minibatch (FreeDimension, unpack)"
+            )
+            raise ArgumentError(message, "train on one worker, or give inputs one size")
+        self._objective = self._objectives.now
+        """The one that is trained; the last data that were tested may be of another."""
+        self._settings = CurrentSettings(self.learners)
+        self._user_learners = self._objective.user_learners()
+        self.queue = StepQueue(lambda: self._objective.compiled_step(self.workers.alone))
+        self._steps: WeakKeyDictionary[Objective, HeldStep] = WeakKeyDictionary()
+        """The compiled steps of other sizes."""
+        self._tests = MetricTests(self.progress_writers)
+        self._counts = _Counts()
+        self._last_minibatch = LastMinibatch()
+        self._shown: WeakKeyDictionary[Objective, dict[tuple[NodeValue, ...], Values]] = WeakKeyDictionary()
+        """What computes the outputs that `train_minibatch` is asked for."""
+        self.seed = 0
+
+    # ------------------------------------------------------------------------------------------------- what it is
+
+    def __repr__(self) -> str:
+        metric = f", metric={self.evaluation_function!r}" if self.evaluation_function is not None else ""
+        return f"Trainer(loss={self.loss_function!r}{metric}, {', '.join(map(repr, self.learners))})"
+
+    @property
+    def parameter_learners(self) -> list[Any]:
+        """The learners."""
+        return [one.code if isinstance(one, PythonLearner) else one for one in self.learners]
+
+    @property
+    def total_number_of_samples_seen(self) -> int:
+        """Samples of the criterion that were trained on, of all workers."""
+        return self._counts.samples
+
+    @property
+    def total_number_of_units_seen(self) -> int:
+        """The same."""
+        return self._counts.samples
+
+    @property
+    def total_number_of_updates(self) -> int:
+        """Minibatches that were trained on."""
+        return self._counts.updates
+
+    @property
+    def total_number_of_sweeps(self) -> int:
+        """Passes over the data that ended."""
+        return self._counts.sweeps
+
+    @property
+    def has_unreported(self) -> bool:
+        """Whether minibatches were trained on since `summarize_training_progress`."""
+        return self._counts.reported < self._counts.updates
+
+    @property
+    def previous_minibatch_loss_average(self) -> float:
+        """The loss per sample of the last minibatch."""
+        return self._last().average_loss
+
+    @property
+    def previous_minibatch_evaluation_average(self) -> float:
+        """The metric per sample of the last minibatch."""
+        if self.evaluation_function is None:
+            raise ArgumentError("the trainer has no metric", "Trainer(model, (loss, metric), learners)")
+        return self._last().average_metric
+
+    @property
+    def previous_minibatch_sample_count(self) -> int:
+        """The samples of the last minibatch."""
+        return self.queue.collect()[1].samples
+
+    def _last(self) -> Totals:
+        """The totals of the last minibatch."""
+        if not self._counts.updates:
+            raise ArgumentError("there was no minibatch before", "train_minibatch comes first")
+        return self.queue.collect()[1]
+
+    @property
+    def totals(self) -> Totals:
+        """What was summed up since the first minibatch."""
+        return self.queue.collect()[0]
+
+    @property
+    def inputs(self) -> tuple[Function, ...]:
+        """The inputs that the criteria depend on."""
+        return tuple(one.function for one in self.arguments.inputs)
+
+    @property
+    def arguments(self) -> Arguments:
+        """Makes minibatches of what programs give."""
+        return self._objectives.arguments
+
+    def minibatch(self, arguments: Any, *, continued: bool = False) -> Minibatch:
+        """The minibatch of some data, see `Arguments.minibatch`."""
+        return self._objectives.minibatch(arguments, continued)
+
+    # ------------------------------------------------------------------------------------------------- training
+
+    def train_minibatch(
+        self,
+        arguments: Any,
+        outputs: Function | Iterable[Function] | None = None,
+        device: Any = None,
+        is_sweep_end: bool | None = None,
+    ) -> Any:
+        """Train on a minibatch.
+
+        Args:
+            arguments: the data by input: arrays, lists of sequences, sparse matrices, values, or what a minibatch
+                source gives.
+            outputs: functions whose values for this minibatch are returned: those of the training step, before its
+                update, with its random masks.
+            device: accepted; changes nothing.
+            is_sweep_end: whether a pass over the data ends; else what the minibatch says counts.
+
+        Returns:
+            Whether there were data; with `outputs` a pair of that and the values by output.
+        """
+        del device
+        minibatch = self.minibatch(arguments, continued=True) if not _is_empty(arguments) else None
+        if is_sweep_end is not None:
+            check_flag("train_minibatch", "is_sweep_end", is_sweep_end)
+        if minibatch is not None and is_sweep_end is not None:
+            minibatch.end_of_sweep = is_sweep_end
+        if outputs is None:
+            return self.train(minibatch)
+        wanted = list(outputs.outputs if isinstance(outputs, Function) else outputs)
+        return self._train_and_show(minibatch, wanted) if wanted else (self.train(minibatch), {})
+
+    def _train_and_show(self, minibatch: Minibatch | None, wanted: list[Function]) -> tuple[bool, dict[Function, Any]]:
+        """Train on a minibatch alone; whether there were data, and the values of functions in that step."""
+        self._use(minibatch)
+        self.queue.flush()
+        objective, roots = self._objective, tuple(one.root for one in wanted)
+        known = self._shown.setdefault(objective, {})
+        if roots not in known:
+            known[roots] = Values(wanted, objective.roots, objective.sizes)
+        values = known[roots]
+        shown: dict[Function, Any] = {}
+        names = objective.names()
+
+        def show(step: StepContext) -> None:
+            try:
+                shown.update(zip(wanted, values.in_training_step(step, names), strict=True))
+            except KeyError as error:
+                message = f"the criterion does not depend on the input {error}, so a minibatch has no data for it"
+                raise ArgumentError(message, "evaluate the output by itself: f.eval(data)") from None
+
+        step = self.queue.step
+        step.callbacks = [show]
+        try:
+            trained = self.train(minibatch)
+            self.queue.flush()
+        finally:
+            step.callbacks = ()
+        return trained, shown
+
+    def train(self, minibatch: Minibatch | None) -> bool:
+        """Train on a minibatch whose streams are called like the input nodes.
+
+        Args:
+            minibatch: this worker's data; None: there are none.
+
+        Returns:
+            Whether any worker had data.
+        """
+        self._use(minibatch)
+        self._hold()
+        self._last_minibatch.keep(minibatch)
+        if self.workers.size > 1:
+            return self._train_with_others(minibatch)
+        if minibatch is None or minibatch.num_samples == 0:
+            return False
+        self.queue.add(minibatch, self._settings.get(self.seed))
+        self._count(self._objective.samples_of(minibatch), minibatch.end_of_sweep)
+        if self._user_learners:
+            return self._update_by_python(minibatch)
+        if self.queue.is_full:
+            self.queue.flush()
+        return True
+
+    def _update_by_python(self, minibatch: Minibatch) -> bool:
+        """Let the learners that are Python code change their parameters; whether training goes on."""
+        last = self.queue.collect()[1]
+        gradients = {
+            one: self.queue.step.updates_of(name)["gradient"].reshape(one.shape)
+            for name, (one, _) in self._user_learners.items()
+        }
+        learners = dict(self._user_learners.values())
+        return update_all(learners, gradients, last.samples, minibatch.end_of_sweep)
+
+    def _train_with_others(self, minibatch: Minibatch | None) -> bool:
+        settings = self._settings.get(self.seed)
+        renew = self.workers.choose(self.queue.step, self._counts.samples)
+        before = self._counts.updates
+        sweep_end = self.workers.any(minibatch is not None and minibatch.end_of_sweep)
+        for samples in self.queue.train_with_others(minibatch, settings, renew):
+            self._count(samples, sweep_end)
+        return self._counts.updates > before
+
+    def _count(self, samples: int, sweep_end: bool) -> None:
+        self._counts.samples += samples
+        self._counts.updates += 1
+        self._counts.sweeps += sweep_end
+        for learner in self.learners:
+            learner.count(samples, sweep_end)
+        for writer in self.progress_writers:
+            writer.after_update(self._counts.updates, lambda: self.totals)
+
+    def print_node_timing(self) -> None:
+        """Print how long each node takes for the last minibatch of training; see `Function.print_node_timing`."""
+        self.release()
+        self._objective.model.load()
+        network, nodes = self._objective.model.network, self._objective.nodes
+        self._last_minibatch.print_times("Trainer", network, nodes, True)
+
+    # ------------------------------------------------------------------------------------------------- parameters
+
+    def _hold(self) -> None:
+        """Become the holder of the parameters: what has their newest values."""
+        cells = self._objective.cells
+        for cell in cells:
+            if cell.holder is not self:
+                break
+        else:
+            return
+        for cell in cells:
+            if cell.holder is not self:
+                cell.release()
+        self._objective.model.load()
+        if self.queue.started:
+            self.queue.reload(self._objective.model.network)
+        for cell in cells:
+            cell.holder = self
+
+    def _use(self, minibatch: Minibatch | None) -> None:
+        """Let the network of the sizes of a minibatch be the one that is trained."""
+        if minibatch is not None and self._objectives.is_free:
+            self._objectives.fit(minibatch)
+            self._train_on(self._objectives.now)
+
+    def _train_on(self, objective: Objective) -> None:
+        """Train another network of the same parameters: it goes on with all that training has changed so far."""
+        before = self._objective
+        if objective is before:
+            return
+        arrays: dict[str, Any] = {}
+        if self.queue.started:
+            self._hold()
+            self.queue.collect()
+            arrays = renamed(self.queue.step.snapshot(), before.names(), objective.names())
+            self.release()
+        held = self.queue.exchange(self._steps.pop(objective, None))
+        if held is not None:
+            self._steps[before] = held
+        self._objective, self._user_learners = objective, objective.user_learners()
+        if not arrays:
+            return
+        objective.model.load()
+        self.queue.load({}, objective.model.network)
+        own = self.queue.step.snapshot()
+        own |= {path: array for path, array in arrays.items() if path in own and own[path].shape == array.shape}
+        self.queue.step.restore(own)
+        for cell in objective.cells:
+            cell.holder = self
+
+    def release(self) -> None:
+        """Show the parameters as they are now."""
+        self.queue.flush()
+        if not self.queue.changed or not self.queue.started:
+            return
+        self.queue.changed = False
+        self.queue.step.store()
+        self._objective.model.keep(copies=True)
+
+    def summarize_training_progress(self) -> None:
+        """Let the progress writers sum up what was trained since the last time."""
+        if self.workers.together and self.queue.started:
+            self.queue.step.finish_epoch()  # all workers have the same parameters then
+            self.queue.changed = True
+        totals = self.totals
+        self._counts.reported = self._counts.updates
+        for writer in self.progress_writers:
+            writer.after_epoch(totals, self.evaluation_function is not None)
+
+    # ------------------------------------------------------------------------------------------------- tests
+
+    def test_minibatch(self, arguments: Any, device: Any = None) -> float:
+        """The metric per sample (the loss, if there is no metric) for some data; changes nothing.
+
+        Args:
+            arguments: see `train_minibatch`.
+            device: accepted; changes nothing.
+        """
+        del device
+        return self.test(self.minibatch(arguments)).average_metric
+
+    def test(self, minibatch: Minibatch) -> Totals:
+        """Loss and metric of a minibatch; without a metric the loss is both."""
+        self.queue.collect()
+        self._objectives.fit(minibatch)
+        return self._tests.run(self._objectives.now, minibatch)
+
+    def summarize_test_progress(self) -> None:
+        """Let the progress writers sum up what was tested since the last time."""
+        self._tests.summarize()
+
+    # ------------------------------------------------------------------------------------------------- checkpoints
+
+    def save_checkpoint(self, filename: str | Path, external_state: dict[str, Any] | None = None) -> None:
+        """Write the model to a file, and next to it (`.ckp`) everything that training needs to resume bit for bit.
+
+        Args:
+            filename: the model file.
+            external_state: values of the program's own, to be stored as JSON.
+        """
+        check_filename(filename)
+        check_json(external_state)
+        self._hold()
+        self.queue.collect()
+        arrays = self.queue.step.snapshot()
+        values: dict[str, Any] = {
+            **asdict(self._counts),
+            "seed": self.seed,
+            **self.queue.state(),
+            "pieces": self._objective.arguments.pieces.state,
+            "sizes": [list(one) for one in self._objective.sizes.values()],
+            "shapes": self.queue.step.buckets.to_json(),
+            "learners": [[one.samples_seen, one.sweeps, *one.rate_since] for one in self.learners],
+            "writers": [writer.saved_state() for writer in self.progress_writers],
+            "external": self.workers.exchange(external_state or {}),
+            "workers": self.workers.size,
+        }
+        self.release()
+        if self.workers.main:
+            model = self._objective.model
+            model.load()
+            save_model(filename, model.network)
+            save_arrays(f"{filename}.ckp", FORMAT, arrays, values)
+        self.workers.wait()
+
+    def restore_from_checkpoint(self, filename: str | Path) -> dict[str, Any]:
+        """Resume where a checkpoint was written.
+
+        Args:
+            filename: the model file.
+
+        Returns:
+            The program's own values.
+
+        Raises:
+            UserError: it is not a checkpoint, or that of another network.
+        """
+        check_filename(filename)
+        path = f"{filename}.ckp"
+        try:
+            arrays, values = load_arrays(path, FORMAT, _FIELDS)
+        except FileNotFoundError:
+            raise UserError("NoModel", f"there is no checkpoint {path}", hint="save_checkpoint writes it") from None
+        if int(values["workers"]) != self.workers.size:
+            raise not_a_checkpoint(path, f"it is that of {values['workers']} workers")
+        self._objectives.restore(values.get("sizes", []))
+        self._train_on(self._objectives.now)
+        self._hold()
+        network = self._objective.model.network
+        stored = {name.partition("\n")[2] for name in arrays if name.startswith("state\n")}
+        network.changing.update(one.name for one in network.inlined() if one.name in stored)
+        self.queue.load(copy.deepcopy(self.queue.step.store()), network)
+        step = self.queue.step
+        if self.workers.size > 1:
+            self.workers.choose(step, int(values["samples"]))  # the arrays are those of this way to train together
+        if _shapes(step.snapshot()) != _shapes(arrays):
+            raise not_a_checkpoint(path, "it is that of another network, or of another learner")
+        self.queue.restore(values)
+        step.restore(arrays)
+        step.buckets = Buckets.from_json(values["shapes"])
+        self._objective.arguments.pieces.state = values.get("pieces")
+        for learner, (samples, sweeps, *since) in zip(self.learners, values["learners"], strict=True):
+            learner.samples_seen, learner.sweeps = samples, sweeps
+            learner.rate_since = (since[0], since[1]) if since else (0, 0)
+        for writer, state in zip(self.progress_writers, values["writers"], strict=False):
+            writer.take_state(state)
+        self._counts = _Counts(*(int(values[one.name]) for one in fields(_Counts)))
+        self.seed = int(values["seed"])
+        self.queue.changed = True
+        return values["external"][self.workers.rank]
+
+
+def _is_empty(arguments: Any) -> bool:
+    """Whether there are no data: None, or an empty dictionary or list."""
+    return arguments is None or (isinstance(arguments, Mapping | list | tuple) and not arguments)
+
+
+def _shapes(arrays: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
+    """By name, those of the arrays that belong to parameters themselves."""
+    return {name: array.shape for name, array in arrays.items() if "/" not in name}

@@ -1,0 +1,381 @@
+"""Minibatches for networks with several time axes.
+
+Each sequence has a slot of its own, the same on all axes, or shares one where all nodes can do with that.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.networks.arrays.batch import Grid, PackedGrid
+from cntkpy.networks.compile.evaluate import LENGTHS
+from cntkpy.networks.graph.axes import (
+    DEFAULT,
+    ONE,
+    axes_of,
+    equal_lengths,
+    main_axis,
+    own_axis,
+    separate_slots,
+    shown,
+    summed_axis,
+)
+from cntkpy.networks.graph.network import Node, ValidatedNetwork
+from cntkpy.networks.graph.packing import packed_axes
+from cntkpy.readers.minibatch import Layout, Minibatch
+from cntkpy.readers.pipeline import pack
+
+Lengths = NDArray[np.int64]
+"""Samples of each sequence of a minibatch."""
+
+
+@dataclass(frozen=True, eq=False)
+class Axes:
+    """The time axes of the inputs of a network.
+
+    Attributes:
+        main: the one whose samples are those of a minibatch.
+        others: the rest, in a fixed order.
+        features: names of the inputs whose columns count, with gaps, in momentum and regularisation.
+        equal: nodes with two operands on different axes whose sequences must have the same lengths.
+        counted: for each node that is reported, the axis whose samples it is the sum of.
+        made: for each axis that is made of an axis of samples, how many samples of it a minibatch has.
+        packed: those on which sequences may share slots.
+        whole: a node that selects steps of whole sequences, or compares them; None: there is none.
+    """
+
+    main: str
+    others: tuple[str, ...]
+    features: frozenset[str]
+    equal: tuple[tuple[Node, Node, Node], ...]
+    counted: tuple[str, ...] = ()
+    whole: Node | None = None
+    made: Mapping[str, Callable[[Minibatch], int]] = field(default_factory=dict[str, Callable[[Minibatch], int]])
+    packed: frozenset[str] = frozenset()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All of them."""
+        return (self.main, *self.others)
+
+    def check_cut(self) -> None:
+        """See that sequences may come in pieces: then all axes have the same layout, and count as one.
+
+        Raises:
+            UserError: a node needs whole sequences.
+        """
+        if self.whole is not None:
+            compares = self.whole.kind.layout == "none"
+            needs = "compares whole sequences" if compares else "selects steps of whole sequences"
+            others = (
+                "" if compares else "; BS.Sequences.First, Last, Gather, Scatter and slices along time select steps"
+            )
+            raise UserError(
+                "TruncatedAxes",
+                f"{self.whole.operation} '{self.whole.name}' {needs}, but truncated=true cuts them into pieces",
+                span=self.whole.span,
+                hint=f"remove truncated=true from the reader{others}",
+            )
+
+
+def network_axes(network: ValidatedNetwork, roots: Sequence[Node]) -> Axes | None:
+    """The time axes of what some nodes depend on; None: there is only one, and sequences may share a slot."""
+    below = network.below(roots)
+    if not separate_slots(below):
+        return None
+    inputs = [node for node in below if node.kind.layout == "always"]
+    main = main_axis(below, roots)
+    features = [node.name for node in inputs if node in network.groups["feature"]] or [node.name for node in inputs]
+    others = tuple(axis for axis in axes_of(inputs) if axis != main)
+    counted = tuple(summed_axis(root) or main for root in roots)
+    whole = next((node for node in below if node.kind.time.own_slots), None)
+    equal, made = tuple(equal_lengths(below)), made_samples(below)
+    packed = packed_axes(network.nodes.values()) & {main, *others}
+    return Axes(main, others, frozenset(features), equal, counted, whole, made, packed)
+
+
+def made_samples(nodes: Iterable[Node]) -> dict[str, Callable[[Minibatch], int]]:
+    """How many samples a minibatch has on each axis that is made of an axis of samples.
+
+    Axes whose lengths are computed are left out: these are known only when the network is computed.
+    """
+    found: dict[str, Callable[[Minibatch], int]] = {}
+    for node in nodes:
+        if node.operation != "ToSequence" or node.axis is None:
+            continue
+        lengths = node.input(1) if len(node.inputs) > 1 else None
+        while lengths is not None and lengths.operation in ("Pass", "NewReshape"):
+            lengths = lengths.input(0)
+        if lengths is None:
+            found[node.axis] = partial(_all_steps, (node.input(0).shape or (0,))[-1])
+        elif lengths.kind.layout == "always" and not lengths.kind.sparse:
+            found[node.axis] = partial(_given_steps, lengths.name)
+    return found
+
+
+def _all_steps(steps: int, minibatch: Minibatch) -> int:
+    return steps * next(iter(minibatch.layouts.values())).num_sequences
+
+
+def _given_steps(lengths: str, minibatch: Minibatch) -> int:
+    name = next(one for one in minibatch.streams if one.lower() == lengths.lower())
+    total = float(np.sum(minibatch.streams[name]))
+    return int(total) if math.isfinite(total) else 0
+
+
+@dataclass(eq=False)
+class Placed:
+    """Where the sequences of a minibatch lie.
+
+    Attributes:
+        lengths: by axis, the samples of each sequence.
+        layouts: by axis, where sequence `i` lies if it shares its slot with others; on the other axes it has slot `i`.
+        rows: by input, the row `t * S + s` of each sample in the reader's layout, sequence after sequence.
+        cells: by axis, the number of cells of that layout, gaps included.
+        columns: what a minibatch counts for in momentum: the largest of these numbers of a feature.
+        counts: for each node that is reported, the samples that it is the sum of.
+        tried: by axis and steps of a slot, the layouts found so far.
+    """
+
+    lengths: dict[str, Lengths]
+    rows: dict[str, NDArray[np.int64]]
+    cells: dict[str, int]
+    columns: int
+    counts: tuple[int, ...] = ()
+    layouts: dict[str, Layout] = field(default_factory=dict[str, Layout])
+    tried: dict[tuple[str, int], Layout] = field(default_factory=dict[tuple[str, int], Layout])
+
+    @property
+    def count(self) -> int:
+        """How many sequences there are."""
+        return len(next(iter(self.lengths.values())))
+
+    def packed(self, steps: Mapping[str, int]) -> Placed:
+        """The same with slots of so many steps, by axis, which sequences share; never more slots than before."""
+        layouts = dict(self.layouts)
+        for axis, count in steps.items():
+            before = layouts.get(axis)
+            if before is None or count != before.T:
+                if (axis, count) not in self.tried:
+                    self.tried[axis, count] = _packed(self.lengths[axis], count)
+                found = self.tried[axis, count]
+                layouts[axis] = found if before is None or found.S < before.S else before
+        return replace(self, layouts=layouts)
+
+    def place_of(self, axis: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Step and slot of every sample, sequence after sequence."""
+        if axis in self.layouts:
+            step, slot, _ = self.layouts[axis].cells
+            return step, slot
+        return _cells(self.lengths[axis])
+
+    def steps(self, axis: str) -> int:
+        """The samples of the longest sequence, at least 1."""
+        return max(1, int(self.lengths[axis].max(initial=0)))
+
+    def layout(self, node: Node, found: Any = None) -> Layout:
+        """The layout of a node's values.
+
+        Args:
+            node: the node.
+            found: what the function of `compile_network` gave for this minibatch, needed where the node's axis is none
+                of an input.
+        """
+        assert node.axis is not None
+        if node.axis in self.layouts:
+            return self.layouts[node.axis]
+        lengths = self.lengths.get(node.axis)
+        if lengths is None:
+            lengths = np.asarray(found[node.axis + LENGTHS])[: self.count].astype(np.int64)
+        slot = np.arange(len(lengths))
+        return Layout(max(1, int(lengths.max(initial=0))), len(slot), np.stack([slot, slot, 0 * slot, lengths], axis=1))
+
+
+def _packed(lengths: Lengths, steps: int) -> Layout:
+    """Sequences after each other, each in the first slot with room, the longest one first: that leaves fewest gaps.
+
+    Args:
+        lengths: of the sequences.
+        steps: of a slot, at least the longest sequence.
+    """
+    order = np.argsort(-lengths, kind="stable")
+    found = pack.place(np.append(steps, lengths[order])).sequences[1:]  # the first one says how long slots are
+    table = np.empty_like(found)
+    table[order] = found
+    table[:, 0] = np.arange(len(lengths))
+    table[:, 1] -= 1
+    return Layout(steps, int(table[:, 1].max(initial=0)) + 1, table)
+
+
+def place(axes: Axes, nodes: Sequence[Node], minibatch: Minibatch, stream: Callable[[str], str]) -> Placed:
+    """Put the sequences of a minibatch into slots.
+
+    Args:
+        axes: the axes.
+        nodes: the inputs.
+        minibatch: what the reader delivered.
+        stream: the name of the reader's stream for an input.
+
+    Raises:
+        UserError: lengths do not fit; it names the sequence.
+    """
+    lengths: dict[str, Lengths] = {}
+    owner: dict[str, Node] = {}
+    rows: dict[str, NDArray[np.int64]] = {}
+    cells: dict[str, int] = {}
+    ids: NDArray[np.int64] | None = None
+    for node in nodes:
+        layout = minibatch.layouts[stream(node.name)]
+        order = np.argsort(layout.sequences[:, 0], kind="stable")
+        table = layout.sequences[order]
+        if ids is not None and not np.array_equal(ids, table[:, 0]):
+            raise UserError(
+                "DifferentSequences", f"the stream of '{node.name}' has other sequences than those of the other inputs"
+            )
+        ids, own = table[:, 0], table[:, 3] - table[:, 2]
+        axis = node.axis or DEFAULT
+        if (own < 1).any():
+            at = int(np.argmax(own < 1))
+            raise UserError(
+                "EmptySequence",
+                f"the input '{node.name}' has no sample in {_name(minibatch, at)}",
+                hint="in a network with several time axes every sequence needs at least one sample of each input",
+            )
+        if axis == ONE and (own != 1).any():
+            at = int(np.argmax(own != 1))
+            raise UserError(
+                "DifferentLengths",
+                f"the input '{node.name}' has {own[at]} samples in {_name(minibatch, at)}, but takes one per sequence",
+                span=node.span,
+                hint="give the input a time axis of its own, or write one sample per sequence into the data",
+            )
+        if axis in lengths and not np.array_equal(lengths[axis], own):
+            raise _unequal(minibatch, lengths[axis], own, owner[axis].name, node.name, node, axis)
+        lengths[axis], owner[axis] = own, node
+        starts = np.cumsum(own) - own
+        step = np.arange(int(own.sum())) - np.repeat(starts, own) + np.repeat(table[:, 2], own)
+        rows[node.name] = step * layout.S + np.repeat(table[:, 1], own)
+        cells[axis] = layout.T * layout.S
+    for node, first, second in axes.equal:
+        ones = np.ones_like(next(iter(lengths.values())))
+        one, other = (ones if source.axis == ONE else lengths.get(source.axis or "") for source in (first, second))
+        if one is not None and other is not None and not np.array_equal(one, other):
+            raise _unequal(minibatch, one, other, first.name, second.name, node, None)
+    columns = max(cells[node.axis or DEFAULT] for node in nodes if node.name in axes.features)
+    samples = {axis: int(own.sum()) for axis, own in lengths.items()}
+    samples.setdefault(ONE, len(lengths[axes.main]))
+    samples |= {axis: count(minibatch) for axis, count in axes.made.items() if axis in axes.counted}
+    counts = tuple(samples.get(axis, samples[axes.main]) for axis in axes.counted)
+    placed = Placed(lengths, rows, cells, columns, counts)
+    return placed.packed({axis: placed.steps(axis) for axis in axes.packed})
+
+
+def _name(minibatch: Minibatch, at: int) -> str:
+    keys = minibatch.keys
+    return f"sequence {keys[at]}" if at < len(keys) else f"sequence {at + 1} of the minibatch"
+
+
+def count_of_samples(count: int) -> str:
+    """In words."""
+    return f"{count} sample" if count == 1 else f"{count} samples"
+
+
+def _unequal(
+    minibatch: Minibatch, one: Lengths, other: Lengths, first: str, second: str, node: Node, axis: str | None
+) -> UserError:
+    at = int(np.argmax(one != other))
+    counts = f"{_name(minibatch, at)} has {count_of_samples(one[at])} of '{first}', {other[at]} of '{second}'"
+    if axis is not None:
+        return UserError(
+            "DifferentLengths",
+            f"inputs '{first}' and '{second}' have sequences of different lengths in one minibatch: {counts}",
+            span=node.span,
+            hint=f"both are on {shown(axis)}; {own_axis(first if one[at] < other[at] else second)}",
+        )
+    message = f"joins sequences of different lengths: {counts}"
+    if takes_one_step(node):
+        several = max(one[at], other[at])
+        message = f"takes one sample of '{node.input(2).name}' for each sequence: {_name(minibatch, at)} has {several}"
+    text = f"{node.operation} '{node.name}' {message}"
+    return UserError("DifferentLengths", text, span=node.span, hint=lengths_hint(node))
+
+
+def takes_one_step(node: Node) -> bool:
+    """Whether a node scatters one step to each sequence."""
+    return node.operation == "ScatterPacked" and node.input(1).axis == ONE
+
+
+def lengths_hint(node: Node) -> str:
+    """What to do about a node whose operands have sequences of different lengths."""
+    if takes_one_step(node):
+        several = node.input(2).name
+        return (
+            f"one step of '{several}' goes with each sequence: take BS.Sequences.Last (x); sequence.last (x) in Python"
+        )
+    return "its operands must have as many steps in every sequence"
+
+
+def packed_grids(placed: Sequence[Placed], axis: str, capacity: int, steps: int, slots: int, count: int) -> PackedGrid:
+    """Where the sequences of a stack of minibatches lie on an axis on which they share slots.
+
+    Args:
+        placed: the minibatches.
+        axis: the axis.
+        capacity, steps, slots: the shape of arrays with a number for each cell.
+        count: sequences of a minibatch, with those that are not there.
+    """
+    shape = (capacity, steps, slots)
+    mask, owner = np.zeros(shape, bool), np.zeros(shape, np.int32)
+    to_start, to_end = np.full(shape, -1, np.int32), np.full(shape, -1, np.int32)
+    first, lengths = np.zeros((capacity, count), np.int32), np.zeros((capacity, count), np.int32)
+    for k, one in enumerate(placed):
+        layout = one.layouts[axis]
+        step, slot, line = layout.cells
+        _, own, begin, end = layout.sequences.T
+        mask[k, step, slot], owner[k, step, slot] = True, line
+        to_start[k, step, slot], to_end[k, step, slot] = step - begin[line], end[line] - 1 - step
+        first[k, : one.count], lengths[k, : one.count] = begin * slots + own, end - begin
+    return PackedGrid(mask, to_start, to_end, owner, first, lengths)
+
+
+def grids(placed: Sequence[Placed], axis: str, capacity: int, steps: int, slots: int) -> Grid:
+    """Where the sequences of a stack of minibatches lie on one axis; arrays (capacity, steps, slots)."""
+    lengths = np.zeros((capacity, 1, slots), np.int32)
+    for k, one in enumerate(placed):
+        lengths[k, 0, : one.count] = one.lengths[axis]
+    step = np.arange(steps, dtype=np.int32)[None, :, None]
+    mask = step < lengths
+    return Grid(mask, np.where(mask, step, np.int32(-1)), np.where(mask, lengths - 1 - step, np.int32(-1)))
+
+
+def put_dense(target: NDArray[Any], values: NDArray[Any], placed: Placed, node: Node) -> None:
+    """Copy the samples of an input to their cells; `target`: (steps, slots, ...)."""
+    step, slot = placed.place_of(node.axis or DEFAULT)
+    flat = values.reshape(-1, values.shape[-1])[placed.rows[node.name]]
+    target[step, slot] = flat.reshape(len(flat), *target.shape[2:])
+
+
+def rows_at(rows: Any, to: NDArray[np.int64], count: int) -> Any:
+    """A CSR matrix of this many rows: those given at the places `to`, each once, the others empty."""
+    import scipy.sparse  # pyright: ignore[reportMissingTypeStubs]  # slow to import, and needed for sparse data only
+
+    matrix: Any = scipy.sparse
+    order = np.argsort(to, kind="stable")
+    chosen = rows[order]
+    counts = np.zeros(count + 1, np.int64)
+    counts[to[order] + 1] = np.diff(chosen.indptr)
+    return matrix.csr_matrix((chosen.data, chosen.indices, np.cumsum(counts)), shape=(count, rows.shape[-1]))
+
+
+def _cells(lengths: Lengths) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Step and slot of every sample, sequence after sequence."""
+    starts = np.cumsum(lengths) - lengths
+    return np.arange(int(lengths.sum())) - np.repeat(starts, lengths), np.repeat(np.arange(len(lengths)), lengths)

@@ -1,0 +1,209 @@
+"""A reader around another one; the reader that counts parallel sequences; the reader that can be left waiting."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.readers.contracts import MinibatchReader, ReadsAhead, RemembersEpochs
+from cntkpy.readers.epochs import EpochReader, EpochRequest
+from cntkpy.readers.minibatch import Minibatch
+from cntkpy.readers.pipeline.read_ahead import ReadAhead
+
+if TYPE_CHECKING:
+    from cntkpy.readers.streams import StreamInformation
+
+
+def start_epoch(reader: MinibatchReader, request: EpochRequest) -> None:
+    """Go to the start of an epoch, with any reader: one that people write takes CNTK's arguments."""
+    if isinstance(reader, EpochReader):
+        reader.start(request)
+        return
+    r = request
+    reader.start_minibatch_loop(r.minibatch_size, r.epoch, r.samples, r.worker, r.workers)
+
+
+class WrappedReader(EpochReader):
+    """Everything that a reader does, done by another one.
+
+    Args:
+        reader: The other one.
+    """
+
+    def __init__(self, reader: MinibatchReader):
+        self.inner = reader
+        """The reader inside."""
+
+    @property
+    def streams(self) -> Sequence[StreamInformation]:
+        """The streams of the minibatches."""
+        return self.inner.streams
+
+    @property
+    def samples_per_sweep(self) -> int:
+        """Samples of the whole data set; 0 if that is not known."""
+        return self.inner.samples_per_sweep
+
+    def start(self, request: EpochRequest) -> None:
+        """Go to the start of an epoch."""
+        start_epoch(self.inner, request)
+
+    def get_minibatch(self) -> Minibatch | None:
+        """The next minibatch, None after the last of the epoch."""
+        return self.inner.get_minibatch()
+
+    def state(self) -> dict[str, Any]:
+        """Position after the last minibatch given out, JSON-able."""
+        return self.inner.state()
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Resume where `state` was taken, in the middle of an epoch too."""
+        self.inner.restore(state)
+
+    def epoch_state(self, epoch: int) -> dict[str, Any]:
+        """The position at the start of an epoch, where the reader remembers it; else the position of now."""
+        inside = innermost(self)
+        return inside.epoch_state(epoch) if isinstance(inside, RemembersEpochs) else self.state()
+
+    def restore_epoch(self, state: dict[str, Any]) -> None:
+        """Go to where `epoch_state` was taken, where the reader needs that to find the epoch."""
+        inside = innermost(self)
+        if isinstance(inside, RemembersEpochs):
+            inside.restore_epoch(state)
+
+    def get_label_mapping(self, name: str) -> dict[int, str]:
+        """Names of the classes of a stream; {} where there are none."""
+        return self.inner.get_label_mapping(name)
+
+    def close(self) -> None:
+        """Stop reading and free the data."""
+        self.inner.close()
+
+
+def innermost(reader: MinibatchReader) -> MinibatchReader:
+    """The reader that reads, inside of those that wrap it."""
+    while isinstance(reader, WrappedReader):
+        reader = reader.inner
+    return reader
+
+
+def following(
+    reader: MinibatchReader, *, states: bool = False, ahead: bool = True
+) -> Iterator[tuple[Minibatch, dict[str, Any]]]:
+    """The minibatches that are left of an epoch, each with the reader's position after it.
+
+    Args:
+        reader: Reads them.
+        states: Whether the positions are wanted; otherwise they are empty.
+        ahead: Whether a reader in a thread of its own reads further than what is given out.
+    """
+
+    def read() -> tuple[Minibatch | None, dict[str, Any]]:
+        return reader.get_minibatch(), reader.state() if states else {}
+
+    thread = _thread_of(reader)
+    if thread is not None and ahead:
+        found = thread.begin(read, lambda one: one[0] is None, _nbytes)
+    else:
+        found = iter(read, None)
+    for minibatch, state in found:
+        if minibatch is None:
+            return
+        yield minibatch, state
+
+
+def _nbytes(read: tuple[Minibatch | None, dict[str, Any]]) -> int:
+    return 0 if read[0] is None else read[0].nbytes
+
+
+def _thread_of(reader: MinibatchReader) -> ReadAhead | None:
+    """The thread of the reader inside that has one."""
+    while isinstance(reader, WrappedReader) and not isinstance(reader, InterruptibleReader):
+        reader = reader.inner
+    return reader.thread if isinstance(reader, InterruptibleReader) else None
+
+
+def _check_type(minibatch: object, reader: MinibatchReader) -> None:
+    """See that a plug-in gives minibatches.
+
+    Raises:
+        UserError: it gives something else.
+    """
+    if not isinstance(minibatch, Minibatch):
+        name, given = type(innermost(reader)).__name__, type(minibatch).__name__
+        message = f"{name}.get_minibatch() returned {given}, not a Minibatch or None"
+        raise UserError("UserCode", message, hint="docs/data-interfaces.md has the interface of readers")
+
+
+class CountedReader(WrappedReader):
+    """A reader that knows how many parallel sequences its last minibatch had.
+
+    That number converts rates per minibatch where sequences are truncated.
+    """
+
+    def __init__(self, reader: MinibatchReader):
+        super().__init__(reader)
+        self.last_slots = 0
+        """Slots of the last minibatch given out; 0 before the first."""
+
+    def get_minibatch(self) -> Minibatch | None:
+        """The next minibatch, None after the last of the epoch."""
+        minibatch = self.inner.get_minibatch()
+        if minibatch is not None:
+            _check_type(minibatch, self.inner)
+            self.last_slots = next(iter(minibatch.layouts.values())).S
+        return minibatch
+
+    def state(self) -> dict[str, Any]:
+        """Position after the last minibatch given out and its number of slots, JSON-able."""
+        return {**self.inner.state(), "last_slots": self.last_slots}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Resume where `state` was taken, in the middle of an epoch too."""
+        self.last_slots = state.get("last_slots", 0)
+        self.inner.restore({name: value for name, value in state.items() if name != "last_slots"})
+
+
+class InterruptibleReader(WrappedReader):
+    """A reader that is made and called in a thread of its own, so that a signal need not wait for it.
+
+    Args:
+        make: Makes the reader.
+        stop: Whether the run should stop, and may do so here.
+
+    Raises:
+        Stopped: In any call, see `ReadAhead`.
+    """
+
+    def __init__(self, make: Callable[[], MinibatchReader], stop: Callable[[], bool]):
+        self.thread = ReadAhead(stop)
+        """The thread."""
+        super().__init__(self.thread.call(make))
+        inside = innermost(self.inner)
+        if isinstance(inside, ReadsAhead):
+            inside.leave_reading_ahead()
+
+    def start(self, request: EpochRequest) -> None:
+        """Go to the start of an epoch."""
+        self.thread.reset()
+        self.thread.call(lambda: start_epoch(self.inner, request))
+
+    def get_minibatch(self) -> Minibatch | None:
+        """The next minibatch, None after the last of the epoch."""
+        return self.thread.call(self.inner.get_minibatch)
+
+    def state(self) -> dict[str, Any]:
+        """Position after the last minibatch that was read, JSON-able."""
+        return self.thread.call(self.inner.state)
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Resume where `state` was taken, in the middle of an epoch too."""
+        self.thread.reset()
+        self.thread.call(lambda: self.inner.restore(state))
+
+    def close(self) -> None:
+        """Stop reading and free the data; a reader that was abandoned is not waited for."""
+        if not self.thread.abandoned:
+            self.thread.call(self.inner.close)
+            self.thread.close()

@@ -1,0 +1,70 @@
+"""What changes while training, as one value, and what one call of the compiled step is given next to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from jax import Array
+    from jaxtyping import Bool, Float
+
+    from cntkpy.networks.compile.evaluate import Batch, Settings
+
+
+class TrainState(NamedTuple):
+    """Everything that changes while training, on the devices. The compiled step takes it over: its buffers are donated.
+
+    Attributes:
+        weights: by name, the parameters under training; by its key, a vector of small ones
+        (`cntkpy.networks.compile.flat`). updates: by the same names, the arrays of the update rule.
+        network: by name, what the network itself changes: running statistics, carried activations, and parameters
+            that are not trained.
+        finite: whether every criterion of this epoch was finite so far; nothing else changes once it is False.
+    """
+
+    weights: dict[str, Array]
+    updates: dict[str, dict[str, Array]]
+    network: dict[str, Array]
+    finite: Bool[Array, ""]
+
+
+class StepInput(NamedTuple):
+    """A stack of minibatches for the compiled step, and the scalars of its updates.
+
+    Attributes:
+        batches: the data; every array has the minibatches of the stack in front.
+        count: how many of them there are; the rest is padding.
+        scalars: per minibatch its momentum and its number of samples, in the element type of the network.
+        rate: learning rate per sample.
+        seed: of the random masks: that of the epoch, and the number of the stack's first minibatch.
+        settings: what the epoch sets in the network.
+        more: scalars of groups of parameters, see `cntkpy.trainers.rules.update_step.Update`.
+    """
+
+    batches: Batch
+    count: Any
+    scalars: Float[Array, "minibatches 2"]
+    rate: Any
+    seed: tuple[Any, Any]
+    settings: Settings
+    more: Any = None
+
+
+class StepOptions(NamedTuple):
+    """What the step is compiled for.
+
+    Attributes:
+        frozen: compute the criteria, but change no parameter.
+        pieces: number of pieces that a minibatch is computed in; see `cntkpy.trainers.step.pieces`.
+        mean: the learning rate is that of the mean gradient of a minibatch, not of the sum over its samples.
+    """
+
+    frozen: bool = False
+    pieces: int = 1
+    mean: bool = False
+
+
+if TYPE_CHECKING:
+    Step = Callable[[TrainState, StepInput, StepOptions], tuple[TrainState, Float[Array, "minibatches nodes"]]]
+    """The training step: the state after a stack, and the sums of the nodes for each of its minibatches."""
