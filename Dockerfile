@@ -4,12 +4,6 @@
 FROM python:3.12.11-slim-bookworm AS wheel
 WORKDIR /source
 COPY pyproject.toml README.md LICENSE ./
-COPY grammar grammar
-COPY cntk_config cntk_config
-COPY readers readers
-COPY networks networks
-COPY trainers trainers
-COPY commands commands
 COPY cntkpy cntkpy
 RUN pip wheel --no-cache-dir --no-deps --wheel-dir /wheels .
 

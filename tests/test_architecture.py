@@ -58,9 +58,9 @@ def imports(path: Path) -> list[tuple[int, str]]:
         if isinstance(node, ast.Import):
             found += [(node.lineno, local(alias.name)) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
-            assert not node.level, f"{path}:{node.lineno}: imports are absolute"
             names = [f"cntkpy.{alias.name}" for alias in node.names if alias.name != "__version__"]
-            modules = names if node.module == "cntkpy" else [node.module or ""]
+            inside = module_of(path) if path.name == "__init__.py" else module_of(path).rpartition(".")[0]
+            modules = [inside] if node.level else names if node.module == "cntkpy" else [node.module or ""]
             found += [(node.lineno, local(name)) for name in modules]
         elif (
             isinstance(node, ast.Call)
@@ -188,12 +188,15 @@ FILES = {module_of(path): path for package in ALLOWED for path in sources(packag
 def imported_files(module: str) -> set[str]:
     """The files that a file imports, inside functions and for types only as well; its own package does not count."""
     path, found = FILES[module], set()
+    package = module if path.name == "__init__.py" else module.rpartition(".")[0]
     for node in nodes(path):
         if isinstance(node, ast.Import):
             found |= {local(alias.name) for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
-            base = local(node.module or "")
-            names = {local(f"{node.module}.{alias.name}"): alias.name for alias in node.names}
+            above = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
+            full = ".".join([*above, *([node.module] if node.module else [])])
+            base = local(full)
+            names = {local(f"{full}.{alias.name}"): alias.name for alias in node.names}
             found |= {name if name in FILES else base for name in names if names[name] != "__version__"}
     return {name for name in found if name in FILES and name != module and not module.startswith(f"{name}.")}
 

@@ -16,7 +16,7 @@ from cntkpy.cntk_config.pieces import _patterns
 from cntkpy.readers.formats.tables.csv.rows import _QUOTED
 
 MADE = {
-    "grammar": [],  # the terminals of all grammars are tried
+    "cntkpy.grammar": [],  # the terminals of all grammars are tried
     "cntkpy.cntk_config.parse": [one for sign in ";:*" for one in vars(_usual(sign)).values()],
     "cntkpy.cntk_config.pieces": [
         one for sign in ";:*" for is_list in (False, True) for one in patterns_in(vars(_patterns(sign, is_list)))

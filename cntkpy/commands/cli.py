@@ -342,7 +342,7 @@ def _explain(words: list[str]) -> tuple[str, str | None]:
             return f"unknown word {word!r}, and no configFile= is given", f"did you mean 'configFile={rest}'?"
         return f"{word!r} sets a parameter, but no configFile= is given", "add configFile=FILE"
     if word.endswith(".py"):
-        return f"{word!r} is a program in Python", f"python {word}; in two processes: cntkpy run --workers 2 {word}"
+        return f"{word!r} is a program in Python", f"run it: cntkpy run {word}"
     if word.endswith((".cntk", ".cfg", ".config")) or is_file(word.split("+")[0]):
         return f"unknown word {word!r}", f"did you mean 'configFile={word}'?"
     return f"unknown command or option {word!r}", suggestion(word, [*cntkpy.commands, "--help", "--version"])
@@ -354,8 +354,6 @@ def execute(words: list[str]) -> int:
     if not words:
         return refuse(words)
     first = words[0]
-    if first == "run" and not any(word == "-h" or word.startswith("--") for word in words[1:]):
-        return _guarded_usage(lambda: run_classic(as_classic(words[1:])))
     if first not in cntkpy.commands:
         if any(map(is_config_word, words)):
             return run_classic(words)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from readers.formats.htk.archive import write_archive
+from cntkpy.readers.formats.htk.archive import write_archive
 
 HERE = Path(__file__).parent
 PHONES = ("sil", "aa", "bo")

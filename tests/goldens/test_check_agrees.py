@@ -14,8 +14,8 @@ import pytest
 from golden_cases import GOLDENS, Case, cases, declared, known
 from golden_cases.case import load_yaml
 
-from commands.checks.check import findings
-from commands.checks.findings import Finding
+from cntkpy.commands.checks.check import findings
+from cntkpy.commands.checks.findings import Finding
 
 pytestmark = pytest.mark.golden
 

@@ -21,8 +21,8 @@ from cntkpy.cntk_config.entry import Entry
 ENTRIES = (
     Entry(
         "reader", ("PrimesReader",), factory="cntkpy.readers.formats.primes.reader:create",
-        parameters="cntkpy.readers.formats.primes.reader:PrimesParameters", example="reader = [ readerType =
-        PrimesReader ]",
+        parameters="cntkpy.readers.formats.primes.reader:PrimesParameters",
+        example="reader = [ readerType = PrimesReader ]",
     ),
 )
 """

@@ -15,7 +15,6 @@ from re import _parser as parser  # type: ignore[attr-defined]
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ("grammar", "cntk_config", "readers", "networks", "trainers", "commands", "cntkpy")
 ANYWHERE = {"search", "sub", "subn", "split", "findall", "finditer"}
 METHODS = {"match", "fullmatch", *ANYWHERE}
 
@@ -40,11 +39,9 @@ class Used:
 
 def modules() -> Iterator[tuple[Any, Path]]:
     """Every module of the packages, imported."""
-    for package in PACKAGES:
-        for path in sorted((ROOT / package).rglob("*.py")):
-            parts = path.relative_to(ROOT).with_suffix("").parts
-            if parts[-1] == "__main__":
-                continue
+    for path in sorted((ROOT / "cntkpy").rglob("*.py")):
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        if parts[-1] != "__main__":
             yield importlib.import_module(".".join(parts[:-1] if parts[-1] == "__init__" else parts)), path
 
 
@@ -60,7 +57,7 @@ def patterns_in(value: object, depth: int = 0) -> Iterator[re.Pattern[Any]]:
     elif isinstance(value, list | tuple | set | frozenset):
         for one in value:
             yield from patterns_in(one, depth + 1)
-    elif isinstance(value, type) and value.__module__.split(".")[0] in PACKAGES:
+    elif isinstance(value, type) and value.__module__.split(".")[0] == "cntkpy":
         for one in list(vars(value).values()):
             yield from patterns_in(one, depth + 1)
 

@@ -262,7 +262,7 @@ def create_user_reader(section: ConfigParameters, precision: str) -> Any:
     source = construct(found, section)
     if not isinstance(source, MinibatchSourceBase):
         raise p.error(
-            "class", f"{p.class_name} is not a minibatch source", "derive it from readers.UserMinibatchSource"
+            "class", f"{p.class_name} is not a minibatch source", "derive it from cntkpy.readers.UserMinibatchSource"
         )
     if "streams" not in vars(source):
         raise p.error("class", f"{p.class_name}.__init__ does not call super().__init__()", "call it last")

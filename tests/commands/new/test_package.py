@@ -63,7 +63,7 @@ def test_its_own_test_passes(kind: str, cntkpy, tmp_path: Path) -> None:
         ("reader", "a" * 61, "it has 61 characters, and 60 are enough"),
         ("reader", "json", "Python has a module or a word of that name"),
         ("reader", "class", "write my-class"),
-        ("tracker", "trainers", "cntkpy has a package of that name"),
+        ("tracker", "tests", "cntkpy has a package of that name"),
         ("reader", "numpy", "a package of that name is installed"),
         ("reader", "uci-fast", "cntkpy has a UciFastReader"),
     ],

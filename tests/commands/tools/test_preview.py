@@ -131,7 +131,7 @@ def test_the_page_names_every_key(capsys):
 def test_what_is_not_known_is_null(capsys, monkeypatch):
     monkeypatch.syspath_prepend(".")
     Path("nans.py").write_text(
-        "import numpy as np\nfrom readers import MinibatchSourceFromData\n"
+        "import numpy as np\nfrom cntkpy.readers import MinibatchSourceFromData\n"
         "def make(): return MinibatchSourceFromData({'x': np.array([[1, np.nan], [np.inf, 2]], 'f')})\n"
     )
     reader = "train=[reader=[readerType=UserMinibatchSource;module=nans;class=make]]"

@@ -16,7 +16,7 @@ from cntkpy.networks.graph.initialize import SeedCounter
 
 def test_declarations_do_not_import_jax():
     code = (
-        "import sys, networks, cntkpy.networks.nodes, cntkpy.networks.graph.network, cntkpy.networks.builders.build;"
+        "import sys, cntkpy.networks.nodes, cntkpy.networks.graph.network, cntkpy.networks.builders.build;"
         "import cntkpy.networks.builders.simple.front_end, cntkpy.networks.files.model_file;"
         "cntkpy.networks.nodes.kinds(); print({'jax', 'numba'} & set(sys.modules))"
     )
