@@ -54,6 +54,7 @@ Graphviz, or the ending .dot for its text.
 
 RUN = """\
 Run a configuration: a FILE with overrides, or the words of the classic form.
+A FILE that ends with .py is a Python program; other words are its arguments.
 
 \b
 WORDS of the classic form are read from left to right:
@@ -69,6 +70,7 @@ Examples:
   cntkpy run globals.cntk+digits.cntk command=train:test traceLevel=1
   cntkpy run configFile=digits.cntk 'train=[SGD=[maxEpochs=3]]'
   cntkpy run --again digits.cntk train/SGD/learningRatesPerMB=0.1
+  cntkpy run program.py --epochs 3
   cntkpy run --workers 2 program.py
   cntkpy run digits.cntk --track tensorboard:log/tensorboard
 """

@@ -9,7 +9,8 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-HOME = Path(__file__).resolve().parent.parent
+HOME = Path(__file__).resolve().parents[3]
+"""The folder that holds the package: the root of a clone."""
 SAFE_PATH = "PYTHONSAFEPATH"
 
 

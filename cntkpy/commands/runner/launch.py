@@ -46,12 +46,14 @@ def launch(words: list[str], workers: int) -> int:
     except ConfigError as error:
         print_error(error)
         return error.exit_code
+    command = _python_command(words) if program else processes.cntkpy_command(words)
+    if workers == 1:
+        return _run_alone(command)
     folder = socket_folder()
     meeting = folder / secrets.token_hex(8) if folder is not None else None
     address = f"127.0.0.1:{_free_port()}" if meeting is None else f"{SOCKET}{meeting}"
     own = cores.of_process()
     environment = sharing(processes.environment(), own, workers) | {SIZE: str(workers), COORDINATOR: address}
-    command = _python_command(words) if program else processes.cntkpy_command(words)
     started: list[subprocess.Popen[bytes]] = []
     stopped: list[int] = []
     before = {number: signal.signal(number, _forward(started, stopped)) for number in (signal.SIGINT, signal.SIGTERM)}
@@ -68,6 +70,19 @@ def launch(words: list[str], workers: int) -> int:
         if meeting is not None:
             meeting.unlink(missing_ok=True)
         for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _run_alone(command: list[str]) -> int:
+    """Run one process, pass signals on to it, and return its exit status; it says itself why it fails."""
+    started: list[subprocess.Popen[bytes]] = []
+    handlers = {number: signal.signal(number, _forward(started, [])) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        started.append(subprocess.Popen(command, env=processes.environment()))
+        status = started[0].wait()
+        return status if status >= 0 else 128 - status
+    finally:
+        for number, handler in handlers.items():
             signal.signal(number, handler)
 
 

@@ -224,7 +224,7 @@ def test_the_other_words(cntkpy, tmp_path: Path) -> None:
     [
         (["confgFile=m.cntk"], "did you mean 'configFile=m.cntk'?"),
         (["m.cntk"], "did you mean 'configFile=m.cntk'?"),
-        (["run", "m.py"], "python m.py; in two processes: cntkpy run --workers 2 m.py"),
+        (["m.py"], "run it: cntkpy run m.py"),
         (["configFile", "=m.cntk"], "write configFile=FILE without blanks"),
         (["configFile", "=", "m.cntk"], "write configFile=FILE without blanks"),
         (["chek"], "did you mean 'check'?"),

@@ -19,6 +19,7 @@ import pytest
 import waited_for
 
 from cntkpy.cntk_config.base.diagnostics import ConfigError
+from cntkpy.commands.cli import main
 from cntkpy.commands.runner import launch
 from cntkpy.commands.runner.launch import _free_port
 from cntkpy.networks.files.model_file import load_model
@@ -353,6 +354,19 @@ def test_workers_are_told_a_socket_that_is_removed(tmp_path: Path, capfd: pytest
     (name,) = set(capfd.readouterr().out.split())
     assert stat.S_IMODE(Path(name).parent.stat().st_mode) == 0o700
     assert not Path(name).exists()
+
+
+def test_one_process_runs_a_program(tmp_path: Path, capfd: pytest.CaptureFixture, monkeypatch) -> None:
+    """`cntkpy run program.py` passes arguments and the exit status on, and starts no group of workers (N3)."""
+    monkeypatch.chdir(tmp_path)
+    program = "import os, sys, cntk\nprint(sys.argv, 'JAX_COORDINATOR_ADDRESS' in os.environ)\nsys.exit(7)\n"
+    Path("program.py").write_text(program)
+    assert main(["run", "program.py", "--epochs", "3", "rate=2"]) == 7
+    assert capfd.readouterr() == ("['program.py', '--epochs', '3', 'rate=2'] False\n", "")
+    Path("program.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGKILL)\n")
+    assert main(["run", "program.py"]) == 128 + signal.SIGKILL
+    assert main(["run", "gone.py"]) == 2
+    assert "there is no program gone.py" in capfd.readouterr().err
 
 
 def _listening(process: int) -> list[ipaddress.IPv4Address | ipaddress.IPv6Address]:
