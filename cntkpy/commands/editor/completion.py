@@ -19,9 +19,7 @@ SHELLS = ("bash", "zsh", "fish")
 Subcommands = Mapping[str, Mapping[str, Sequence[str]]]
 """For every subcommand its options with the words that each takes."""
 PATHS = ("show", "explain")
-"""Subcommands that take the path of a value."""
-SWEEP = "sweep"
-"""The subcommand that takes values by their paths."""
+"""Subcommands that take the path of a value; the others set values."""
 SCRIPTS = {
     "bash": """\
 _cntkpy() {
@@ -107,9 +105,9 @@ def complete(words: list[str], subcommands: Subcommands) -> Iterator[str]:
         yield from _commands(root, last)
     elif command in PATHS and "=" not in last:
         yield from _paths(root, last)
-    elif command == SWEEP and "=" not in last and "[" not in last:
-        yield from (path if path.endswith("/") else f"{path}=" for path in _paths(root, last))
     else:
+        if "=" not in last and "[" not in last:
+            yield from (path if path.endswith("/") else f"{path}=" for path in _paths(root, last))
         yield from _overrides(root, last)
     if command:
         yield from _files(last)

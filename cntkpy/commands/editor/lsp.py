@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -19,6 +20,9 @@ from cntkpy.commands.editor.language import Analysis
 from cntkpy.commands.editor.occurrences import occurrences, renamed
 from cntkpy.commands.editor.symbols import Symbol, symbols
 from cntkpy.networks.builders.brainscript.reference import Documented
+
+QUIET_SECONDS = 0.1
+"""Time without a change after which findings are published: one keystroke after the other publishes once."""
 
 
 def serve() -> int:
@@ -83,21 +87,18 @@ class Documents:
 
 
 def _add_findings(types: Any, server: Any, documents: Documents) -> None:
-    """Findings, whenever a document is opened or changed; corrections of those that know one."""
+    """Add findings, pushed when a document is opened or has changed or pulled by the client, and their corrections."""
     levels = {
         "error": types.DiagnosticSeverity.Error,
         "warning": types.DiagnosticSeverity.Warning,
         "hint": types.DiagnosticSeverity.Hint,
     }
 
-    @server.feature(types.TEXT_DOCUMENT_DID_OPEN)
-    @server.feature(types.TEXT_DOCUMENT_DID_CHANGE)
-    def publish(params: Any) -> None:
-        uri = params.text_document.uri
-        current, at = documents.analysis(uri), documents.places(uri)
-        shown = [
+    def found_in(uri: str) -> list[Any]:
+        current, places = documents.analysis(uri), documents.places(uri)
+        return [
             types.Diagnostic(
-                at.range(span),
+                places.range(span),
                 message_of(finding),
                 severity=levels[finding.severity],
                 code=finding.rule.code,
@@ -105,7 +106,34 @@ def _add_findings(types: Any, server: Any, documents: Documents) -> None:
             )
             for finding, span in _in_file(current.findings(), current.name)
         ]
-        server.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, shown))
+
+    def publish(uri: str, version: int | None) -> None:
+        capabilities = server.client_capabilities.text_document
+        if capabilities is None or capabilities.diagnostic is None:  # else the client asks by itself
+            params = types.PublishDiagnosticsParams(uri, found_in(uri), version)
+            server.text_document_publish_diagnostics(params)
+
+    @server.feature(types.TEXT_DOCUMENT_DID_OPEN)
+    def opened(params: Any) -> None:
+        publish(params.text_document.uri, params.text_document.version)
+
+    @server.feature(types.TEXT_DOCUMENT_DID_CHANGE)
+    async def changed(params: Any) -> None:
+        uri, version = params.text_document.uri, params.text_document.version
+        await asyncio.sleep(QUIET_SECONDS)
+        document = server.workspace.text_documents.get(uri)
+        if document is not None and document.version == version:
+            publish(uri, version)
+
+    @server.feature(types.TEXT_DOCUMENT_DID_CLOSE)
+    def closed(params: Any) -> None:
+        server.text_document_publish_diagnostics(types.PublishDiagnosticsParams(params.text_document.uri, []))
+
+    options = types.DiagnosticOptions(inter_file_dependencies=True, workspace_diagnostics=False, identifier="cntkpy")
+
+    @server.feature(types.TEXT_DOCUMENT_DIAGNOSTIC, options)
+    def asked(params: Any) -> Any:
+        return types.RelatedFullDocumentDiagnosticReport(found_in(params.text_document.uri))
 
     kinds = types.CodeActionOptions(code_action_kinds=[types.CodeActionKind.QuickFix])
 

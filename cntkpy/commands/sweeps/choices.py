@@ -82,6 +82,10 @@ class Interval:
         """A number as it is written, with ten digits."""
         return str(round(value)) if self.whole else f"{value:.10g}"
 
+    def exact(self, value: float) -> str:
+        """Return a number with all its digits: the trial runs with the very number that the study keeps (D27)."""
+        return str(round(value)) if self.whole else repr(float(value)).removesuffix(".0")
+
     def at(self, part: float) -> str:
         """The number at a part (0 to 1, without 1) of the interval."""
         low, high = (self.low, self.high + 1) if self.whole else (self.low, self.high)

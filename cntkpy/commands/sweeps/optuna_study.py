@@ -291,7 +291,7 @@ def _row(one: FrozenTrial, space: Space) -> Row:
             rows = list(_rows_of(axis))
             values |= axis.values(rows.index(found)) if found in rows else {}
         elif found is not None:
-            values[axis.path] = axis.text(found)
+            values[axis.path] = axis.exact(found)
     seconds = one.duration.total_seconds() if one.duration is not None else 0.0
     error = str(one.user_attrs.get(ERROR, ""))
     reported = one.intermediate_values
@@ -306,8 +306,8 @@ def _suggest(own: optuna.Trial, axis: Axis) -> dict[str, str]:
         rows = list(_rows_of(axis))
         return axis.values(rows.index(str(own.suggest_categorical(name, rows))))
     if axis.whole:
-        return {axis.path: axis.text(own.suggest_int(name, int(axis.low), int(axis.high), log=axis.log))}
-    return {axis.path: axis.text(own.suggest_float(name, axis.low, axis.high, log=axis.log))}
+        return {axis.path: axis.exact(own.suggest_int(name, int(axis.low), int(axis.high), log=axis.log))}
+    return {axis.path: axis.exact(own.suggest_float(name, axis.low, axis.high, log=axis.log))}
 
 
 def _parameter(axis: Axis, values: Mapping[str, str]) -> Any:

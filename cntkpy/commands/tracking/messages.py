@@ -41,7 +41,8 @@ class Messages:
         kind, command = plain.text(event.get("event")), plain.text(event.get("command"))
         if kind == "run started":
             settings = {
-                plain.text(one.get("name")): plain.text(one.get("value")) for one in plain.tables(event.get("settings"))
+                plain.text(row.get("name")).replace(":", "/"): plain.text(row.get("value"))  # as words name them
+                for row in plain.tables(event.get("settings"))
             }
             tags = plain.texts_by_name(event.get("versions")) | plain.texts_by_name(event.get("place"))
             yield Call("started", (settings, tags | {"command line": " ".join(plain.texts(event.get("words")))}))

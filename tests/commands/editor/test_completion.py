@@ -48,6 +48,11 @@ train = [
         (["run", "configFile=main.cntk", "command=train:t"], ["command=train:train"]),
         (["run", "ma"], ["main.cntk"]),
         (["run", "main.cntk", "command=train:t"], ["command=train:train"]),
+        (["run", "main.cntk", "train/SGD/maxE"], ["train/SGD/maxEpochs="]),
+        (["configFile=main.cntk", "train/SGD/maxE"], ["train/SGD/maxEpochs="]),
+        (["check", "main.cntk", "train/SGD/learningRatesPerM"], ["train/SGD/learningRatesPerMB="]),
+        (["run", "main.cntk", "train/SGD/maxEpochs=2", "train/SGD/useN"], ["train/SGD/useNAG="]),
+        (["run", "main.cntk", "modelP"], ["modelPath="]),
         (["help", "learningRatesPerS"], ["learningRatesPerSample"]),
         (["configFile=gone.cntk", "tra"], []),
         (["sweep", "main.cntk", "train/SGD/maxE"], ["train/SGD/maxEpochs="]),
@@ -68,6 +73,7 @@ IN_SHELLS = [
     pytest.param("cntkpy configFile=ma", "configFile=main.cntk", marks=pytest.mark.thorough),
     pytest.param("cntkpy check --format sa", "sarif", marks=pytest.mark.thorough),
     ("cntkpy configFile=main.cntk command=tr", "command=train"),
+    pytest.param("cntkpy run main.cntk train/SGD/maxE", "train/SGD/maxEpochs=", marks=pytest.mark.thorough),
 ]
 """What is typed, and the last word when it has been completed."""
 

@@ -116,6 +116,51 @@ def test_session(tmp_path: Path) -> None:
         session.process.kill()
 
 
+def test_findings_have_a_version_and_are_published_once_for_quick_changes(tmp_path: Path) -> None:
+    """Ten changes within some milliseconds are one; a client that pulls findings is sent none (D22)."""
+    uri = (tmp_path / "main.cntk").as_uri()
+    published = "textDocument/publishDiagnostics"
+    session = Session(tmp_path)
+    try:
+        support = {"textDocument": {"publishDiagnostics": {"versionSupport": True}}}
+        words = {"processId": None, "rootUri": None, "capabilities": support}
+        answer = session.send("initialize", words, request=True)
+        assert answer["capabilities"]["diagnosticProvider"]["interFileDependencies"] is True
+        document = {"uri": uri, "languageId": "cntk", "version": 1, "text": TEXT}
+        session.send("textDocument/didOpen", {"textDocument": document})
+        assert session.receive(lambda got: got.get("method") == published)["params"]["version"] == 1
+        for version in range(2, 12):
+            text = {"text": TEXT + f"modelPahts{version} = 1\n"}
+            change = {"textDocument": {"uri": uri, "version": version}, "contentChanges": [text]}
+            session.send("textDocument/didChange", change)
+        params = session.receive(lambda got: got.get("method") == published)["params"]
+        assert params["version"] == 11 and any("modelPahts11" in each["message"] for each in params["diagnostics"])
+        report = session.send("textDocument/diagnostic", {"textDocument": {"uri": uri}}, request=True)
+        assert report["kind"] == "full" and report["items"] == params["diagnostics"]
+        session.send("textDocument/didClose", {"textDocument": {"uri": uri}})
+        assert session.receive(lambda got: got.get("method") == published)["params"]["diagnostics"] == []
+    finally:
+        session.process.kill()
+
+
+def test_a_client_that_pulls_findings_is_sent_none(tmp_path: Path) -> None:
+    uri = (tmp_path / "main.cntk").as_uri()
+    session = Session(tmp_path)
+    try:
+        words = {"processId": None, "rootUri": None, "capabilities": {"textDocument": {"diagnostic": {}}}}
+        session.send("initialize", words, request=True)
+        document = {"uri": uri, "languageId": "cntk", "version": 1, "text": TEXT}
+        session.send("textDocument/didOpen", {"textDocument": document})
+        request = {"textDocument": {"uri": uri}}
+        messages: list[Any] = []
+        receive = session.receive
+        session.receive = lambda wanted: receive(lambda got: messages.append(got) or wanted(got))  # type: ignore[method-assign]
+        assert session.send("textDocument/diagnostic", request, request=True)["items"]
+        assert [message.get("id") for message in messages] == [session.number]
+    finally:
+        session.process.kill()
+
+
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Session, Any]]:
     """A session, and what the server has answered when it began."""

@@ -194,3 +194,9 @@ def test_an_interval_of_whole_numbers_reaches_its_bounds() -> None:
 
 def test_split_looks_at_brackets_and_quotes() -> None:
     assert split('a,(b,c),"d,(",e', ",") == ["a", "(b,c)", '"d,("', "e"]
+
+
+@pytest.mark.parametrize("value", [0.269388301928541, 1.0, 1e-05, 123456789012.5, 0.1])
+def test_numbers_of_a_sampler_keep_all_digits(value: float) -> None:
+    text = Interval("n", 0, 1e12, False, False).exact(value)
+    assert float(text) == value and not text.endswith(".0")

@@ -83,7 +83,7 @@ def test_what_a_tracker_gets(run, recorder, tmp_path: Path) -> None:
     assert tracker.threads == {"cntkpy-track-mine"}
 
     first, last = tracker.calls[0], tracker.calls[-1]
-    assert first[0] == "started" and first[1]["train:SGD:maxEpochs"] == "2"
+    assert first[0] == "started" and first[1]["train/SGD/maxEpochs"] == "2"
     assert first[2]["command line"].startswith("configFile=m.cntk ") and "jax" in first[2] and "host" in first[2]
     assert last == ("finished", 0, "")
     assert [call[1] for call in tracker.calls if call[0] == "artifact"] == ["run/m", "log", "log.jsonl"]
@@ -235,7 +235,7 @@ def test_mlflow_reads_what_was_written(run, tmp_path: Path, monkeypatch: pytest.
     experiment = client.get_experiment_by_name("digits")
     (found,) = client.search_runs([experiment.experiment_id])
     assert (found.info.status, found.info.run_name) == ("FINISHED", "n")
-    assert found.data.params["train:SGD:maxEpochs"] == "2"
+    assert found.data.params["train/SGD/maxEpochs"] == "2"
     assert found.data.tags["team"] == "a" and found.data.tags["command line"].startswith("configFile=m.cntk")
     assert {one.path for one in client.list_artifacts(found.info.run_id)} == {"m", "log"}
     steps = [(one.step, one.value) for one in client.get_metric_history(found.info.run_id, "train/ce")]

@@ -2,36 +2,93 @@
 
 from __future__ import annotations
 
+import bisect
+import functools
 import hashlib
+import re
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import quote
 
-from cntkpy.cntk_config.base.diagnostics import Span
+from cntkpy.cntk_config.base.diagnostics import SourceLike, Span
 from cntkpy.commands.checks.findings import Finding
 from cntkpy.commands.words import is_config_word
 
+_TOKEN = re.compile(
+    r"""(?P<comment>\#[^\n]*+|//[^\n]*+)|"[^"\n]*+"|'[^'\n]*+'"""
+    r"""|(?<!\w)(?P<name>[A-Za-z_][\w.*]*+)\s*+(?:=\s*+)?(?P<opener>[\[({])|(?P<bracket>[\[({])|(?P<closer>[\])}])"""
+    r"""|(?<!\w)(?P<key>[A-Za-z_][\w.*]*+)\s*+=(?!=)|(?P<end>[;\n])"""
+)
+"""What moves through the sections of a text: brackets, names before them, and names of values."""
+_PLACES = re.compile(r":\d+(?::\d+)?\b|\bline \d+")
+"""Lines in messages, which move when text above them changes."""
+
 
 class Fingerprints:
-    """Texts that tell findings apart and stay the same when lines move: of the code, the file, the text of the line."""
+    """Texts that tell findings apart and stay the same when lines move or another finding is mended (D21).
+
+    A fingerprint is made of the code, the file, the message, and the sections and the name at which the finding stands.
+    """
 
     def __init__(self) -> None:
         self._seen: Counter[str] = Counter()
 
     def of(self, finding: Finding, file: str) -> str:
-        """`digest:n`, where n counts the findings with the same digest.
+        """Return `digest:n`, where n counts the findings with the same digest.
 
         Args:
             finding: the finding.
             file: the file it is shown in.
         """
         span = span_of(finding)
-        text = span.source.line(span.line) if span else finding.diagnostic.message
-        key = f"{finding.rule.code}\n{uri_of(file)}\n{(text or '').strip()}"
-        digest = hashlib.sha256(key.encode()).hexdigest()[:16]
+        path = path_at(span.source, span.line, span.column) if span else ""
+        message = _PLACES.sub("", finding.diagnostic.message)
+        key = f"{finding.rule.code}\n{uri_of(file)}\n{path}\n{message}"
+        digest = hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:16]
         self._seen[digest] += 1
         return f"{digest}:{self._seen[digest]}"
+
+
+def path_at(source: SourceLike, line: int, column: int) -> str:
+    """Return the sections around a place and the name whose value stands there: `train/SGD/maxEpochs`.
+
+    Args:
+        source: the file.
+        line: from 1.
+        column: from 1, in characters.
+    """
+    starts, paths, lines = _paths(source)
+    offset = lines[min(line, len(lines)) - 1] + column - 1
+    return paths[bisect.bisect_right(starts, offset) - 1]
+
+
+@functools.lru_cache(16)
+def _paths(source: SourceLike) -> tuple[list[int], list[str], list[int]]:
+    """Return where the path changes, the path from there on, and where each line begins."""
+    lines: list[str] = []
+    while (line := source.line(len(lines) + 1)) is not None:
+        lines.append(line)
+    text = "\n".join(lines)
+    sections: list[str] = []
+    name = ""
+    starts, paths = [0], [""]
+    for token in _TOKEN.finditer(text):
+        if token["opener"] or token["bracket"]:
+            sections.append(token["name"] or name)
+            name = ""
+        elif token["closer"]:
+            name = ""
+            del sections[-1:]
+        elif token["key"]:
+            name = token["key"]
+        elif token["end"]:
+            name = ""
+        else:
+            continue
+        starts.append(token.start("opener" if token["opener"] else 0))
+        paths.append("/".join((*sections, name)))
+    return starts, paths, [0, *(match.end() for match in re.finditer("\n", text))]
 
 
 def span_of(finding: Finding) -> Span | None:

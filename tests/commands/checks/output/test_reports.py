@@ -3,10 +3,14 @@
 GitLab: the table of "Code Quality report format" on its page about code quality. JUnit: `junit-10.xsd` of Jenkins.
 """
 
+import itertools
 import json
 import xml.etree.ElementTree as xml
 
 import pytest
+
+from cntkpy.cntk_config.base.source import Source
+from cntkpy.commands.checks.output.places import path_at
 
 MAIN = """\
 command = train
@@ -109,3 +113,47 @@ def test_a_configuration_without_findings_has_passed(cntkpy) -> None:
     (suite,) = xml.fromstring(got.out)
     assert suite.attrib["tests"] == "1" and suite.attrib["failures"] == "0"
     assert [len(case) for case in suite] == [0]
+
+
+NEIGHBOURS = """\
+command = a:b
+a = [ action = train ; SGD = [ epochSise = 1
+                               maxEpoks = $gone$ ; x = $gone$ ] ]
+b = [ action = train ; SGD = [ epochSise = 1 ] ]
+"""
+
+
+@pytest.mark.parametrize(
+    ("mended", "form"), [*itertools.product(["epochSise = 1\n", "epochSise = 1 ]", "x = $gone$"], ["gitlab", "sarif"])]
+)
+def test_mending_a_finding_leaves_the_fingerprints_of_others(mended: str, form: str, cntkpy) -> None:
+    """Of two equal findings one is mended; the other is not new (D21)."""
+
+    def prints(text: str) -> list[str]:
+        log = json.loads(cntkpy("check", "--format", form, "main.cntk", files={"main.cntk": text}).out)
+        if form == "gitlab":
+            return [issue["fingerprint"] for issue in log]
+        return [result["partialFingerprints"]["primaryLocationLineHash"] for result in log["runs"][0]["results"]]
+
+    old, new = (
+        prints(NEIGHBOURS),
+        prints(NEIGHBOURS.replace(mended, "\n" if mended[-1] == "\n" else "]" * ("]" in mended))),
+    )
+    assert len(new) < len(old) and set(new) < set(old)
+
+
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        ("a = 1\nb = @", "b"),
+        ("t = [ SGD = [ x = 1 ; y = @ ] ]", "t/SGD/y"),
+        ('t = [ SGD = [ x = 1 ] # [ { "\n @z = 1 ] ', "t/z"),
+        ('t = [ s = "]" ; l = (1 : @2) ]', "t/l/"),
+        ("t = [\n n = { h = Dense(@x) } ]", "t/n/Dense/"),
+        ("]] t = @", "t"),
+        ("@", ""),
+    ],
+)
+def test_path_of_a_place(text: str, path: str) -> None:
+    line, column = text[: text.index("@")].count("\n") + 1, len(text[: text.index("@")].split("\n")[-1]) + 1
+    assert path_at(Source("m.cntk", text.replace("@", "")), line, column) == path
