@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from cntkpy.networks.arrays.lazy import custom_gradient, jax, jnp
+from cntkpy.networks.nodes.images.spread import Axis, convolve_spread
 
 Array = Any
 Sizes = tuple[int, ...]
@@ -33,6 +34,10 @@ def channels_last(window: Window) -> Any:
     """The function `(x (N, ..., C), kernel (..., C, M)) -> (N, ..., M)`."""
 
     def primal(x: Array, kernel: Array) -> Array:
+        if set(window.stride) == {1} and any(step > 1 for step in window.spread):
+            result = convolve_spread(x, kernel, _axes(window, x.shape[1:-1], kernel.shape))
+            if result is not None:
+                return result
         spatial = "DEFGHI"[: x.ndim - 2]
         return jax.lax.conv_general_dilated(
             x,
@@ -67,6 +72,16 @@ def channels_last(window: Window) -> Any:
         return to_x(g, turned), jnp.moveaxis(found, 0, -2)
 
     return custom_gradient(primal, forward, backward)
+
+
+def _axes(window: Window, sizes: Sizes, kernel: Sizes) -> list[Axis]:
+    """Return the axes of a convolution whose operand is spread."""
+    axes: list[Axis] = []
+    for number, size in enumerate(sizes):
+        (before, after), reach = window.padding[number], _spread(kernel[number], window.kernel_spread[number])
+        result = _spread(size, window.spread[number]) + before + after - reach + 1
+        axes.append(Axis(size, kernel[number], before, window.spread[number], window.kernel_spread[number], result))
+    return axes
 
 
 def _spread(size: int, by: int) -> int:

@@ -1,0 +1,61 @@
+"""Convolutions of spread operands give what XLA's own code gives, which multiplies the zeros (W16)."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cntkpy.networks.arrays.lazy import jax, jnp
+from cntkpy.networks.nodes.images import spread
+from cntkpy.networks.nodes.images.channels_last import Window, _axes, channels_last
+
+axis_options = st.tuples(
+    st.integers(1, 5), st.integers(1, 5), st.integers(1, 4), st.integers(1, 3), st.integers(-1, 4), st.integers(-1, 4)
+)
+
+
+def by_xla(window: Window, x, kernel):
+    spatial = "DEF"[: x.ndim - 2]
+    names = (f"N{spatial}C", f"{spatial}IO", f"N{spatial}C")
+    return jax.lax.conv_general_dilated(
+        x, kernel, window.stride, window.padding, window.spread, window.kernel_spread, names, precision="highest"
+    )
+
+
+@pytest.mark.parametrize("form", ["phases", "products"])
+@settings(max_examples=10)
+@given(options=st.lists(axis_options, min_size=1, max_size=2), seed=st.integers(0, 100))
+def test_forms_agree_with_xla(form: str, options, seed: int) -> None:
+    sizes, kernels, steps, distances, before, after = zip(*options, strict=True)
+    if form == "products":
+        distances = (1,) * len(sizes)
+    window = Window((1,) * len(sizes), tuple(zip(before, after, strict=True)), steps, distances)
+    axes = _axes(window, sizes, kernels)
+    if any(axis.result < 1 for axis in axes):
+        return
+    random = np.random.default_rng(seed)
+    x = jnp.asarray(random.integers(-8, 9, (2, *sizes, 3)), np.float32)
+    kernel = jnp.asarray(random.integers(-8, 9, (*kernels, 3, 4)), np.float32)
+    result = spread._by_phases(x, kernel, axes) if form == "phases" else spread._by_products(x, kernel, axes)
+    np.testing.assert_array_equal(result, by_xla(window, x, kernel))
+
+
+@pytest.mark.parametrize(("size", "taps", "maps"), [(12, 9, 192), (16, 3, 32)], ids=["products", "phases"])
+def test_the_gradients_of_a_strided_convolution(
+    size: int, taps: int, maps: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both gradients agree with those that JAX derives; the one towards the image goes by the cheaper form."""
+    forms: list[str] = []
+    for name in ("_by_products", "_by_phases"):
+        form = getattr(spread, name)
+        monkeypatch.setattr(spread, name, lambda *args, form=form, name=name: forms.append(name) or form(*args))
+    window = Window((2, 2), ((1, 0), (0, 1)), (1, 1), (1, 1))
+    random = np.random.default_rng(1)
+    x = jnp.asarray(random.normal(size=(1, size, size, maps)), np.float32)
+    kernel = jnp.asarray(random.normal(size=(taps, taps, maps, maps)), np.float32)
+    ours, backward = jax.vjp(channels_last(window), x, kernel)
+    theirs, expected = jax.vjp(lambda x, kernel: by_xla(window, x, kernel), x, kernel)
+    np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-4)
+    for gradient, reference in zip(backward(ours), expected(ours), strict=True):
+        np.testing.assert_allclose(gradient, reference, rtol=1e-4, atol=float(jnp.abs(reference).max()) * 1e-5)
+    assert forms[0] == ("_by_products" if taps == 9 else "_by_phases")
