@@ -31,7 +31,7 @@ def load(argv: Sequence[str]) -> ConfigParameters:
 
     The words are used strictly from left to right: files are read, other words become lines, and what comes later
     is stronger. `train/SGD/maxEpochs=3`, or the same with points, sets one value, unless the files have that very name,
-    or a variable `$...$` of it. `currentDirectory=DIR` changes the directory of the process at once. Files may be URLs
+    or a variable `$...$` of it; `train/SGD/maxEpochs=default` removes one. `currentDirectory=DIR` changes the directory of the process at once. Files may be URLs
     if one of the words is `allowRemote=true`.
     """
     loader = Loader(any(word.lower() == ALLOW_REMOTE for word in argv))
@@ -49,6 +49,7 @@ def load(argv: Sequence[str]) -> ConfigParameters:
         path = PATH.match(word)
         if path is not None:
             paths[len(layers)] = source, path["path"]
+            source.is_path = True
             layers.append(_nested(source, path["path"]))
         else:
             layers.append(read_lines(source, tidy=False))
@@ -59,6 +60,7 @@ def load(argv: Sequence[str]) -> ConfigParameters:
     if names:
         for layer in names:
             source, _ = paths.pop(layer)
+            source.is_path = False
             layers[layer] = read_lines(source, tidy=False)
         root = root_of(join_lines([line for layer in layers for line in layer]), loader)
     for source, path in paths.values():

@@ -33,6 +33,16 @@ class Node(NamedTuple):
     section: ConfigParameters | None = None
     error: ConfigError | None = None
 
+    @property
+    def is_default(self) -> bool:
+        """Whether the text is the word `default`, for which `value` is empty."""
+        return self.value.entry is not None and self.value.entry.is_default
+
+    @property
+    def text(self) -> str:
+        """The text as a configuration has it, after substitution."""
+        return "default" if self.is_default else str(self.value)
+
 
 def nodes(config: ConfigParameters, *, unresolved: bool = False) -> Iterator[Node]:
     """The own entries of a set, in the order of first definition. With `unresolved`, `$name$` stays as written."""
@@ -166,7 +176,7 @@ class Export:
 
     def _shown(self, node: Node) -> Any:
         if node.error is None:
-            return str(node.value)
+            return node.text
         if self.on_error is None:
             raise node.error
         return self.on_error(node.error)
@@ -211,7 +221,10 @@ class Export:
                 yield f"{indent}]"
                 continue
             text = self._shown(node)
-            written = None if name is None or node.error else _written(name, text, node.value)
+            if name is not None and node.is_default:
+                written = f"{name} = default"
+            else:
+                written = None if name is None or node.error else _written(name, text, node.value)
             if written is None:
                 yield f"{indent}# {printable(shorten(node.name))}: this text cannot be written: {shorten(text)!r}"
             else:

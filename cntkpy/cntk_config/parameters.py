@@ -382,11 +382,13 @@ class _Entries:
 
     Attributes:
         by_name: By name, see `_key`.
+        removed: The words `section/name=default` that removed entries, or found none, by the name.
         tree: What all sets of the configuration share.
     """
 
     def __init__(self, tree: _Tree) -> None:
         self.by_name: dict[str, Definition] = {}
+        self.removed: dict[str, Definition] = {}
         self.tree = tree
 
     def insert(self, fragment: Fragment, top: bool) -> None:
@@ -424,6 +426,10 @@ class _Entries:
         """Add an entry, or give an entry of the same name another value."""
         self.tree.given += 1
         new.order = self.tree.given
+        if new.is_removal:
+            self.by_name.pop(_key(new.name), None)
+            self.removed[_key(new.name)] = new
+            return
         entry = self.by_name.setdefault(_key(new.name), new)
         if entry is not new:
             warning = entry.assign(new)
@@ -537,6 +543,11 @@ class ConfigParameters:
         """True when the nearest definition of `name` is the word `default`, which removes a value or a section."""
         entry = self._find(name)[1]
         return entry is not None and entry.is_default
+
+    def removals(self) -> list[Definition]:
+        """The words `section/name=default` for this very set whose entries no later word has given again."""
+        entries = self._entries
+        return [entry for key, entry in entries.removed.items() if key not in entries.by_name]
 
     def match(self, name: str, text: str) -> bool:
         """True when the value is `text`, ignoring letter case. A missing value is an empty text."""

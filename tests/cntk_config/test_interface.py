@@ -251,3 +251,31 @@ def test_the_standard_input_is_a_file():
     with pytest.raises(ConfigError) as caught:
         load(["configFile=-"])
     assert caught.value.hint == "the standard input is called /dev/stdin"
+
+
+def test_a_path_with_the_word_default_removes_the_value(tmp_path, monkeypatch):
+    """D15: the value further out is found again; `default` in a file hides it, as in CNTK."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.cntk").write_text("x=out\ns=[x=1;y=2;t=[x=3]]\n")
+    removed = load(["configFile=a.cntk", "s/x=default"]).section("s")
+    assert (removed("x"), removed.exists("x"), removed.exists_current("x")) == ("out", True, False)
+    assert [one.name for one in removed.removals()] == ["x"]
+    assert removed.section("t")("x") == "3"
+    nested = load(["configFile=a.cntk", "s.t.x=default"]).section("s").section("t")
+    assert nested("x") == "1"
+    again = load(["configFile=a.cntk", "s/x=default", "s/x=5"]).section("s")
+    assert (again("x"), again.removals()) == ("5", [])
+    hidden = load(["configFile=a.cntk", "s=[x=default]"]).section("s")
+    assert (hidden.find("x"), hidden.exists_current("x"), hidden.is_removed("x")) == (None, True, True)
+
+
+def test_the_word_default_is_written_as_it_is(tmp_path, monkeypatch):
+    """D15: an empty text would be a value."""
+    monkeypatch.chdir(tmp_path)
+    config = parse("x=5\ns=[x=default;y=2]\n")
+    assert Export(config).flat() == "x=5\ns:x=default\ns:y=2\n"
+    assert Export(config).tree() == {"x": "5", "s": {"x": "default", "y": "2"}}
+    assert 'x: "default"' in Export(config).yaml()
+    (tmp_path / "b.cntk").write_text(Export(config, origins=True).cntk())
+    again = load(["configFile=b.cntk"]).section("s")
+    assert (again.find("x"), again.is_removed("x"), again("y")) == (None, True, "2")

@@ -129,9 +129,10 @@ def _section(use: Use, variables: set[str], opaque: frozenset[str], is_top: bool
     unknown = _Unknown(use, known, variables, is_top)
     behind = _behind_commands(use.section) if is_top else None
     cut = behind[2].lower() if behind else None
-    for name in use.section.names():
+    entries = [(name, use.section.definition(name)) for name in use.section.names()]
+    entries += [(one.name, one) for one in use.section.removals()]
+    for name, entry in entries:
         key = name.lower()
-        entry = use.section.definition(name)
         declared = use.parameter(name)
         if declared is not None and declared.ignored and entry is not None:
             reason = declared.ignored.rstrip(".")

@@ -15,6 +15,7 @@ from cntkpy.cntk_config.base.diagnostics import Diagnostic, Span
 from cntkpy.cntk_config.base.extras import extra_of, how_to_install
 from cntkpy.cntk_config.base.stopping import Stopped
 from cntkpy.cntk_config.base.writing import empty, open_text_in_place, shown
+from cntkpy.cntk_config.export import nodes
 from cntkpy.commands.catalogue.dispatch import find_action, run_action
 from cntkpy.commands.catalogue.settings import Settings
 from cntkpy.commands.checks.findings import SEVERITIES, Finding
@@ -289,9 +290,8 @@ def _print_configuration(root: ConfigParameters, names: list[str]) -> None:
     run_log.print_lines(run_log.build_information())
     log.info("Configuration After Processing and Variable Resolution:", extra={"plain": True})
     run_log.blank_line()
-    for name in root.names():
-        text = str(root.stored(name)).rstrip("\n")
-        log.info("configparameters: %s:%s=%s", root.path, name, text, extra={"plain": True})
+    for node in nodes(root):
+        log.info("configparameters: %s:%s=%s", root.path, node.name, node.text.rstrip("\n"), extra={"plain": True})
     log.info("Commands: %s", " ".join(names))
 
 

@@ -87,7 +87,7 @@ def fill_in(root: ConfigParameters) -> None:
         for parameter in use.parameters():
             if parameter.default in (None, "") or parameter.required or parameter.type.is_section:
                 continue
-            if parameter.find(use.section) is None:
+            if parameter.value(use.section) is None:
                 quote = '"' if parameter.default[:1] not in ("(", "[", "{") else ""
                 text = f"{parameter.name}={quote}{parameter.default}{quote}"
                 for name in reversed(_holder(root, names)):

@@ -143,3 +143,12 @@ def test_a_name_with_a_point_that_the_files_have_is_no_path(text: str, tmp_path,
     for words in (["my.dim=5", "s.x=2"], ["s.x=2", "my.dim=5"]):
         config = load(["configFile=m.cntk", *words])
         assert (config("d"), config.section("s")("x"), config.exists("my")) == ("5", "2", False)
+
+
+def test_a_path_that_removes_what_nothing_reads(cntkpy) -> None:
+    """D15: the entry is gone, the word is looked at all the same."""
+    got = cntkpy("check", "m.cntk", "train/SGD/maxEpoch=default", files=FILES)
+    assert got.code == 2
+    assert "<argument 2>:1:11: error: SGD: 'maxEpoch' is not a known parameter" in got.out
+    got = cntkpy("check", "m.cntk", "train/SGD/maxEpochs=default")
+    assert (got.code, "train:SGD:maxEpochs is missing" in got.out) == (2, True)
