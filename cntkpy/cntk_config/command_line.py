@@ -31,8 +31,8 @@ def load(argv: Sequence[str]) -> ConfigParameters:
 
     The words are used strictly from left to right: files are read, other words become lines, and what comes later
     is stronger. `train/SGD/maxEpochs=3`, or the same with points, sets one value, unless the files have that very name,
-    or a variable `$...$` of it; `train/SGD/maxEpochs=default` removes one. `currentDirectory=DIR` changes the directory of the process at once. Files may be URLs
-    if one of the words is `allowRemote=true`.
+    or a variable `$...$` of it; `train/SGD/maxEpochs=default` removes one. `currentDirectory=DIR` changes the directory
+    of the process at once. Files may be URLs if one of the words is `allowRemote=true`.
     """
     loader = Loader(any(word.lower() == ALLOW_REMOTE for word in argv))
     layers: list[list[Line]] = []
