@@ -134,6 +134,40 @@ def test_paths_of_windows(word: str, cntkpy) -> None:
     assert "is a path of Windows; here it names a file in the current folder" in got.out
 
 
+@pytest.mark.skipif(HAS_DRIVES, reason="backslashes separate folders there")
+@pytest.mark.parametrize(
+    ("words", "shown", "right"),
+    [
+        (["Root=runs", "modelPath=$Root$\\run1.model"], "modelPath: 'runs\\run1.model'", "runs/run1.model"),
+        (["stderr=log\\run"], "stderr: 'log\\run'", "log/run"),
+        (["doneFile=a\\\\b/c"], "doneFile: 'a\\\\b/c'", "a/b/c"),
+        (["command=train:test:out", "out=[action=write;outputPath=o\\]"], "out:outputPath: 'o\\'", "o/"),
+        (["train/SGD/tensorBoardLogDir=t\\b"], "SGD:tensorBoardLogDir: 't\\b'", "t/b"),
+        (["test/modelPath=\\\\server\\m"], "test:modelPath: '\\\\server\\m'", "/server/m"),
+        (["tracking=[type=tensorboard;folder=x\\y]"], "tracking:folder: 'x\\y'", "x/y"),
+    ],
+)
+def test_backslashes_between_folders(words: list[str], shown: str, right: str, cntkpy) -> None:
+    """S4: the file would be called so, in the current folder."""
+    got = cntkpy("check", "m.cntk", *words, files=FILES)
+    assert got.code == 1, got.out
+    told = (
+        f"{shown} is a path of Windows; here the backslash is part of a name - separate folders by /: {right} [CK062]"
+    )
+    assert told in got.out
+
+
+@pytest.mark.parametrize("path", ["${HOME}/m", '"${HOME}/m"', "$HOME/m", "~/m", "~", '"%HOME%/m"', "~user/m"])
+def test_what_a_shell_would_replace(path: str, cntkpy) -> None:
+    """U6, W15: without quotes the value even ends at the bracket, `${HOME}`."""
+    got = cntkpy("check", "m.cntk", f"modelPath={path}", files=FILES)
+    assert got.code == 1, got.out
+    assert re.search(
+        r"modelPath: '[^']+' is ordinary text: .* - write \$\w+\$, and on the command .*\[CK038\]", got.out
+    )
+    assert "CK038" not in cntkpy("check", "m.cntk", "modelPath=a~b$c/100%").out
+
+
 def test_a_choice_shows_no_empty_word(cntkpy) -> None:
     got = cntkpy("check", "m.cntk", "train/SGD/gradUpdateType=foo", files=FILES)
     assert "'foo' is not one of none, normal, simple, adagrad, rmsProp, fsAdagrad" in got.out

@@ -172,11 +172,11 @@ testFile = data.ctf
     [
         (
             "minibatchSize=4",
-            "nothing reads 'minibatchSize' here: a value that is nearer counts, that of train/SGD/minib",
+            "nothing reads 'minibatchSize' here: a value that is nearer counts, that of train",
         ),
         (
             "evalNodeNames=x",
-            "nothing that runs reads 'evalNodeNames': only the command 'test' would, which `command` do",
+            "nothing that runs reads 'evalNodeNames': only the command 'test' would, which `command`",
         ),
     ],
 )
