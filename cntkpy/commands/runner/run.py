@@ -9,6 +9,7 @@ import traceback
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from importlib.util import find_spec
 
 from cntkpy.cntk_config import ConfigError, ConfigParameters, UserError, load
 from cntkpy.cntk_config.base.diagnostics import Diagnostic, Span
@@ -186,6 +187,7 @@ def _run(words: list[str], opened: run_log.Log, stop: StopRequest | None, worker
     tracing = _start_tracing(bool(parameters.progress_tracing) and not workers.rank, [] if problems else commands)
     _look(root, bool(parameters.strict), [] if problems else commands)
     progress = make_progress(opened.redirected or workers.rank > 0)
+    _check_devices(commands, device, workers)
     workers.join(device)
     context = _Contexts(precision, deterministic, Seeds(constant_seed), progress, tracing, workers, stop)
     context.strict = bool(parameters.strict)
@@ -194,6 +196,33 @@ def _run(words: list[str], opened: run_log.Log, stop: StopRequest | None, worker
     if done_file and not workers.rank:
         _write_done_file(done_file, parameters)
     log.info("__COMPLETED__" if timestamping else "COMPLETED.", extra={"plain": not timestamping})
+
+
+def _check_devices(commands: list[Command], common: Device, workers: Workers) -> None:
+    """See that the devices of all commands are there, and leave GPUs alone if none of them needs one.
+
+    Args:
+        commands: Those that run; each may have a device of its own.
+        common: `deviceId` of the top level, with which several processes meet.
+        workers: The processes of the run.
+
+    Raises:
+        UserError: A device is not there, or processes that work together would change it.
+    """
+    devices = {device.key: device for device in (CommandParameters(one.section).device for one in commands)}
+    if devices and all(device.is_cpu for device in devices.values()):
+        Device("cpu").prepare()
+        return
+    if len(devices) < 2 or find_spec("jax") is None:
+        return  # the first action that computes finds it, and none computes without JAX
+    if workers.meeting is not None:
+        other = next(device for device in devices.values() if device.key != common.key)
+        span = other.value.span if other.value is not None else None
+        message = f"deviceId={other.request}: processes that train together keep the device that they meet with, "
+        hint = "use one deviceId for all commands, or run the commands one by one"
+        raise ConfigError("DeviceChanged", message + f"deviceId={common.request}", span=span, hint=hint)
+    for device in devices.values():
+        device.here()
 
 
 def _need_extras(commands: list[Command]) -> None:
@@ -325,7 +354,7 @@ def _start_tracing(enabled: bool, commands: list[Command]) -> ProgressTracing:
 
 
 class _Contexts:
-    """What stays the same from command to command, and the device, which may be chosen once only."""
+    """What stays the same from command to command."""
 
     def __init__(
         self,
@@ -344,20 +373,12 @@ class _Contexts:
         self.seeds = seeds
         self.progress = progress
         self.tracing = tracing
-        self.device: Device | None = None
         self.strict = False
 
     def make(self, command: Command, action: str, trained: str | None) -> RunContext:
         """Return the context of one action; `trained`: the model that an earlier action of the command has made."""
         section = command.section
         p = CommandParameters(section)
-        device = p.device
-        if self.device is not None and self.device.key != device.key:
-            message = f"deviceId={device.request}, but this run has already chosen deviceId={self.device.request}"
-            span = device.value.span if device.value is not None else None
-            raise ConfigError("DeviceChanged", message, span=span, hint="use one deviceId for all commands")
-        self.device = device
-        device.prepare()
         return RunContext(
             command=command.name,
             action=action,
@@ -365,7 +386,7 @@ class _Contexts:
             trace_level=p.trace_level,
             make_mode=p.make_mode,
             deterministic=self.deterministic,
-            device=device,
+            device=p.device,
             progress=self.progress if self.stop is None else AskingProgress(self.progress, self.stop),
             stop=self.stop,
             progress_tracing=self.tracing,
