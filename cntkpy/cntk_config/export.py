@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from cntkpy.cntk_config.base.diagnostics import ConfigError, printable, shorten
+from cntkpy.cntk_config.base.lines import json_line
 from cntkpy.cntk_config.base.source import Source
 from cntkpy.cntk_config.definitions import Origin
 from cntkpy.cntk_config.includes import INCLUDE
@@ -146,11 +147,11 @@ class Export:
         return "\n".join(self._yaml(chosen, "")) + "\n" if len(chosen) else "{}\n"
 
     def flat(self) -> str:
-        """One line for every value, `train:SGD:maxEpochs=3`. A text of several lines is shown as a JSON string."""
+        """One line for every value, `train:SGD:maxEpochs=3`. A text that a program may cut in lines is a JSON string."""
         lines: list[str] = []
         for name, node in self._rows():
             text = "[]" if node.section is not None else self._shown(node)
-            shown = json.dumps(text, ensure_ascii=False) if "\n" in text else text
+            shown = json_line(text) if len((text + ".").splitlines()) > 1 else text
             lines.append(f"{name}={shown}{self._comment(node)}\n")
         return "".join(lines)
 
