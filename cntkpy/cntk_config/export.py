@@ -147,7 +147,7 @@ class Export:
         return "\n".join(self._yaml(chosen, "")) + "\n" if len(chosen) else "{}\n"
 
     def flat(self) -> str:
-        """One line for every value, `train:SGD:maxEpochs=3`. A text that a program may cut in lines is a JSON string."""
+        """One line for every value, `train:SGD:maxEpochs=3`. A text that programs may cut in lines is a JSON string."""
         lines: list[str] = []
         for name, node in self._rows():
             text = "[]" if node.section is not None else self._shown(node)

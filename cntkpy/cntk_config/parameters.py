@@ -6,6 +6,7 @@ values.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 import re
@@ -22,7 +23,7 @@ from cntkpy.cntk_config.base.source import Fragment, Source, Text, Use, read_lin
 from cntkpy.cntk_config.definitions import Definition, Origin, Substituted, all_given, given_by
 from cntkpy.cntk_config.includes import Loader, plain_text, read_file
 from cntkpy.cntk_config.parse import Item, Record, parse_array, parse_set, remembered, unquoted
-from cntkpy.cntk_config.variables import expand
+from cntkpy.cntk_config.variables import expand, needed
 
 T = TypeVar("T")
 D = TypeVar("D")
@@ -38,6 +39,8 @@ MIN_SIMILARITY = 0.75
 """How alike a name is to the missing one that it is meant to be, 0 to 1."""
 MAX_NESTING = 100
 """How deep sections may be nested in each other."""
+SHORT_CYCLE = 8
+"""Most variables of a cycle whose error begins with the one that is read."""
 ONE_WORD_HINT = 'on the command line name=value is one word, without blanks around its "="'
 
 
@@ -699,6 +702,36 @@ class ConfigParameters:
             if isinstance(known[1], ConfigError):
                 raise known[1]
             return known[1]
+        if not active:
+            self._substitute_needed(entry, generation)
+        return self._expand(entry, strict, active, generation)
+
+    def _substitute_needed(self, entry: Definition, generation: int) -> None:
+        """Substitute the variables that an own entry needs, the innermost first: no chain is walked twice.
+
+        The members of a short cycle are left out: its error begins with the one that is read.
+        """
+        stack = [(self, entry, needed(entry, self))]
+        positions = {id(entry): 0}
+        skipped: set[int] = set()
+        while stack:
+            holder, current, pending = stack[-1]
+            for scope, other in pending:
+                position = positions.get(id(other))
+                if position is not None and len(stack) - position <= SHORT_CYCLE:
+                    skipped.update(id(one) for _, one, _ in stack[position:])
+                if position is None and not (other.cached is not None and other.cached[0] == generation):
+                    positions[id(other)] = len(stack)
+                    stack.append((cast("ConfigParameters", scope), other, needed(other, scope)))
+                    break
+            else:
+                stack.pop()
+                del positions[id(current)]
+                if stack and id(current) not in skipped:
+                    with contextlib.suppress(ConfigError):  # kept, and raised where the entry is read
+                        holder._expand(current, True, (), generation)
+
+    def _expand(self, entry: Definition, strict: bool, active: tuple[Definition, ...], generation: int) -> Substituted:
         try:
             expanded = [expand(part.tidy(), self, strict=strict, active=(*active, entry)) for part in entry.parts]
         except ConfigError as error:
