@@ -711,6 +711,7 @@ class ConfigParameters:
 
         The members of a short cycle are left out: its error begins with the one that is read.
         """
+        stack: list[tuple[ConfigParameters, Definition, Iterator[tuple[Any, Definition]]]]
         stack = [(self, entry, needed(entry, self))]
         positions = {id(entry): 0}
         skipped: set[int] = set()
@@ -722,7 +723,7 @@ class ConfigParameters:
                     skipped.update(id(one) for _, one, _ in stack[position:])
                 if position is None and not (other.cached is not None and other.cached[0] == generation):
                     positions[id(other)] = len(stack)
-                    stack.append((cast("ConfigParameters", scope), other, needed(other, scope)))
+                    stack.append((scope, other, needed(other, scope)))
                     break
             else:
                 stack.pop()

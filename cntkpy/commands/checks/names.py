@@ -18,7 +18,7 @@ from cntkpy.cntk_config.definitions import Definition
 from cntkpy.commands.catalogue.section_map import Use
 from cntkpy.commands.catalogue.topics import homes
 from cntkpy.commands.checks.values import looks_like_set, network_texts
-from cntkpy.commands.context.root import listed_commands
+from cntkpy.commands.context.root import RootParameters, listed_commands
 from cntkpy.networks.builders.parameters import BUILDERS
 
 FREE = (*BUILDERS, "truncated")
@@ -331,6 +331,9 @@ class _Unknown:
     def _misspelt(self, name: str, entry: Definition, meant: str, scripted: bool) -> Diagnostic:
         message, hint = f"{self.use.role}: '{name}' is not a known parameter", f"did you mean '{meant}'?"
         if meant.lower() == name.lower():
+            if _is_of_run(name) and not self.is_top:
+                hint = f"it counts for the whole run: write {meant} at the top level"
+                return _unread("UnknownParameter", message + " here", entry, hint)
             roles = (inside.role for part in self.use.parts for inside in part.walk() if meant in inside.names())
             message, hint = f"{message} here", f"it is one of '{next(roles, 'the command')}'"
         if scripted:
@@ -450,8 +453,15 @@ def _without_effect(use: Use) -> dict[str, str]:
     return found
 
 
+def _is_of_run(name: str) -> bool:
+    """Whether a name is a parameter of the whole run, which is read at the top level only."""
+    return RootParameters.parameter(name) is not None and name.lower() not in ("command", "type", "truncated")
+
+
 def _home(key: str) -> str | None:
     """Where a parameter belongs that is known, but not in this place."""
+    if _is_of_run(key):
+        return "it counts for the whole run: write it at the top level"
     sections = sorted(homes().get(key, ()), key=lambda one: one != "SGD")
     if not sections:
         return None

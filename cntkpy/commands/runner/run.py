@@ -185,7 +185,7 @@ def _run(words: list[str], opened: run_log.Log, stop: StopRequest | None, worker
     commands = scan_commands(root, problems)
     _need_extras([] if problems else commands)
     tracing = _start_tracing(bool(parameters.progress_tracing) and not workers.rank, [] if problems else commands)
-    _look(root, bool(parameters.strict), [] if problems else commands)
+    _look(root, bool(parameters.strict), [] if problems else commands, opened.path)
     progress = make_progress(opened.redirected or workers.rank > 0)
     _check_devices(commands, device, workers)
     workers.join(device)
@@ -262,11 +262,11 @@ def _begin_anew(root: ConfigParameters, words: list[str]) -> None:
             root.insert(f"{name}=[{make_mode.name}=false]")
 
 
-def _look(root: ConfigParameters, strict: bool, commands: list[Command]) -> None:
+def _look(root: ConfigParameters, strict: bool, commands: list[Command], log_file: str) -> None:
     """Look at every command before the first one runs; with `strict`, what is only a warning ends the run too.
 
     An error of the first command stands under its title, where CNTK would have logged it; of `commands`, where they are
-    all there.
+    all there. The console has only the first error if the log is a file, `log_file`.
 
     Raises:
         ConfigError: the first error; the log has the others before it.
@@ -291,7 +291,8 @@ def _look(root: ConfigParameters, strict: bool, commands: list[Command]) -> None
         run_log.blank_line()
         log.error("%s", replace(one.diagnostic, severity="error").render())
     if len(errors) > 1:
-        raise errors[0].error().with_note(f"{len(errors)} errors in all, the others are above; nothing was run")
+        place = f"in the log {log_file}" if log_file else "above"
+        raise errors[0].error().with_note(f"{len(errors)} errors in all, the others are {place}; nothing was run")
     if errors:
         raise errors[0].error()
 
