@@ -14,6 +14,7 @@ from importlib.util import find_spec
 from cntkpy.cntk_config import ConfigError, ConfigParameters, UserError, load
 from cntkpy.cntk_config.base.diagnostics import Diagnostic, Span
 from cntkpy.cntk_config.base.extras import extra_of, how_to_install
+from cntkpy.cntk_config.base.names import masked
 from cntkpy.cntk_config.base.stopping import Stopped
 from cntkpy.cntk_config.base.writing import empty, open_text_in_place, shown
 from cntkpy.cntk_config.export import nodes
@@ -321,7 +322,8 @@ def _print_configuration(root: ConfigParameters, names: list[str]) -> None:
     log.info("Configuration After Processing and Variable Resolution:", extra={"plain": True})
     run_log.blank_line()
     for node in nodes(root):
-        log.info("configparameters: %s:%s=%s", root.path, node.name, node.text.rstrip("\n"), extra={"plain": True})
+        text = masked(node.text, is_value=True).rstrip("\n")
+        log.info("configparameters: %s:%s=%s", root.path, node.name, text, extra={"plain": True})
     log.info("Commands: %s", " ".join(names))
 
 
