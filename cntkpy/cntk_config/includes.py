@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -127,9 +128,7 @@ def _from_remote(name: str, including: str, span: Span) -> str:
     if not is_url(name):
         return f"{re.split('[?#]', including, maxsplit=1)[0].rpartition('/')[0]}/{name}"  # of the same user
     if name.partition("://")[0].lower() not in (scheme, *NETWORK) or "::" in name:
-        message = (
-            f"the configuration {public_name(including)} includes '{public_name(name)}', which may be of this machine"
-        )
+        message = f"{public_name(including)} includes '{public_name(name)}', which may be a file of this machine"
         hint = f"a remote configuration includes remote files only: {', '.join(NETWORK)}"
         raise ConfigError("RemoteConfiguration", message, span, hint)
     return name

@@ -123,7 +123,7 @@ def test_a_remote_configuration_includes_no_file_of_this_machine(name: str, tmp_
     """R12: one that is included might be sent elsewhere, or shown in a message."""
     (tmp_path / "secret").write_text("password=1\n")
     put("c/bad.cntk", f"include={name.format(tmp_path)}\n")
-    with pytest.raises(ConfigError, match="includes '.*', which may be of this machine") as caught:
+    with pytest.raises(ConfigError, match=r"c/bad.cntk includes '.*', which may be a file of this machine") as caught:
         load(["configFile=memory://c/bad.cntk", "allowRemote=true"])
     assert caught.value.kind == "RemoteConfiguration" and str(caught.value.span) == "memory://c/bad.cntk:1:9"
     Path("here.cntk").write_text(f"include=file://{tmp_path}/secret\n")
