@@ -511,7 +511,8 @@ class ConfigParameters:
 
     def section(self, name: str, default: str | None = None) -> ConfigParameters:
         """The value of `name` as a set of parameters. Names which it lacks are searched in this set, then outside."""
-        value = self._get(name, default is None, strict=False)
+        entry = self._find(name)[1]
+        value = self._get(name, default is None, strict=entry is not None and not entry.bracket)
         if value is None:
             value = ConfigValue(default or "", path=self._full(name), scope=self)
         return ConfigParameters.from_value(value)
@@ -604,6 +605,13 @@ class ConfigParameters:
         """
         if value is None:
             return self.add_text(plain_text(name, "<insert>"))
+        if isinstance(value, ConfigValue) and value.fragments:  # it keeps its place
+            is_list = value.entry is not None and value.entry.is_list
+            definition = Definition(name.strip(" \t"), None, value.fragments[0], is_list)
+            definition.parts = value.fragments
+            self._entries.assign(definition)
+            self._entries.tree.generation += 1
+            return None
         text = _text_of(name, value)
         fragment = plain_text(text, "<insert>")
         part = Fragment(fragment, 0, max(0, len(fragment.string) - 1)).trimmed()

@@ -279,3 +279,28 @@ def test_the_word_default_is_written_as_it_is(tmp_path, monkeypatch):
     (tmp_path / "b.cntk").write_text(Export(config, origins=True).cntk())
     again = load(["configFile=b.cntk"]).section("s")
     assert (again.find("x"), again.is_removed("x"), again("y")) == (None, True, "2")
+
+
+def test_a_value_that_is_inserted_keeps_its_place():
+    """S13: an error in it was at `<insert>:1:1`."""
+    config = parse('v=$w$\nw=abc\nl=[x=1]:[x=2]\nq="a;b"\ns=[x=1]\n')
+    other = ConfigParameters()
+    for name in ("v", "l", "q", "s"):
+        other.insert(name, config(name))
+    with pytest.raises(ConfigError) as caught:
+        int(other("v"))
+    assert str(caught.value.span) == "<text>:1:3"
+    assert [str(one("x")) for one in other.sections("l")] == ["1", "2"]
+    assert (other("q"), other.section("s")("x")) == ("a;b", "1")
+    other.insert("s=[y=2]")
+    assert other.section("s").names() == ["x", "y"]
+
+
+def test_a_section_of_a_variable_of_several_lines_is_an_error():
+    """S13: it was an empty section."""
+    config = parse("b=[\nx=1\n]\na=$b$\nc=$d$\ne=[y=$d$]\n")
+    with pytest.raises(ConfigError, match=r"the variable \$b\$ has several lines"):
+        config.section("a")
+    with pytest.raises(ConfigError, match=r"the variable \$d\$ is not defined"):
+        config.section("c")
+    assert config.section("e").names() == ["y"]

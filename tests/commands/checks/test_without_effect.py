@@ -373,3 +373,8 @@ def test_a_file_as_windows_would_find_it(name: str, hint: str, cntkpy, tmp_path:
     if "/" in name and (tmp_path / name).exists():
         pytest.skip("macOS finds it, too")
     assert hint in got.out
+
+
+def test_chunks_have_bytes(cntkpy) -> None:
+    got = cntkpy("check", "m.cntk", "reader/chunkSizeInBytes=0", files=FILES)
+    assert "reader:chunkSizeInBytes: chunkSizeInBytes is at least 1 [CK024]" in got.out

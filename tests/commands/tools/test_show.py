@@ -109,3 +109,11 @@ def test_declared_defaults_stand_for_the_word_default(cntkpy) -> None:
     config = "command=train\ntrain=[action=train;SGD=[maxEpochs=1;minibatchSize=default]]\n"
     got = cntkpy("show", "--defaults", "d.cntk", "train/SGD/minibatchSize", files={"d.cntk": config})
     assert got.out == "train:SGD:minibatchSize=256\n"
+
+
+@pytest.mark.parametrize("words", [("show", "configFile="), ("check", "configFile=+"), ("show", "configFile=", "x=1")])
+def test_a_configuration_without_a_name(words: tuple[str, ...], cntkpy) -> None:
+    """S13: `show` printed nothing and ended with 0."""
+    got = cntkpy(*words)
+    assert got.code == 2
+    assert "configFile= names no file. Write configFile=FILE" in got.err
