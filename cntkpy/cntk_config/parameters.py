@@ -415,7 +415,7 @@ class _Entries:
             elif record.kind == "missing":
                 raise _missing_value(record, text)
             elif record.kind == "unnamed":
-                self._note_nameless(text, record)
+                self._note_nameless(text, record, before)
             elif record.kind == "stray":
                 message = f"this '{text.string[record.start]}' closes nothing and is ignored"
                 self._note("StrayBracket", text, record, message, "remove it")
@@ -439,8 +439,13 @@ class _Entries:
             if warning:
                 self.tree.warn(warning)
 
-    def _note_nameless(self, text: Text, record: Record) -> None:
+    def _note_nameless(self, text: Text, record: Record, before: Record | None = None) -> None:
         message, hint = "a value without a name is ignored", "write name=value"
+        if before is not None and before.name is not None and before.value is not None:
+            element = text.string[slice(*before.value)]
+            if element[:1] == "[" and element[1:-1].strip().isdigit() and text.string.startswith("=", record.start):
+                name = text.string[slice(*before.name)].strip(" \t")
+                hint = f"one element of a list cannot be set: write the whole list, {name}=FIRST:SECOND"
         if text.span(record.start).in_word:
             hint = ONE_WORD_HINT
         self._note("EmptyName", text, record, message, hint)

@@ -211,7 +211,7 @@ def foreign_texts(root: ConfigParameters, top: Use) -> Iterator[Diagnostic]:
                 yield Diagnostic("CurlyQuotes", message, value.span, 'write " or no quotes', severity="warning")
             if value and not (_is_input(use, one) and exists(Path(str(value)))):
                 yield from _shell_text(value)
-            if value and not HAS_DRIVES:
+            if value:
                 yield from _windows_path(value, is_input=_is_input(use, one))
 
 
@@ -230,17 +230,30 @@ def _shell_text(value: ConfigValue) -> Iterator[Diagnostic]:
 
 def _windows_path(value: ConfigValue, is_input: bool) -> Iterator[Diagnostic]:
     """A path of Windows, which would be one name in the current folder; of one that is read, only a drive is told."""
-    path = str(value)
+    if DRIVE.match(value) or not is_input:
+        yield from windows_output(str(value), value.path, value.span)
+
+
+def windows_output(path: str, name: str, span: Span | None) -> Iterator[Diagnostic]:
+    """That a file which a run writes has a path of Windows, on another system.
+
+    Args:
+        path: the file.
+        name: what names it, for the message.
+        span: where it is named.
+    """
+    if HAS_DRIVES:
+        return
     if DRIVE.match(path):
-        message = f"{value.path}: '{path}' is a path of Windows; here it names a file in the current folder"
+        message = f"{name}: '{path}' is a path of Windows; here it names a file in the current folder"
         behind = path[3:].replace("\\", "/")
         hint = f"write $Root$/{behind}, with a variable that the command line sets: Root=/FOLDER"
-    elif not is_input and BACKSLASH.search(path):
-        message = f"{value.path}: '{path}' is a path of Windows; here the backslash is part of a name"
+    elif BACKSLASH.search(path):
+        message = f"{name}: '{path}' is a path of Windows; here the backslash is part of a name"
         hint = f"separate folders by /: {REPEATED.sub('/', path)}"
     else:
         return
-    yield Diagnostic("WindowsPath", message, value.span, hint, severity="warning")
+    yield Diagnostic("WindowsPath", message, span, hint, severity="warning")
 
 
 def _reading(use: Use) -> Iterator[Use]:

@@ -401,7 +401,10 @@ def _shadowed_words(use: Use, variables: set[str]) -> Iterator[Diagnostic]:
         others = {path for path in nearer if path}
         if not nearer or use.section.path in others or len(others) < len(set(nearer)):
             continue
-        paths = [f"{path.partition(':')[2].replace(':', '/')}/{name}".lstrip("/") for path in sorted(others)]
+        steps = re.split("[./]", (word.source.line(1) or "").partition("=")[0].strip())
+        below = next((steps[number + 1 :] for number, step in enumerate(steps) if step.lower() == key), [])
+        full = "/".join([name, *below])
+        paths = [f"{path.partition(':')[2].replace(':', '/')}/{full}".lstrip("/") for path in sorted(others)]
         message = f"{use.role}: nothing reads '{name}' here: a value that is nearer counts, that of {paths[0]}"
         yield _found("UnreadWord", message, word, f"write {' or '.join(paths[:3])}=...")
 

@@ -378,3 +378,20 @@ def test_a_file_as_windows_would_find_it(name: str, hint: str, cntkpy, tmp_path:
 def test_chunks_have_bytes(cntkpy) -> None:
     got = cntkpy("check", "m.cntk", "reader/chunkSizeInBytes=0", files=FILES)
     assert "reader:chunkSizeInBytes: chunkSizeInBytes is at least 1 [CK024]" in got.out
+
+
+@pytest.mark.skipif(HAS_DRIVES, reason="backslashes separate folders there")
+def test_a_script_saves_to_a_path_of_windows(cntkpy) -> None:
+    """S4: files that scripts write, too."""
+    files = {"e.cntk": "command=e\ne=[action=edit;editPath=s.mel]\n", "s.mel": "m=CreateModel()\nSaveModel(m, d\\m)\n"}
+    got = cntkpy("check", "e.cntk", files=files)
+    assert "s.mel:2:14: warning: SaveModel: 'd\\m' is a path of Windows" in got.out
+
+
+def test_one_element_of_a_list_in_a_file(cntkpy) -> None:
+    """W14: the value is the list `[1]` there, so this stays a warning, with what to write."""
+    text = CONFIG.replace("learningRatesPerMB = 0.1", "learningRatesPerMB = 0.1\nlearningRatesPerMB[1] = 0.02\n")
+    got = cntkpy("check", "m.cntk", files=FILES | {"m.cntk": text})
+    assert (
+        "one element of a list cannot be set: write the whole list, learningRatesPerMB=FIRST:SECOND [CK032]" in got.out
+    )

@@ -212,3 +212,9 @@ def test_a_network_in_brain_script_sees_names_around_it(cntkpy) -> None:
     config = TWO.replace("train = [ action = train\\n", network)
     got = cntkpy("check", "n.cntk", "outputs=3", "command=train", files={**FILES, "n.cntk": config})
     assert "nothing that runs" not in got.out
+
+
+def test_the_path_of_a_shadowed_section(cntkpy) -> None:
+    for word, right in (("SGD/maxEpochs=3", "train/SGD/maxEpochs"), ("SGD=[maxEpochs=3]", "train/SGD")):
+        got = cntkpy("check", "m.cntk", word, files=FILES)
+        assert f"a value that is nearer counts, that of {right} - write {right}=... [CK018]" in got.out
