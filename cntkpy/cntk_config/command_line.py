@@ -20,6 +20,9 @@ STEP = re.compile(r"\w[\w-]*")
 PATH = re.compile(rf"(?P<path>{STEP.pattern}(?:[./]{STEP.pattern})+)[ \t]*=")
 """The name of one value: no name of CNTK has a point or a slash. Names of one's own may have a point: `$my.dim$`."""
 
+ELEMENT = re.compile(r"(?P<name>\w[\w./-]*)\[[ \t]*(?P<index>-?[0-9]+)[ \t]*\][ \t]*=")
+"""One element of a list, as other programs set it."""
+
 
 def has_config_file(argv: Sequence[str]) -> bool:
     """True when the words are a classic command line: one of them is `configFile=...`."""
@@ -31,8 +34,8 @@ def load(argv: Sequence[str]) -> ConfigParameters:
 
     The words are used strictly from left to right: files are read, other words become lines, and what comes later
     is stronger. `train/SGD/maxEpochs=3`, or the same with points, sets one value, unless the files have that very name,
-    or a variable `$...$` of it. `currentDirectory=DIR` changes the directory of the process at once. Files may be URLs
-    if one of the words is `allowRemote=true`.
+    or a variable `$...$` of it; `train/SGD/maxEpochs=default` removes one. `currentDirectory=DIR` changes the directory
+    of the process at once. Files may be URLs if one of the words is `allowRemote=true`.
     """
     loader = Loader(any(word.lower() == ALLOW_REMOTE for word in argv))
     layers: list[list[Line]] = []
@@ -46,9 +49,12 @@ def load(argv: Sequence[str]) -> ConfigParameters:
             continue
         if word.lower().startswith(CURRENT_DIRECTORY):
             _change_directory(word[len(CURRENT_DIRECTORY) :], Span(source, 1, len(CURRENT_DIRECTORY) + 1))
+        if (element := ELEMENT.match(word)) is not None:
+            raise _element_error(source, element)
         path = PATH.match(word)
         if path is not None:
             paths[len(layers)] = source, path["path"]
+            source.is_path = True
             layers.append(_nested(source, path["path"]))
         else:
             layers.append(read_lines(source, tidy=False))
@@ -59,11 +65,20 @@ def load(argv: Sequence[str]) -> ConfigParameters:
     if names:
         for layer in names:
             source, _ = paths.pop(layer)
+            source.is_path = False
             layers[layer] = read_lines(source, tidy=False)
         root = root_of(join_lines([line for layer in layers for line in layer]), loader)
     for source, path in paths.values():
         _check_path(root, source, path)
     return root
+
+
+def _element_error(source: Source, found: re.Match[str]) -> ConfigError:
+    """The error of `learningRatesPerMB[1]=0.02`."""
+    name = found["name"]
+    message = f"'{found[0].rstrip('= ')}' is one element of a list, which cannot be set by itself"
+    hint = f"write the whole list: {name}=FIRST:SECOND, where VALUE*COUNT repeats and the last one stays"
+    return ConfigError("BadPath", message, Span(source, 1, 1, len(found[0]) - 1), hint)
 
 
 def _is_name(path: str, root: ConfigParameters, text: Text) -> bool:

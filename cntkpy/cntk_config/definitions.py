@@ -82,6 +82,12 @@ class Definition:
         return part.end - part.start == 7 and part.string == "default"
 
     @property
+    def is_removal(self) -> bool:
+        """True for a word `section/name=default`, which removes the entry, so that one further out is read again."""
+        source = self.span.source if self.is_default else None
+        return isinstance(source, Source) and source.is_path
+
+    @property
     def span(self) -> Span:
         """Where the text is that was given last."""
         return self.parts[-1].span

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from cntkpy.cntk_config.base.diagnostics import ConfigError, printable, shorten
+from cntkpy.cntk_config.base.lines import json_line
 from cntkpy.cntk_config.base.source import Source
 from cntkpy.cntk_config.definitions import Origin
 from cntkpy.cntk_config.includes import INCLUDE
@@ -32,6 +33,16 @@ class Node(NamedTuple):
     value: ConfigValue
     section: ConfigParameters | None = None
     error: ConfigError | None = None
+
+    @property
+    def is_default(self) -> bool:
+        """Whether the text is the word `default`, for which `value` is empty."""
+        return self.value.entry is not None and self.value.entry.is_default
+
+    @property
+    def text(self) -> str:
+        """The text as a configuration has it, after substitution."""
+        return "default" if self.is_default else str(self.value)
 
 
 def nodes(config: ConfigParameters, *, unresolved: bool = False) -> Iterator[Node]:
@@ -136,11 +147,11 @@ class Export:
         return "\n".join(self._yaml(chosen, "")) + "\n" if len(chosen) else "{}\n"
 
     def flat(self) -> str:
-        """One line for every value, `train:SGD:maxEpochs=3`. A text of several lines is shown as a JSON string."""
+        """One line for every value, `train:SGD:maxEpochs=3`. A text that programs may cut in lines is a JSON string."""
         lines: list[str] = []
         for name, node in self._rows():
             text = "[]" if node.section is not None else self._shown(node)
-            shown = json.dumps(text, ensure_ascii=False) if "\n" in text else text
+            shown = json_line(text) if len((text + ".").splitlines()) > 1 else text
             lines.append(f"{name}={shown}{self._comment(node)}\n")
         return "".join(lines)
 
@@ -166,7 +177,7 @@ class Export:
 
     def _shown(self, node: Node) -> Any:
         if node.error is None:
-            return str(node.value)
+            return node.text
         if self.on_error is None:
             raise node.error
         return self.on_error(node.error)
@@ -211,7 +222,10 @@ class Export:
                 yield f"{indent}]"
                 continue
             text = self._shown(node)
-            written = None if name is None or node.error else _written(name, text, node.value)
+            if name is not None and node.is_default:
+                written = f"{name} = default"
+            else:
+                written = None if name is None or node.error else _written(name, text, node.value)
             if written is None:
                 yield f"{indent}# {printable(shorten(node.name))}: this text cannot be written: {shorten(text)!r}"
             else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -24,6 +25,8 @@ class Loader:
         """Whether configurations may be read from URLs."""
         self.read: set[str] = set()
         """The canonical paths, or URLs, of the files read so far."""
+        self.remote = 0
+        """How many of them were URLs."""
         self.last = "global"
         """The base name of the last file: the name of the root."""
         self.warnings: list[Diagnostic] = []
@@ -50,6 +53,11 @@ class Loader:
     def _remote(self, url: str, span: Span | None) -> list[Line]:
         """The lines of a configuration behind a URL."""
         shown = public_name(url)
+        self.remote += 1
+        if self.remote > MOST_REMOTE:
+            message = f"a configuration has more than {MOST_REMOTE} parts that are not on this machine"
+            hint = "join them in fewer files; an include without end names another one each time"
+            raise ConfigError("RemoteConfiguration", message, span, hint)
         if not self.allow_remote:
             message = f"the configuration {shown} is not on this machine, and says what is run and written"
             raise ConfigError("RemoteConfiguration", message, span, "add --allow-remote if you trust it")
@@ -91,8 +99,8 @@ class Loader:
 
     def _include(self, name: str, span: Span) -> list[Line]:
         source = span.source
-        if isinstance(source, Source) and source.url is not None and not is_url(name):
-            name = f"{public_name(source.url).rpartition('/')[0]}/{name}"  # from the folder of the including one
+        if isinstance(source, Source) and source.url is not None:
+            name = _from_remote(name, source.url, span)
         if is_url(name) and name in self.read:
             message = f"'{public_name(name)}' has been read before; it is not read again"
             self.warnings.append(Diagnostic("RepeatedInclude", message, span, severity="warning"))
@@ -110,6 +118,26 @@ class Loader:
         return self.file(name, span, base=base)
 
 
+def _from_remote(name: str, including: str, span: Span) -> str:
+    """The URL of a file that a remote configuration includes, from the folder of that one if it is relative.
+
+    Raises:
+        ConfigError: it may be a file of this machine.
+    """
+    scheme = including.partition("://")[0].lower()
+    if not is_url(name):
+        return f"{re.split('[?#]', including, maxsplit=1)[0].rpartition('/')[0]}/{name}"  # of the same user
+    if name.partition("://")[0].lower() not in (scheme, *NETWORK) or "::" in name:
+        message = f"{public_name(including)} includes '{public_name(name)}', which may be a file of this machine"
+        hint = f"a remote configuration includes remote files only: {', '.join(NETWORK)}"
+        raise ConfigError("RemoteConfiguration", message, span, hint)
+    return name
+
+
+MOST_REMOTE = 100
+"""Files behind URLs of one configuration."""
+NETWORK = ("http", "https", "s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "adl", "oss", "hf", "ftp", "sftp")
+"""Schemes of URLs that are never files of this machine; a chain of schemes, `zip://x::file:///y`, may be one."""
 MOST_NAMED = 6
 """Files of a circle of includes that a warning names."""
 

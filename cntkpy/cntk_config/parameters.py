@@ -6,6 +6,7 @@ values.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 import re
@@ -22,7 +23,7 @@ from cntkpy.cntk_config.base.source import Fragment, Source, Text, Use, read_lin
 from cntkpy.cntk_config.definitions import Definition, Origin, Substituted, all_given, given_by
 from cntkpy.cntk_config.includes import Loader, plain_text, read_file
 from cntkpy.cntk_config.parse import Item, Record, parse_array, parse_set, remembered, unquoted
-from cntkpy.cntk_config.variables import expand
+from cntkpy.cntk_config.variables import expand, needed
 
 T = TypeVar("T")
 D = TypeVar("D")
@@ -38,6 +39,8 @@ MIN_SIMILARITY = 0.75
 """How alike a name is to the missing one that it is meant to be, 0 to 1."""
 MAX_NESTING = 100
 """How deep sections may be nested in each other."""
+SHORT_CYCLE = 8
+"""Most variables of a cycle whose error begins with the one that is read."""
 ONE_WORD_HINT = 'on the command line name=value is one word, without blanks around its "="'
 
 
@@ -382,11 +385,13 @@ class _Entries:
 
     Attributes:
         by_name: By name, see `_key`.
+        removed: The words `section/name=default` that removed entries, or found none, by the name.
         tree: What all sets of the configuration share.
     """
 
     def __init__(self, tree: _Tree) -> None:
         self.by_name: dict[str, Definition] = {}
+        self.removed: dict[str, Definition] = {}
         self.tree = tree
 
     def insert(self, fragment: Fragment, top: bool) -> None:
@@ -410,7 +415,7 @@ class _Entries:
             elif record.kind == "missing":
                 raise _missing_value(record, text)
             elif record.kind == "unnamed":
-                self._note_nameless(text, record)
+                self._note_nameless(text, record, before)
             elif record.kind == "stray":
                 message = f"this '{text.string[record.start]}' closes nothing and is ignored"
                 self._note("StrayBracket", text, record, message, "remove it")
@@ -424,14 +429,23 @@ class _Entries:
         """Add an entry, or give an entry of the same name another value."""
         self.tree.given += 1
         new.order = self.tree.given
+        if new.is_removal:
+            self.by_name.pop(_key(new.name), None)
+            self.removed[_key(new.name)] = new
+            return
         entry = self.by_name.setdefault(_key(new.name), new)
         if entry is not new:
             warning = entry.assign(new)
             if warning:
                 self.tree.warn(warning)
 
-    def _note_nameless(self, text: Text, record: Record) -> None:
+    def _note_nameless(self, text: Text, record: Record, before: Record | None = None) -> None:
         message, hint = "a value without a name is ignored", "write name=value"
+        if before is not None and before.name is not None and before.value is not None:
+            element = text.string[slice(*before.value)]
+            if element[:1] == "[" and element[1:-1].strip().isdigit() and text.string.startswith("=", record.start):
+                name = text.string[slice(*before.name)].strip(" \t")
+                hint = f"one element of a list cannot be set: write the whole list, {name}=FIRST:SECOND"
         if text.span(record.start).in_word:
             hint = ONE_WORD_HINT
         self._note("EmptyName", text, record, message, hint)
@@ -502,7 +516,8 @@ class ConfigParameters:
 
     def section(self, name: str, default: str | None = None) -> ConfigParameters:
         """The value of `name` as a set of parameters. Names which it lacks are searched in this set, then outside."""
-        value = self._get(name, default is None, strict=False)
+        entry = self._find(name)[1]
+        value = self._get(name, default is None, strict=entry is not None and not entry.bracket)
         if value is None:
             value = ConfigValue(default or "", path=self._full(name), scope=self)
         return ConfigParameters.from_value(value)
@@ -537,6 +552,11 @@ class ConfigParameters:
         """True when the nearest definition of `name` is the word `default`, which removes a value or a section."""
         entry = self._find(name)[1]
         return entry is not None and entry.is_default
+
+    def removals(self) -> list[Definition]:
+        """The words `section/name=default` for this very set whose entries no later word has given again."""
+        entries = self._entries
+        return [entry for key, entry in entries.removed.items() if key not in entries.by_name]
 
     def match(self, name: str, text: str) -> bool:
         """True when the value is `text`, ignoring letter case. A missing value is an empty text."""
@@ -590,6 +610,13 @@ class ConfigParameters:
         """
         if value is None:
             return self.add_text(plain_text(name, "<insert>"))
+        if isinstance(value, ConfigValue) and value.fragments:  # it keeps its place
+            is_list = value.entry is not None and value.entry.is_list
+            definition = Definition(name.strip(" \t"), None, value.fragments[0], is_list)
+            definition.parts = value.fragments
+            self._entries.assign(definition)
+            self._entries.tree.generation += 1
+            return None
         text = _text_of(name, value)
         fragment = plain_text(text, "<insert>")
         part = Fragment(fragment, 0, max(0, len(fragment.string) - 1)).trimmed()
@@ -688,6 +715,37 @@ class ConfigParameters:
             if isinstance(known[1], ConfigError):
                 raise known[1]
             return known[1]
+        if not active:
+            self._substitute_needed(entry, generation)
+        return self._expand(entry, strict, active, generation)
+
+    def _substitute_needed(self, entry: Definition, generation: int) -> None:
+        """Substitute the variables that an own entry needs, the innermost first: no chain is walked twice.
+
+        The members of a short cycle are left out: its error begins with the one that is read.
+        """
+        stack: list[tuple[ConfigParameters, Definition, Iterator[tuple[Any, Definition]]]]
+        stack = [(self, entry, needed(entry, self))]
+        positions = {id(entry): 0}
+        skipped: set[int] = set()
+        while stack:
+            holder, current, pending = stack[-1]
+            for scope, other in pending:
+                position = positions.get(id(other))
+                if position is not None and len(stack) - position <= SHORT_CYCLE:
+                    skipped.update(id(one) for _, one, _ in stack[position:])
+                if position is None and not (other.cached is not None and other.cached[0] == generation):
+                    positions[id(other)] = len(stack)
+                    stack.append((scope, other, needed(other, scope)))
+                    break
+            else:
+                stack.pop()
+                del positions[id(current)]
+                if stack and id(current) not in skipped:
+                    with contextlib.suppress(ConfigError):  # kept, and raised where the entry is read
+                        holder._expand(current, True, (), generation)
+
+    def _expand(self, entry: Definition, strict: bool, active: tuple[Definition, ...], generation: int) -> Substituted:
         try:
             expanded = [expand(part.tidy(), self, strict=strict, active=(*active, entry)) for part in entry.parts]
         except ConfigError as error:

@@ -6,6 +6,7 @@ name wins, as in CNTK; names defined only further inside are found as well (CNTK
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple, Protocol
 
 from cntkpy.cntk_config.base.diagnostics import ConfigError, Span, shorten, suggestion
@@ -88,6 +89,21 @@ def expand(
         return Expanded(fragment)
     builder.copy(text, position, end)
     return Expanded(Fragment(builder.text(), 0, builder.length).trimmed(), depth)
+
+
+def needed(definition: Definition, scope: Scope) -> Iterator[tuple[Scope, Definition]]:
+    """Yield the definitions of the variables in the text of a definition, each with the set that holds it.
+
+    Args:
+        definition: One whose text may have variables.
+        scope: The set that holds it.
+    """
+    for text, start, end in definition.parts:
+        if text.string.find("$", start, end) >= 0:
+            for found in VARIABLE.finditer(text.string, start, end):
+                holder, entry = _find(found["name"], scope)
+                if holder is not None and entry is not None:
+                    yield holder, entry
 
 
 def _value(name: str, scope: Scope | None, span: Span, active: tuple[Definition, ...]) -> tuple[Use, int]:

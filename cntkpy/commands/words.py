@@ -41,7 +41,10 @@ def sort_words(words: list[str], files: int | None = None) -> Words:
         files: how many plain words are files; what follows is the rest. None: all of them.
     """
     plain = [word for word in words if "=" not in word]
-    if any(map(is_config_word, words)):
+    named = [word for word in words if is_config_word(word)]
+    if named and not any(word.partition("=")[2].strip(" \t+") for word in named):
+        raise click.UsageError("configFile= names no file. Write configFile=FILE, or the name of the file alone.")
+    if named:
         line = [word for word in words if files is None or "=" in word]
         return Words([line], [] if files is None else plain)
     overrides = [word for word in words if "=" in word]

@@ -251,3 +251,56 @@ def test_the_standard_input_is_a_file():
     with pytest.raises(ConfigError) as caught:
         load(["configFile=-"])
     assert caught.value.hint == "the standard input is called /dev/stdin"
+
+
+def test_a_path_with_the_word_default_removes_the_value(tmp_path, monkeypatch):
+    """D15: the value further out is found again; `default` in a file hides it, as in CNTK."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.cntk").write_text("x=out\ns=[x=1;y=2;t=[x=3]]\n")
+    removed = load(["configFile=a.cntk", "s/x=default"]).section("s")
+    assert (removed("x"), removed.exists("x"), removed.exists_current("x")) == ("out", True, False)
+    assert [one.name for one in removed.removals()] == ["x"]
+    assert removed.section("t")("x") == "3"
+    nested = load(["configFile=a.cntk", "s.t.x=default"]).section("s").section("t")
+    assert nested("x") == "1"
+    again = load(["configFile=a.cntk", "s/x=default", "s/x=5"]).section("s")
+    assert (again("x"), again.removals()) == ("5", [])
+    hidden = load(["configFile=a.cntk", "s=[x=default]"]).section("s")
+    assert (hidden.find("x"), hidden.exists_current("x"), hidden.is_removed("x")) == (None, True, True)
+
+
+def test_the_word_default_is_written_as_it_is(tmp_path, monkeypatch):
+    """D15: an empty text would be a value."""
+    monkeypatch.chdir(tmp_path)
+    config = parse("x=5\ns=[x=default;y=2]\n")
+    assert Export(config).flat() == "x=5\ns:x=default\ns:y=2\n"
+    assert Export(config).tree() == {"x": "5", "s": {"x": "default", "y": "2"}}
+    assert 'x: "default"' in Export(config).yaml()
+    (tmp_path / "b.cntk").write_text(Export(config, origins=True).cntk())
+    again = load(["configFile=b.cntk"]).section("s")
+    assert (again.find("x"), again.is_removed("x"), again("y")) == (None, True, "2")
+
+
+def test_a_value_that_is_inserted_keeps_its_place():
+    """S13: an error in it was at `<insert>:1:1`."""
+    config = parse('v=$w$\nw=abc\nl=[x=1]:[x=2]\nq="a;b"\ns=[x=1]\n')
+    other = ConfigParameters()
+    for name in ("v", "l", "q", "s"):
+        other.insert(name, config(name))
+    with pytest.raises(ConfigError) as caught:
+        int(other("v"))
+    assert str(caught.value.span) == "<text>:1:3"
+    assert [str(one("x")) for one in other.sections("l")] == ["1", "2"]
+    assert (other("q"), other.section("s")("x")) == ("a;b", "1")
+    other.insert("s=[y=2]")
+    assert other.section("s").names() == ["x", "y"]
+
+
+def test_a_section_of_a_variable_of_several_lines_is_an_error():
+    """S13: it was an empty section."""
+    config = parse("b=[\nx=1\n]\na=$b$\nc=$d$\ne=[y=$d$]\n")
+    with pytest.raises(ConfigError, match=r"the variable \$b\$ has several lines"):
+        config.section("a")
+    with pytest.raises(ConfigError, match=r"the variable \$d\$ is not defined"):
+        config.section("c")
+    assert config.section("e").names() == ["y"]

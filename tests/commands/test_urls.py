@@ -102,3 +102,29 @@ def test_models_and_output(capfd: pytest.CaptureFixture[str]) -> None:
     assert execute(["configFile=t.cntk", "train=[modelPath=memory://o/t.dnn]"]) == 2
     assert "is a URL, and a training keeps files of its epochs next to the model" in capfd.readouterr().err
     assert not [path.name for path in Path().iterdir() if ":" in path.name]
+
+
+def test_includes_without_end() -> None:
+    """R12: each part names another one."""
+    for number in range(120):
+        put(f"e/{number}.cntk", f"x{number}=1\ninclude={number + 1}.cntk\n")
+    put("e/20.cntk", "x=1\n")
+    assert load(["configFile=memory://e/0.cntk", "allowRemote=true"])("x19") == "1"
+    put("e/20.cntk", "include=21.cntk\n")
+    with pytest.raises(ConfigError, match="more than 100 parts that are not on this machine") as caught:
+        load(["configFile=memory://e/0.cntk", "allowRemote=true"])
+    assert caught.value.kind == "RemoteConfiguration" and str(caught.value.span) == "memory://e/99.cntk:2:9"
+
+
+@pytest.mark.parametrize(
+    "name", ["file://{0}/secret", "FILE://{0}/secret", "local://{0}/secret", "zip://x::file://{0}/secret", "dir://x"]
+)
+def test_a_remote_configuration_includes_no_file_of_this_machine(name: str, tmp_path: Path) -> None:
+    """R12: one that is included might be sent elsewhere, or shown in a message."""
+    (tmp_path / "secret").write_text("password=1\n")
+    put("c/bad.cntk", f"include={name.format(tmp_path)}\n")
+    with pytest.raises(ConfigError, match=r"c/bad.cntk includes '.*', which may be a file of this machine") as caught:
+        load(["configFile=memory://c/bad.cntk", "allowRemote=true"])
+    assert caught.value.kind == "RemoteConfiguration" and str(caught.value.span) == "memory://c/bad.cntk:1:9"
+    Path("here.cntk").write_text(f"include=file://{tmp_path}/secret\n")
+    assert load(["configFile=here.cntk", "allowRemote=true"])("password") == "1"

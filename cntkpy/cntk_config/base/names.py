@@ -7,11 +7,16 @@ import os
 import re
 import stat
 from pathlib import Path
+from urllib.parse import unquote
 
 _URL = re.compile("[A-Za-z][A-Za-z0-9+.-]+://")
-_SECRETS = re.compile(r"(?<=://)[^/@?#]*@|[?#].*")
-_WORD = re.compile(r"[^\s'\"<>();\]]+")
-_SECRETS_OF_TEXT = re.compile(r"(?<=://)[^/@?#]*@|[?].*")
+_END_OF_WORD = re.compile(r"[\s'\"<>();\]]")
+_END_OF_VALUE = re.compile(r"['\";,\]]")
+_PASSWORD = re.compile(r"[^\s/?#@:'\"<>();\]]*:(?![0-9]*(?:[/?#\s]|$))")
+"""A user and the colon before a password; after a host, a colon and a port end it."""
+_PORT = re.compile(r"[^\s/?#@:]*:[0-9]+[/#]")
+_AUTHORITY = re.compile(r"[^\s/?#]*")
+_PIECE = re.compile(r"\w{3,}")
 _KINDS = (
     (stat.S_ISFIFO, "a pipe"),
     (stat.S_ISCHR, "a device"),
@@ -52,23 +57,93 @@ def public_name(path: str | os.PathLike[str]) -> str:
 
 def without_secrets(text: str) -> str:
     """A text with one URL, or a part of it, without what may be secret."""
-    return _SECRETS.sub("", text)
+    scheme, separator, rest = text.partition("://")
+    if not separator:
+        return re.split("[?#]", text, maxsplit=1)[0]
+    return scheme + separator + re.split("[?#]", rest[_end_of_user(rest, len(rest)) :], maxsplit=1)[0]
 
 
-def masked(text: str, sign: str = "") -> str:
+def masked(text: str, sign: str = "", *, is_value: bool = False) -> str:
     """A text for people, whose URLs are without users, passwords and queries.
+
+    A URL ends with the quotation mark that it stands in, else with the word. A password may have any character.
 
     Args:
         text: for instance a line of a configuration.
-        sign: what stands for each of their characters; nothing by default.
+        sign: what stands for each of their characters; nothing by default. The text is a line of a configuration then.
+        is_value: whether it is a text of a configuration, where a query ends with the value, not with the word.
     """
     if "://" not in text:
         return text
+    return "\n".join(
+        _masked_line(line, sign, is_value or bool(sign)) if "://" in line else line for line in text.split("\n")
+    )
 
-    def mask(found: re.Match[str]) -> str:
-        return sign * len(found[0])
 
-    return _WORD.sub(lambda word: _SECRETS_OF_TEXT.sub(mask, word[0]) if "://" in word[0] else word[0], text)
+def reveals(text: str, url: str) -> bool:
+    """Whether a text, such as the message of a library, has a part of a password or of a query.
+
+    Args:
+        text: the message.
+        url: the URL that it is about.
+    """
+    rest = url.partition("://")[2]
+    end = _end_of_user(rest, len(rest))
+    secrets = rest[:end].partition(":")[2] + " " + " ".join(re.split("[?#]", rest[end:], maxsplit=1)[1:])
+    return any(piece in text for one in (secrets, unquote(secrets)) for piece in _PIECE.findall(one))
+
+
+def _masked_line(line: str, sign: str, is_value: bool) -> str:
+    pieces: list[str] = []
+    position = 0
+    while (begin := line.find("://", position)) >= 0:
+        begin += len("://")
+        following = line.find("://", begin)
+        end = following if following >= 0 else len(line)
+        quote = max(line.rfind("'", position, begin), line.rfind('"', position, begin))
+        closing = line.find(line[quote], begin) if quote >= 0 else -1
+        if 0 <= closing < end or (closing >= 0 and following > closing):
+            end, is_quoted = closing, True
+        else:
+            is_quoted = False
+        user = begin + _end_of_user(line[begin:end], _word(line, begin, end) - begin if not is_quoted else end - begin)
+        last = end if is_quoted else _word(line, user, end)
+        query = line.find("?", user, last)
+        if query >= 0 and is_value and not is_quoted:
+            found = _END_OF_VALUE.search(line, query, end)
+            last = found.start() if found else end
+        if query < 0:
+            query = last
+        pieces += [line[position:begin], sign * (user - begin), line[user:query], sign * (last - query)]
+        position = last
+    return "".join(pieces) + line[position:]
+
+
+def _word(line: str, begin: int, end: int) -> int:
+    """The end of the word that begins at a place."""
+    found = _END_OF_WORD.search(line, begin, end)
+    return found.start() if found else end
+
+
+def _end_of_user(rest: str, word: int) -> int:
+    """How much of what follows `://` is a user with a password, up to the last `@` that may end them.
+
+    Args:
+        rest: the URL without its scheme, perhaps with other text behind it.
+        word: the end of the first word of it, at which the URL ends if no password has blanks.
+    """
+    if _PASSWORD.match(rest):
+        first = rest.find("@")
+        if first < 0:
+            return 0
+        word = max(word, _word(rest, first, len(rest))) if first >= word else word
+        query = rest.find("?", 0, word)
+        return rest.rfind("@", 0, query if query > first else word) + 1
+    if _PORT.match(rest):
+        query = rest.find("?", 0, word)
+        return rest.rfind("@", 0, query if query >= 0 else word) + 1
+    authority = _AUTHORITY.match(rest, 0, word)
+    return rest.rfind("@", 0, authority.end()) + 1 if authority else 0
 
 
 def checked_name(path: str | os.PathLike[str]) -> str:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.cntk_config.base.extras import command_for, how_to_install
-from cntkpy.cntk_config.base.names import public_name, without_secrets
+from cntkpy.cntk_config.base.names import masked, public_name, reveals, without_secrets
 from cntkpy.cntk_config.base.retry import RETRY_SECONDS
 
 log = logging.getLogger("cntkpy.files")
@@ -178,8 +178,10 @@ def _reason(error: Exception, name: str) -> str:
     """Why a request failed, in one line, without the URL."""
     if isinstance(error, FileNotFoundError):
         return "there is no such object"
-    text = " ".join(str(error).replace(name, without_secrets(name)).split())
-    return without_secrets(text)[:300].rstrip(".") or type(error).__name__
+    text = masked(" ".join(str(error).replace(name, without_secrets(name)).split()))
+    if reveals(text, name):  # a library quotes a part of the URL that it cannot read
+        return f"{type(error).__name__}, whose message has a part of the password or of the query"
+    return text[:300].rstrip(".") or type(error).__name__
 
 
 def _system(url: str) -> tuple[Any, str]:

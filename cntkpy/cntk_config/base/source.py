@@ -47,6 +47,8 @@ class Source:
         """The number of a command-line word, from 1."""
         self.included_at = included_at
         """The include statement that brought this file in."""
+        self.is_path = False
+        """Whether it is a word `section/name=value`, whose value `default` removes the entry."""
 
     def __repr__(self) -> str:
         return f"Source({self.name!r})"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from cntkpy.cntk_config import ConfigParameters
 from cntkpy.cntk_config.base.files import read_input
+from cntkpy.cntk_config.base.lines import split_lines
 from cntkpy.cntk_config.declare import COUNT, PATH, REAL, TEXT, Declared, Parameter
 from cntkpy.cntk_config.entry import Entry
 from cntkpy.commands.actions.networks_and_readers import load
@@ -152,7 +153,7 @@ def _groups(p: SVDParameters) -> list[tuple[re.Pattern[str], float]]:
         return [(_pattern(p, "NodeNameRegex", str(p.regex)), _ratio(p, "KeepRatio", str(p.keep)))]
     path = Path(p.config_file)
     try:
-        lines = read_input(path).decode("utf-8-sig", "replace").splitlines()
+        lines = split_lines(read_input(path).decode("utf-8-sig", "replace"))
     except OSError as error:
         raise p.error("SVDConfig", f"cannot read {path}: {error.strerror or error}") from None
     groups: list[tuple[re.Pattern[str], float]] = []

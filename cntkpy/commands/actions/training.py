@@ -167,7 +167,12 @@ def _other_settings(p: TrainingParameters, settings: TrainingSettings, model: st
         value = p.sgd.given("maxEpochs")
         message = f"maxEpochs is {epochs} now, but {model} was trained for {record.epochs} epochs; it is left as it is"
         note(message, value.span if value else None, value is not None and value.in_word)
+    told: set[tuple[str, str, str, str]] = set()
     for path, before, now, span, in_word in settings.changed(record.settings):
+        key = path.rpartition("/")[2].lower(), before, now, str(span)
+        if span is not None and key in told:
+            continue  # a value of a section that those inside of it take, too
+        told.add(key)
         if done == epochs:
             effect = "training is finished, so the change has no effect"
         elif path.partition("/")[0] in BUILDERS:

@@ -139,9 +139,12 @@ class Settings:
 
 
 def _removed_by_word(use: Use, path: str) -> bool:
-    """Whether `name=default` on the command line has removed a value."""
-    entry = use.section.definition(path.rpartition("/")[2])
-    return entry is not None and entry.is_default and entry.span.in_word
+    """Whether `name=default` or `section/name=default` on the command line has removed a value."""
+    name = path.rpartition("/")[2]
+    entry = use.section.definition(name)
+    if entry is None:
+        return any(one.name.lower() == name.lower() for one in use.section.removals())
+    return entry.is_default and entry.span.in_word
 
 
 def _moved(one: Parameter[Any] | None, before: str | None, now: str | None) -> bool:

@@ -57,6 +57,15 @@ CURLY = re.compile("[\u201c\u201d\u201e]")
 QUOTED = re.compile("'[^']*'")
 """A beginning in single quotes."""
 DRIVE = re.compile(r"[A-Za-z]:[\\/]")
+BACKSLASH = re.compile(r"[^\\]\\+(?:[^\\]|$)|^\\{2}")
+"""A backslash between two names, or the beginning of the name of a server."""
+SHELL = re.compile(
+    r"^~[\w.-]*(?=[\\/]|$)|(?<![\w$])\$[{(]?(?P<name>[A-Za-z_]\w*)[})]?(?![\w$])|%(?P<percent>[A-Za-z_]\w*)%"
+)
+"""What a shell replaces in a path."""
+REPEATED = re.compile(r"\\+/?")
+TEXT_OUTPUTS = ("stderr", "Kaldicmd")
+"""Parameters that are texts and name files which a run writes."""
 _INDEX = re.compile(r"[0-9]{1,18}")
 
 
@@ -191,7 +200,7 @@ def foreign_texts(root: ConfigParameters, top: Use) -> Iterator[Diagnostic]:
                 yield Diagnostic("CurlyQuotes", message, span, 'write "', severity="warning")
     for use in top.walk():
         for one in use.parameters():
-            if not one.type.name.startswith("path") and one.name != "stderr":
+            if not one.type.name.startswith("path") and one.name not in TEXT_OUTPUTS:
                 continue
             try:
                 value = one.value(use.section)
@@ -200,10 +209,51 @@ def foreign_texts(root: ConfigParameters, top: Use) -> Iterator[Diagnostic]:
             if value and QUOTED.match(value) and not exists(Path(str(value))):
                 message = f"{value.path}: the single quotes of {value} are part of the name"
                 yield Diagnostic("CurlyQuotes", message, value.span, 'write " or no quotes', severity="warning")
-            if value and DRIVE.match(value) and not HAS_DRIVES:
-                message = f"{value.path}: '{value}' is a path of Windows; here it names a file in the current folder"
-                hint = "write the path with slashes, beginning with a $variable$ that the command line sets"
-                yield Diagnostic("WindowsPath", message, value.span, hint, severity="warning")
+            if value and not (_is_input(use, one) and exists(Path(str(value)))):
+                yield from _shell_text(value)
+            if value:
+                yield from _windows_path(value, is_input=_is_input(use, one))
+
+
+def _shell_text(value: ConfigValue) -> Iterator[Diagnostic]:
+    """What a shell would replace in a path: `~/`, `${HOME}`, `$HOME`, `%HOME%`."""
+    for found in SHELL.finditer(value):
+        name = found["name"] or found["percent"]
+        if name:
+            kind, why = "LostDollar", "variables of the environment mean nothing here"
+        else:
+            kind, why = "ShellText", "only a shell replaces it"
+        message = f"{value.path}: '{found[0]}' is ordinary text: {why}"
+        hint = f'write ${name or "Home"}$, and on the command line {name or "Home"}="${name or "HOME"}"'
+        yield Diagnostic(kind, message, value.locate(found.start(), len(found[0])), hint, severity="warning")
+
+
+def _windows_path(value: ConfigValue, is_input: bool) -> Iterator[Diagnostic]:
+    """A path of Windows, which would be one name in the current folder; of one that is read, only a drive is told."""
+    if DRIVE.match(value) or not is_input:
+        yield from windows_output(str(value), value.path, value.span)
+
+
+def windows_output(path: str, name: str, span: Span | None) -> Iterator[Diagnostic]:
+    """That a file which a run writes has a path of Windows, on another system.
+
+    Args:
+        path: the file.
+        name: what names it, for the message.
+        span: where it is named.
+    """
+    if HAS_DRIVES:
+        return
+    if DRIVE.match(path):
+        message = f"{name}: '{path}' is a path of Windows; here it names a file in the current folder"
+        behind = path[3:].replace("\\", "/")
+        hint = f"write $Root$/{behind}, with a variable that the command line sets: Root=/FOLDER"
+    elif BACKSLASH.search(path):
+        message = f"{name}: '{path}' is a path of Windows; here the backslash is part of a name"
+        hint = f"separate folders by /: {REPEATED.sub('/', path)}"
+    else:
+        return
+    yield Diagnostic("WindowsPath", message, span, hint, severity="warning")
 
 
 def _reading(use: Use) -> Iterator[Use]:

@@ -18,7 +18,7 @@ from cntkpy.cntk_config.definitions import Definition
 from cntkpy.commands.catalogue.section_map import Use
 from cntkpy.commands.catalogue.topics import homes
 from cntkpy.commands.checks.values import looks_like_set, network_texts
-from cntkpy.commands.context.root import listed_commands
+from cntkpy.commands.context.root import RootParameters, listed_commands
 from cntkpy.networks.builders.parameters import BUILDERS
 
 FREE = (*BUILDERS, "truncated")
@@ -71,6 +71,7 @@ BEHIND_A_COMMA = re.compile(r"[ \t]*([,;])[ \t]*([\w-]+)[ \t]*(?=[,;:\n]|$)")
 COMMENTS = ("//", "/*", "--", "%", "'")
 """How comments begin elsewhere."""
 LONGEST_NAME = 80
+_WORD = re.compile(r"\w+")
 _OF_NAMES = r"[^ \t\r\n$,/<>?;':\"\[\]{}\\|!@#%^&*()+=~`]"
 _DEFINED = re.compile(rf"(?<!{_OF_NAMES})(?<!\$)([A-Za-z_]{_OF_NAMES}*+)\s*+[=\[({{]")
 """A name that may be that of a variable, where it is defined."""
@@ -79,11 +80,14 @@ _DEFINED = re.compile(rf"(?<!{_OF_NAMES})(?<!\$)([A-Za-z_]{_OF_NAMES}*+)\s*+[=\[
 def name_problems(everything: Use, top: Use) -> Iterator[Diagnostic]:
     """Names which nothing reads, at the top level and in the commands of `top`; `everything` has all commands.
 
-    Of commands that `command` does not list, only words of the command line can be errors.
+    Of commands that `command` does not list, only words of the command line can be errors: a word counts for what runs.
     """
     variables = used_variables(top.section)
     opaque = network_texts(top.section)
     yield from _section(everything, variables, opaque, True)
+    running = _running(everything)
+    in_use = _running_variables(running, opaque)
+    yield from _idle_words(everything, running, in_use, opaque)
     yield from _commands_behind_a_comma(top.section)
     for other in everything.others:
         yield from _section(other, variables, opaque, False)
@@ -95,8 +99,102 @@ def name_problems(everything: Use, top: Use) -> Iterator[Diagnostic]:
                     yield one
                 elif part.command in looked_at:
                     yield replace(one, severity="warning")
-    for use in everything.walk():
-        yield from _shadowed_words(use, variables)
+    for use in running.walk():
+        yield from _shadowed_words(use, in_use)
+
+
+def _running(everything: Use) -> Use:
+    """The commands that `command` lists; all of them where it lists none of those that are there."""
+    listed = _listed(everything.section)
+    parts = [part for part in everything.parts if part.command.lower() in listed]
+    return replace(everything, parts=parts or everything.parts)
+
+
+def _known(use: Use, opaque: frozenset[str]) -> set[str]:
+    """The names, in lower case, that are read from a section, by itself or by sections inside, variables left out."""
+    return {name.lower() for name in (*use.names(), *FREE)} | use.reads_below() | _sections_of(use) | opaque
+
+
+def _running_variables(running: Use, opaque: frozenset[str]) -> set[str]:
+    """Names, in lower case, that stand as `$name$` in what runs, or in variables that what runs uses."""
+    root = running.section
+    used = {found["name"].lower() for text in _network_files(root) for found in VARIABLE.finditer(text)}
+    pending = [*used, *_known(running, opaque), *(part.command.lower() for part in running.parts)]
+    done = set[str]()
+    while pending:
+        key = pending.pop()
+        entry = root.definition(key) if key not in done else None
+        done.add(key)
+        if entry is not None and "$" in (text := entry.text):
+            names = {found["name"].lower() for found in VARIABLE.finditer(text)}
+            used |= names
+            pending += names
+    return used
+
+
+def _idle_words(everything: Use, running: Use, variables: set[str], opaque: frozenset[str]) -> Iterator[Diagnostic]:
+    """Words of the command line that only commands read which `command` does not list.
+
+    A name of the top level is an error. A variable is a warning, a word for a command's own section a hint: scripts say
+    the same words for every command.
+    """
+    if running.parts == everything.parts or any(use.open and use.role not in BUILDERS for use in running.walk()):
+        return  # all of them run, or a plug-in may read any name
+    root = everything.section
+    known = _known(running, opaque) | variables | {part.command.lower() for part in running.parts}
+    all_known = _known(everything, opaque) | {part.command.lower() for part in everything.parts}
+    known |= _words_in(use.section for use in running.walk() if use.open)
+    for name in root.names():
+        key, entry = name.lower(), root.definition(name)
+        if entry is None or _word_of(entry) is None or key in known or _changes_directory(key, entry):
+            continue
+        readers = _idle_readers(everything, running, key)
+        is_variable = key not in all_known
+        if not readers or (is_variable and key in SCRIPTED):
+            continue
+        what = f"${name}$" if is_variable else f"'{name}'"
+        is_command = readers == [key]
+        why = (
+            "`command` does not list it" if is_command else f"only {_and(readers)} would, which `command` does not list"
+        )
+        listed = ":".join(part.command for part in running.parts)
+        hint = f"leave the word out, or write command={listed}:{readers[0]}"
+        verb = "uses" if is_variable else "reads"
+        message = f"{everything.role}: nothing that runs {verb} {what}: {why}"
+        span = entry.name_span if entry.name_span is not None and entry.name_span.in_word else _word_of(entry)
+        kind = "UnusedParameter" if is_command else "UnreadWord"
+        yield _found(kind, message, span, hint, "warning" if is_variable else "error")
+
+
+def _idle_readers(everything: Use, running: Use, key: str) -> list[str]:
+    """The commands that do not run and read a name of the top level, or use it as a variable."""
+    root, runs = everything.section, {part.command for part in running.parts}
+    found: list[str] = []
+    for part in everything.parts:
+        if part.command in runs:
+            continue
+        alone = replace(everything, parts=[part], others=[])
+        entry = root.definition(part.command)
+        text = entry.text.lower() if entry is not None else ""
+        below = alone.reads_below() | _sections_of(alone) | {part.command.lower()}
+        if key in below or f"${key}$" in text or key in _running_variables(alone, frozenset()):
+            found.append(part.command)
+    return found
+
+
+def _words_in(networks: Iterable[ConfigParameters]) -> set[str]:
+    """The words, in lower case, of descriptions of networks, which see the names around them."""
+    found: set[str] = set()
+    for section in networks:
+        own = section.path.rpartition(":")[2]
+        entry = section.parent.definition(own) if section.parent is not None else None
+        found |= {word.lower() for word in _WORD.findall(entry.text)} if entry is not None else set[str]()
+    return found
+
+
+def _and(commands: list[str]) -> str:
+    """`the command 'a'`, or `the commands 'a', 'b'`."""
+    return f"the command{'s' * (len(commands) > 1)} " + ", ".join(f"'{name}'" for name in commands)
 
 
 def _commands_behind_a_comma(root: ConfigParameters) -> Iterator[Diagnostic]:
@@ -122,16 +220,15 @@ def _behind_commands(root: ConfigParameters) -> re.Match[str] | None:
 
 
 def _section(use: Use, variables: set[str], opaque: frozenset[str], is_top: bool) -> Iterator[Diagnostic]:
-    known = (
-        {name.lower() for name in (*use.names(), *FREE)} | use.reads_below() | _sections_of(use) | variables | opaque
-    )
+    known = _known(use, opaque) | variables
     idle = _without_effect(use)
     unknown = _Unknown(use, known, variables, is_top)
     behind = _behind_commands(use.section) if is_top else None
     cut = behind[2].lower() if behind else None
-    for name in use.section.names():
+    entries = [(name, use.section.definition(name)) for name in use.section.names()]
+    entries += [(one.name, one) for one in use.section.removals()]
+    for name, entry in entries:
         key = name.lower()
-        entry = use.section.definition(name)
         declared = use.parameter(name)
         if declared is not None and declared.ignored and entry is not None:
             reason = declared.ignored.rstrip(".")
@@ -234,6 +331,9 @@ class _Unknown:
     def _misspelt(self, name: str, entry: Definition, meant: str, scripted: bool) -> Diagnostic:
         message, hint = f"{self.use.role}: '{name}' is not a known parameter", f"did you mean '{meant}'?"
         if meant.lower() == name.lower():
+            if _is_of_run(name) and not self.is_top:
+                hint = f"it counts for the whole run: write {meant} at the top level"
+                return _unread("UnknownParameter", message + " here", entry, hint)
             roles = (inside.role for part in self.use.parts for inside in part.walk() if meant in inside.names())
             message, hint = f"{message} here", f"it is one of '{next(roles, 'the command')}'"
         if scripted:
@@ -301,7 +401,10 @@ def _shadowed_words(use: Use, variables: set[str]) -> Iterator[Diagnostic]:
         others = {path for path in nearer if path}
         if not nearer or use.section.path in others or len(others) < len(set(nearer)):
             continue
-        paths = [f"{path.partition(':')[2].replace(':', '/')}/{name}".lstrip("/") for path in sorted(others)]
+        steps = re.split("[./]", (word.source.line(1) or "").partition("=")[0].strip())
+        below = next((steps[number + 1 :] for number, step in enumerate(steps) if step.lower() == key), [])
+        full = "/".join([name, *below])
+        paths = [f"{path.partition(':')[2].replace(':', '/')}/{full}".lstrip("/") for path in sorted(others)]
         message = f"{use.role}: nothing reads '{name}' here: a value that is nearer counts, that of {paths[0]}"
         yield _found("UnreadWord", message, word, f"write {' or '.join(paths[:3])}=...")
 
@@ -353,8 +456,15 @@ def _without_effect(use: Use) -> dict[str, str]:
     return found
 
 
+def _is_of_run(name: str) -> bool:
+    """Whether a name is a parameter of the whole run, which is read at the top level only."""
+    return RootParameters.parameter(name) is not None and name.lower() not in ("command", "type", "truncated")
+
+
 def _home(key: str) -> str | None:
     """Where a parameter belongs that is known, but not in this place."""
+    if _is_of_run(key):
+        return "it counts for the whole run: write it at the top level"
     sections = sorted(homes().get(key, ()), key=lambda one: one != "SGD")
     if not sections:
         return None

@@ -20,6 +20,7 @@ from cntkpy.commands.actions.train import TrainParameters, starts_from_model
 from cntkpy.commands.catalogue.dispatch import EVALUATES, has_trait, names_of
 from cntkpy.commands.catalogue.section_map import Use
 from cntkpy.commands.checks.criteria import swapped_operands
+from cntkpy.commands.checks.files import windows_output
 from cntkpy.commands.checks.models import Models, ModelToCome
 from cntkpy.commands.checks.outlines import NODES, READING, Outlines, evaluated, simple_outline
 from cntkpy.commands.checks.scan import TRAINING
@@ -574,7 +575,11 @@ def _check_statement(editor: Editor, statement: Statement) -> Iterator[Diagnosti
     from cntkpy.networks.mel.script import check_function
 
     if isinstance(statement, Command):
-        request(statement, find(statement.name.text), COMMANDS)
+        kind = find(statement.name.text)
+        asked = request(statement, kind, COMMANDS)
+        if kind is not None and kind.writes and asked.arguments:
+            file = asked.arguments[-1]
+            yield from windows_output(file.text, statement.name.text, file.place.span)
     elif isinstance(statement, Inline):
         for function in statement.functions:
             check_function(editor, function)

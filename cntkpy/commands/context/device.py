@@ -51,7 +51,7 @@ class Device:
         return [local_rank] if self.request == "auto" else None
 
     def prepare(self) -> None:
-        """Tell JAX, before it is imported, not to look for GPUs if none is wanted."""
+        """Tell JAX, before it is imported, not to look for GPUs; no command of the run may want one."""
         if self.is_cpu:
             os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
@@ -61,7 +61,6 @@ class Device:
         Raises:
             UserError: for those that are not there, or that JAX cannot use.
         """
-        self.prepare()
         prepare()
         try:
             devices = jax.local_devices(backend="cpu" if self.is_cpu else None)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from cntkpy.cntk_config.base.files import read_input
+from cntkpy.cntk_config.base.lines import split_lines
 from cntkpy.cntk_config.base.writing import atomic_write
 
 KEPT = ("progress", "epoch finished", "validation")
@@ -61,7 +62,7 @@ def _epochs(path: Path) -> list[tuple[str, int, tuple[Any, ...], str]]:
     except OSError:
         return []
     found: list[tuple[str, int, tuple[Any, ...], str]] = []
-    for line in text.splitlines():
+    for line in split_lines(text):
         if not any(f'"{kind}"' in line for kind in KEPT):
             continue
         try:

@@ -207,7 +207,9 @@ def log_file_name(path: str, commands: list[str], timestamping: bool, rank: int 
 def program_banner(words: list[str]) -> str:
     """Return the first lines of every log: program, version, host, time; then the command line, blanks doubled."""
     started = time.strftime("%Y/%m/%d %H:%M:%S")
-    return f"cntkpy {__version__} on {platform.node()} at {started}\n\n" + "  ".join(["cntkpy", *words])
+    return f"cntkpy {__version__} on {platform.node()} at {started}\n\n" + "  ".join(
+        ["cntkpy", *(masked(word, is_value=True) for word in words)]
+    )
 
 
 def build_information() -> list[str]:

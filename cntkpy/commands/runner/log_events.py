@@ -6,13 +6,13 @@ that are not finite are null. The events of epochs that an earlier run has train
 it holds a shared lock on the file.
 """
 
-import json
 import logging
 import math
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
 
+from cntkpy.cntk_config.base.lines import json_line
 from cntkpy.cntk_config.base.names import masked
 from cntkpy.cntk_config.base.systems.locks import lock
 from cntkpy.cntk_config.base.writing import empty, open_text_in_place
@@ -51,7 +51,7 @@ class EventHandler(logging.Handler):
         earlier = self._earlier.before({**self._command, **event})
         time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
         try:
-            own = json.dumps(_finite({"time": time, **self._command, **event}), ensure_ascii=False)
+            own = json_line(_finite({"time": time, **self._command, **event}))
             self._stream.write("".join(f"{line}\n" for line in (*earlier, masked(own))))
             self._stream.flush()
         except OSError:

@@ -9,12 +9,15 @@ import traceback
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from importlib.util import find_spec
 
 from cntkpy.cntk_config import ConfigError, ConfigParameters, UserError, load
 from cntkpy.cntk_config.base.diagnostics import Diagnostic, Span
 from cntkpy.cntk_config.base.extras import extra_of, how_to_install
+from cntkpy.cntk_config.base.names import masked
 from cntkpy.cntk_config.base.stopping import Stopped
 from cntkpy.cntk_config.base.writing import empty, open_text_in_place, shown
+from cntkpy.cntk_config.export import nodes
 from cntkpy.commands.catalogue.dispatch import find_action, run_action
 from cntkpy.commands.catalogue.settings import Settings
 from cntkpy.commands.checks.findings import SEVERITIES, Finding
@@ -183,8 +186,9 @@ def _run(words: list[str], opened: run_log.Log, stop: StopRequest | None, worker
     commands = scan_commands(root, problems)
     _need_extras([] if problems else commands)
     tracing = _start_tracing(bool(parameters.progress_tracing) and not workers.rank, [] if problems else commands)
-    _look(root, bool(parameters.strict), [] if problems else commands)
+    _look(root, bool(parameters.strict), [] if problems else commands, opened.path)
     progress = make_progress(opened.redirected or workers.rank > 0)
+    _check_devices(commands, device, workers)
     workers.join(device)
     context = _Contexts(precision, deterministic, Seeds(constant_seed), progress, tracing, workers, stop)
     context.strict = bool(parameters.strict)
@@ -193,6 +197,33 @@ def _run(words: list[str], opened: run_log.Log, stop: StopRequest | None, worker
     if done_file and not workers.rank:
         _write_done_file(done_file, parameters)
     log.info("__COMPLETED__" if timestamping else "COMPLETED.", extra={"plain": not timestamping})
+
+
+def _check_devices(commands: list[Command], common: Device, workers: Workers) -> None:
+    """See that the devices of all commands are there, and leave GPUs alone if none of them needs one.
+
+    Args:
+        commands: Those that run; each may have a device of its own.
+        common: `deviceId` of the top level, with which several processes meet.
+        workers: The processes of the run.
+
+    Raises:
+        UserError: A device is not there, or processes that work together would change it.
+    """
+    devices = {device.key: device for device in (CommandParameters(one.section).device for one in commands)}
+    if devices and all(device.is_cpu for device in devices.values()):
+        Device("cpu").prepare()
+        return
+    if len(devices) < 2 or find_spec("jax") is None:
+        return  # the first action that computes finds it, and none computes without JAX
+    if workers.meeting is not None:
+        other = next(device for device in devices.values() if device.key != common.key)
+        span = other.value.span if other.value is not None else None
+        message = f"deviceId={other.request}: processes that train together keep the device that they meet with, "
+        hint = "use one deviceId for all commands, or run the commands one by one"
+        raise ConfigError("DeviceChanged", message + f"deviceId={common.request}", span=span, hint=hint)
+    for device in devices.values():
+        device.here()
 
 
 def _need_extras(commands: list[Command]) -> None:
@@ -232,11 +263,11 @@ def _begin_anew(root: ConfigParameters, words: list[str]) -> None:
             root.insert(f"{name}=[{make_mode.name}=false]")
 
 
-def _look(root: ConfigParameters, strict: bool, commands: list[Command]) -> None:
+def _look(root: ConfigParameters, strict: bool, commands: list[Command], log_file: str) -> None:
     """Look at every command before the first one runs; with `strict`, what is only a warning ends the run too.
 
     An error of the first command stands under its title, where CNTK would have logged it; of `commands`, where they are
-    all there.
+    all there. The console has only the first error if the log is a file, `log_file`.
 
     Raises:
         ConfigError: the first error; the log has the others before it.
@@ -261,7 +292,8 @@ def _look(root: ConfigParameters, strict: bool, commands: list[Command]) -> None
         run_log.blank_line()
         log.error("%s", replace(one.diagnostic, severity="error").render())
     if len(errors) > 1:
-        raise errors[0].error().with_note(f"{len(errors)} errors in all, the others are above; nothing was run")
+        place = f"in the log {log_file}" if log_file else "above"
+        raise errors[0].error().with_note(f"{len(errors)} errors in all, the others are {place}; nothing was run")
     if errors:
         raise errors[0].error()
 
@@ -289,9 +321,9 @@ def _print_configuration(root: ConfigParameters, names: list[str]) -> None:
     run_log.print_lines(run_log.build_information())
     log.info("Configuration After Processing and Variable Resolution:", extra={"plain": True})
     run_log.blank_line()
-    for name in root.names():
-        text = str(root.stored(name)).rstrip("\n")
-        log.info("configparameters: %s:%s=%s", root.path, name, text, extra={"plain": True})
+    for node in nodes(root):
+        text = masked(node.text, is_value=True).rstrip("\n")
+        log.info("configparameters: %s:%s=%s", root.path, node.name, text, extra={"plain": True})
     log.info("Commands: %s", " ".join(names))
 
 
@@ -325,7 +357,7 @@ def _start_tracing(enabled: bool, commands: list[Command]) -> ProgressTracing:
 
 
 class _Contexts:
-    """What stays the same from command to command, and the device, which may be chosen once only."""
+    """What stays the same from command to command."""
 
     def __init__(
         self,
@@ -344,20 +376,12 @@ class _Contexts:
         self.seeds = seeds
         self.progress = progress
         self.tracing = tracing
-        self.device: Device | None = None
         self.strict = False
 
     def make(self, command: Command, action: str, trained: str | None) -> RunContext:
         """Return the context of one action; `trained`: the model that an earlier action of the command has made."""
         section = command.section
         p = CommandParameters(section)
-        device = p.device
-        if self.device is not None and self.device.key != device.key:
-            message = f"deviceId={device.request}, but this run has already chosen deviceId={self.device.request}"
-            span = device.value.span if device.value is not None else None
-            raise ConfigError("DeviceChanged", message, span=span, hint="use one deviceId for all commands")
-        self.device = device
-        device.prepare()
         return RunContext(
             command=command.name,
             action=action,
@@ -365,7 +389,7 @@ class _Contexts:
             trace_level=p.trace_level,
             make_mode=p.make_mode,
             deterministic=self.deterministic,
-            device=device,
+            device=p.device,
             progress=self.progress if self.stop is None else AskingProgress(self.progress, self.stop),
             stop=self.stop,
             progress_tracing=self.tracing,

@@ -14,6 +14,7 @@ from pathlib import Path
 from cntkpy.cntk_config import ConfigError, load
 from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.cntk_config.base.files import LIST_LIMIT, open_input, read_input
+from cntkpy.cntk_config.base.lines import split_lines
 from cntkpy.cntk_config.base.systems.locks import lock
 from cntkpy.commands.runs.events import json_events, run_of
 from cntkpy.commands.runs.record import Run
@@ -36,7 +37,7 @@ def read_run(path: Path) -> Run:
         UserError: it cannot be read.
     """
     try:
-        lines = read_input(path, LIST_LIMIT).decode("utf-8", "replace").splitlines()
+        lines = split_lines(read_input(path, LIST_LIMIT).decode("utf-8", "replace"))
     except OSError as error:
         message = f"cannot read {path}: {error.strerror or error}"
         if isinstance(error, FileNotFoundError):  # a wrong word of the command line

@@ -23,7 +23,7 @@ def _setting(name: str, node: Node) -> Setting:
         Step(one.kind, one.name, shorten(one.text, 200), str(one.span) if one.span else "")
         for one in node.value.origins
     )
-    return Setting(name, "[]" if node.section is not None else str(node.value)[:MAX_TEXT], steps)
+    return Setting(name, "[]" if node.section is not None else node.text[:MAX_TEXT], steps)
 
 
 def as_json(setting: Setting) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from collections.abc import Iterator
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from cntkpy.cntk_config.base.files import LIST_LIMIT, open_input, read_input
+from cntkpy.cntk_config.base.lines import json_line
 from cntkpy.cntk_config.base.writing import open_in_place
 from cntkpy.commands.sweeps.trial_folder import parse_events
 
@@ -65,7 +65,7 @@ class Rows:
         shown["seconds"] = round(row.seconds, 3)
         if row.criterion is not None and not math.isfinite(row.criterion):
             shown["criterion"] = None
-        line = json.dumps(shown, ensure_ascii=False) + "\n"
+        line = json_line(shown) + "\n"
         if not self._ends_whole():
             line = "\n" + line
         descriptor = open_in_place(self.path, append=True)

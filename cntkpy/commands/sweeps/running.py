@@ -236,7 +236,7 @@ def describe(row: Row, size: int) -> str:
     values = shown_values(row.values)
     name = f"trial {row.number} of {size}"
     if row.state == "failed":
-        return f"{name}: failed after {row.seconds:.1f} s  {values}\n  {row.error.splitlines()[0] if row.error else ''}"
+        return f"{name}: failed after {row.seconds:.1f} s  {values}\n  {row.error.partition(chr(10))[0]}"
     shown = "" if row.criterion is None else f"{row.criterion:.6g}, "
     ended = ", ended early" if row.state == "pruned" else ""
     return f"{name}: {shown}{row.epochs} epochs, {row.seconds:.1f} s{ended}  {values}"

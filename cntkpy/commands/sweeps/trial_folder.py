@@ -15,6 +15,7 @@ from typing import Any, cast
 from cntkpy.cntk_config import load
 from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.cntk_config.base.files import LIST_LIMIT, open_input, read_input
+from cntkpy.cntk_config.base.lines import split_lines
 from cntkpy.cntk_config.base.writing import atomic_write
 from cntkpy.cntk_config.export import Export
 from cntkpy.commands.sweeps.choices import Space
@@ -109,7 +110,7 @@ class TrialFolder:
             if found:
                 return text.strip()
         printed = _read(self.path / OUTPUT).strip()
-        return printed.splitlines()[-1] if printed else f"the run ended with exit status {status}"
+        return split_lines(printed)[-1] if printed else f"the run ended with exit status {status}"
 
 
 class Follower:
@@ -134,7 +135,7 @@ class Follower:
 
 def parse_events(text: str) -> Iterator[dict[str, Any]]:
     """The objects of lines; a line that is none says nothing."""
-    for line in text.splitlines():
+    for line in split_lines(text):
         try:
             event = json.loads(line)
         except (ValueError, RecursionError):

@@ -75,7 +75,7 @@ def values(root: ConfigParameters, errors: list[ConfigError]) -> dict[str, Value
         if node.error is not None:
             errors.append(node.error)
         section, _, own = name.rpartition(":")
-        text = "[]" if node.section is not None else str(node.value)
+        text = "[]" if node.section is not None else node.text
         meaning = _meaning(uses.get(section.lower()), own, node.value, text)
         found[name.lower()] = Value(name, text, meaning, str(node.value.span or ""))
     return found
@@ -85,6 +85,8 @@ def _all_values(section: ConfigParameters, prefix: list[str], texts: frozenset[s
     """Every value with its full name, those in sections of any bracket too; a section only when it is empty."""
     for node in nodes(section):
         names = [*prefix, node.name]
+        if node.is_default and not (section.parent is not None and section.parent.exists(node.name)):
+            continue  # it hides nothing: the same as no entry
         inside = node.section or (_opened(section, node) if node.name.lower() not in texts else None)
         if inside is not None and len(inside):
             yield from _all_values(inside, names, texts)
@@ -104,7 +106,7 @@ def _opened(section: ConfigParameters, node: Node) -> ConfigParameters | None:
 
 
 def _meaning(use: Use | None, name: str, value: ConfigValue, text: str) -> Any:
-    parameter = use.parameter(name) if use is not None else None
+    parameter = use.parameter(name) if use is not None and text != "default" else None
     if parameter is not None and not parameter.type.is_section:
         try:
             read = parameter.type.convert(value)

@@ -16,6 +16,7 @@ from typing import Any, cast
 
 from cntkpy.cntk_config import ConfigError, parse
 from cntkpy.cntk_config.base.files import read_input
+from cntkpy.cntk_config.base.lines import split_lines
 from cntkpy.cntk_config.base.writing import atomic_write, not_written
 from cntkpy.cntk_config.export import Export
 from cntkpy.commands.checks.check import SUFFIXES, expand_folders
@@ -51,7 +52,8 @@ def format_files(words: list[str], check: bool = False, show_diff: bool = False)
         if new == old:
             continue
         if show_diff:
-            lines = difflib.unified_diff(old.splitlines(True), new.splitlines(True), name, f"{name} (formatted)")
+            texts = (split_lines(one, keep_ends=True) for one in (old, new))
+            lines = difflib.unified_diff(*texts, name, f"{name} (formatted)")
             sys.stdout.writelines(lines)
         if check or show_diff:
             status = max(status, EXIT_WOULD_CHANGE)

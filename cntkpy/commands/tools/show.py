@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from cntkpy.cntk_config import ConfigError, ConfigParameters, ConfigValue, load
+from cntkpy.cntk_config.base.lines import split_lines
 from cntkpy.commands.catalogue.section_map import section_map
 from cntkpy.commands.console import print_error
 from cntkpy.commands.words import OPEN, sort_words
@@ -69,7 +70,7 @@ def show(
         return EXIT_ERROR
     if changed:
         at_default = unchanged(root)
-        lines = (line for line in text.splitlines(True) if line.partition("=")[0].lower() not in at_default)
+        lines = (line for line in split_lines(text, keep_ends=True) if line.partition("=")[0].lower() not in at_default)
         text = "".join(lines)
     sys.stdout.write(text)
     sys.stdout.flush()
@@ -87,7 +88,7 @@ def fill_in(root: ConfigParameters) -> None:
         for parameter in use.parameters():
             if parameter.default in (None, "") or parameter.required or parameter.type.is_section:
                 continue
-            if parameter.find(use.section) is None:
+            if parameter.value(use.section) is None:
                 quote = '"' if parameter.default[:1] not in ("(", "[", "{") else ""
                 text = f"{parameter.name}={quote}{parameter.default}{quote}"
                 for name in reversed(_holder(root, names)):

@@ -39,6 +39,8 @@ class StreamInformation(streams.StreamInformation):
     ):
         if not isinstance(name, str) or not name:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ArgumentError(f"the name of a stream is a text, not {name!r}")
+        if storage_format not in FORMATS:
+            raise ArgumentError(f"storage_format of stream '{name}' is 'dense' or 'sparse', not {storage_format!r}")
         sizes = (shape,) if isinstance(shape, int | np.integer) else shape
         sizes = tuple(whole_number(n, f"The shape of stream '{name}'", 1) for n in sizes)
         super().__init__(name, sizes, FORMATS[storage_format] == "sparse", np.dtype(dtype))

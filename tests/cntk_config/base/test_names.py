@@ -3,7 +3,7 @@
 import pytest
 
 from cntkpy.cntk_config.base.diagnostics import Diagnostic, Span, UserError
-from cntkpy.cntk_config.base.names import Url, is_url, masked, public_name
+from cntkpy.cntk_config.base.names import Url, is_url, masked, public_name, reveals
 from cntkpy.cntk_config.base.source import Source
 
 
@@ -17,11 +17,46 @@ from cntkpy.cntk_config.base.source import Source
         ("see https://h/page#place", "see https://h/page#place"),
         ("what? me@home", "what? me@home"),
         ("C://a", "C://a"),
+        ("at https://h:8080/a?x=1, too", "at https://h:8080/a too"),
+        ("hf://datasets/me/d@main/a.csv", "hf://datasets/me/d@main/a.csv"),
     ],
 )
 def test_masked(text: str, found: str) -> None:
     assert masked(text) == found
     assert len(masked(text, "*")) == len(text)
+
+
+SECRET = [
+    "s3/cr3t",
+    "s3@cr3t",
+    "s3 cr3t",
+    "s3%2Fcr3t%40",
+    "s3?cr3t",
+    "s3#cr3t",
+    "s3:cr3t",
+    "s3/c@r3t",
+    "12/3cr3t",
+    "s3;cr3t",
+]
+
+
+@pytest.mark.parametrize("secret", SECRET)
+def test_passwords_of_any_form(secret: str) -> None:
+    """R14: a password with a slash or a blank stood in messages."""
+    url = f"https://me:{secret}@host/a.ctf?token={secret}"
+    assert public_name(url) == "https://host/a.ctf"
+    for text in (f"cannot read '{url}': it ends", f'file = "{url}"; x = 1', f"x={url}"):
+        if ";" in secret and "'" not in text and '"' not in text:
+            continue  # it ends the value
+        for sign in ("", "*"):
+            found = masked(text, sign, is_value=text[0] == "x")
+            assert "cr3t" not in found and "host/a.ctf" in found, found
+            assert not sign or len(found) == len(text)
+    source = Source("f", f'file = "{url}"')
+    shown = Diagnostic("CannotRead", f"cannot read '{url}'", Span(source, 1, 9, len(url))).render()
+    assert "cr3t" not in shown
+    assert reveals("Port could not be cast to integer value as '12'", "https://me:125@h") is False
+    assert reveals(f"bad value {secret}", url)
 
 
 def test_urls_and_their_public_names() -> None:

@@ -263,3 +263,18 @@ def test_a_parameter_that_was_edited_to_another_shape_has_a_fresh_state(cntkpy, 
     got = cntkpy("configFile=main.cntk", "modelPath=other")
     assert got.code == 0, got.err
     assert f"{RESET} (such as momentum) will be reset for B0, W0, W1." in got.err
+
+
+UCI = CONFIG.replace("CNTKTextFormatReader", "UCIFastReader").replace(
+    "input = [ features = [ dim = 2 ; format = dense ] ; labels = [ dim = 3 ; format = dense ] ] ]",
+    "features = [ dim = 2 ; start = 1 ] ; labels = [ start = 0 ; dim = 1 ; labelDim = 3 ; labelMappingFile = map ] ]",
+)
+
+
+def test_one_override_is_one_error(cntkpy) -> None:
+    """S12: the sections inside of the reader take its file, too."""
+    uci = {"uci.cntk": UCI, "train.ctf": "0 1 0\n1 0 1\n2 1 1\n" * 8, "other": "0 1 0\n", "map": "0\n1\n2\n"}
+    assert cntkpy("configFile=uci.cntk", files=uci).code == 0
+    got = cntkpy("configFile=uci.cntk", "train=[reader=[file=other]]")
+    assert got.code == 2
+    assert got.err.count("run/m was trained with train.ctf") == 1 and "errors in all" not in got.err

@@ -134,6 +134,39 @@ def test_paths_of_windows(word: str, cntkpy) -> None:
     assert "is a path of Windows; here it names a file in the current folder" in got.out
 
 
+@pytest.mark.skipif(HAS_DRIVES, reason="backslashes separate folders there")
+@pytest.mark.parametrize(
+    ("words", "shown", "right"),
+    [
+        (["Root=runs", "modelPath=$Root$\\run1.model"], "modelPath: 'runs\\run1.model'", "runs/run1.model"),
+        (["stderr=log\\run"], "stderr: 'log\\run'", "log/run"),
+        (["doneFile=a\\\\b/c"], "doneFile: 'a\\\\b/c'", "a/b/c"),
+        (["command=train:test:out", "out=[action=write;outputPath=o\\]"], "out:outputPath: 'o\\'", "o/"),
+        (["train/SGD/tensorBoardLogDir=t\\b"], "SGD:tensorBoardLogDir: 't\\b'", "t/b"),
+        (["test/modelPath=\\\\server\\m"], "test:modelPath: '\\\\server\\m'", "/server/m"),
+        (["tracking=[type=tensorboard;folder=x\\y]"], "tracking:folder: 'x\\y'", "x/y"),
+    ],
+)
+def test_backslashes_between_folders(words: list[str], shown: str, right: str, cntkpy) -> None:
+    """S4: the file would be called so, in the current folder."""
+    got = cntkpy("check", "m.cntk", *words, files=FILES)
+    assert got.code == 1, got.out
+    told = (
+        f"{shown} is a path of Windows; here the backslash is part of a name - separate folders by /: {right} [CK062]"
+    )
+    assert told in got.out
+
+
+@pytest.mark.parametrize("path", ["${HOME}/m", '"${HOME}/m"', "$HOME/m", "~/m", "~", '"%HOME%/m"', "~user/m"])
+def test_what_a_shell_would_replace(path: str, cntkpy) -> None:
+    """U6, W15: without quotes the value even ends at the bracket, `${HOME}`."""
+    files = FILES | {"m.cntk": CONFIG.replace("modelPath = m", f"modelPath = {path}")}
+    got = cntkpy("check", "m.cntk", files=files)
+    assert got.code == 1, got.out
+    assert re.search(r"modelPath: '[^']+' is ordinary text: .*write \$\w+\$, and on the command line .*CK038", got.out)
+    assert "CK038" not in cntkpy("check", "m.cntk", "modelPath=a~b$c/100%", files=FILES).out
+
+
 def test_a_choice_shows_no_empty_word(cntkpy) -> None:
     got = cntkpy("check", "m.cntk", "train/SGD/gradUpdateType=foo", files=FILES)
     assert "'foo' is not one of none, normal, simple, adagrad, rmsProp, fsAdagrad" in got.out
@@ -340,3 +373,25 @@ def test_a_file_as_windows_would_find_it(name: str, hint: str, cntkpy, tmp_path:
     if "/" in name and (tmp_path / name).exists():
         pytest.skip("macOS finds it, too")
     assert hint in got.out
+
+
+def test_chunks_have_bytes(cntkpy) -> None:
+    got = cntkpy("check", "m.cntk", "reader/chunkSizeInBytes=0", files=FILES)
+    assert "reader:chunkSizeInBytes: chunkSizeInBytes is at least 1 [CK024]" in got.out
+
+
+@pytest.mark.skipif(HAS_DRIVES, reason="backslashes separate folders there")
+def test_a_script_saves_to_a_path_of_windows(cntkpy) -> None:
+    """S4: files that scripts write, too."""
+    files = {"e.cntk": "command=e\ne=[action=edit;editPath=s.mel]\n", "s.mel": "m=CreateModel()\nSaveModel(m, d\\m)\n"}
+    got = cntkpy("check", "e.cntk", files=files)
+    assert "s.mel:2:14: warning: SaveModel: 'd\\m' is a path of Windows" in got.out
+
+
+def test_one_element_of_a_list_in_a_file(cntkpy) -> None:
+    """W14: the value is the list `[1]` there, so this stays a warning, with what to write."""
+    text = CONFIG.replace("learningRatesPerMB = 0.1", "learningRatesPerMB = 0.1\nlearningRatesPerMB[1] = 0.02\n")
+    got = cntkpy("check", "m.cntk", files=FILES | {"m.cntk": text})
+    assert (
+        "one element of a list cannot be set: write the whole list, learningRatesPerMB=FIRST:SECOND [CK032]" in got.out
+    )

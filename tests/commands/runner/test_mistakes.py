@@ -1,5 +1,6 @@
 """Mistakes that people make, in every kind of file: none is silent, and what cannot be meant ends the run."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -338,3 +339,25 @@ def test_a_network_of_which_nothing_is_trained(cntkpy) -> None:
     text = CONFIG[:begin] + "NDLNetworkBuilder = [ networkDescription = n.ndl ]\n" + CONFIG[end:]
     got = cntkpy("configFile=m.cntk", "command=train", files=FILES | {"m.cntk": text, "n.ndl": network})
     assert (got.code, "WARNING: 'ce' depends on no parameter that is trained" in got.err) == (0, True), got.err
+
+
+@pytest.mark.parametrize(
+    ("word", "name"),
+    [("train/precision=double", "precision"), ("train/SGD/stderr=x", "stderr"), ("test=[numcputhreads=2]", "")],
+)
+def test_parameters_of_the_whole_run(word: str, name: str, cntkpy) -> None:
+    """S8: `precision` in a command trained in float, with the advice to write it in the reader."""
+    got = cntkpy("check", "configFile=m.cntk", word, files=FILES)
+    told = re.search(rf"'{name}'.*it counts for the whole run: write (it|{name}) at the top level", got.out)
+    assert bool(told) == bool(name), got.out
+
+
+@pytest.mark.parametrize("name", ["learningRatesPerMB", "train/SGD/learningRatesPerMB", "train.SGD.learningRatesPerMB"])
+def test_one_element_of_a_list(name: str, cntkpy) -> None:
+    """W14: it was read as a section and a value without a name."""
+    got = cntkpy("check", "configFile=m.cntk", f"{name}[1]=0.02", files=FILES)
+    assert got.code == 2
+    assert got.out.splitlines()[0] == (
+        f"<argument 2>:1:1: error: '{name}[1]' is one element of a list, which cannot be set by itself - "
+        f"write the whole list: {name}=FIRST:SECOND, where VALUE*COUNT repeats and the last one stays [CK001]"
+    )

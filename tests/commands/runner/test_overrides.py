@@ -143,3 +143,78 @@ def test_a_name_with_a_point_that_the_files_have_is_no_path(text: str, tmp_path,
     for words in (["my.dim=5", "s.x=2"], ["s.x=2", "my.dim=5"]):
         config = load(["configFile=m.cntk", *words])
         assert (config("d"), config.section("s")("x"), config.exists("my")) == ("5", "2", False)
+
+
+def test_a_path_that_removes_what_nothing_reads(cntkpy) -> None:
+    """D15: the entry is gone, the word is looked at all the same."""
+    got = cntkpy("check", "m.cntk", "train/SGD/maxEpoch=default", files=FILES)
+    assert got.code == 2
+    assert "<argument 2>:1:11: error: SGD: 'maxEpoch' is not a known parameter" in got.out
+    got = cntkpy("check", "m.cntk", "train/SGD/maxEpochs=default")
+    assert (got.code, "train:SGD:maxEpochs is missing" in got.out) == (2, True)
+
+
+TWO = (
+    CONFIG
+    + """
+shown = a
+test = [ action = test ; evalData = $shown$
+    reader = [ readerType = CNTKTextFormatReader ; file = $testFile$
+        input = [ features = [ dim = 2 ; format = dense ] ; labels = [ dim = 2 ; format = dense ] ] ]
+]
+testFile = data.ctf
+"""
+)
+
+
+@pytest.mark.parametrize(
+    ("word", "message"),
+    [
+        (
+            "minibatchSize=4",
+            "nothing reads 'minibatchSize' here: a value that is nearer counts, that of train",
+        ),
+        (
+            "evalNodeNames=x",
+            "nothing that runs reads 'evalNodeNames': only the command 'test' would, which `command`",
+        ),
+    ],
+)
+def test_a_word_counts_for_what_runs(word: str, message: str, cntkpy, tmp_path) -> None:
+    """S3: an unused section made words pass that are refused without it."""
+    for words in (("check", "two.cntk", word), ("configFile=two.cntk", word)):
+        got = cntkpy(*words, files={**FILES, "two.cntk": TWO})
+        assert (got.code, message in got.out + got.err) == (2, True), got.out + got.err
+    assert not (tmp_path / "m").exists()
+    got = cntkpy("check", "two.cntk", word, "command=train:test")
+    assert "[CK018]" not in got.out
+
+
+@pytest.mark.parametrize("word", ["test/minibatchSize=4", "test=[minibatchSize=4]"])
+def test_a_word_for_a_command_that_does_not_run(word: str, cntkpy) -> None:
+    got = cntkpy("check", "two.cntk", word, "testFile=default", files={**FILES, "two.cntk": TWO})
+    assert "hint: top level: nothing that runs reads 'test': `command` does not list it" in got.out
+
+
+def test_a_variable_of_a_command_that_does_not_run(cntkpy) -> None:
+    """S3: a script sets the variables of all commands, so this is a warning; a chain of variables is followed."""
+    for word in ("testFile=data.ctf", "shown=b"):
+        got = cntkpy("check", "two.cntk", word, files={**FILES, "two.cntk": TWO})
+        name = word.partition("=")[0]
+        assert f"warning: top level: nothing that runs uses ${name}$: only the command 'test' would" in got.out
+    chained = TWO.replace("file = data.ctf", "file = $Data$").replace("command = train", "Data=$Folder$/data.ctf\\n")
+    got = cntkpy("check", "c.cntk", "command=train", "Folder=.", files={**FILES, "c.cntk": chained})
+    assert "[CK018]" not in got.out
+
+
+def test_a_network_in_brain_script_sees_names_around_it(cntkpy) -> None:
+    network = "train = [ action = train ; BrainScriptNetworkBuilder = [ x = Input(outputs) ; y = x ]\\n"
+    config = TWO.replace("train = [ action = train\\n", network)
+    got = cntkpy("check", "n.cntk", "outputs=3", "command=train", files={**FILES, "n.cntk": config})
+    assert "nothing that runs" not in got.out
+
+
+def test_the_path_of_a_shadowed_section(cntkpy) -> None:
+    for word, right in (("SGD/maxEpochs=3", "train/SGD/maxEpochs"), ("SGD=[maxEpochs=3]", "train/SGD")):
+        got = cntkpy("check", "m.cntk", word, files=FILES)
+        assert f"a value that is nearer counts, that of {right} - write {right}=... [CK018]" in got.out

@@ -159,14 +159,6 @@ def test_truncated_for_the_reader_only_is_refused(cntkpy) -> None:
     assert cntkpy("configFile=m.cntk", "truncated=true").code == 0
 
 
-def test_one_device_per_run(cntkpy) -> None:
-    config = "command=a:b\na=[action=note;deviceId=-1]\nb=[action=note;deviceId={}]\n"
-    assert cntkpy("configFile=m.cntk", files={"m.cntk": config.format("cpu")}).code == 0
-    got = cntkpy("configFile=m.cntk", files={"m.cntk": config.format("0")})
-    assert got.code == 2
-    assert "already" in got.message
-
-
 @pytest.mark.parametrize(
     ("action", "expected"),
     [

@@ -201,3 +201,13 @@ def test_a_comment_switches_an_error_off_for_the_run_too(cntkpy) -> None:
     text = CONFIG.replace("learningRatesPerMB = $rate$ ;", "learningRatesPerMB = 0.1,0.2 # cntkpy: ignore=CK035\n")
     checked, ran = cntkpy("check", "m.cntk", files=FILES | {"m.cntk": text}), cntkpy("configFile=m.cntk")
     assert (checked.code, ran.code) == (0, 0), checked.out + ran.err
+
+
+def test_where_the_other_errors_are(cntkpy, tmp_path) -> None:
+    """S9: with a log file the console has one of them."""
+    words = ("configFile=m.cntk", "train/SGD/maxEpochs=a", "train/SGD/minibatchSize=b")
+    assert "note: 2 errors in all, the others are above; nothing was run" in cntkpy(*words, files=FILES).err
+    got = cntkpy(*words, "stderr=log/run")
+    assert "note: 2 errors in all, the others are in the log log/run; nothing was run" in got.err
+    assert got.err.count("is not an integer") == 1
+    assert (tmp_path / "log/run").read_text().count("is not an integer") == 2

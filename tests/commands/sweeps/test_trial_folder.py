@@ -100,6 +100,10 @@ def test_words_and_the_resolved_configuration(here: Path) -> None:
     again = load([f"configFile={folder.path / 'config.resolved.cntk'}"])
     assert again("modelPath") == str(folder.path / "m")
     assert again.section("train").section("SGD")("maxEpochs") == "2"
+    removing = read_words([*WORDS, "train/SGD/momentumPerMB=default,0.5"])
+    folder.words(removing, {"train/SGD/momentumPerMB": "default"})
+    again = load([f"configFile={folder.path / 'config.resolved.cntk'}"])  # D15: it was `momentumPerMB = ""`
+    assert not again.section("train").section("SGD").exists("momentumPerMB")
     again = load(["currentDirectory=sub", *folder.words(space, {"train/SGD/maxEpochs": "1"})[1:], "modelPath=x"])
 
 

@@ -93,3 +93,27 @@ def test_wrong_words(cntkpy) -> None:
     assert cntkpy("show", "--format", "xml", "a.cntk").code == 2
     assert cntkpy("show", "a=1").code == 2
     assert cntkpy("show", "gone.cntk").code == 2
+
+
+def test_a_removed_value_is_not_shown(cntkpy) -> None:
+    got = cntkpy("show", "a.cntk", "train/SGD/maxEpochs=default", files=FILES)
+    assert (got.code, got.out.splitlines()[-1]) == (0, "train:SGD:rates=1:2")
+    assert "maxEpochs" not in got.out
+    got = cntkpy("show", "a.cntk", "maxEpochs=7", "train/SGD/maxEpochs=default", "train/SGD/maxEpochs")
+    assert got.out == "train:SGD:maxEpochs=7\n"
+    same = cntkpy("diff", "a.cntk", "c.cntk", files={"c.cntk": "include=a.cntk\nstderr=default\n"})
+    assert (same.code, same.out) == (0, "")
+
+
+def test_declared_defaults_stand_for_the_word_default(cntkpy) -> None:
+    config = "command=train\ntrain=[action=train;SGD=[maxEpochs=1;minibatchSize=default]]\n"
+    got = cntkpy("show", "--defaults", "d.cntk", "train/SGD/minibatchSize", files={"d.cntk": config})
+    assert got.out == "train:SGD:minibatchSize=256\n"
+
+
+@pytest.mark.parametrize("words", [("show", "configFile="), ("check", "configFile=+"), ("show", "configFile=", "x=1")])
+def test_a_configuration_without_a_name(words: tuple[str, ...], cntkpy) -> None:
+    """S13: `show` printed nothing and ended with 0."""
+    got = cntkpy(*words)
+    assert got.code == 2
+    assert "configFile= names no file. Write configFile=FILE" in got.err

@@ -11,6 +11,7 @@ from scipy.sparse import csr_matrix
 from cntkpy import testing
 from cntkpy.cntk_config import ConfigError, UserError, parse
 from cntkpy.readers import ChunksReader, Reader, RowsReader, SequencesReader, StreamInformation
+from cntkpy.readers.errors import ArgumentError
 from cntkpy.readers.user.reader import CHUNK, ReaderFactory, UserReader
 
 X = StreamInformation("x", 0, "dense", np.float32, (2,))
@@ -136,3 +137,9 @@ def test_an_argument_that_is_missing_is_named() -> None:
     needs = type("Needs", (Rows,), {"__init__": lambda self, file: None})
     with pytest.raises(ConfigError, match="file"):
         make(needs)
+
+
+def test_a_stream_of_an_unknown_format() -> None:
+    """S13: it was a KeyError."""
+    with pytest.raises(ArgumentError, match="storage_format of stream 'x' is 'dense' or 'sparse', not 'dens'"):
+        StreamInformation("x", 0, "dens", np.float32, (1,))

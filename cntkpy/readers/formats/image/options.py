@@ -117,7 +117,9 @@ class Base64Parameters(ImageParameters):
     """Base64ImageDeserializer: pictures as base64 in a text file, and their classes."""
 
     file = Parameter("file", PATH, help="The file: lines label TAB base64, or key TAB label TAB base64.")
-    chunk_size = Parameter("chunkSizeInBytes", SIZE, default="33554432", help="Size of the chunks for randomization.")
+    chunk_size = Parameter(
+        "chunkSizeInBytes", SIZE, default="33554432", minimum=1, help="Size of the chunks for randomization."
+    )
     cache_index = Parameter("cacheIndex", BOOLEAN, default="false", help="Keep the index next to the file.")
 
 

@@ -22,7 +22,7 @@ from .options import slots_of
 from .parameters import LULabelParameters, LUSequenceReaderParameters, feature_section, label_sections, name_of
 from .pieces import Pieces
 from .source import Groups, Position, SentenceFormat, SentenceSource
-from .vocabulary import Vocabulary, WordClasses, load_tokens, load_word_map, renumber, show
+from .vocabulary import Vocabulary, WordClasses, load_tokens, load_word_map, renumber, show, warn_of_end
 
 log = logging.getLogger("cntkpy.readers")
 
@@ -152,6 +152,8 @@ def create_source(section: ConfigParameters, precision: str) -> SentenceSource:
     path = str(p.file)
     if not exists(path):
         raise p.error("file", f"the corpus {path} does not exist", kind="CannotRead")
+    warn_of_end(str(words.end), inside, vocabulary)
+    warn_of_end(str(labels.end), outside, tags)
     ends = Ends(str(words.end).encode(), str(labels.end).encode())
     corpus = ColumnCorpus(path, vocabulary, tags, ends, (given_words, given_tags))
     table = None

@@ -30,7 +30,7 @@ from .parameters import (
 )
 from .pieces import Pieces
 from .source import Groups, Position, SentenceFormat, SentenceSource
-from .vocabulary import Vocabulary, WordClasses, load_mapping, load_word_classes, show
+from .vocabulary import Vocabulary, WordClasses, load_mapping, load_word_classes, show, warn_of_end
 
 log = logging.getLogger("cntkpy.readers")
 NOISE_SEED = 1234
@@ -219,6 +219,8 @@ def create_sequence_reader(section: ConfigParameters, precision: str) -> Reader:
         )
     if vocabulary.unknown < 0 and p.trace_level > 0:
         log.warning("The word for unknown words, '%s', is not in the list of words.", p.unk)
+    if kind == "nextWord":
+        warn_of_end(str(words.end), inside, vocabulary)
     corpus_path = str(p.file)
     if not exists(corpus_path):
         raise p.error("file", f"the corpus {corpus_path} does not exist", kind="CannotRead")

@@ -44,6 +44,18 @@ class Vocabulary:
         return self.numbers.names, self.numbers.starts, self.numbers.table
 
 
+def warn_of_end(word: str, section: str, vocabulary: Vocabulary) -> None:
+    """Warn that the `endSequence` of a section is no word of its list, so that it ends no sentence.
+
+    Args:
+        word: `endSequence`; nothing is said of an empty one.
+        section: the name of the section.
+        vocabulary: its list.
+    """
+    if word and vocabulary.number(word.encode()) < 0:
+        log.warning("WARNING: endSequence of '%s' has no effect: '%s' is not in its list of words.", section, word)
+
+
 @dataclass
 class WordClasses:
     """Words in order of their numbers, how often each occurs, and its class (-1: none are given)."""

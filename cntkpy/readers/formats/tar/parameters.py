@@ -108,7 +108,9 @@ class TarParameters(Declared):
         help="One section for each stream.",
     )
     grayscale = Parameter("grayscale", BOOLEAN, default="false", help="Read pictures with one channel.")
-    chunk_size = Parameter("chunkSizeInBytes", SIZE, default="33554432", help="Size of the chunks for randomization.")
+    chunk_size = Parameter(
+        "chunkSizeInBytes", SIZE, default="33554432", minimum=1, help="Size of the chunks for randomization."
+    )
 
     def streams(self) -> list[tuple[str, TarStreamParameters]]:
         """The streams, in alphabetical order."""

@@ -11,6 +11,8 @@ from typing import Any, cast
 
 import numpy as np
 
+from cntkpy.cntk_config.base.lines import split_lines
+
 _DEEP = "its arrays are nested too deeply"
 _BAD_HEADER = (
     ValueError,
@@ -103,7 +105,7 @@ def _classes(numbers: np.ndarray, stream: MemberStream) -> np.ndarray:
 
 def _named(text: str, classes: Mapping[str, int]) -> np.ndarray:
     """The numbers of the classes that the lines name."""
-    names = [line.strip() for line in text.splitlines() if line.strip()]
+    names = [line.strip() for line in split_lines(text) if line.strip()]
     unknown = next((name for name in names if name not in classes), None)
     if unknown is not None:
         raise Malformed(f"'{unknown[:80]}' is not in labelMappingFile", "a line is a class")

@@ -84,7 +84,9 @@ class TextFormatParameters(Declared):
         "maxErrors", SIZE, default="0", help="Malformed samples, rows and sequences that are tolerated."
     )
     trace_level = Parameter("traceLevel", INTEGER, default="1", help="0: errors only; 1: warnings as well.")
-    chunk_size = Parameter("chunkSizeInBytes", SIZE, default="33554432", help="Size of the chunks for randomization.")
+    chunk_size = Parameter(
+        "chunkSizeInBytes", SIZE, default="33554432", minimum=1, help="Size of the chunks for randomization."
+    )
     cache_index = Parameter("cacheIndex", BOOLEAN, default="false", help="Keep the index next to the file.")
     numeric_keys = Parameter(
         "useNumericSequenceKeys", BOOLEAN, default="true", help="Sequence ids are numbers; false: any text."

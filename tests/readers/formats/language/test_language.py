@@ -541,3 +541,13 @@ def test_shuffles_of_any_size(count: int, seeds: tuple[int, ...]) -> None:
         assert k.shuffled(count, k.minimal_standard(seed)).tolist() == shuffled(
             count, minimal_standard(seed), 2147483645
         )
+
+
+def test_an_end_that_is_no_word_of_its_list(data: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """S13: nothing was said, and no sentence ended at it."""
+    lu_reader(data, inside="endSequence=w33", outside="endSequence=T2")
+    assert "endSequence of 'labelIn' has no effect: 'w33' is not in its list of words." in caplog.text
+    assert caplog.text.count("has no effect") == 1
+    caplog.clear()
+    sequence_reader(data)
+    assert "has no effect" not in caplog.text
