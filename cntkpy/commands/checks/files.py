@@ -48,7 +48,9 @@ MAKERS = ("createLabelMap", "writeWordAndClass")
 """Actions that make files for others."""
 MADE = ("labelmappingfile",)
 """Parameters, in lower case, that name what `createLabelMap` makes."""
-LINES, LONGEST = 100, 1 << 20
+LONGEST = 1 << 20
+RECORDS = 100
+"""Records of each file that `check --data` reads, unless `--records` says otherwise."""
 OUTPUTS = ("outputpath", "outputfile", "outputmodelpath", "outputmodelfile")
 """Parameters, in lower case, that name files which a run writes."""
 BEGINNING = "outputpath"
@@ -61,7 +63,11 @@ _INDEX = re.compile(r"[0-9]{1,18}")
 
 
 def file_problems(
-    top: Use, data: bool = False, axes: Callable[[], Mapping[str, str]] = dict[str, str]
+    top: Use,
+    data: bool = False,
+    axes: Callable[[], Mapping[str, str]] = dict[str, str],
+    records: int = RECORDS,
+    wrong: set[int] | None = None,
 ) -> Iterator[Diagnostic]:
     """Files that are missing; a hint only, since a configuration may be checked where its data are not.
 
@@ -69,6 +75,8 @@ def file_problems(
         top: the configuration.
         data: look at the first lines of the data, too.
         axes: gives the time axes of inputs by their names in lower case; others are on the default axis.
+        records: lines of each file that are looked at.
+        wrong: gets the `id` of each use in whose data there is an error.
     """
     makes = any(set(use.actions) & set(MAKERS) for use in top.parts)
     made: set[str] | None = None
@@ -78,7 +86,7 @@ def file_problems(
         for one in use.parameters():
             if not _is_input(use, one) or not one.type.name.startswith("path"):
                 continue
-            for path in _paths(use, one):
+            for path in paths_of(use, one):
                 found = list(_missing(path))
                 if found and makes:
                     made = made if made is not None else {name for part in top.parts for name in outputs(part)}
@@ -86,9 +94,10 @@ def file_problems(
                         continue
                 yield from found
         if data:
-            yield from _data(use, axes)
-            yield from table_problems(use)
-            yield from shard_problems(use)
+            found = [*_data(use, axes, records), *table_problems(use), *shard_problems(use)]
+            if wrong is not None and any(one.severity == "error" for one in found):
+                wrong.add(id(use))
+            yield from found
 
 
 def missing_inputs(top: Use) -> Iterator[Diagnostic]:
@@ -226,7 +235,7 @@ def _needed(use: Use, makes: bool) -> Iterator[ConfigValue]:
         )
         opened = one.name.lower() in OPENED or names  # other readers write the names that they find
         if opened and one.type.name.startswith("path") and not one.ignored:
-            yield from _paths(use, one)
+            yield from paths_of(use, one)
 
 
 def _names_classes(use: Use) -> bool:
@@ -244,7 +253,7 @@ def _is_input(use: Use, one: Parameter[Any]) -> bool:
     return one.name.lower() in INPUTS
 
 
-def _paths(use: Use, parameter: Parameter[Any]) -> Iterator[ConfigValue]:
+def paths_of(use: Use, parameter: Parameter[Any]) -> Iterator[ConfigValue]:
     """The paths that a section gives for a parameter; none where its value cannot be read."""
     try:
         value = parameter.value(use.section)
@@ -283,6 +292,11 @@ def _is_finished(command: Use) -> bool:
         return is_final(path, training.sgd.max_epochs)
     except ConfigError:
         return False
+
+
+def is_missing(value: ConfigValue) -> bool:
+    """Return whether a value names a file that does not exist."""
+    return any(_missing(value))
 
 
 def _missing(value: ConfigValue, kind: str = "MissingFile") -> Iterator[Diagnostic]:
@@ -419,7 +433,7 @@ def _by_axis(counts: dict[str, int], names: dict[str, str], axes: Mapping[str, s
     return list(apart.values())
 
 
-def _data(use: Use, axes: Callable[[], Mapping[str, str]]) -> Iterator[Diagnostic]:
+def _data(use: Use, axes: Callable[[], Mapping[str, str]], records: int) -> Iterator[Diagnostic]:
     """The first lines of a file in text format against the declared streams."""
     declared = {one.__name__ for one in use.declared}
     if not declared & {"TextReaderParameters", "TextFormatParameters"}:
@@ -435,7 +449,7 @@ def _data(use: Use, axes: Callable[[], Mapping[str, str]]) -> Iterator[Diagnosti
         return
     try:
         with open_data(path) as file:
-            lines = [file.readline(LONGEST) for _ in range(LINES)]
+            lines = [file.readline(LONGEST) for _ in range(records)]
     except OSError as error:
         if value is not None and exists(path):  # a missing file is found elsewhere
             message = f"{value.path}: '{path}' cannot be read: {error.strerror or error}"
@@ -513,7 +527,7 @@ def _unlike(
     convert = "" if seen else table_hint(path, lines[0])
     for name in formats:
         if name not in seen and any(lines):
-            message = f"'{path}' has no values called '{name}' in its first {LINES} lines"
+            message = f"'{path}' has no values called '{name}' in its first {len(lines)} lines"
             hint = f"it has: {', '.join(sorted(seen)) or 'none'}"
             if convert:
                 hint = f"it {convert}"

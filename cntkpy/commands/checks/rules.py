@@ -49,11 +49,11 @@ def command_problems(root: ConfigParameters, top: Use) -> Iterator[Diagnostic]:
         yield from reader_problems(use)
         if command.trains:
             yield from builder_problems(command)
-            yield from training_problems(command.section, _precision(root))
+            yield from training_problems(command.section, precision_of(root))
         yield from untrained_network(command)
 
 
-def _precision(root: ConfigParameters) -> str:
+def precision_of(root: ConfigParameters) -> str:
     """What networks compute in; where that cannot be read, the default: the error is reported elsewhere."""
     try:
         return str(root("precision", "float"))
