@@ -6,13 +6,13 @@ import logging
 import os
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from cntkpy.cntk_config import ConfigError, ConfigParameters, ConfigValue
 from cntkpy.cntk_config.arrays import PerEpoch
 from cntkpy.cntk_config.base.diagnostics import Diagnostic, Span, UserError
 from cntkpy.commands.catalogue.section_map import Use
-from cntkpy.commands.checks.files import is_missing, makes_anything, outputs, paths_of
+from cntkpy.commands.checks.files import is_missing, makes_anything, needed_files, outputs, paths_of
 from cntkpy.readers.entries import COMPOSITE, READER
 from cntkpy.readers.parameters import OrderParameters, ReaderParameters, several_paths
 from cntkpy.readers.registry import create_reader, entry_of_reader, find_deserializer, refusing_modules
@@ -47,7 +47,8 @@ def record_problems(
         written.update(outputs(command))
 
         def waits(use: Use, written: set[str] = written, made: bool = made) -> bool:
-            return any(made or os.path.normpath(path) in written for path in _missing_files(use))
+            told = any(map(is_missing, needed_files(use, made)))
+            return told or any(made or os.path.normpath(path) in written for path in _missing_files(use))
 
         for use in command.parts:
             if use.role in READER.sections and not any(told(one) or waits(one) for one in use.walk()):
@@ -66,22 +67,19 @@ def _minibatch_size(command: Use, use: Use, records: int) -> int:
 
     Where the run's number cannot be read, it is that of records: the error is found where values are looked at.
     """
-    entry = entry_of_reader(use.section)
-    try:
-        declared = next(filter(None, (part.parameter("minibatchSize") for part in _sized(command))))
-        section = next(part.section for part in _sized(command) if part.parameter("minibatchSize"))
-        found = declared.read(section)
-        size = int(found[0] if isinstance(found, PerEpoch) else found)
-    except (ConfigError, StopIteration, TypeError):
-        return records
+    entry, size = entry_of_reader(use.section), records
+    for part in (*(part for part in command.parts if part.role == "SGD"), command):
+        if (parameter := part.parameter("minibatchSize")) is None:
+            continue
+        try:
+            found: object = parameter.read(part.section)
+            size = int(cast("PerEpoch[int]", found)[0]) if isinstance(found, PerEpoch) else int(cast("int", found))
+            break
+        except (ConfigError, TypeError):
+            break
     if entry is not None and ".language." in entry.parameters:
         return size
     return max(1, min(size, records))
-
-
-def _sized(command: Use) -> list[Use]:
-    """Return the sections that may say how large minibatches are."""
-    return [*(part for part in command.parts if part.role == "SGD"), command]
 
 
 def _first_error(command: Use, use: Use, precision: str, records: int, modules: bool) -> Iterator[Diagnostic]:

@@ -110,13 +110,15 @@ def _whole_records(text: bytes) -> bytes:
 
 def _without_last_sequence(text: bytes) -> bytes:
     """Return a text in CNTK text format without its last sequence; all of it where it has one sequence only."""
-    end, last = len(text), b""
+    end, begin_of_last, last = len(text), 0, b""
     while end > 0:
         begin = text.rfind(b"\n", 0, end - 1) + 1
         key = text[begin:end].partition(b"|")[0].strip()
         if last and key and key != last:
-            return text[:end]
-        last, end = last or key, begin
+            return text[:begin_of_last]
+        if key:
+            last, begin_of_last = key, begin
+        end = begin
     return text
 
 
