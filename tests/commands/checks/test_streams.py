@@ -16,7 +16,7 @@ train = [
     cvReader = [ readerType = CNTKTextFormatReader ; file = a.ctf ; input = $input$ ]
 ]
 more = [
-    action = adapt ; origModelFileName = m ; refNodeName = HLast ; modelPath = m2
+    action = adapt ; origModelFileName = m ; modelPath = m2
     SGD = [ maxEpochs = 1 ; minibatchSize = 20 ; learningRatesPerMB = 0.2 ]
 ]
 test = [ action = test ; modelPath = m2
