@@ -125,7 +125,7 @@ def _section(use: Use, variables: set[str], opaque: frozenset[str], is_top: bool
     known = (
         {name.lower() for name in (*use.names(), *FREE)} | use.reads_below() | _sections_of(use) | variables | opaque
     )
-    idle = _without_effect(use)
+    idle = idle_names(use)
     unknown = _Unknown(use, known, variables, is_top)
     behind = _behind_commands(use.section) if is_top else None
     cut = behind[2].lower() if behind else None
@@ -342,7 +342,7 @@ def _sections_of(use: Use) -> set[str]:
     }
 
 
-def _without_effect(use: Use) -> dict[str, str]:
+def idle_names(use: Use) -> dict[str, str]:
     """Names, in lower case, that have no effect, given the other values, with the reasons."""
     found: dict[str, str] = {}
     for declared in use.declared:
