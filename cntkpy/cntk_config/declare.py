@@ -333,6 +333,10 @@ class Declared:
         """Elements of a sample, if this is the section of a stream that says it."""
         return None
 
+    def size_advice(self, wanted: int) -> str | None:
+        """Say what to write for samples of `wanted` elements, if that is more than another `dim`."""
+        return None
+
     def needs_no_files(self) -> bool:
         """Whether the files that this section and those inside name may be missing: something holds what is in them."""
         return False

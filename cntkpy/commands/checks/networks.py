@@ -226,7 +226,8 @@ def _simple(
         except ConfigError:
             span = value.span
         message = f"the {which} layer has {size} elements, but the stream '{stream.name}' has {stream.dim}"
-        yield Diagnostic("DimensionMismatch", message, span, f"the dimension of the stream is given at {stream.span}")
+        hint = stream.advice(size) or f"the dimension of the stream is given at {stream.span}"
+        yield Diagnostic("DimensionMismatch", message, span, hint)
 
 
 def _one_class(builder: SimpleNetworkBuilder) -> Iterator[Diagnostic]:
