@@ -325,8 +325,16 @@ class Declared:
         """Parameters that are given but have no effect, given the other values, each with the reason."""
         return ()
 
+    def idle(self) -> Iterable[tuple[str, str, str]]:
+        """Say that the section does nothing as it stands: a parameter as the place, the message, what to write."""
+        return ()
+
     def sample_size(self) -> int | None:
         """Elements of a sample, if this is the section of a stream that says it."""
+        return None
+
+    def size_advice(self, wanted: int) -> str | None:
+        """Say what to write for samples of `wanted` elements, if that is more than another `dim`."""
         return None
 
     def needs_no_files(self) -> bool:

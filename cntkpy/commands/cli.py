@@ -127,7 +127,10 @@ def show_command(
 )
 @click.option("--ignore", default="", metavar="CODES", help="Leave these findings out.")
 @click.option("--strict", is_flag=True, help="Treat warnings and hints as errors.")
-@click.option("--data", is_flag=True, help="Check the first lines of the data, too.")
+@click.option("--data", is_flag=True, help="Read the first records of the data, too, as a run does.")
+@click.option(
+    "--records", type=click.IntRange(min=1), default=100, show_default=True, help="Records that --data reads."
+)
 @click.option("--import-modules", is_flag=True, help="Import the modules that readers name, for their parameters.")
 @click.option("--open", "open_", is_flag=True, help="Accept undefined variables.")
 def check_command(
@@ -138,6 +141,7 @@ def check_command(
     ignore: str,
     strict: bool,
     data: bool,
+    records: int,
     import_modules: bool,
     open_: bool,
 ) -> int:
@@ -153,6 +157,7 @@ def check_command(
         ignore=ignore,
         strict=strict,
         data=data,
+        records=records,
         modules=import_modules,
         open_=open_,
     )

@@ -25,7 +25,9 @@ from cntkpy.cntk_config.declare import (
 from cntkpy.cntk_config.parameters import ConfigParameters, ConfigValue
 
 if TYPE_CHECKING:
+    from cntkpy.cntk_config.entry import Entry
     from cntkpy.readers.contracts import Deserializer
+    from cntkpy.readers.entries import Kind
     from cntkpy.readers.pipeline.randomize import Timeline
 
 
@@ -90,15 +92,37 @@ def misspelt_mark(section: ConfigParameters, message: str, names: tuple[str, ...
     return None
 
 
+def built_in(kind: Kind, name: str, module: str | None) -> Entry | None:
+    """Return the entry that a type and a module name; None if the module has what the type names.
+
+    A module is asked where nothing built in has the type's exact spelling: CNTK's samples have a class CSVDeserializer.
+
+    Args:
+        kind: reader, deserializer or writer.
+        name: the type.
+        module: the module, if one is given.
+    """
+    from cntkpy.readers.entries import find_entry
+
+    entry = find_entry(kind, name)
+    if entry is None or module is None or module.lower() in CNTK_MODULES:
+        return entry
+    return entry if str(name) in (*entry.names, *entry.aliases) else None
+
+
 def _idle_module(p: Declared, selector: str, kind: str) -> Iterator[tuple[str, str]]:
     """`module` beside a type that is built in, which it does not replace."""
-    from cntkpy.readers.entries import KINDS, find_entry
+    from cntkpy.readers.entries import KINDS
 
     module, name = p.given("module"), p.given(selector)
     if module is None or name is None or module.lower() in CNTK_MODULES:
         return
-    entry = find_entry(next(one for one in KINDS if one.name == kind), name)
-    if entry is not None:
+    entry = built_in(next(one for one in KINDS if one.name == kind), name, module)
+    if entry is None:
+        return
+    declared = entry.declared()
+    of_entry = declared.parameter("module") if declared is not None else None
+    if of_entry in (None, ReaderParameters.module, WriterParameters.module):  # else the entry reads it itself
         yield "module", f"{entry.name} is built in; give what '{module}' has another name"
 
 

@@ -30,7 +30,7 @@ from cntkpy.readers.common.user_code import check_interface, place_of
 from .contracts import ChunkSource, MinibatchReader
 from .entries import COMPOSITE, DESERIALIZER, KINDS, READER, VARYING_SLOTS, Kind, find_entry, names
 from .errors import ArgumentError
-from .parameters import CNTK_MODULES, DeserializerParameters, ReaderParameters
+from .parameters import CNTK_MODULES, DeserializerParameters, ReaderParameters, built_in
 
 if TYPE_CHECKING:
     from cntkpy.readers.common.corpus import Corpus
@@ -76,7 +76,7 @@ def entry_of_reader(section: ConfigParameters) -> Entry | None:
     """
     if ReaderParameters.deserializers.find(section):
         return find_entry(READER, COMPOSITE)
-    return find_entry(READER, ReaderParameters.reader_type.read(section))
+    return built_in(READER, ReaderParameters.reader_type.read(section), ReaderParameters.module.read(section))
 
 
 def find_reader(section: ConfigParameters) -> Callable[[], Any]:
@@ -145,14 +145,14 @@ def find_factory(kind: Kind, name: ConfigValue, section: ConfigParameters) -> Ca
     Raises:
         ConfigError: if nothing has the name.
     """
-    if (entry := find_entry(kind, name)) is not None:
+    module = ReaderParameters.module.read(section)
+    if (entry := built_in(kind, name, module)) is not None:
         if entry.unsupported:
             raise name.error("NotSupported", f"the {kind.name} '{name}' is not supported", entry.unsupported)
         return entry.load
     installed = _entry_points(kind.entry_points)
     if str(name) in installed:
         return installed[str(name)]
-    module = ReaderParameters.module.read(section)
     if module is not None and module.lower() not in CNTK_MODULES:
         return lambda: load_from_module(module, name, kind.name)
     if module is None and _stands_here(name):

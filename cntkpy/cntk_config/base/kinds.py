@@ -130,6 +130,8 @@ RULES = (
     Rule("CK061", "the data do not fit their description", "error",
          ("DataMismatch", "DifferentSequences", "BadSequences", "TruncatedAxes"), "correct dim or the data"),
     Rule("CK062", "a path of Windows", "warning", ("WindowsPath",), "write a path of this system"),
+    Rule("CK065", "a criterion over one class, or of a second softmax", "warning", ("OneClass", "SecondSoftmax"),
+         "use two classes, or Logistic; give the criterion what is before the softmax"),
     Rule("CK070", "a file cannot be read or written", "error",
          ("CannotRead", "CannotWrite", "BadFile", "TooManyFiles", "SameFile", "ModelInUse", "LogInUse"),
          "look at the path, the rights and the space"),

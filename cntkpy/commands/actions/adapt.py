@@ -1,5 +1,6 @@
 """`action = adapt`: train on from an existing model, near to which it may be kept."""
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cntkpy.cntk_config import ConfigParameters
@@ -34,6 +35,18 @@ class AdaptParameters(TrainingParameters):
         "refNodeName", TEXT, default="", help="With KL: the node of the original model that is mixed into the labels."
     )
 
+    @property
+    def uses_reference(self) -> bool:
+        """Whether the original model is mixed into the labels."""
+        return self.sgd.adaptation_type != "none" and self.sgd.adaptation_weight > 0
+
+    def idle(self) -> Iterator[tuple[str, str, str]]:
+        """A reference that is not used."""
+        if self.reference_node and not self.uses_reference:
+            missing = "adaptationRegType is none" if self.sgd.adaptation_type == "none" else "adaptationRegWeight is 0"
+            hint = "write SGD=[adaptationRegType=KL;adaptationRegWeight=0.5], or leave refNodeName out"
+            yield "refNodeName", f"has no effect: {missing}, so the training is not kept near to the model", hint
+
 
 def adapt(section: ConfigParameters, context: RunContext) -> None:
     """Run the action on its section."""
@@ -46,7 +59,7 @@ def _adapt(p: AdaptParameters, context: RunContext) -> None:
     start = finished_epochs(p, context)
     if start == p.sgd.max_epochs:
         return
-    uses_reference = p.sgd.adaptation_type != "none" and p.sgd.adaptation_weight > 0
+    uses_reference = p.uses_reference
     if not p.original and (start is None or uses_reference):
         hint = 'add origModelFileName = "FILE"'
         raise p.error("origModelFileName", "adapt needs the model to start from", hint, kind="MissingParameter")

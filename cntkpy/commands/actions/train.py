@@ -1,6 +1,7 @@
 """`action = train`: train a network, or resume where an earlier run of the same configuration stopped."""
 
 import logging
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cntkpy.cntk_config import ConfigParameters
@@ -37,6 +38,12 @@ class TrainParameters(TrainingParameters, BuilderParameters, OutputParameters):
         default=None,
         help="The model to start from, in place of a builder: one of ours or of CNTK.",
     )
+
+    def idle(self) -> Iterator[tuple[str, str, str]]:
+        """Adaptation, which is an action of its own."""
+        if self.sgd.adaptation_type != "none":
+            message = "adaptationRegType has no effect: action=train does not keep a training near to a model"
+            yield "SGD", message, "write action=adapt with origModelFileName and refNodeName, or leave it out"
 
 
 def train(section: ConfigParameters, context: RunContext) -> None:

@@ -23,8 +23,8 @@ from cntkpy.commands.actions.networks_and_readers import ModelParameters
 from cntkpy.commands.catalogue.dispatch import BUILDS, declaration, find_action, has_trait
 from cntkpy.commands.context.root import CommandParameters, RootParameters
 from cntkpy.readers.contracts import Declares
-from cntkpy.readers.entries import DESERIALIZER, READER, WRITER, Kind, find_entry
-from cntkpy.readers.parameters import DeserializerParameters, ReaderParameters, WriterParameters
+from cntkpy.readers.entries import DESERIALIZER, READER, WRITER, Kind
+from cntkpy.readers.parameters import DeserializerParameters, ReaderParameters, WriterParameters, built_in
 from cntkpy.readers.registry import entry_of_reader
 
 READER_ROLES = READER.sections
@@ -242,20 +242,21 @@ def reader_use(section: ConfigParameters, role: str) -> Use:
 def deserializer_use(section: ConfigParameters) -> Use:
     """The use of the section of a deserializer."""
     name = DeserializerParameters.type.value(section) or ""
-    found = _declaration(DESERIALIZER, name) or _installed(DESERIALIZER, name)
+    found = _declaration(DESERIALIZER, name, section) or _installed(DESERIALIZER, name)
     return _filled(Use(section, "deserializer", (*found, DeserializerParameters), open=not found))
 
 
 def writer_use(section: ConfigParameters, role: str = "writer") -> Use:
     """The use of a writer section."""
     name = WriterParameters.writer_type.read(section)
-    found = _declaration(WRITER, name) or _installed(WRITER, name)
+    found = _declaration(WRITER, name, section) or _installed(WRITER, name)
     return _filled(Use(section, role, (*found, WriterParameters), open=not found))
 
 
-def _declaration(kind: Kind, name: str) -> tuple[type[Declared], ...]:
-    """The declaration of what is built in under a name; nothing if that is a class of the user's."""
-    entry = find_entry(kind, name)
+def _declaration(kind: Kind, name: str, section: ConfigParameters | None = None) -> tuple[type[Declared], ...]:
+    """The declaration of what is built in under a name; nothing if that is a class of the section's module."""
+    module = ReaderParameters.module.read(section) if section is not None else None
+    entry = built_in(kind, name, module)
     declared = entry.declared() if entry else None
     return (declared,) if declared else ()
 

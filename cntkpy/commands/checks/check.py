@@ -18,6 +18,7 @@ from cntkpy.cntk_config.base.kinds import RULES
 from cntkpy.cntk_config.base.systems import cores
 from cntkpy.cntk_config.includes import Loader
 from cntkpy.commands.checks import output as check_output
+from cntkpy.commands.checks.files import RECORDS
 from cntkpy.commands.checks.findings import Finding, selects
 from cntkpy.commands.checks.look import look
 from cntkpy.commands.checks.scripts import is_ndl, is_script, ndl_findings, script_findings
@@ -49,11 +50,13 @@ def check(
     ignore: str = "",
     strict: bool = False,
     data: bool = False,
+    records: int = RECORDS,
     modules: bool = False,
     open_: bool = False,
 ) -> int:
     """Check the configurations that `words` name; print the findings; return the exit status.
 
+    With `data`, the first `records` records of the data are read.
     With `modules`, those that readers name are imported, for their declarations. With `open_`, variables that are not
     given are no findings.
 
@@ -69,7 +72,8 @@ def check(
     if given != words and not any("=" not in word or is_config_word(word) for word in words):
         raise click.UsageError(f"In {' '.join(one for one in given if one not in words)} there is no configuration.")
     configurations = sort_words(words).configurations
-    options = {"select": select, "ignore": ignore, "strict": strict, "data": data, "modules": modules, "open_": open_}
+    options = {"select": select, "ignore": ignore, "strict": strict, "data": data, "records": records}
+    options |= {"modules": modules, "open_": open_}
     found = list(zip(configurations, _all_findings(configurations, options), strict=True))
     sys.stdout.write(check_output.write(found, form, quiet, has_colours(sys.stdout)))
     severities = {one.severity for _, several in found for one in several}
@@ -149,6 +153,7 @@ def findings(
     ignore: str = "",
     strict: bool = False,
     data: bool = False,
+    records: int = RECORDS,
     modules: bool = False,
     open_: bool = False,
 ) -> list[Finding]:
@@ -158,7 +163,15 @@ def findings(
         return script_findings(name)
     if len(words) == 1 and is_ndl(name):
         return ndl_findings(name)
-    found = findings_of(lambda: load(words), select=select, ignore=ignore, strict=strict, data=data, modules=modules)
+    found = findings_of(
+        lambda: load(words),
+        select=select,
+        ignore=ignore,
+        strict=strict,
+        data=data,
+        records=records,
+        modules=modules,
+    )
     return [one for one in found if one.diagnostic.kind not in OPEN] if open_ else found
 
 
@@ -169,12 +182,13 @@ def findings_of(
     ignore: str = "",
     strict: bool = False,
     data: bool = False,
+    records: int = RECORDS,
     modules: bool = False,
 ) -> list[Finding]:
     """All findings of the configuration that `read` gives."""
     chosen = [
         finding
-        for finding in map(Finding.of, _diagnostics(read, data, modules))
+        for finding in map(Finding.of, _diagnostics(read, data, records, modules))
         if (not select or selects(select, finding.rule.code))
         and not (ignore and selects(ignore, finding.rule.code))
         and not finding.ignored()
@@ -183,9 +197,9 @@ def findings_of(
     return [finding.as_error() for finding in chosen] if strict else chosen
 
 
-def _diagnostics(read: Callable[[], ConfigParameters], data: bool, modules: bool) -> list[Diagnostic]:
+def _diagnostics(read: Callable[[], ConfigParameters], data: bool, records: int, modules: bool) -> list[Diagnostic]:
     try:
         root = read()
     except ConfigError as error:
         return [error.diagnostic]
-    return look(root, data=data, modules=modules)
+    return look(root, data=data, modules=modules, records=records)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cntkpy.cntk_config import ConfigError, ConfigParameters, ConfigValue
-from cntkpy.cntk_config.base.diagnostics import Diagnostic, Span, UserError, suggestion
+from cntkpy.cntk_config.base.diagnostics import Diagnostic, Span, UserError, nearest, suggestion
 from cntkpy.cntk_config.base.files import exists, is_folder
 from cntkpy.cntk_config.base.names import is_url
 from cntkpy.cntk_config.base.systems.files import HAS_DRIVES
@@ -48,7 +48,11 @@ MAKERS = ("createLabelMap", "writeWordAndClass")
 """Actions that make files for others."""
 MADE = ("labelmappingfile",)
 """Parameters, in lower case, that name what `createLabelMap` makes."""
-LINES, LONGEST = 100, 1 << 20
+LONGEST = 1 << 20
+RECORDS = 100
+"""Records of each file that `check --data` reads, unless `--records` says otherwise."""
+LINES_AFTER_ERROR = 10_000
+"""Lines that are looked at for the names of streams after an error of a run."""
 OUTPUTS = ("outputpath", "outputfile", "outputmodelpath", "outputmodelfile")
 """Parameters, in lower case, that name files which a run writes."""
 BEGINNING = "outputpath"
@@ -70,7 +74,11 @@ _INDEX = re.compile(r"[0-9]{1,18}")
 
 
 def file_problems(
-    top: Use, data: bool = False, axes: Callable[[], Mapping[str, str]] = dict[str, str]
+    top: Use,
+    data: bool = False,
+    axes: Callable[[], Mapping[str, str]] = dict[str, str],
+    records: int = RECORDS,
+    wrong: set[int] | None = None,
 ) -> Iterator[Diagnostic]:
     """Files that are missing; a hint only, since a configuration may be checked where its data are not.
 
@@ -78,6 +86,8 @@ def file_problems(
         top: the configuration.
         data: look at the first lines of the data, too.
         axes: gives the time axes of inputs by their names in lower case; others are on the default axis.
+        records: lines of each file that are looked at.
+        wrong: gets the `id` of each use in whose data there is an error.
     """
     makes = any(set(use.actions) & set(MAKERS) for use in top.parts)
     made: set[str] | None = None
@@ -87,7 +97,7 @@ def file_problems(
         for one in use.parameters():
             if not _is_input(use, one) or not one.type.name.startswith("path"):
                 continue
-            for path in _paths(use, one):
+            for path in paths_of(use, one):
                 found = list(_missing(path))
                 if found and makes:
                     made = made if made is not None else {name for part in top.parts for name in outputs(part)}
@@ -95,9 +105,10 @@ def file_problems(
                         continue
                 yield from found
         if data:
-            yield from _data(use, axes)
-            yield from table_problems(use)
-            yield from shard_problems(use)
+            found = [*_data(use, axes, records), *table_problems(use), *shard_problems(use)]
+            if wrong is not None and any(one.severity == "error" for one in found):
+                wrong.add(id(use))
+            yield from found
 
 
 def missing_inputs(top: Use) -> Iterator[Diagnostic]:
@@ -115,7 +126,7 @@ def missing_inputs(top: Use) -> Iterator[Diagnostic]:
         if _is_finished(command):
             continue
         for use in _reading(command):
-            for path in _needed(use, bool(set(command.actions) & set(MAKERS))):
+            for path in needed_files(use, bool(set(command.actions) & set(MAKERS))):
                 name = os.path.normpath(str(path))
                 if not any(name[:length] in written for length in lengths):
                     yield from _missing(path, "MissingInput")
@@ -268,7 +279,7 @@ def _reading(use: Use) -> Iterator[Use]:
         yield from _reading(part)
 
 
-def _needed(use: Use, makes: bool) -> Iterator[ConfigValue]:
+def needed_files(use: Use, makes: bool) -> Iterator[ConfigValue]:
     """The files that are opened whatever else the section says; `makes`: the command makes the names of classes."""
     for one in filter(functools.partial(_is_input, use), use.parameters()):
         names = one.name == "labelMappingFile" and (
@@ -276,7 +287,7 @@ def _needed(use: Use, makes: bool) -> Iterator[ConfigValue]:
         )
         opened = one.name.lower() in OPENED or names  # other readers write the names that they find
         if opened and one.type.name.startswith("path") and not one.ignored:
-            yield from _paths(use, one)
+            yield from paths_of(use, one)
 
 
 def _names_classes(use: Use) -> bool:
@@ -294,7 +305,7 @@ def _is_input(use: Use, one: Parameter[Any]) -> bool:
     return one.name.lower() in INPUTS
 
 
-def _paths(use: Use, parameter: Parameter[Any]) -> Iterator[ConfigValue]:
+def paths_of(use: Use, parameter: Parameter[Any]) -> Iterator[ConfigValue]:
     """The paths that a section gives for a parameter; none where its value cannot be read."""
     try:
         value = parameter.value(use.section)
@@ -333,6 +344,11 @@ def _is_finished(command: Use) -> bool:
         return is_final(path, training.sgd.max_epochs)
     except ConfigError:
         return False
+
+
+def is_missing(value: ConfigValue) -> bool:
+    """Return whether a value names a file that does not exist."""
+    return any(_missing(value))
 
 
 def _missing(value: ConfigValue, kind: str = "MissingFile") -> Iterator[Diagnostic]:
@@ -469,33 +485,25 @@ def _by_axis(counts: dict[str, int], names: dict[str, str], axes: Mapping[str, s
     return list(apart.values())
 
 
-def _data(use: Use, axes: Callable[[], Mapping[str, str]]) -> Iterator[Diagnostic]:
+def _data(use: Use, axes: Callable[[], Mapping[str, str]], records: int) -> Iterator[Diagnostic]:
     """The first lines of a file in text format against the declared streams."""
-    declared = {one.__name__ for one in use.declared}
-    if not declared & {"TextReaderParameters", "TextFormatParameters"}:
+    found = _text_of(use)
+    if found is None:
         return
-    from cntkpy.readers.common.packed import open_data
-    from cntkpy.readers.formats.text.options import TextFormatParameters
-
-    p = TextFormatParameters(use.section)
+    p, path, value = found
     try:
-        path, formats, errors = str(p.file), {one.alias: one for one in p.formats()}, p.max_errors
-        value = p.given("file")
+        formats, errors = {one.alias: one for one in p.formats()}, p.max_errors
     except ConfigError:
         return
     try:
-        with open_data(path) as file:
-            lines = [file.readline(LONGEST) for _ in range(LINES)]
+        lines = _lines(path, records)
     except OSError as error:
-        if value is not None and exists(path):  # a missing file is found elsewhere
+        if exists(path):  # a missing file is found elsewhere
             message = f"{value.path}: '{path}' cannot be read: {error.strerror or error}"
             yield Diagnostic("CannotRead", message, value.span)
         return
     except UserError as error:  # a compressed file is damaged, or a package is missing
-        if value is not None:
-            yield Diagnostic("CannotRead", f"{value.path}: {error.message.rstrip('.')}", value.span, error.hint)
-        return
-    if value is None:
+        yield Diagnostic("CannotRead", f"{value.path}: {error.message.rstrip('.')}", value.span, error.hint)
         return
     names = {alias: one.name for alias, one in formats.items()}
     every = bool(p.skip_sequence_ids) or lines[0].lstrip().startswith(b"|")
@@ -521,8 +529,6 @@ def _unlike(
     path: str, lines: list[bytes], formats: dict[str, StreamFormat], use: Use, span: Span | None
 ) -> Iterator[Diagnostic]:
     """Streams whose values are not as they are declared, or that have none; formats: by alias, what is left over."""
-    from cntkpy.readers.formats.text.messages import table_hint
-
     seen: set[str] = set()
     for number, line in enumerate(lines, 1):
         for part in line.decode("utf-8", "replace").split("|")[1:]:
@@ -560,11 +566,68 @@ def _unlike(
                 hint = None if form.sparse else f"if every sample has {count} values, write dim = {count}"
                 yield Diagnostic("DataMismatch", message, at.span if at is not None else span, hint)
                 del formats[name]
+    yield from _absent(path, lines, seen, formats, use, span)
+
+
+def _absent(
+    path: str, lines: list[bytes], seen: set[str], formats: dict[str, StreamFormat], use: Use, span: Span | None
+) -> Iterator[Diagnostic]:
+    """Streams, by their aliases, of which the lines have no value; `seen`: the names that they have."""
+    from cntkpy.readers.formats.text.messages import table_hint
+
     convert = "" if seen else table_hint(path, lines[0])
-    for name in formats:
-        if name not in seen and any(lines):
-            message = f"'{path}' has no values called '{name}' in its first {LINES} lines"
-            hint = f"it has: {', '.join(sorted(seen)) or 'none'}"
-            if convert:
-                hint = f"it {convert}"
-            yield Diagnostic("DataMismatch", message, span, hint)
+    for name, form in formats.items():
+        if name in seen or not any(lines):
+            continue
+        where = f" in its first {len(lines)} lines" if lines[-1] else ""  # else these are all
+        message = f"'{path}' has no values called '{name}'{where}"
+        hint = f"the file has: {', '.join(sorted(seen)) or 'none'}"
+        if meant := nearest(name, seen):
+            hint = f"did you mean '{meant}'? {hint}"
+        section = use.section.section("input").section(form.name)
+        alias = section.find("alias")
+        place = span if convert else alias.span if alias is not None else section.span
+        yield Diagnostic("DataMismatch", message, place or span, f"the file {convert}" if convert else hint)
+
+
+def absent_streams(command: Use) -> Iterator[Diagnostic]:
+    """Find streams that files in text format do not have, after a run has met sequences without them."""
+    for use in command.walk():
+        found = _text_of(use)
+        if found is None:
+            continue
+        p, path, value = found
+        try:
+            formats = {one.alias: one for one in p.formats()}
+            lines = _lines(path, LINES_AFTER_ERROR)
+        except (OSError, UserError):
+            continue
+        yield from _absent(path, lines, _names_in(lines), formats, use, value.span)
+
+
+def _names_in(lines: list[bytes]) -> set[str]:
+    """Return the names of inputs in lines of text format."""
+    parts = (part.split() for line in lines for part in line.decode("utf-8", "replace").split("|")[1:])
+    return {part[0] for part in parts if part}
+
+
+def _lines(path: str, count: int) -> list[bytes]:
+    """Return the first lines of a text file, fewer if it is shorter."""
+    from cntkpy.readers.common.packed import open_data
+
+    with open_data(path) as file:
+        return [file.readline(LONGEST) for _ in range(count)]
+
+
+def _text_of(use: Use) -> tuple[TextFormatParameters, str, ConfigValue] | None:
+    """Return the parameters of a section that reads text format, and its file; None for other sections."""
+    if not {one.__name__ for one in use.declared} & {"TextReaderParameters", "TextFormatParameters"}:
+        return None
+    from cntkpy.readers.formats.text.options import TextFormatParameters
+
+    p = TextFormatParameters(use.section)
+    try:
+        path, value = str(p.file), p.given("file")
+    except ConfigError:
+        return None  # found where values are looked at
+    return (p, path, value) if value is not None else None

@@ -16,13 +16,21 @@ from cntkpy.commands.actions.train import TrainParameters
 from cntkpy.commands.catalogue.dispatch import names_of
 from cntkpy.commands.catalogue.section_map import Use, import_modules, section_map
 from cntkpy.commands.checks.dollars import dollar_problems, with_variables
-from cntkpy.commands.checks.files import file_problems, foreign_texts, missing_inputs, outputs, unwritable_outputs
+from cntkpy.commands.checks.files import (
+    RECORDS,
+    file_problems,
+    foreign_texts,
+    missing_inputs,
+    outputs,
+    unwritable_outputs,
+)
 from cntkpy.commands.checks.findings import Finding, diagnostics_of
 from cntkpy.commands.checks.models import runs_script
 from cntkpy.commands.checks.names import name_problems, shadow_problems
 from cntkpy.commands.checks.networks import input_axes, network_problems
+from cntkpy.commands.checks.records import record_problems
 from cntkpy.commands.checks.repeated import repeated_problems
-from cntkpy.commands.checks.rules import command_problems, idle_problems
+from cntkpy.commands.checks.rules import command_problems, idle_problems, precision_of
 from cntkpy.commands.checks.scan import TRAINING
 from cntkpy.commands.checks.values import open_values, value_problems
 from cntkpy.commands.context.root import RootParameters, check_deprecated, check_precision, listed_commands
@@ -37,7 +45,9 @@ OTHER_MODELS = frozenset(name for action in ("edit", "SVD", "adapt", "bnstat") f
 """Actions that write models beside the training's own, perhaps one with which a training resumes."""
 
 
-def look(root: ConfigParameters, *, data: bool = False, modules: bool = False) -> list[Diagnostic]:
+def look(
+    root: ConfigParameters, *, data: bool = False, modules: bool = False, records: int = RECORDS
+) -> list[Diagnostic]:
     """What is wrong with a configuration, each place once: the warnings of reading it first.
 
     Errors are what ends a run before its first command. What it does not read is a warning at most: commands that
@@ -45,14 +55,19 @@ def look(root: ConfigParameters, *, data: bool = False, modules: bool = False) -
 
     Args:
         root: the configuration.
-        data: the data are here: files that a run needs must be there, and their first lines are looked at.
+        data: the data are here: files that a run needs must be there, and their first records are read.
         modules: import the modules that readers name, for their declarations.
+        records: records of each file that are read.
     """
     top = section_map(root)
     imported = list(import_modules(top)) if modules else []
     read = [*_root_problems(root), *_problems(root, top, top, here=data)]
     needed = list(missing_inputs(_listed_part(root, top))) if data else []
-    files = file_problems(top, data, functools.cache(lambda: input_axes(root, top)))
+    wrong: set[int] = set()
+    files = list(file_problems(top, data, functools.cache(lambda: input_axes(root, top)), records, wrong))
+    if data and not any(one.severity == "error" for one in imported):
+        part = _listed_part(root, top)
+        files += record_problems(part, precision_of(root), records, modules, lambda use: id(use) in wrong)
     found = distinct([*_values(root, top, read), *imported, *read, *idle_problems(root, top), *needed, *files])
     return [*root.warnings, *with_variables(found, top)]
 

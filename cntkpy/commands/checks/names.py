@@ -221,7 +221,7 @@ def _behind_commands(root: ConfigParameters) -> re.Match[str] | None:
 
 def _section(use: Use, variables: set[str], opaque: frozenset[str], is_top: bool) -> Iterator[Diagnostic]:
     known = _known(use, opaque) | variables
-    idle = _without_effect(use)
+    idle = idle_names(use)
     unknown = _Unknown(use, known, variables, is_top)
     behind = _behind_commands(use.section) if is_top else None
     cut = behind[2].lower() if behind else None
@@ -445,7 +445,7 @@ def _sections_of(use: Use) -> set[str]:
     }
 
 
-def _without_effect(use: Use) -> dict[str, str]:
+def idle_names(use: Use) -> dict[str, str]:
     """Names, in lower case, that have no effect, given the other values, with the reasons."""
     found: dict[str, str] = {}
     for declared in use.declared:

@@ -19,7 +19,7 @@ from cntkpy.cntk_config.base.diagnostics import Diagnostic, Span, UserError, nea
 from cntkpy.commands.actions.train import TrainParameters, starts_from_model
 from cntkpy.commands.catalogue.dispatch import EVALUATES, has_trait, names_of
 from cntkpy.commands.catalogue.section_map import Use
-from cntkpy.commands.checks.criteria import swapped_operands
+from cntkpy.commands.checks.criteria import OVER_CLASSES, idle_criteria, one_class, swapped_operands
 from cntkpy.commands.checks.files import windows_output
 from cntkpy.commands.checks.models import Models, ModelToCome
 from cntkpy.commands.checks.outlines import NODES, READING, Outlines, evaluated, simple_outline
@@ -31,6 +31,7 @@ from cntkpy.networks.builders.parameters import builder_of
 if TYPE_CHECKING:
     from cntkpy.networks.builders.brainscript.language.syntax import RecordLiteral
     from cntkpy.networks.builders.ndl.front_end import Session
+    from cntkpy.networks.builders.simple.parameters import SimpleNetworkBuilder
     from cntkpy.networks.graph.network import Network, Node, ValidatedNetwork
     from cntkpy.networks.mel.parse import Statement
     from cntkpy.networks.mel.script import Editor
@@ -63,7 +64,9 @@ def network_problems(
         if looks_at(use):
             network = yield from _problems(use, models, strict, asked)
             if set(use.actions) & set(TRAINING):
-                yield from swapped_operands(network) if network is not None else ()
+                if network is not None:
+                    yield from swapped_operands(network)
+                    yield from idle_criteria(network)
                 yield from _idle_settings(use, network) if strict else ()
             yield from outlines.beside(use, network, models)
         models.pass_command(use, network or (_outline_to_edit(use, top) if strict else None))
@@ -203,6 +206,8 @@ def _simple(
                 found = missing_or_wrong(network, streams, trains, computed=computes and computes(network))
                 yield from (replace(one, span=one.span or builder.config.span) for one in found)
         sizes = builder.layer_sizes
+        if trains and is_plain and sizes and sizes[-1] == 1:
+            yield from _one_class(builder)
         if not is_plain or len(sizes) < 2 or streams is None:
             return
     except UserError as error:
@@ -222,7 +227,19 @@ def _simple(
         except ConfigError:
             span = value.span
         message = f"the {which} layer has {size} elements, but the stream '{stream.name}' has {stream.dim}"
-        yield Diagnostic("DimensionMismatch", message, span, f"the dimension of the stream is given at {stream.span}")
+        hint = stream.advice(size) or f"the dimension of the stream is given at {stream.span}"
+        yield Diagnostic("DimensionMismatch", message, span, hint)
+
+
+def _one_class(builder: SimpleNetworkBuilder) -> Iterator[Diagnostic]:
+    """Criteria of classes over the single element of the last layer."""
+    from cntkpy.networks.builders.simple.parameters import find_criterion
+
+    for name in ("trainingCriterion", "evalCriterion"):
+        value = builder.given(name)
+        operation, _ = find_criterion(name, str(value)) if value is not None else ("", "")
+        if value is not None and operation in OVER_CLASSES:
+            yield one_class(operation, value.span)
 
 
 def _missing_streams(section: ConfigParameters, streams: Streams) -> Iterator[Diagnostic]:

@@ -46,14 +46,15 @@ def command_problems(root: ConfigParameters, top: Use) -> Iterator[Diagnostic]:
         yield from diagnostics_of(use.unknown)
         for inside in use.walk():
             yield from value_problems(inside)
+            yield from idle_sections(inside)
         yield from reader_problems(use)
         if command.trains:
             yield from builder_problems(command)
-            yield from training_problems(command.section, _precision(root))
+            yield from training_problems(command.section, precision_of(root))
         yield from untrained_network(command)
 
 
-def _precision(root: ConfigParameters) -> str:
+def precision_of(root: ConfigParameters) -> str:
     """What networks compute in; where that cannot be read, the default: the error is reported elsewhere."""
     try:
         return str(root("precision", "float"))
@@ -101,6 +102,20 @@ def value_problems(use: Use) -> Iterator[Diagnostic]:
                 _ = value[0]  # its error
         except ConfigError as error:
             yield error.diagnostic
+
+
+def idle_sections(use: Use) -> Iterator[Diagnostic]:
+    """Warnings of sections that do nothing as they stand."""
+    for declared in use.declared:
+        section = declared(use.section)
+        try:
+            for name, message, hint in section.idle():
+                value = section.given(name)
+                span = value.span if value is not None else use.section.span
+                path = value.path if value is not None else use.section.path
+                yield Diagnostic("IgnoredParameter", f"{path}: {message}", span, hint, severity="warning")
+        except ConfigError:
+            continue  # found where values are looked at
 
 
 def reader_problems(use: Use) -> Iterator[Diagnostic]:

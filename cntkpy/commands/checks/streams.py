@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from cntkpy.cntk_config import ConfigError
@@ -22,6 +23,8 @@ class Stream(NamedTuple):
     span: Span | None
     """Where the dimension is given."""
     section: Span | None = None
+    advice: Callable[[int], str | None] = lambda wanted: None
+    """What to write for samples of so many elements, if that is more than another `dim`."""
 
 
 class Input(NamedTuple):
@@ -47,10 +50,18 @@ def reader_streams(reader: Use) -> Streams | None:
             return None
         kind, _, name = use.role.partition(" ")
         if kind in ("stream", "features", "labels"):
-            found[name.lower()] = Stream(name, *_width(use), use.section.span)
+            found[name.lower()] = Stream(name, *_width(use), use.section.span, functools.partial(_advice, use))
         elif kind == "skipped":
             found.skipped[name.lower()] = use.section.span
     return found or None
+
+
+def _advice(use: Use, wanted: int) -> str | None:
+    """Return what a section says about samples of so many elements."""
+    try:
+        return next(filter(None, (declared(use.section).size_advice(wanted) for declared in use.declared)), None)
+    except ConfigError:
+        return None  # found where values are looked at
 
 
 def _width(use: Use) -> tuple[int | None, Span | None]:
@@ -113,7 +124,8 @@ def missing_or_wrong(
             yield Diagnostic("MissingStream", message, node.span, hint, severity=severity)
         elif node.shape is not None and stream.dim not in (None, size := math.prod(d or 1 for d in node.shape)):
             message = f"the input '{node.name}' has {size} elements, but the stream has {stream.dim}"
-            yield Diagnostic("DimensionMismatch", message, node.span, f"the dimension is given at {stream.span}")
+            hint = stream.advice(size) or f"the dimension is given at {stream.span}"
+            yield Diagnostic("DimensionMismatch", message, node.span, hint)
 
 
 def _what_to_write(name: str, near: str | None, streams: Streams) -> str:
@@ -168,5 +180,6 @@ def beside_model(inputs: Iterable[Input], streams: Streams, reader: Use, owner: 
             message = f"the stream '{stream.name}' has {stream.dim} elements"
             written = stream.span is not None and stream.span.starts_with(str(stream.dim))
             hint = f"write {one.size}, or train with {stream.dim}" if written else f"train with {stream.dim}"
+            hint = (stream.advice(one.size) if one.size is not None else None) or hint
             message += f", but the input '{one.name}' of {owner} has {one.size}"
             yield Diagnostic("DimensionMismatch", message, stream.span, hint)

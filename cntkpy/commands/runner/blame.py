@@ -12,6 +12,7 @@ from typing import TypeVar
 from cntkpy.cntk_config import ConfigError, ConfigParameters, UserError
 from cntkpy.cntk_config.base.diagnostics import Span
 from cntkpy.commands.catalogue.section_map import Use, command_use, reader_use
+from cntkpy.commands.checks.files import absent_streams
 
 E = TypeVar("E", bound=UserError)
 
@@ -27,7 +28,7 @@ READING = ("CK055", "CK056", "CK061", "CK072", "CK073")
 REPORT = "This is a defect of cntkpy, not of your configuration. Please report it with the lines above."
 
 
-def placed(error: E, section: ConfigParameters, command: str, span: Span | None) -> E:
+def placed(error: UserError, section: ConfigParameters, command: str, span: Span | None) -> UserError:
     """The error of a command with a place: the value that it names, or the reader, or else `span`; and the command.
 
     Args:
@@ -40,6 +41,9 @@ def placed(error: E, section: ConfigParameters, command: str, span: Span | None)
         return error
     found = copy.copy(error)
     use = command_use(section, command)
+    if error.kind.code in READING and (absent := next(absent_streams(use), None)) is not None:
+        notes = (error.message, *error.notes, f"in command {command}")
+        return UserError(absent.kind, absent.message, absent.span, absent.hint, notes)
     found.span = _named(error.message, use) or _reader(error, use) or span
     return found.with_note(f"in command {command}")
 

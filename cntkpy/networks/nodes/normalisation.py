@@ -237,6 +237,7 @@ KINDS = [
             Option("normalizationTimeConstant", REAL, 0.0, "time constant of the running statistics in samples"),
             Option("blendTimeConstant", REAL, 0.0, "weight of the running statistics in training, in samples"),
             Option("epsilon", REAL, 1e-5, "added to the variance"),
+            Option("disableRegularization", BOOLEAN, False, "scale and bias have no L1 and L2 regularisation"),
             _ENGINE,
             Option("imageLayout", TEXT, "CHW", "spatial needs CHW", IMAGE_LAYOUTS),
         ),

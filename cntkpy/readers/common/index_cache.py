@@ -22,6 +22,7 @@ import numpy as np
 
 from cntkpy.cntk_config.base.files import open_input
 from cntkpy.cntk_config.base.writing import atomic_write
+from cntkpy.readers.common.beginnings import current
 
 log = logging.getLogger("cntkpy.readers")
 VERSION = 7
@@ -95,7 +96,9 @@ def load(cache: str, path: str, is_sound: Callable[[Arrays, Details, int], bool]
 
 
 def save(cache: str, path: str, arrays: Arrays, more: Details) -> None:
-    """Keep an index."""
+    """Keep an index, but not one of the beginning of a file."""
+    if current() is not None:
+        return
     try:
         about = json.dumps({"file": describe(path), "more": more})
         with atomic_write(cache, through_link=False) as file:

@@ -10,6 +10,7 @@ import errno
 import io
 import logging
 from bisect import bisect_right
+from collections.abc import Callable
 from threading import Condition, Thread
 from typing import BinaryIO, cast
 
@@ -17,6 +18,7 @@ import numpy as np
 
 from cntkpy.cntk_config.base.files import TEXT_LIMIT, open_input, read_input
 from cntkpy.cntk_config.base.names import is_url
+from cntkpy.readers.common.beginnings import BeginningBytes, current
 from cntkpy.readers.common.codecs import LONGEST_MAGIC, PIECE, Broken, Restart, Unpacker, format_of, unpacker
 from cntkpy.readers.common.file_bytes import FileBytes
 from cntkpy.readers.common.position import Position
@@ -327,8 +329,8 @@ class _Fails:
         return None
 
 
-DataBytes = FileBytes | PackedBytes | RemoteBytes
-"""The bytes of a file, or of what a URL names, or the plain text of either if it is compressed."""
+DataBytes = FileBytes | PackedBytes | RemoteBytes | BeginningBytes
+"""The bytes of a file, or of what a URL names, or the plain text of either if it is compressed, or its beginning."""
 
 
 def data_bytes(path: str) -> DataBytes:
@@ -345,13 +347,26 @@ def data_bytes(path: str) -> DataBytes:
     return file if kind is None else PackedBytes(file, kind)
 
 
+def text_bytes(path: str) -> DataBytes:
+    """As `data_bytes`, of a text of records one after the other: inside `first_records` only its beginning."""
+    data, limits = data_bytes(path), current()
+    if limits is None or not limits.cuts(path):
+        return data
+    with data.stream() as file:
+        text = limits.text_of(data.path, file)
+    if text is None:
+        return data
+    data.close()
+    return BeginningBytes(data.path, text)
+
+
 def open_text(path: str) -> DataBytes:
-    """A text file, compressed or not.
+    """A text file, compressed or not; inside `first_records` only its beginning.
 
     Raises:
         DataError: it cannot be opened.
     """
-    return open_or_say(path, f"The input file ({path}) cannot be read")
+    return _or_say(text_bytes, path, f"The input file ({path}) cannot be read")
 
 
 def open_or_say(path: str, problem: str) -> DataBytes:
@@ -360,8 +375,12 @@ def open_or_say(path: str, problem: str) -> DataBytes:
     Raises:
         DataError: it cannot be opened; the message begins with the problem.
     """
+    return _or_say(data_bytes, path, problem)
+
+
+def _or_say(opens: Callable[[str], DataBytes], path: str, problem: str) -> DataBytes:
     try:
-        return data_bytes(path)
+        return opens(path)
     except OSError as error:
         raise DataError(f"{problem}: {error.strerror or error}", path=path, hint="check 'file'") from None
 
@@ -396,7 +415,7 @@ def open_data(path: str, buffering: int = -1) -> BinaryIO:
     Raises:
         OSError: it cannot be opened. DataError: of the reads, it is damaged.
     """
-    data = data_bytes(path)
+    data = text_bytes(path)
     if data.packed or not data.local:
         return data.stream(buffering)
     data.close()
@@ -409,7 +428,7 @@ def read_data(path: str, limit: int = TEXT_LIMIT) -> bytes:
     Raises:
         OSError: as `read_input`; or it has more than `limit` bytes. DataError: it is damaged.
     """
-    data = data_bytes(path)
+    data = text_bytes(path)
     if data.local and not data.packed:
         data.close()
         return read_input(path, limit)

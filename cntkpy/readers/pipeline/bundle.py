@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from cntkpy.readers.common.beginnings import unless_cut
 from cntkpy.readers.common.chunk import Chunk
 from cntkpy.readers.common.sequences import SequenceTable, starts_of
 from cntkpy.readers.contracts import DefinesLength, Deserializer, LoadsWholeChunks, ReadsFiles
@@ -52,10 +53,11 @@ class Bundle:
         if not check_data:
             _require_all(parts, found)
         if len(kept) == 0:
-            raise DataError(
+            error = DataError(
                 "Could not reconcile data between different deserializers. Keys of logical sequences do not match.",
                 hint="sequences are joined by the number at the start of the line (or, without one, by line number)",
             )
+            raise unless_cut(error)
         _tell_loss(parts, found, len(kept), allow_loss)
         self.found = [f[kept] for f in found]
         """Per part: its sequence numbers by those of the bundle, int64[N]."""
@@ -132,11 +134,12 @@ def _require_all(parts: Sequence[Deserializer], found: Sequence[np.ndarray]) -> 
     for number, sequences in enumerate(found):
         missing = np.flatnonzero(sequences < 0)
         if len(missing):
-            raise DataError(
+            error = DataError(
                 f"Sequence {parts[0].table.names(missing[:1])[0]} of the first deserializer is missing in deserializer "
                 f"{number + 1} ({len(missing)} sequences are missing there), and checkData=false says that none is.",
                 hint="mend the data, or leave checkData out: then such sequences are left out",
             )
+            raise unless_cut(error)
 
 
 def _tell_loss(parts: Sequence[Deserializer], found: Sequence[np.ndarray], kept: int, allowed: bool) -> None:
@@ -157,10 +160,11 @@ def _tell_loss(parts: Sequence[Deserializer], found: Sequence[np.ndarray], kept:
             some,
         )
     if 2 * kept < count and not allowed:
-        raise DataError(
+        error = DataError(
             f"Only {kept} of {count} sequences of the first deserializer have data in all deserializers.",
             hint="do the keys of the files mean the same sequences? If so, allowDataLoss=true reads those there are",
         )
+        raise unless_cut(error)
 
 
 def _read_from(part: Deserializer) -> str:

@@ -11,6 +11,7 @@ from typing import Protocol
 import numpy as np
 
 from cntkpy.cntk_config.declare import Declared
+from cntkpy.readers.common.beginnings import unless_cut
 from cntkpy.readers.common.chunk import StreamData
 from cntkpy.readers.common.corpus import Corpus
 from cntkpy.readers.errors import DataError
@@ -175,8 +176,7 @@ def repeated_lengths(p: Declared, source: FrameSource, corpus: Corpus) -> np.nda
         raise p.error("expandToUtterance", "needs features as the first deserializer")
     kept = np.flatnonzero(lengths >= 0)
     if not len(kept):
-        raise DataError(
-            f"{source.list_path} has none of the utterances of the first deserializer.", path=source.list_path
-        )
+        message = f"{source.list_path} has none of the utterances of the first deserializer."
+        raise unless_cut(DataError(message, path=source.list_path))
     source.keep(kept)
     return lengths[kept]

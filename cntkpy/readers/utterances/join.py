@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from cntkpy.cntk_config.base.diagnostics import printable
+from cntkpy.readers.common.beginnings import unless_cut
 from cntkpy.readers.common.corpus import Corpus
 from cntkpy.readers.common.labels import LabelMap
 from cntkpy.readers.errors import DataError
@@ -102,11 +103,12 @@ def leave_out(
     names = ", ".join(picked(first.keys, bad[:_MAX_NAMES_SHOWN]))
     if 2 * len(bad) > count or len(bad) == len(kept):
         limit = "at most half of the utterances may be left out" if 2 * len(bad) > count else "no utterance is left"
-        raise DataError(
+        error = DataError(
             f"{len(bad)} of {count} utterances of {first.list_path} are unusable: {why} (the first: {names}).",
             path=first.list_path,
             hint=hint or limit,
         )
+        raise unless_cut(error)
     log.warning("%d of %d utterances are left out: %s: %s", len(bad), count, why, printable(names))
     return kept[good]
 

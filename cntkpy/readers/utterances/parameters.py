@@ -37,6 +37,25 @@ def _window(value: ConfigValue) -> tuple[int, int]:
     return (sizes[0] // 2, sizes[0] // 2) if len(sizes) == 1 else (sizes[0], sizes[1])
 
 
+def window_advice(wanted: int, value: ConfigValue | None, message: str | None = None) -> str | None:
+    """Return which context window gives samples of `wanted` elements where one was meant by frames on each side.
+
+    Args:
+        wanted: elements of a sample.
+        value: the window that is given, which counts all frames; CNTK's manual counts those on each side.
+        message: what a file says of the values of its frames, if that is known.
+    """
+    if value is None or not value.strip().isdigit():
+        return None
+    side = int(value)
+    width = 2 * side + 1
+    values = f"{wanted // width} values"
+    if wanted % width or (message is not None and f" has {values}" not in message):
+        return None
+    window = f"contextWindow={side}:{side}, or {width}"
+    return f"for {side} frames of {values} on each side write dim={wanted // width} and {window}"
+
+
 WINDOW = Type("odd number of frames | left:right", _window)
 FRAMES = Type("auto | none | size", _range)
 

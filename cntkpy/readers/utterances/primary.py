@@ -7,6 +7,7 @@ import logging
 import numpy as np
 
 from cntkpy.cntk_config.base.diagnostics import printable
+from cntkpy.readers.common.beginnings import unless_cut
 from cntkpy.readers.common.corpus import Corpus
 from cntkpy.readers.errors import DataError
 from cntkpy.readers.registry import Setting
@@ -49,9 +50,6 @@ def labels_of_right_length(labels: Labels, corpus: Corpus, path: str, hint: str)
             )
         chosen = np.setdiff1d(chosen, wrong)
     if not len(chosen):
-        raise DataError(
-            f"{path} has labels for none of the utterances of the features.",
-            path=path,
-            hint=hint,
-        )
+        error = DataError(f"{path} has labels for none of the utterances of the features.", path=path, hint=hint)
+        raise unless_cut(error)
     return chosen

@@ -33,10 +33,11 @@ def update_rule(p: SGDParameters) -> updates.Rule:
 def regularisation(p: SGDParameters, network: Network) -> Regularisation:
     """Clipping, L1, L2 and noise of the section; parameters of batch normalisation may be excluded."""
     excluded: set[str] = set()
-    if p.no_bn_regularisation:
-        for node in network.nodes.values():
-            if node.operation == "BatchNormalization":
-                excluded |= {source.name for source in node.connected if source.is_parameter}
+    for node in network.nodes.values():
+        if node.operation == "BatchNormalization" and (
+            p.no_bn_regularisation or node.options.get("disableRegularization")
+        ):
+            excluded |= {source.name for source in node.connected if source.is_parameter}
     l2, l1, noise = (max(0.0, weight) for weight in (p.l2, p.l1, p.noise))  # as in CNTK
     return Regularisation(p.clipping, p.clip_elements, l2, l1, noise, frozenset(excluded))
 

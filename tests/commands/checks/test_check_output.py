@@ -113,7 +113,8 @@ def test_data(cntkpy) -> None:
     [
         ("|features 1 2x |labels 1 0 0", "'features' has '2x', which is not a number"),
         ("|features 1 2 |labels 1 ² 0", "'labels' has '²', which is not a number"),
-        ("|features 1 2e3 |labels 1 0 -.5", None),
+        ("|features 1 2e3 |labels 1 0 -0.5", None),
+        ("|features 1 2 |labels 1 0 -.5", "A value of"),
     ],
 )
 def test_words_that_are_no_numbers(cntkpy, line: str, told: str | None) -> None:

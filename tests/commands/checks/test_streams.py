@@ -16,7 +16,7 @@ train = [
     cvReader = [ readerType = CNTKTextFormatReader ; file = a.ctf ; input = $input$ ]
 ]
 more = [
-    action = adapt ; origModelFileName = m ; refNodeName = HLast ; modelPath = m2
+    action = adapt ; origModelFileName = m ; modelPath = m2
     SGD = [ maxEpochs = 1 ; minibatchSize = 20 ; learningRatesPerMB = 0.2 ]
 ]
 test = [ action = test ; modelPath = m2
@@ -157,3 +157,27 @@ def test_a_network_beside_the_action_needs_what_is_computed(network: str, cntkpy
     text = BESIDE.replace("NETWORK", network)
     assert "no stream" not in check(cntkpy, text).out
     assert "no stream for the input 'y'" in check(cntkpy, text.replace("Names = z", "Names = ce")).out
+
+
+@pytest.mark.parametrize(
+    ("dim", "window", "advice"),
+    [
+        ("143", "5", "write dim=13 and contextWindow=5:5, or 11"),
+        ("13", "5", "write dim=13 and contextWindow=5:5, or 11"),
+        ("13", "2:2", ""),
+        ("12", "5", "write dim=13"),
+        ("13", "7", ""),
+    ],
+)
+def test_a_window_that_counts_frames_on_each_side(cntkpy, dim: str, window: str, advice: str) -> None:
+    """S5: 143 elements are 11 frames of 13 values."""
+    text = f"""command = t
+modelPath = m
+t = [ action = train ; SGD = [ maxEpochs = 1 ; minibatchSize = 2 ; learningRatesPerSample = 0.1 ]
+ SimpleNetworkBuilder = [layerSizes=143:2;trainingCriterion=CrossEntropyWithSoftmax;evalCriterion=ErrorPrediction]
+ reader = [ readerType = HTKMLFReader ; features = [scpFile=f.scp;dim={dim};contextWindow={window}]
+  labels = [mlfFile=l.mlf;labelMappingFile=st;labelDim=2] ] ]
+"""
+    out = cntkpy("check", "--select", "CK056", "main.cntk", files={"main.cntk": text}).out
+    assert "the first layer has 143 elements, but the stream 'features' has" in out
+    assert ("contextWindow=" in out) == bool(advice) and advice in out, out

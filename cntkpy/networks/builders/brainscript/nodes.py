@@ -203,7 +203,7 @@ def attach_inputs(node: NodeValue) -> Step:
 def _attribute(evaluator: Evaluator, record: Record, attribute: Attribute, origin: Origin) -> Step:
     default = PENDING if attribute.default is REQUIRED else attribute.default
     if default is not PENDING and record.find(attribute.name) is None:
-        return () if attribute.type == INTEGERS else default
+        return () if attribute.type == INTEGERS and not isinstance(default, tuple) else default
     name = attribute.name
     if attribute.type == INTEGER:
         return (yield evaluator.integer(record, name, origin))

@@ -18,6 +18,7 @@ import numpy as np
 
 from cntkpy.cntk_config.base.files import open_input
 from cntkpy.cntk_config.parameters import ConfigParameters
+from cntkpy.readers.common.beginnings import current
 from cntkpy.readers.common.chunk import Chunk, StreamData
 from cntkpy.readers.common.sequences import SequenceTable, starts_of
 from cntkpy.readers.common.threads import threads_for
@@ -115,6 +116,11 @@ class CBFDeserializer:
         self._places = np.append(places, self._end)
         if not len(chunks) or not self.streams or (np.diff(self._places) < 4 * counts).any() or places[0] < 12:
             raise self._damaged("its directory of chunks is damaged")
+        if (limits := current()) is not None and (count := int((np.cumsum(counts) < limits.records).sum()) + 1) < len(
+            counts
+        ):
+            limits.cut[self.path] = None
+            places, counts, self._places = places[:count], counts[:count], self._places[: count + 1]
         first = starts_of(counts)
         lengths = [np.frombuffer(self._bytes(p, p + 4 * n), "<u4") for p, n in zip(places, counts, strict=True)]
         every = np.concatenate(lengths)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from cntkpy.cntk_config.declare import BOOLEAN, COUNT, INTEGER, SECTIONS, SIZE, TEXT, Parameter
-from cntkpy.readers.entries import DESERIALIZER, NAMED_SEQUENCES, find_entry
-from cntkpy.readers.parameters import DeserializerParameters, OrderParameters, check_keys
+from cntkpy.readers.entries import DESERIALIZER, NAMED_SEQUENCES
+from cntkpy.readers.parameters import DeserializerParameters, OrderParameters, built_in, check_keys
 
 
 class CompositeParameters(OrderParameters):
@@ -51,5 +51,8 @@ class CompositeParameters(OrderParameters):
         """`useNumericSequenceKeys`, by default false where there are utterances, which have names."""
         if self.given("useNumericSequenceKeys") is not None:
             return self.numeric_keys
-        kinds = [find_entry(DESERIALIZER, DeserializerParameters.type.read(one)) for one in self.deserializers]
+        kinds = [
+            built_in(DESERIALIZER, DeserializerParameters.type.read(one), DeserializerParameters.module.read(one))
+            for one in self.deserializers
+        ]
         return not any(kind is not None and NAMED_SEQUENCES in kind.traits for kind in kinds)

@@ -16,7 +16,7 @@ from cntkpy.cntk_config.declare import (
 )
 from cntkpy.readers.errors import DataError
 from cntkpy.readers.parameters import FEATURE_TYPE, PATHS
-from cntkpy.readers.utterances.parameters import WINDOW, OneStreamParameters, UtteranceLabelParameters
+from cntkpy.readers.utterances.parameters import WINDOW, OneStreamParameters, UtteranceLabelParameters, window_advice
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -67,13 +67,18 @@ class FeatureParameters(Declared):
             return FeatureSource(script, self.dim, left, right, energy=self.energy)
         except DataError as error:
             if "dim is" in str(error):  # the file and the configuration disagree: show where the latter says so
-                raise self.error("dim", str(error), error.diagnostic.hint) from None
+                advice = window_advice(self.dim, self.given("contextWindow"), str(error))
+                raise self.error("dim", str(error), advice or error.diagnostic.hint) from None
             raise
 
     def sample_size(self) -> int | None:
         """Elements of a sample: a frame with its neighbours; None if only the file says of which of them is `dim`."""
         width = sum(self.window) + 1
         return None if width > 1 and self.dim % width == 0 else self.dim * width
+
+    def size_advice(self, wanted: int) -> str | None:
+        """Say which window is meant."""
+        return window_advice(wanted, self.given("contextWindow"))
 
 
 class LabelParameters(UtteranceLabelParameters):

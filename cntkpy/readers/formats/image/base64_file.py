@@ -10,7 +10,7 @@ import numpy as np
 
 from cntkpy.readers.common import index_cache
 from cntkpy.readers.common.corpus import Corpus
-from cntkpy.readers.common.packed import DataBytes, data_bytes
+from cntkpy.readers.common.packed import DataBytes, text_bytes
 from cntkpy.readers.errors import DataError
 
 from .container import MAX_BASE64_BYTES, read_file
@@ -44,7 +44,7 @@ class Base64File:
         self.path = path
         kept = index_cache.cache_name(path, "base64", labels is None, not corpus.numeric, corpus.hashed)
         try:
-            self._data = data_bytes(path)
+            self._data = text_bytes(path)
         except OSError as error:
             raise _unreadable(path, error) from None
         self.path = path = self._data.path

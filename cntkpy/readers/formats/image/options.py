@@ -207,6 +207,10 @@ class OldFeatureParameters(CropParameters, ScaleParameters, ColorParameters, Int
         for kind in OldFeatureParameters.__bases__:
             kind.check_together(self)  # type: ignore[attr-defined]
 
+    def idle(self) -> Iterator[tuple[str, str, str]]:
+        """A shift of colours that lacks a part; without the others nothing is asked for."""
+        return IntensityParameters.idle(self)
+
 
 class OldLabelParameters(Declared):
     """The labels of an ImageReader."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from cntkpy.cntk_config.declare import (
     BOOLEAN,
     COUNT,
@@ -164,6 +166,12 @@ class ColorParameters(Declared):
                 if not 0 <= radius <= 1:
                     raise self.error(name, f"a radius lies between 0 and 1, not at {radius:g}")
 
+    def idle(self) -> Iterator[tuple[str, str, str]]:
+        """A transform whose radii are all 0."""
+        radii = (self.brightness, self.contrast, self.saturation)
+        if self.given("type") is not None and not any(any(one.distinct()) for one in radii):
+            yield "type", "changes nothing: every radius is 0", "write brightnessRadius=0.2, or leave the transform out"
+
 
 class IntensityParameters(Declared):
     """Intensity: shifts colours at random along their main axes."""
@@ -180,11 +188,28 @@ class IntensityParameters(Declared):
             if not 0 <= deviation < float("inf"):
                 raise self.error("intensityStdDev", f"{deviation:g} is not a standard deviation", "write 0 or more")
 
+    def idle(self) -> Iterator[tuple[str, str, str]]:
+        """A shift without its axes, or of no size."""
+        shifts = any(self.deviation.distinct())
+        place = next(filter(self.given, ("type", "intensityStdDev", "intensityFile")), None)
+        if place is None or (shifts and self.intensity_file):
+            return
+        if not shifts and not self.intensity_file and place != "type":
+            return  # both are given, and say that there is none
+        hint = "write intensityStdDev=0.1" if self.intensity_file else "add intensityFile=FILE"
+        yield place, "changes no colours: intensityFile and intensityStdDev above 0 are both needed", hint
+
 
 class MeanParameters(Declared):
     """Mean: subtracts the mean picture, which is kept in a file."""
 
     mean_file = Parameter("meanFile", PATH, default="", help="OpenCV XML file; `cntkpy convert --mean` makes one.")
+
+    def idle(self) -> Iterator[tuple[str, str, str]]:
+        """A transform without its picture."""
+        if self.given("type") is not None and not self.mean_file:
+            hint = "add meanFile=FILE; `cntkpy convert --mean` makes one"
+            yield "type", "subtracts nothing: there is no meanFile", hint
 
 
 class TransposeParameters(Declared):

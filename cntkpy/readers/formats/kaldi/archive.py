@@ -19,6 +19,7 @@ import numpy as np
 
 from cntkpy.cntk_config.base.diagnostics import shorten
 from cntkpy.cntk_config.base.files import LIST_LIMIT, open_input
+from cntkpy.readers.common.beginnings import current
 from cntkpy.readers.common.file_bytes import FileBytes
 from cntkpy.readers.common.packed import read_data
 from cntkpy.readers.errors import DataError
@@ -277,8 +278,10 @@ def _index(place: Place, expect: int) -> Table:
     state[k.POSITION] = min(place.offset, file.size)
     data, names = np.empty(_HEADER_BYTES, np.uint8), np.empty(_NAME_BYTES, np.uint8)
     code = k.MORE
-    while code != k.DONE:
-        entries = np.zeros((_BATCH, 8), np.int64)
+    limits = current()
+    batch = _BATCH if limits is None else min(_BATCH, limits.records)
+    while code != k.DONE and not (limits is not None and len(keys) >= limits.count_of(place.path, len(keys) + 1)):
+        entries = np.zeros((batch, 8), np.int64)
         state[k.COUNT] = state[k.NAMES] = 0
         while (code := k.scan(file.descriptor, file.size, data, expect, entries, names, state)) == k.MORE:
             position, have = int(state[k.POSITION]), int(state[k.HAVE])
@@ -288,7 +291,7 @@ def _index(place: Place, expect: int) -> Table:
             state[k.BASE], state[k.HAVE] = position, min(len(data), file.size - position)
             file.read(data[: state[k.HAVE]], position)
             expect = _form(entries[: state[k.COUNT]], expect)
-        entry, entries = entries[min(state[k.COUNT], _BATCH - 1)], entries[: state[k.COUNT]]
+        entry, entries = entries[min(state[k.COUNT], batch - 1)], entries[: state[k.COUNT]]
         expect = _form(entries, expect)
         if code not in (k.DONE, k.FULL):
             key = file.bytes(int(entry[k.KEY]), int(entry[k.KEY_END] - entry[k.KEY])).decode("utf-8", "surrogateescape")

@@ -31,6 +31,7 @@ from cntkpy.readers.utterances.parameters import (
     Sections,
     UtteranceLabelParameters,
     UtteranceReaderParameters,
+    window_advice,
 )
 
 from .specifier import parse_read_specifier
@@ -153,6 +154,10 @@ class KaldiFeatureParameters(Declared):
     def sample_size(self) -> int:
         """Elements of a sample: a frame with its neighbours."""
         return self.dim * (sum(self.window) + 1)
+
+    def size_advice(self, wanted: int) -> str | None:
+        """Say which window is meant."""
+        return window_advice(wanted, self.given("contextWindow"))
 
 
 class KaldiLabelParameters(UtteranceLabelParameters):

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cntkpy.readers.common.packed import believe, data_bytes
+from cntkpy.readers.common.packed import believe, text_bytes
 from cntkpy.readers.common.sequences import starts_of
 from cntkpy.readers.errors import DataError
 
@@ -74,7 +74,7 @@ class Corpus:
     def __init__(self, path: str, words: Vocabulary, labels: Vocabulary):
         self.path, self.words, self.labels = path, words, labels
         try:
-            self._data = data_bytes(path)
+            self._data = text_bytes(path)
             self.path = self._data.path
             self._start = Place(3) if self._data.bytes(0, 3) == b"\xef\xbb\xbf" else Place()
             self.size = self._data.size

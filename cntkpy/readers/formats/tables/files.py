@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
@@ -9,6 +10,7 @@ from typing import Any, BinaryIO, ClassVar
 
 from cntkpy.cntk_config.base.diagnostics import shorten, suggestion
 from cntkpy.cntk_config.base.files import is_url, open_input
+from cntkpy.readers.common.beginnings import Beginnings, current
 from cntkpy.readers.common.remote import RemoteBytes, shown
 from cntkpy.readers.errors import DataError
 from cntkpy.readers.kernels.budget import fits_budget
@@ -63,6 +65,8 @@ class TableFile:
         with self.opened() as file:
             self.schema: Any = self._schema(file)
             self.groups = self._groups(file)
+            if (limits := current()) is not None:
+                self.groups = self._groups_with(limits)
             self._own: list[str] = list(self.schema.names)
         if not self._own:
             raise DataError(f"{self.path} has no columns.", path=self.path)
@@ -147,6 +151,10 @@ class TableFile:
             self.size = remote.size if remote else os.fstat(file.fileno()).st_size
             yield file
 
+    def _groups_with(self, limits: Beginnings) -> int:
+        """The row groups that have the first records."""
+        return min(self.groups, limits.count_of(self.path, self.groups))
+
     def _open(self, path: str) -> None:
         self._remote = RemoteBytes(path) if is_url(path) else None
 
@@ -177,6 +185,13 @@ class ParquetTable(TableFile):
     def _groups(self, file: Any) -> int:
         return self.metadata.num_row_groups
 
+    def _groups_with(self, limits: Beginnings) -> int:
+        rows = itertools.accumulate(self.metadata.row_group(number).num_rows for number in range(self.groups))
+        needed = sum(1 for _ in itertools.takewhile(lambda count: count < limits.records, rows)) + 1
+        if needed < self.groups:
+            limits.cut[self.path] = None
+        return min(self.groups, needed)
+
     def bytes_of_groups(self) -> list[int]:
         """What the metadata say, at least the share of the file that a row group is."""
         groups = [self.metadata.row_group(number) for number in range(self.groups)]
@@ -185,7 +200,7 @@ class ParquetTable(TableFile):
     def known_of_groups(self) -> list[dict[str, Statistics]]:
         """The statistics of the footer."""
         with self.opened_bytes() as file:
-            return statistics(file, self.size)
+            return statistics(file, self.size)[: self.groups]
 
     def rows(self, column: str | None = None) -> list[int]:
         """Rows of every row group, as the metadata say; counted where these are not plausible."""
@@ -199,7 +214,8 @@ class ParquetTable(TableFile):
             for number, rows in enumerate(found):
                 if (count := self._count(number, counted)) != rows:
                     raise self._bad_rows(number, f"it has {count} rows, but its header says {rows}")
-        return found
+        limits = current()
+        return found if limits is None else [limits.count_of(self.path, rows) for rows in found]
 
     def _count(self, group: int, column: str) -> int:
         with self.opened(group) as file:
@@ -218,6 +234,9 @@ class ParquetTable(TableFile):
         # Else pyarrow reads whole column chunks, into new memory each time; so it does from a URL, with few requests.
         reading = {} if self._remote else {"pre_buffer": False, "buffer_size": READ_BYTES}
         whole = parquet().ParquetFile(file, metadata=self.metadata, **reading)
+        if (limits := current()) is not None:
+            batches = whole.iter_batches(limits.records, row_groups=[group], columns=rest, use_threads=False)
+            return arrow().Table.from_batches([next(batches)])
         table = whole.read_row_group(group, columns=rest, use_threads=threads)
         for name, array in lists.items():
             table = table.append_column(name, array)
@@ -228,7 +247,12 @@ class ParquetTable(TableFile):
         once = [name for name in columns if self._own.count(name) == 1]
         possible = [name for name in once if are_numbers(self.schema.field(name).type)]
         known = self.metadata.row_group(group)
-        if not possible or self._remote or fits_budget(int(known.total_byte_size) // BYTES_IN_BUDGET):
+        if (
+            not possible
+            or self._remote
+            or current() is not None
+            or fits_budget(int(known.total_byte_size) // BYTES_IN_BUDGET)
+        ):
             return {}
         with self.opened_bytes() as file:
             if self._chunks is None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from cntkpy.readers.common.beginnings import unless_cut
 from cntkpy.readers.common.sequences import starts_of
 from cntkpy.readers.errors import DataError
 
@@ -107,7 +108,8 @@ def row_groups(tables: Sequence[TableFile], condition: Filter | None = None) -> 
     if not found:
         path = tables[0].path
         what = f"{path}: no row fulfils the filter." if first else f"{path} has no rows."
-        raise DataError(what, path=path, hint="are the values right? `cntkpy preview` shows rows" if first else None)
+        hint = "are the values right? `cntkpy preview` shows rows" if first else None
+        raise unless_cut(DataError(what, path=path, hint=hint))
     return found
 
 

@@ -18,6 +18,7 @@ from cntkpy.cntk_config.declare import (
     sections_by_name,
 )
 from cntkpy.cntk_config.parameters import ConfigParameters
+from cntkpy.readers.common.beginnings import current
 from cntkpy.readers.formats.image.options import SECTION_LIST, scaled_size, transform_parts
 from cntkpy.readers.parameters import PATHS, check_one_defines_size, check_precision, stream_names
 
@@ -133,8 +134,12 @@ class TarParameters(Declared):
         self.streams()
 
     def shards(self, most: int | None = None) -> Shards:
-        """The archives, opened; `most` as of `open_shards`."""
+        """The archives, opened; `most` as of `open_shards`. Inside `first_records`, only the first samples."""
         from .shards import open_shards
+
+        limits = current()
+        if limits is not None:
+            most = limits.records
 
         return open_shards([str(path) for path in self.file], endings_of(self.streams()), self.chunk_size, most)
 

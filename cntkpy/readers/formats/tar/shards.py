@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from cntkpy.readers.common.beginnings import current
 from cntkpy.readers.common.packed import DataBytes, open_or_say
 from cntkpy.readers.common.sequences import starts_of
 from cntkpy.readers.errors import DataError
@@ -105,6 +106,8 @@ def open_shards(
             samples.add(data[-1], member)
             if most is not None and len(samples.keys) >= most:
                 samples.now.clear()
+                if (limits := current()) is not None:
+                    limits.cut[data[-1].path] = None
                 break
         samples.finish(data[-1])
     counts = [len(one.keys) for one in found]

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from cntkpy.cntk_config.base.files import exists
 from cntkpy.cntk_config.parameters import ConfigParameters
+from cntkpy.readers.common.beginnings import current
 from cntkpy.readers.contracts import Data
 from cntkpy.readers.epochs import EpochRequest
 from cntkpy.readers.errors import DataError
@@ -61,7 +62,7 @@ class UCIReader(Reader):
 
     def start(self, request: EpochRequest) -> None:
         """Go to the start of an epoch."""
-        if self._cache is not None and self._text is not None and request.worker == 0:
+        if self._cache is not None and self._text is not None and request.worker == 0 and current() is None:
             self._write_cache(self._cache, self._text)
         if self.settings.reader.one_line:
             request = replace(request, minibatch_size=self.settings.reader.slices)

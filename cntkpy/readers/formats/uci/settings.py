@@ -8,6 +8,7 @@ import numpy as np
 
 from cntkpy.cntk_config.base.files import exists
 from cntkpy.cntk_config.parameters import ConfigParameters
+from cntkpy.readers.common.beginnings import current
 from cntkpy.readers.common.labels import LabelMap, load_labels
 from cntkpy.readers.formats.binary.parameters import BinaryWriterParameters
 from cntkpy.readers.parameters import check_precision
@@ -71,6 +72,7 @@ class UCISettings:
         if data.may_add:
             for chunk in range(data.table.num_chunks):
                 data.load_chunk(chunk)
-            data.labels.save(self.mapping_path)
+            if current() is None:
+                data.labels.save(self.mapping_path)
             data.may_add = False
         return data

@@ -9,7 +9,7 @@ import numpy as np
 
 from cntkpy.readers.common.chunk import Chunk, StreamData, dense_stream
 from cntkpy.readers.common.labels import LabelMap
-from cntkpy.readers.common.packed import believe, data_bytes
+from cntkpy.readers.common.packed import believe, text_bytes
 from cntkpy.readers.common.sequences import SequenceTable, starts_of
 from cntkpy.readers.errors import DataError
 from cntkpy.readers.formats.uci import fallback
@@ -48,7 +48,7 @@ class UCIText:
         self.labels, self.classes, self.may_add = labels or LabelMap(), classes, may_add
         self._translation = columns.translation()
         try:
-            self._file = data_bytes(path)
+            self._file = text_bytes(path)
         except OSError as error:
             raise DataError(
                 f"The data file {path} cannot be opened: {error.strerror or error}", path=path, hint="check its name"

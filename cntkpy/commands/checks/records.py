@@ -1,0 +1,195 @@
+"""The first records of all data, read by the readers that a run uses."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, cast
+
+from cntkpy.cntk_config import ConfigError, ConfigParameters, ConfigValue
+from cntkpy.cntk_config.arrays import PerEpoch
+from cntkpy.cntk_config.base.diagnostics import Diagnostic, Span, UserError
+from cntkpy.commands.catalogue.section_map import Use
+from cntkpy.commands.checks.files import is_missing, makes_anything, needed_files, outputs, paths_of
+from cntkpy.readers.entries import COMPOSITE, READER
+from cntkpy.readers.parameters import OrderParameters, ReaderParameters, several_paths
+from cntkpy.readers.registry import create_reader, entry_of_reader, find_deserializer, refusing_modules
+
+if TYPE_CHECKING:
+    from cntkpy.readers.contracts import MinibatchReader
+
+_WHOLE = ("labelmappingfile", "statelistpath", "wordclass", "wordmap", "token", "mapfile", "labeltotargetmappingfile",
+          "meanfile", "intensityfile", "transform")  # fmt: skip
+"""Parameters, in lower case, that name files which belong to all records."""
+_IN_ORDER = ("none", "false")
+
+
+def record_problems(
+    top: Use, precision: str, records: int, modules: bool, told: Callable[[Use], bool]
+) -> Iterator[Diagnostic]:
+    """Open every reader of the commands and read its first records.
+
+    Args:
+        top: the commands.
+        precision: element type of the values, "float" or "double".
+        records: records of each file that are read, about.
+        modules: import the modules that readers name; else readers in them are passed over.
+        told: returns whether an error in the data of a section has been found before.
+
+    Yields:
+        The first error of each reader.
+    """
+    written, made = set[str](), False
+    for command in top.parts:
+        made = made or makes_anything(command)
+        written.update(outputs(command))
+
+        def waits(use: Use, written: set[str] = written, made: bool = made) -> bool:
+            told = any(map(is_missing, needed_files(use, made)))
+            return told or any(made or os.path.normpath(path) in written for path in _missing_files(use))
+
+        for use in command.parts:
+            if use.role in READER.sections and not any(told(one) or waits(one) for one in use.walk()):
+                yield from _first_error(command, use, precision, records, modules)
+
+
+def _missing_files(use: Use) -> Iterator[str]:
+    """Yield the files of a section that do not exist."""
+    for one in use.parameters():
+        if one.type.name.startswith("path"):
+            yield from (str(path) for path in paths_of(use, one) if is_missing(path))
+
+
+def _minibatch_size(command: Use, use: Use, records: int) -> int:
+    """Return the samples of a minibatch: those of the run for sentences, which it does not cut; else at most `records`.
+
+    Where the run's number cannot be read, it is that of records: the error is found where values are looked at.
+    """
+    entry, size = entry_of_reader(use.section), records
+    for part in (*(part for part in command.parts if part.role == "SGD"), command):
+        if (parameter := part.parameter("minibatchSize")) is None:
+            continue
+        try:
+            found: object = parameter.read(part.section)
+            size = int(cast("PerEpoch[int]", found)[0]) if isinstance(found, PerEpoch) else int(cast("int", found))
+            break
+        except (ConfigError, TypeError):
+            break
+    if entry is not None and ".language." in entry.parameters:
+        return size
+    return max(1, min(size, records))
+
+
+def _first_error(command: Use, use: Use, precision: str, records: int, modules: bool) -> Iterator[Diagnostic]:
+    from cntkpy.readers.common.beginnings import NotInBeginning, first_records
+
+    try:
+        with _quiet(), refusing_modules(not modules), first_records(records, _whole_files(use)):
+            try:
+                _read(
+                    create_reader(_in_order(command, use), precision), records, _minibatch_size(command, use, records)
+                )
+            except NotInBeginning:
+                _read_apart(command.section.section(use.role), precision, records)
+    except ConfigError as error:
+        if error.kind != "ModuleNotImported":
+            yield _placed(error.diagnostic, use, error)
+    except UserError as error:
+        yield _placed(error.diagnostic, use, error)
+
+
+def _in_order(command: Use, use: Use) -> ConfigParameters:
+    """Return the section of a reader, with the order of the data if it is a matter of `randomize` alone."""
+    section = command.section.section(use.role)
+    order = use.parameter(OrderParameters.randomize.name)
+    if order is not None and use.parameter("readMethod") is None:
+        choices = order.type.choices or ()
+        section.insert(order.name, next((word for word in _IN_ORDER if word in choices), "none"))
+    if use.parameter(OrderParameters.prefetch.name) is not None:
+        section.insert(OrderParameters.prefetch.name, "false")
+    return section
+
+
+def _read(reader: MinibatchReader, records: int, minibatch_size: int) -> None:
+    """Read minibatches until there are as many samples as records."""
+    try:
+        reader.start_minibatch_loop(minibatch_size, 0)
+        samples = 0
+        while samples < records and (minibatch := reader.get_minibatch()) is not None:
+            samples += max(1, minibatch.num_samples)
+    finally:
+        reader.close()
+
+
+def _read_apart(section: ConfigParameters, precision: str, records: int) -> None:
+    """Read the first sequences of each deserializer, which are not those of the others."""
+    import numpy as np
+
+    from cntkpy.readers.common.beginnings import NotInBeginning
+    from cntkpy.readers.registry import Setting
+
+    entry = entry_of_reader(section)
+    if entry is None or entry.name != COMPOSITE:
+        return
+    for part in ReaderParameters.deserializers.read(section) or ():
+        try:
+            data = find_deserializer(part)()(part, Setting(precision, alone=True))
+            data.load_sequences(np.arange(min(records, data.table.num_sequences)))
+        except NotInBeginning:
+            continue
+
+
+def _whole_files(use: Use) -> Iterator[str]:
+    """Yield the files of lists that belong to all records."""
+    for inside in use.walk():
+        for one in inside.parameters():
+            if one.name.lower() not in _WHOLE:
+                continue
+            try:
+                value = one.value(inside.section)
+                yield from map(str, several_paths(value) if value else ())
+            except ConfigError:
+                continue  # found where values are looked at
+
+
+def _placed(found: Diagnostic, use: Use, error: UserError) -> Diagnostic:
+    """Return a finding with a place: the parameter that names the file, else the section."""
+    if found.span is not None:
+        return found
+    path = getattr(error, "path", None)
+    span = next(_naming(use, str(path) if path else ""), None) or use.section.span
+    return Diagnostic(found.kind, found.message.rstrip("."), span, found.hint, found.notes, severity="error")
+
+
+def _naming(use: Use, path: str) -> Iterator[Span]:
+    """Yield the places of parameters that name a file, then of others that name files."""
+    others: list[ConfigValue] = []
+    for inside in use.walk():
+        for one in inside.parameters():
+            if not one.type.name.startswith("path") or one.name.lower() in _WHOLE:
+                continue
+            try:
+                value: Any = one.value(inside.section)
+            except ConfigError:
+                continue
+            if value and value.span is not None:
+                others.append(value)
+    for value in sorted(others, key=lambda value: not path or str(value) not in (path, *path.split("/"))):
+        assert value.span is not None
+        yield value.span
+
+
+@contextmanager
+def _quiet() -> Generator[None]:
+    """Keep the warnings of readers out of the output."""
+    log = logging.getLogger("cntkpy.readers")
+    level, propagate = log.level, log.propagate
+    log.setLevel(logging.CRITICAL)
+    log.propagate = False
+    try:
+        yield
+    finally:
+        log.setLevel(level)
+        log.propagate = propagate

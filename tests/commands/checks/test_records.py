@@ -1,0 +1,190 @@
+"""`check --data` reads the first records by the readers of the run, so that it says no less than the run."""
+
+from __future__ import annotations
+
+import io
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cntkpy.cntk_config import UserError
+from cntkpy.readers import create_reader
+from cntkpy.readers.common.beginnings import BYTES_PER_RECORD, LEAST_BYTES, Beginnings, first_records
+from cntkpy.readers.formats.htk.archive import write_archive
+
+CTF = "readerType=CNTKTextFormatReader ; file=d.ctf ; input=[features=[dim=2;format=dense];labels=[dim=1;format=dense]]"
+UCI = "readerType=UCIFastReader ; file=d.txt ; features=[start=0;dim=2] ; labels=[start=2;dim=1;labelDim=2;labelType=category;labelMappingFile=names.txt]"  # noqa: E501
+HTK = "readerType=HTKMLFReader ; features=[scpFile=d.scp;dim=2] ; labels=[mlfFile=d.mlf;labelMappingFile=states;labelDim=2]"  # noqa: E501
+IMAGE = "readerType=ImageReader ; file=d.map ; features=[width=2;height=2;channels=1] ; labels=[labelDim=3]"
+CSV = "deserializers=([type=CsvDeserializer;file=d.csv;input=[features=[columns=a:b;dim=2];labels=[columns=c;dim=1]]])"
+TAR = "deserializers=([type=TarDeserializer;file=d*.tar;input=[features=[member=txt;dim=2]]])"
+KALDI = 'deserializers=([type=KaldiFeatureDeserializer;input=[features=[rx="ark:d.ark";dim=2]]])'
+BASE64 = (
+    "deserializers=([type=Base64ImageDeserializer;file=d.b64;input=[features=[transforms=()];labels=[labelDim=3]]])"
+)
+LM = 'readerType=LMSequenceReader ; file=d.lm ; mode=softmax ; labelIn=[labelType=category;labelMappingFile=words;labelDim=3;beginSequence="</s>";endSequence="</s>"] ; labels=[labelType=category;labelMappingFile=words;labelDim=3]'  # noqa: E501
+
+
+def config(reader: str) -> str:
+    return (
+        "command = train\nmodelPath = m\n"
+        "train = [ action = train ; SimpleNetworkBuilder = [ layerSizes = 2:1 ; trainingCriterion = SquareError ]\n"
+        " SGD = [ maxEpochs = 1 ; minibatchSize = 2 ; learningRatesPerSample = 0.1 ]\n"
+        f" reader = [ {reader} ] ]\n"
+    )
+
+
+def utterances(folder: Path, count: int) -> None:
+    """Write HTK features d.ark of utterances u0, u1, ... with two frames each, and their list d.scp."""
+    named = [(f"u{i}.mfc", np.ones((2, 2), np.float32)) for i in range(count)]
+    write_archive(str(folder / "d.ark"), named, str(folder / "d.scp"))
+
+
+def entries(names: Iterable[str], state: str = "a") -> str:
+    """Labels of utterances with two frames each."""
+    return "#!MLF!#\n" + "".join(f'"*/{name}.lab"\n0 2 {state}\n.\n' for name in names)
+
+
+def error_of_run(reader: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The message with which the reader of a run ends on its first minibatches; "" if it does not."""
+    monkeypatch.chdir(folder)
+    try:
+        made = create_reader(reader)
+        made.start_minibatch_loop(2, 0)
+        while made.get_minibatch() is not None:
+            pass
+    except UserError as error:
+        return error.message
+    return ""
+
+
+CASES = {
+    "a blank behind the pipe": (CTF, {"d.ctf": "| labels 1 | features 1 2\n"}, "invalid character (a blank)"),
+    "no number": (CTF, {"d.ctf": "|labels 1 |features 1 -.5\n"}, "A value of"),
+    "several samples in frame mode": (
+        CTF + " ; frameMode=true",
+        {"d.ctf": "1 |features 1 2 |labels 1\n1 |features 3 4 |labels 0\n"},
+        "Detected a non-frame sequence",
+    ),
+    "a short row of a table": (UCI, {"d.txt": "1 2 a\n1\n", "names.txt": "a\nb\n"}, "d.txt"),
+    "a class that the list lacks": (UCI, {"d.txt": "1 2 c\n", "names.txt": "a\nb\n"}, "label found in data"),
+    "a list of pictures with commas": (IMAGE, {"d.map": "a.png,1\n"}, "d.map"),
+    "a picture that is missing": (IMAGE, {"d.map": "a.png\t1\n"}, "a.png"),
+    "a cell that is no number": (CSV, {"d.csv": "a,b,c\n1,2,3\n4,x,6\n"}, "d.csv"),
+    "no number in an archive": (KALDI, {"d.ark": "u1  [ 1 x ]\n"}, "d.ark"),
+    "a pattern that no archive fits": (TAR, {}, "d*.tar"),
+    "damaged base64": (BASE64, {"d.b64": "0\t1\t!!!\n"}, "d.b64"),
+    "a word that the list lacks": (LM, {"d.lm": "</s> one two </s>\n", "words": "</s>\none\nthree\n"}, "two"),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_no_less_than_the_run(cntkpy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """W6, U5."""
+    reader, files, message = CASES[name]
+    got = cntkpy("check", "--data", "--select", "CK06,CK07", "main.cntk", files=files | {"main.cntk": config(reader)})
+    assert got.code == 2 and message in got.out, got.out
+    assert error_of_run(reader, tmp_path, monkeypatch), "the run reads it"
+
+
+def data_findings(cntkpy, reader: str, files: dict[str, str], *words: str) -> str:
+    """What `check --data` says about data."""
+    chosen = ("--select", "CK06,CK07", "--quiet")
+    return cntkpy("check", "--data", *chosen, *words, "main.cntk", files=files | {"main.cntk": config(reader)}).out
+
+
+@pytest.mark.parametrize("state", ["a", "c"])
+def test_labels_of_speech(cntkpy, tmp_path: Path, state: str) -> None:
+    utterances(tmp_path, 3)
+    files = {"states": "a\nb\n", "d.mlf": entries(["u0", "u1", "u2"], state)}
+    found = data_findings(cntkpy, HTK, files)
+    assert ("the state 'c' is not in the state list" in found) == (state == "c"), found
+
+
+def test_labels_in_another_order(cntkpy, tmp_path: Path) -> None:
+    """The first utterances of one file are not those of the other: nothing can be said from the beginnings."""
+    count = LEAST_BYTES // 20
+    utterances(tmp_path, 3)
+    mixed = [*(f"other{i}" for i in range(count)), "u0", "u1", "u2"]
+    assert data_findings(cntkpy, HTK, {"states": "a\nb\n", "d.mlf": entries(mixed)}, "--records", "1") == ""
+
+
+@pytest.mark.parametrize(("line", "found"), [(10, True), (3_000_000, False)])
+def test_a_large_file_takes_no_longer(cntkpy, tmp_path: Path, line: int, found: bool) -> None:
+    """What is read grows with the records and not with the file: an error far behind them is not found."""
+    good, bad = b"|features 1 2 |labels 1\n", b"|features 1 2 3 |labels 1\n"
+    lines = 4_000_000
+    text = good * (line - 1) + bad + good * (lines - line)
+    (tmp_path / "d.ctf").write_bytes(text)
+    data_findings(cntkpy, CTF, {}, "--records", "1")  # modules are imported
+    begin = time.process_time()
+    got = data_findings(cntkpy, CTF, {}, "--records", "20")
+    assert ("d.ctf" in got) == found, got
+    assert time.process_time() - begin < 1.0, "seconds; all lines take about 2"
+
+
+def test_how_much_of_a_text_is_read(tmp_path: Path) -> None:
+    lines = b"".join(b"%d |x 1\n%d |x 2\n" % (i, i) for i in range(400_000))
+    (tmp_path / "d.ctf").write_bytes(lines)
+    section = f'file="{tmp_path}/d.ctf" ; randomize=none ; input=[x=[dim=1;format=dense]]'
+    for records in (1, 40):
+        with first_records(records) as limits:
+            reader = create_reader(section)
+        limit = max(LEAST_BYTES, BYTES_PER_RECORD * records)
+        whole = lines[:limit].rpartition(b"\n")[0].splitlines()
+        last = whole[-1].split(b" ")[0]
+        assert reader.samples_per_sweep == len(whole) - sum(one.startswith(last + b" ") for one in whole)
+        assert [Path(path).name for path in limits.cut] == ["d.ctf"]
+
+
+@pytest.mark.parametrize(
+    ("text", "beginning"),
+    [
+        (b"a\nb\nc", b"a\nb\n"),
+        (b"1 |x 1\n1 |x 2\n2 |x 3\n2 |x 4\n", b"1 |x 1\n1 |x 2\n"),
+        (b"1 |x 1\n|x 2\n2 |x 3\n|x 4\n", b"1 |x 1\n|x 2\n"),
+        (b"1 |x 1\n1 |x 2\n", b"1 |x 1\n1 |x 2\n"),
+        (b"|x 1\n|x 2\n|x", b"|x 1\n|x 2\n"),
+        (b'#!MLF!#\n"a"\n0 1 s\n.\n"b"\n0 1', b'#!MLF!#\n"a"\n0 1 s\n.\n'),
+        (b'a,b\n1,"x\ny"\n2,"u\nv', b'a,b\n1,"x\ny"\n'),
+        (b"a line without an end", b"a line without an end"),
+    ],
+)
+def test_a_beginning_ends_with_a_record(text: bytes, beginning: bytes) -> None:
+    limits = Beginnings(1)
+    limits.limit = len(text) - 1
+    assert limits.text_of("t", io.BytesIO(text)) == beginning
+    limits.limit = len(text)
+    assert limits.text_of("t", io.BytesIO(text)) is None
+
+
+def test_nothing_is_written(cntkpy, tmp_path: Path) -> None:
+    """Neither an index, nor the list of classes, nor a cache."""
+    reader = UCI.replace("names.txt]", "names.txt;labelDim=2] ; writerType=BinaryWriter ; wfile=cache.bin")
+    data_findings(cntkpy, reader, {"d.txt": "1 2 a\n3 4 b\n"})
+    data_findings(cntkpy, CTF + " ; cacheIndex=true", {"d.ctf": "|features 1 2 |labels 1\n"})
+    assert {path.name for path in tmp_path.iterdir()} == {"main.cntk", "d.txt", "d.ctf"}
+
+
+def test_tables_are_read_as_far_as_records_need(cntkpy, tmp_path: Path) -> None:
+    """One row group of a Parquet file: only its first rows are decoded."""
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    rows = 300_000
+    values = [[float(i), 1.0] for i in range(rows)]
+    values[rows - 1] = [1.0]
+    pq.write_table(pa.table({"features": values, "labels": [1.0] * rows}), tmp_path / "d.parquet")
+    reader = "deserializers=([type=ParquetDeserializer;file=d.parquet;input=[features=[dim=2];labels=[dim=1]]])"
+    assert data_findings(cntkpy, reader, {}) == ""
+    values[3] = [1.0]
+    pq.write_table(pa.table({"features": values, "labels": [1.0] * rows}), tmp_path / "d.parquet")
+    assert "row 3" in data_findings(cntkpy, reader, {})
+
+
+def test_modules_are_not_imported(cntkpy) -> None:
+    """A reader in a module is read with --import-modules only."""
+    module = "from cntkpy.readers.user.reader import UserReader\nraise SystemExit('imported')\n"
+    reader = "readerType=Mine ; module=mine"
+    assert data_findings(cntkpy, reader, {"mine.py": module}) == ""
