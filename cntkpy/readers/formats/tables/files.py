@@ -18,9 +18,11 @@ from .library import arrow, broken, parquet
 from .lists import are_numbers, lists_of
 from .nested import nested_array, nested_field, nested_names, top_of
 from .partitions import Partition
+from .plain import plain_type
 
 MOST_ROWS = 2**31 - 1
 """A row group has at most so many rows."""
+PLAIN = "int64, float, double or text, and lists of them"
 DAMAGED = "the file is damaged: write it again"
 READ_BYTES = 1 << 20
 """Bytes of a column chunk of Parquet that are read at a time."""
@@ -38,8 +40,26 @@ def guarded(what: str, path: str, hint: str = DAMAGED) -> Generator[None]:
         yield
     except DataError:
         raise
+    except NotImplementedError as error:
+        version = arrow().__version__
+        hint = f"pyarrow {version} lacks this, the file may be whole: write the column as {PLAIN}"
+        raise DataError(f"{what}: {_reason(error)}.", path=path, hint=hint) from None
     except errors as error:
         raise DataError(f"{what}: {_reason(error)}.", path=path, hint=hint) from None
+
+
+def too_large(path: str, where: str, nbytes: int, size: int) -> DataError:
+    """Return the error of a part of a file that has more bytes than are believed.
+
+    Args:
+        path: the file.
+        where: the part, for instance `row group 3`.
+        nbytes: its bytes, decoded.
+        size: bytes of the file.
+    """
+    message = f"{path}, {where}: it takes {nbytes:,} bytes decoded, in a file of {size:,} bytes"
+    hint = "write row groups of fewer rows: pyarrow.parquet.write_table(..., row_group_size=100_000)"
+    return DataError(f"{message}: this is not believed to be data.", path=path, hint=hint)
 
 
 class TableFile:
@@ -92,7 +112,10 @@ class TableFile:
         return []
 
     def read(self, group: int, columns: Sequence[str], threads: bool = False) -> dict[str, list[Any]]:
-        """The columns of a row group, each as its Arrow arrays one after the other; their buffers are checked."""
+        """Return the columns of a row group, each as its Arrow arrays one after the other, of plain types.
+
+        Their buffers are checked.
+        """
         own = [name for name in columns if name not in self.folders]
         with self.opened(group) as file:
             found = self._read(file, group, own or self._own[:1], threads)
@@ -108,11 +131,16 @@ class TableFile:
         return pieces
 
     def field(self, name: str) -> Any:
-        """The field of a column, or of a field of a column of structs: `place.city`.
+        """Return the field of a column, or of a field of a column of structs: `place.city`. Its type is plain.
 
         Raises:
             DataError: the file has no such column, or several of it.
         """
+        field = self.stored_field(name)
+        return field.with_type(plain_type(field.type))
+
+    def stored_field(self, name: str) -> Any:
+        """Return the same with the type that the file has."""
         count = self.names.count(name)
         if not count and (found := nested_field(self.schema, name)) is not None:
             return found
