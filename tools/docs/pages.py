@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tools.docs import brainscript, drawings, functions, messages, onnx, reference, tables
+from tools.docs import brainscript, column_types, drawings, functions, messages, onnx, reference, tables
 
 MESSAGES = "docs/errors.md"
 ONNX = "docs/onnx.md"
@@ -15,8 +15,8 @@ def pages(root: Path) -> dict[str, str]:
     made["docs/brainscript-functions.md"] = brainscript.page()
     for path in sorted((root / "docs").glob("*.md")):
         text = path.read_text(encoding="utf-8")
-        if tables.MARKED.search(text):
-            made[f"docs/{path.name}"] = tables.with_tables(text)
+        if tables.MARKED.search(text) or column_types.MARKED.search(text):
+            made[f"docs/{path.name}"] = column_types.with_types(tables.with_tables(text))
     made[ONNX] = onnx.with_lists((root / ONNX).read_text(encoding="utf-8"))
     made[MESSAGES] = messages.with_outputs((root / MESSAGES).read_text(encoding="utf-8"))
     made |= {f"{drawings.FOLDER}/{name}": text for name, text in drawings.untrained().items()}

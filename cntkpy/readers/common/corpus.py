@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -25,13 +26,15 @@ class Corpus:
         self._names: list[str] = []
 
     def numbers(self, names: Sequence[str]) -> np.ndarray:
-        """Numbers of keys given as text, uint64[n].
+        """Return the numbers of keys given as text, uint64[n].
 
         Raises:
-            DataError: keys are numbers, but one of these is not.
+            DataError: keys are numbers, but one of these is not, or two different ones are the same number.
         """
         if self.numeric:
-            return np.array([_number(name) for name in names], np.uint64)
+            numbers = np.array([_number(name) for name in names], np.uint64)
+            check_distinct(padded_keys(names), numbers)
+            return numbers
         if self.hashed:
             return np.array([hash_of(name) for name in names], np.uint64)
         known, out = self._numbers, np.empty(len(names), np.uint64)
@@ -47,6 +50,42 @@ class Corpus:
         if self.numeric:
             return number
         return f"<Unknown, hash {number}>" if self.hashed else self._names[number]
+
+
+def padded_keys(names: Iterable[str]) -> Counter[str]:
+    """Return the keys that begin with a zero and another digit, with their counts."""
+    return Counter(name for name in names if name[:1] == "0" and len(name) > 1)
+
+
+def same_number(padded: Mapping[str, int], numbers: np.ndarray) -> tuple[str, str] | None:
+    """Return two different keys that are the same number, `007` and `7`; None if there are none.
+
+    Args:
+        padded: what `padded_keys` returns of the keys.
+        numbers: the numbers of all keys, uint64[n].
+    """
+    if not padded:
+        return None
+    values, counts = np.unique(numbers, return_counts=True)
+    total = dict(zip(values.tolist(), counts.tolist(), strict=True))
+    for name, count in padded.items():
+        if total[int(name)] > count:
+            others = (other for other in padded if int(other) == int(name) and other != name)
+            return name, next(others, str(int(name)))
+    return None
+
+
+def check_distinct(padded: Mapping[str, int], numbers: np.ndarray) -> None:
+    """Refuse different keys that are the same number; the arguments of `same_number`.
+
+    Raises:
+        DataError: it names two of them.
+    """
+    if (names := same_number(padded, numbers)) is not None:
+        raise DataError(
+            f"the sequence keys '{names[0]}' and '{names[1]}' are the same number",
+            hint="write useNumericSequenceKeys=false in the reader: then keys are texts",
+        )
 
 
 def _number(name: str) -> int:

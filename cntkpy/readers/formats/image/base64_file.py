@@ -9,7 +9,7 @@ import re
 import numpy as np
 
 from cntkpy.readers.common import index_cache
-from cntkpy.readers.common.corpus import Corpus
+from cntkpy.readers.common.corpus import Corpus, check_distinct, padded_keys, same_number
 from cntkpy.readers.common.packed import DataBytes, text_bytes
 from cntkpy.readers.errors import DataError
 
@@ -180,7 +180,15 @@ def _numbered(keys: list[bytes], path: str, corpus: Corpus, primary: bool) -> np
         numbers = [int(one[1]) if one and len(one[1]) <= 20 else -1 for one in found]
         bad = next((i for i, number in enumerate(numbers) if not 0 <= number < 2**64), None)
         if bad is None:
-            return np.array(numbers, np.uint64)
+            found_numbers = np.array(numbers, np.uint64)
+            names = padded_keys(key.decode("ascii") for key in keys)
+            same = same_number(names, found_numbers)
+            if same is None or not primary:
+                check_distinct(names, found_numbers)
+                return found_numbers
+            log.warning("%s: the keys '%s' and '%s' are the same number, so keys are taken as texts.", path, *same)
+            corpus.numeric = False
+            return corpus.numbers([key.decode("ascii") for key in keys])
         if not primary:
             text = keys[bad].decode("utf-8", "backslashreplace")
             raise DataError(

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import logging
 import os
+from collections import Counter
 
 import numpy as np
 
 from cntkpy.cntk_config.base.files import LIST_LIMIT
-from cntkpy.readers.common.corpus import Corpus
+from cntkpy.readers.common.corpus import Corpus, check_distinct, padded_keys, same_number
 from cntkpy.readers.common.packed import read_data
 from cntkpy.readers.errors import DataError
 
@@ -169,9 +170,17 @@ class MapFile:
         if corpus.numeric:
             values, good, _ = _numbers(buffer, starts[keyed], ends[keyed])
             if good.all():
-                keys = np.arange(len(starts), dtype=np.uint64)
-                keys[keyed] = values
-                return keys
+                names = self._padded(buffer, starts[keyed], ends[keyed])
+                if (same := same_number(names, values)) is None or not primary:
+                    check_distinct(names, values)
+                    keys = np.arange(len(starts), dtype=np.uint64)
+                    keys[keyed] = values
+                    return keys
+                log.warning(
+                    "%s: the keys '%s' and '%s' are the same number, so keys are taken as texts.", self.path, *same
+                )
+                corpus.numeric = False
+                return self._named(starts, ends, corpus)
             at = int(np.flatnonzero(keyed)[np.argmin(good)])
             if not primary:
                 name = self._text(starts[at], ends[at])
@@ -182,8 +191,18 @@ class MapFile:
                 )
             log.warning("%s: keys are not numbers, so keys are taken as texts.", self.place(at))
             corpus.numeric = False
+        return self._named(starts, ends, corpus)
+
+    def _named(self, starts: np.ndarray, ends: np.ndarray, corpus: Corpus) -> np.ndarray:
+        """Return keys that are texts as numbers of the corpus, uint64[N]."""
         pairs = zip(starts.tolist(), ends.tolist(), strict=True)
         return corpus.numbers([self._text(a, b) if a < b else str(i) for i, (a, b) in enumerate(pairs)])
+
+    def _padded(self, buffer: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> Counter[str]:
+        """Return the keys that begin with a zero and another digit, with their counts."""
+        some = np.flatnonzero((buffer[starts] == ord("0")) & (ends - starts > 1))
+        pairs = zip(starts[some].tolist(), ends[some].tolist(), strict=True)
+        return padded_keys(self._text(a, b) for a, b in pairs)
 
     def _text(self, begin: int, end: int) -> str:
         return self._data[begin:end].decode("utf-8", "backslashreplace")

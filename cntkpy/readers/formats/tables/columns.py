@@ -2,13 +2,15 @@
 
 A row of the table is a sequence. Dense streams take numbers (one value), fixed-size lists of numbers (a sample), lists
 of numbers (a sequence of single values, or with dim above 1 one sample), lists of such lists (a sequence of samples),
-and several columns of numbers side by side. Sparse streams take whole numbers and texts, dictionaries included, as
-one-hot samples, maps of index and value as sparse samples, and lists of either as sequences.
+and several columns of numbers side by side. Lists within the lists of a sample are laid out in order. Sparse streams
+take whole numbers, booleans and texts, dictionaries included, as one-hot samples, maps of index and value as sparse
+samples, and lists of either as sequences. The types are those that `plain` leaves.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,6 +31,7 @@ class Place(NamedTuple):
 
     chosen: int32[n], the numbers of the rows that a filter leaves; None: all of them.
     named: gives the text of a place: of a row group, a row and a column.
+    size: bytes of the file.
     """
 
     path: str
@@ -37,6 +40,7 @@ class Place(NamedTuple):
     column: str
     chosen: np.ndarray | None
     named: Callable[[int, int, str], str]
+    size: int = 0
 
     def error(self, row: int, what: str, hint: str | None = None) -> DataError:
         """An error in a row of the array."""
@@ -72,23 +76,58 @@ def is_number(kind: Any) -> bool:
 
 
 def is_list(kind: Any) -> bool:
-    """Whether a type of Arrow is a list of any length; maps do not count."""
+    """Return whether a type of Arrow is a list, of fixed size or not; maps do not count."""
     types = arrow().types
-    return types.is_list(kind) or types.is_large_list(kind)
+    return types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
+
+
+class Form(NamedTuple):
+    """A type of Arrow as lists within lists: sizes from the outermost list to the innermost, None where they vary."""
+
+    sizes: tuple[int | None, ...]
+    value: Any
+    """The type of the values."""
+
+
+def form_of(kind: Any) -> Form:
+    """Return the lists that a type consists of, and the type of what is in them."""
+    sizes: list[int | None] = []
+    while is_list(kind):
+        sizes.append(kind.list_size if arrow().types.is_fixed_size_list(kind) else None)
+        kind = kind.value_type
+    return Form(tuple(sizes), kind)
 
 
 def text_inside(kind: Any) -> bool:
-    """Whether a column has texts, or lists of texts."""
-    return is_text(kind.value_type if is_list(kind) else kind)
+    """Return whether a column has texts, or lists of texts."""
+    return is_text(form_of(kind).value)
 
 
-def varies(kind: Any, stream: TableStream) -> bool:
-    """Whether rows of a column can have different numbers of samples."""
-    return is_list(kind) and (stream.sparse or stream.dim == 1 or not is_number(kind.value_type))
+def is_series(kind: Any, stream: TableStream) -> bool:
+    """Return whether the outermost lists of a column are sequences of samples.
+
+    Args:
+        kind: the type of the column.
+        stream: the stream, which the column fits.
+    """
+    sizes = form_of(kind).sizes
+    if not sizes:
+        return False
+    if stream.sparse:
+        return True
+    if len(sizes) == 1:
+        return sizes[0] is None and stream.dim == 1
+    return _product(sizes) != stream.dim
+
+
+def _product(sizes: Sequence[int | None]) -> int | None:
+    """Return how many values lists have that are of fixed size; None if they are not."""
+    fixed = [size for size in sizes if size is not None]
+    return prod(fixed) if len(fixed) == len(sizes) else None
 
 
 def mismatch(kind: Any, stream: TableStream) -> tuple[str, str | None] | None:
-    """Why a column cannot be this stream, and what to write instead; None if it can.
+    """Return why a column cannot be this stream, and what to write instead; None if it can.
 
     Args:
         kind: the type of the column.
@@ -101,36 +140,63 @@ def _dense_mismatch(kind: Any, stream: TableStream) -> tuple[str, str | None] | 
     types, dim = arrow().types, stream.dim
     if len(stream.columns) > 1:
         return None if is_number(kind) else (f"it is {kind}, not a number", "columns side by side are numbers")
-    inner = kind.value_type if is_list(kind) else kind
-    if text_inside(kind):
-        return f"it is {kind}, not numbers", f"write format = sparse: {stream.name} is then a one-hot class"
-    if types.is_map(inner):
+    sizes, value = form_of(kind)
+    if is_text(value):
+        if types.is_dictionary(kind) or not sizes:
+            hint = f"write format = sparse: {stream.name} is then a one-hot class"
+        else:
+            hint = f"write format = sparse: {stream.name} is then a sequence of classes"
+        return f"it is {kind}, not numbers", hint
+    if types.is_map(value):
         return f"it is {kind}, not numbers", "write format = sparse"
-    if types.is_fixed_size_list(inner) and is_number(inner.value_type):
-        size = inner.list_size
-        return None if size == dim else (f"its samples have {size} values, but dim is {dim}", f"write dim = {size}")
-    if is_number(inner) or (is_list(inner) and is_number(inner.value_type)):
-        if is_number(kind) and dim != 1:
-            hint = f"write dim = 1, or columns = (...) with the names of {dim} columns"
-            return f"a row has one value, but dim is {dim}", hint
+    if not is_number(value):
+        return f"it is {kind}, not numbers", _how_to_write(value) or "dense streams take numbers, and lists of them"
+    if not sizes:
+        hint = f"write dim = 1, or columns = (...) with the names of {dim} columns"
+        return None if dim == 1 else (f"a row has one value, but dim is {dim}", hint)
+    whole, sample = _product(sizes), _product(sizes[1:])
+    if dim == whole or sample is None or (len(sizes) == 1 and whole is None) or (len(sizes) > 1 and sample == dim):
         return None
-    return f"it is {kind}, not numbers", "dense streams take numbers, and lists of them"
+    if len(sizes) == 1 or whole is None:
+        size = whole if whole is not None else sample
+        return f"its samples have {size} values, but dim is {dim}", f"write dim = {size}"
+    return (
+        f"a row has {sizes[0]} x {sample} values, but dim is {dim}",
+        f"write dim = {whole} for one sample, or dim = {sample} for a sequence of {sizes[0]} samples",
+    )
 
 
 def _sparse_mismatch(kind: Any, stream: TableStream) -> tuple[str, str | None] | None:
     types = arrow().types
     if len(stream.columns) > 1:
         return "several columns cannot be a sparse stream", "write format = dense"
-    inner = kind.value_type if is_list(kind) else kind
-    if types.is_map(inner):
-        if types.is_integer(inner.key_type) and is_number(inner.item_type):
+    sizes, value = form_of(kind)
+    if len(sizes) > 1:
+        return f"it is {kind}, not classes, nor lists of them", "write format = dense, or store one list in a row"
+    if types.is_map(value):
+        if types.is_integer(value.key_type) and is_number(value.item_type):
             return None
         return f"it is {kind}, not a map of an index and a value", "write map<int32, float>"
-    if types.is_integer(inner) or is_text(inner):
+    if types.is_integer(value) or types.is_boolean(value) or is_text(value):
         return None
-    numbers = is_number(inner) or types.is_fixed_size_list(inner) or is_list(inner)
-    hint = "write format = dense, or store classes as whole numbers or texts" if numbers else None
-    return f"it is {kind}, not classes", hint
+    hint = "write format = dense, or store classes as whole numbers or texts"
+    return f"it is {kind}, not classes", hint if is_number(value) else _how_to_write(value)
+
+
+def _how_to_write(kind: Any) -> str:
+    """Return how to write values of a type that no stream takes."""
+    types = arrow().types
+    if types.is_null(kind):
+        return "every value is missing: leave the column out, or give it a type when it is written"
+    if types.is_date(kind) or types.is_timestamp(kind) or types.is_time(kind) or types.is_duration(kind):
+        return "write it as numbers, for instance pandas: .astype('int64'), polars: .cast(pl.Int64), duckdb: epoch(x)"
+    if types.is_struct(kind):
+        return "a field of it is a column, too: alias = COLUMN.FIELD"
+    if any(test(kind) for test in (types.is_binary, types.is_large_binary, types.is_fixed_size_binary)):
+        return (
+            "write texts, for instance CAST(x AS VARCHAR), or numbers; bytes are only read as pictures, by transforms"
+        )
+    return "write numbers, texts, lists of either, or map<int32, float>"
 
 
 def lay(arrays: list[Any], stream: TableStream, places: list[Place], dtype: np.dtype) -> Laid:
@@ -145,7 +211,7 @@ def lay(arrays: list[Any], stream: TableStream, places: list[Place], dtype: np.d
         array, place = arrays[0], places[0]
         _no_nulls(array, place)
         lengths, values = np.ones(len(array), np.int64), array
-        if varies(array.type, stream):
+        if is_series(array.type, stream):
             lengths, values = _unfolded(array)
             _all_have_samples(lengths, place)
         rows = _Rows(place, lengths)
@@ -178,8 +244,15 @@ def _no_nulls(array: Any, place: Place | _Rows) -> None:
 
 
 def _unfolded(array: Any) -> tuple[np.ndarray, Any]:
-    """Lengths of lists, and their elements one after the other."""
-    return np.diff(array.offsets.to_numpy()).astype(np.int64), array.flatten()
+    """Return the lengths of lists, and their elements one after the other."""
+    return _sizes(array), array.flatten()
+
+
+def _sizes(array: Any) -> np.ndarray:
+    """Return the lengths of lists, int64[n]."""
+    if arrow().types.is_fixed_size_list(array.type):
+        return np.full(len(array), array.type.list_size, np.int64)
+    return np.diff(array.offsets.to_numpy()).astype(np.int64)
 
 
 def _all_have_samples(lengths: np.ndarray, place: Place) -> None:
@@ -203,24 +276,33 @@ def _side_by_side(arrays: list[Any], places: list[Place], dtype: np.dtype) -> La
 
 def _dense(values: Any, lengths: np.ndarray, stream: TableStream, rows: _Rows, dtype: np.dtype) -> Laid:
     """Samples of numbers; values: an array with an element for each sample."""
-    if arrow().types.is_fixed_size_list(values.type):
-        flat, per = values.flatten(), values.type.list_size
-    elif is_list(values.type):
-        sizes, flat = _unfolded(values)
-        per = stream.dim
-        wrong = np.flatnonzero(sizes != per)
+    flat, per = values, 1
+    while is_list(flat.type):
+        sizes, inner = _unfolded(flat)
+        size = int(sizes[0]) if len(sizes) else 0
+        wrong = np.flatnonzero(sizes != size) if is_list(inner.type) or per > 1 else np.flatnonzero(sizes != stream.dim)
         if len(wrong):
-            size = int(sizes[wrong[0]])
-            raise rows.error(int(wrong[0]), f"a sample has {size} values, but dim is {per}", f"every list has {per}")
-    else:
-        flat, per = values, 1
+            at = int(wrong[0])
+            what, hint = (
+                f"a sample has {int(sizes[at])} values, but dim is {stream.dim}",
+                f"every list has {stream.dim}",
+            )
+            if is_list(inner.type) or per > 1:
+                what, hint = f"lists in it have {size} and {int(sizes[at])} elements", "all of them are of one size"
+            raise rows.error(at // per, what, hint)
+        flat, per = inner, per * size
+        _no_nulls_inside(flat, per, rows)
+    found = _own(flat, dtype)
+    if len(values) and per != stream.dim:
+        raise rows.error(0, f"a sample has {per} values, but dim is {stream.dim}", f"write dim = {per}")
+    return Laid(lengths, found)
+
+
+def _no_nulls_inside(flat: Any, per: int, rows: _Rows) -> None:
+    """Refuse missing values in samples; per: elements of a sample."""
     if flat.null_count:
         at = int(np.flatnonzero(flat.is_null().to_numpy(zero_copy_only=False))[0])
         raise rows.error(at // max(per, 1), "a value is missing (null)", "fill missing values in")
-    found = _own(flat, dtype)
-    if len(found) != len(values) * stream.dim:
-        raise rows.error(0, f"there are {len(found)} values in {len(values)} samples of {stream.dim}")
-    return Laid(lengths, found)
 
 
 def _own(numbers: Any, dtype: np.dtype) -> np.ndarray:
@@ -238,6 +320,8 @@ def _sparse(values: Any, lengths: np.ndarray, stream: TableStream, rows: _Rows, 
     if arrow().types.is_map(values.type):
         return _maps(values, lengths, stream, rows, dtype)
     named = is_text(values.type)
+    if arrow().types.is_boolean(values.type):
+        values = values.cast(arrow().uint8())
     classes = _numbers_of_names(values, stream, rows) if named else values.to_numpy(zero_copy_only=False)
     _in_range(classes, stream, rows, np.arange(len(classes)))
     counts = np.ones(len(classes), np.int32)
@@ -295,7 +379,7 @@ def _coded(values: Any) -> Any:
 
 def names_in(dictionary: Any) -> list[str | None]:
     """The values of a dictionary as names of classes."""
-    return dictionary.cast(arrow().string()).to_pylist()
+    return dictionary.to_pylist() if is_text(dictionary.type) else dictionary.cast(arrow().string()).to_pylist()
 
 
 def used_names(array: Any, place: Place, nulls: bool = False) -> set[str]:
@@ -313,9 +397,9 @@ def used_names(array: Any, place: Place, nulls: bool = False) -> set[str]:
 def lengths_in(array: Any, stream: TableStream, place: Place) -> np.ndarray:
     """Samples of every row, int64[rows]."""
     _no_nulls(array, place)
-    if not varies(array.type, stream):
+    if not is_series(array.type, stream):
         return np.ones(len(array), np.int64)
-    lengths = np.diff(array.offsets.to_numpy()).astype(np.int64)
+    lengths = _sizes(array)
     _all_have_samples(lengths, place)
     return lengths
 

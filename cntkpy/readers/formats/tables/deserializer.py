@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
@@ -11,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from cntkpy.readers.common.bounds import most_decoded
 from cntkpy.readers.common.chunk import Chunk, StreamData
 from cntkpy.readers.common.chunk_cache import ChunkCache, bytes_of
-from cntkpy.readers.common.corpus import Corpus
+from cntkpy.readers.common.corpus import Corpus, check_distinct, padded_keys
 from cntkpy.readers.common.labels import in_order, load_labels
 from cntkpy.readers.common.sequences import SequenceTable, starts_of
 from cntkpy.readers.contracts import DEFAULT_MEMORY
@@ -23,6 +25,8 @@ from cntkpy.readers.streams import StreamInformation
 from .columns import (
     Laid,
     Place,
+    form_of,
+    is_series,
     is_text,
     joined,
     lay,
@@ -31,13 +35,13 @@ from .columns import (
     sample_starts,
     text_inside,
     used_names,
-    varies,
 )
-from .files import TableFile, guarded
+from .files import TableFile, guarded, too_large
 from .filters import Filter
 from .groups import RowGroup, changed, row_groups
 from .library import arrow
 from .pictures import check_pictures
+from .plain import expanded_bytes
 from .stream import TableStream
 
 log = logging.getLogger("cntkpy.readers")
@@ -89,6 +93,7 @@ class TableDeserializer:
             check_schema(table, streams, key, condition)
             for column in pictures:
                 check_pictures(table, column)
+            check_same_kinds(table, self._tables[0], [*self._columns, *([key] if key is not None else [])])
         self.groups = row_groups(self._tables, condition)
         """The row groups, which are the chunks."""
         self._filtered = condition is not None
@@ -181,16 +186,24 @@ class TableDeserializer:
         return (every[:1] if (every == every[0]).all() else every), counts
 
     def _varies(self, stream: TableStream) -> bool:
-        return varies(self._tables[0].field(stream.columns[0]).type, stream)
+        return is_series(self._tables[0].field(stream.columns[0]).type, stream)
 
     def _keys(self, column: str, corpus: Corpus) -> np.ndarray:
         """The keys of all rows, uint64."""
         found: list[np.ndarray] = []
+        padded: Counter[str] = Counter()
         for group in self.groups:
             for array, place in group.placed(group.read([column])[column], column):
                 with _placed(place):
-                    found.append(_keys_in(array, place, corpus))
-        return np.concatenate(found)
+                    found.append(_keys_in(array, place, corpus, padded))
+        keys = np.concatenate(found)
+        try:
+            check_distinct(padded, keys)
+        except DataError as error:
+            raise DataError(
+                f"{self.files[0]}, column '{column}': {error.message}.", path=self.files[0], hint=error.hint
+            ) from None
+        return keys
 
 
 def names_of(tables: Sequence[TableFile], column: str, most: int, nulls: bool = False) -> list[str]:
@@ -248,6 +261,28 @@ def check_schema(
         condition.check(table)
 
 
+def check_same_kinds(table: TableFile, first: TableFile, columns: Sequence[str]) -> None:
+    """Refuse a file whose columns are of another kind than those of the first file: texts are not numbers, nor lists.
+
+    Raises:
+        DataError: it names both files, the column and its types.
+    """
+    for column in columns:
+        kind, expected = table.field(column).type, first.field(column).type
+        if _kind(kind) != _kind(expected):
+            raise DataError(
+                f"{table.path}: column '{column}' is {kind}, but {expected} in {first.path}.",
+                path=table.path,
+                hint="write the column with one type in all files, or read the files by sections of their own",
+            )
+
+
+def _kind(kind: Any) -> tuple[int, bool, bool]:
+    """Return the depth of lists of a type, and whether their values are texts, or maps."""
+    sizes, value = form_of(kind)
+    return len(sizes), is_text(value), arrow().types.is_map(value)
+
+
 def _placed(place: Place) -> AbstractContextManager[None]:
     """What pyarrow raises inside becomes an error that names a column."""
     return guarded(f"{place.path}, row group {place.group}, column '{place.column}'", place.path)
@@ -277,7 +312,12 @@ def _by_number(stream: TableStream) -> dict[int, str]:
     return {number: name for name, number in stream.classes.items()}
 
 
-def _keys_in(array: Any, place: Place, corpus: Corpus) -> np.ndarray:
+def _keys_in(array: Any, place: Place, corpus: Corpus, padded: Counter[str]) -> np.ndarray:
+    """Return the keys in an array, uint64[n]. Texts of digits that begin with a zero are counted in `padded`."""
+    if not arrow().types.is_integer(array.type):
+        if (nbytes := expanded_bytes(array)) > most_decoded(place.size):
+            raise too_large(place.path, f"column '{place.column}'", nbytes, place.size)
+        array = array.cast(arrow().large_string())
     if array.null_count:
         at = int(np.flatnonzero(array.is_null().to_numpy(zero_copy_only=False))[0])
         raise place.error(at, "the key is missing (null)")
@@ -287,7 +327,10 @@ def _keys_in(array: Any, place: Place, corpus: Corpus) -> np.ndarray:
             at = int(np.flatnonzero(numbers < 0)[0])
             raise place.error(at, f"{int(numbers[at])} is not a key", "keys are texts, or numbers from 0 on")
         return numbers.astype(np.uint64)
+    names = array.cast(arrow().large_string()).to_pylist()
+    if corpus.numeric:
+        padded.update(padded_keys(names))
     try:
-        return corpus.numbers(array.cast(arrow().large_string()).to_pylist())
+        return corpus.numbers(names)
     except DataError as error:
         raise place.error(0, f"this row or a later one: {error.message}", error.hint) from None

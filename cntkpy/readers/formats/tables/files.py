@@ -6,23 +6,37 @@ import itertools
 import os
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from typing import Any, BinaryIO, ClassVar
+from typing import Any, BinaryIO
 
 from cntkpy.cntk_config.base.diagnostics import shorten, suggestion
 from cntkpy.cntk_config.base.files import is_url, open_input
 from cntkpy.readers.common.beginnings import Beginnings, current
+from cntkpy.readers.common.bounds import most_decoded
 from cntkpy.readers.common.remote import RemoteBytes, shown
 from cntkpy.readers.errors import DataError
 from cntkpy.readers.kernels.budget import fits_budget
 
 from .footer import ColumnChunk, Statistics, column_chunks, statistics
+from .ipc import (
+    BATCH,
+    FEATHER_1,
+    MAGIC,
+    Damaged,
+    Message,
+    batch_of_stream,
+    is_stream,
+    messages_of_file,
+    messages_of_stream,
+)
 from .library import arrow, broken, parquet
 from .lists import are_numbers, lists_of
 from .nested import nested_array, nested_field, nested_names, top_of
 from .partitions import Partition
+from .plain import plain_type
 
 MOST_ROWS = 2**31 - 1
 """A row group has at most so many rows."""
+PLAIN = "int64, float, double or text, and lists of them"
 DAMAGED = "the file is damaged: write it again"
 READ_BYTES = 1 << 20
 """Bytes of a column chunk of Parquet that are read at a time."""
@@ -40,8 +54,26 @@ def guarded(what: str, path: str, hint: str = DAMAGED) -> Generator[None]:
         yield
     except DataError:
         raise
+    except NotImplementedError as error:
+        version = arrow().__version__
+        hint = f"pyarrow {version} lacks this, the file may be whole: write the column as {PLAIN}"
+        raise DataError(f"{what}: {_reason(error)}.", path=path, hint=hint) from None
     except errors as error:
         raise DataError(f"{what}: {_reason(error)}.", path=path, hint=hint) from None
+
+
+def too_large(path: str, where: str, nbytes: int, size: int) -> DataError:
+    """Return the error of a part of a file that has more bytes than are believed.
+
+    Args:
+        path: the file.
+        where: the part, for instance `row group 3`.
+        nbytes: its bytes, decoded.
+        size: bytes of the file.
+    """
+    message = f"{path}, {where}: it takes {nbytes:,} bytes decoded, in a file of {size:,} bytes"
+    hint = "write row groups of fewer rows: pyarrow.parquet.write_table(..., row_group_size=100_000)"
+    return DataError(f"{message}: this is not believed to be data.", path=path, hint=hint)
 
 
 class TableFile:
@@ -55,7 +87,7 @@ class TableFile:
         DataError: it cannot be read, or is no such file.
     """
 
-    kind: ClassVar[str] = ""
+    kind: str = ""
     groups: int
     """How many row groups there are."""
 
@@ -96,7 +128,10 @@ class TableFile:
         return []
 
     def read(self, group: int, columns: Sequence[str], threads: bool = False) -> dict[str, list[Any]]:
-        """The columns of a row group, each as its Arrow arrays one after the other; their buffers are checked."""
+        """Return the columns of a row group, each as its Arrow arrays one after the other, of plain types.
+
+        Their buffers are checked.
+        """
         own = [name for name in columns if name not in self.folders]
         with self.opened(group) as file:
             found = self._read(file, group, own or self._own[:1], threads)
@@ -112,11 +147,16 @@ class TableFile:
         return pieces
 
     def field(self, name: str) -> Any:
-        """The field of a column, or of a field of a column of structs: `place.city`.
+        """Return the field of a column, or of a field of a column of structs: `place.city`. Its type is plain.
 
         Raises:
             DataError: the file has no such column, or several of it.
         """
+        field = self.stored_field(name)
+        return field.with_type(plain_type(field.type))
+
+    def stored_field(self, name: str) -> Any:
+        """Return the same with the type that the file has."""
         count = self.names.count(name)
         if not count and (found := nested_field(self.schema, name)) is not None:
             return found
@@ -271,38 +311,70 @@ class ParquetTable(TableFile):
 
 
 class ArrowTable(TableFile):
-    """A file in Arrow's IPC file format, which is that of Feather, version 2."""
+    """A file in Arrow's IPC file format, which is that of Feather, version 2, or in its stream format."""
 
     kind = "Arrow's file format"
+    _messages: list[Message]
+    """Dictionaries and record batches; of a stream the schema, too."""
 
     def _schema(self, file: Any) -> Any:
-        self._reader: Any = arrow().ipc.open_file(file)
-        return self._reader.schema
+        with self.opened_bytes() as source:
+            head = source.read(8)
+            if head.startswith(FEATHER_1):
+                raise DataError(
+                    f"{self.path} is a file of Feather, version 1, which is not read.",
+                    path=self.path,
+                    hint="write version 2: pyarrow.feather.write_feather(pyarrow.feather.read_table(NAME), NAME)",
+                )
+            self._is_stream = not head.startswith(MAGIC) and is_stream(head)
+            if self._is_stream:
+                self.kind = "Arrow's stream format"
+            try:
+                schema = arrow().ipc.open_stream(file).schema if self._is_stream else arrow().ipc.open_file(file).schema
+                self._messages = (messages_of_stream if self._is_stream else messages_of_file)(source, self.size)
+            except Damaged as error:
+                raise DataError(
+                    f"{self.path} cannot be read as {self.kind}: {error}.", path=self.path, hint=DAMAGED
+                ) from None
+        self._batches = [number for number, one in enumerate(self._messages) if one.kind == BATCH]
+        return schema
 
     def _groups(self, file: Any) -> int:
-        return self._reader.num_record_batches
+        return len(self._batches)
 
     def bytes_of_groups(self) -> list[int]:
-        """The share of the file that a record batch is."""
-        return [self.size // max(1, self.groups)] * self.groups
+        """Return the bytes of every record batch, decoded."""
+        return [self._messages[number].nbytes for number in self._batches]
 
     def rows(self, column: str | None = None) -> list[int]:
-        """Rows of every record batch: their headers are read."""
+        """Return the rows of every record batch, as their headers say; counted where these are not plausible."""
+        found = [self._messages[number].rows for number in self._batches]
+        if min(found, default=0) >= 0 and sum(found) <= PLAUSIBLE * self.size:
+            return found
         one = column if column is not None and column not in self.folders else self._smallest()
         return [sum(map(len, self.read(number, [one])[one])) for number in range(self.groups)]
 
     def _smallest(self) -> str:
-        """The column whose values take least room."""
+        """Return the column whose values take least room."""
         return min(self._own, key=lambda name: _bits(self.schema.field(name).type))
 
     def _read(self, file: Any, group: int, columns: Sequence[str], threads: bool) -> Any:
-        ipc = arrow().ipc
+        number = self._batches[group]
+        before = [one for one in self._messages[:number] if one.kind != BATCH]
+        needed = [*before, self._messages[number]] if self._is_stream else [*self._messages[: self._batches[0]]]
+        nbytes = sum(one.nbytes for one in {*needed, self._messages[number]})
+        if nbytes > most_decoded(self.size):
+            raise too_large(self.path, f"record batch {group}", nbytes, self.size)
+        if self._messages[number].rows > MOST_ROWS:
+            raise self._bad_rows(group, f"it has {self._messages[number].rows} rows, the limit is {MOST_ROWS}")
         tops = dict.fromkeys(top_of(self.schema, name) for name in columns)
         included = [self.schema.get_field_index(name) for name in tops]
-        options = ipc.IpcReadOptions(included_fields=included, use_threads=threads)
-        batch = ipc.open_file(file, options=options).get_batch(group)
-        if batch.num_rows > MOST_ROWS:
-            raise self._bad_rows(group, f"it has {batch.num_rows} rows, the limit is {MOST_ROWS}")
+        if self._is_stream:
+            with self.opened_bytes() as source:
+                batch = batch_of_stream(source, needed, included, threads)
+        else:
+            options = arrow().ipc.IpcReadOptions(included_fields=included, use_threads=threads)
+            batch = arrow().ipc.open_file(file, options=options).get_batch(group)
         return arrow().Table.from_batches([batch])
 
 

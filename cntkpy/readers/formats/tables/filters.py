@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from math import ceil, copysign, floor, inf, isfinite
 from operator import eq, ge, gt, le, lt, ne
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from cntkpy.readers.common.bounds import most_decoded
 from cntkpy.readers.errors import DataError
 
 from .columns import is_number, is_text
 from .conditions import Comparison, Condition, Value, comparisons
-from .files import TableFile, guarded
+from .files import TableFile, guarded, too_large
 from .footer import Statistics, number_of
 from .library import arrow, compute
 from .partitions import PartitionValue
+from .plain import expanded_bytes
 
 SIGNS: dict[str, Callable[[Any, Any], Any]] = {"==": eq, "!=": ne, "<": lt, "<=": le, ">": gt, ">=": ge}
 _ROW = "row"
@@ -60,10 +63,13 @@ class Filter:
         if len(known) != table.groups:
             known = [dict[str, Statistics]() for _ in range(table.groups)]
         kinds = {name: _plain(table.field(name).type) for name in self.columns}
+        same = {name for name in self.columns if _plain(table.stored_field(name).type) == kinds[name]}
         folders = {name: _range_of_folder(table.folders[name]) for name in self.columns if name in table.folders}
         found: list[bool] = []
         for one in known:
-            ranges = {name: _range(one[name], kinds[name]) for name in self.columns if name in one} | folders
+            ranges = {
+                name: _range(one[name], kinds[name]) for name in self.columns if name in one and name in same
+            } | folders
             found.append(may_hold(self.condition, ranges, kinds)[0])
         return found
 
@@ -72,7 +78,12 @@ class Filter:
         pa = arrow()
         found = table.read(group, self.columns)
         with guarded(f"{table.path}, row group {group}: the filter cannot be used", table.path):
-            columns = {name: pa.chunked_array(arrays, table.field(name).type) for name, arrays in found.items()}
+            columns = {
+                name: pa.chunked_array(
+                    [_written_out(one, table, name) for one in arrays], _plain(table.field(name).type)
+                )
+                for name, arrays in found.items()
+            }
             every = pa.table(columns)
             name = _ROW
             while name in self.columns:
@@ -82,8 +93,21 @@ class Filter:
 
 
 def _plain(kind: Any) -> Any:
-    """A type, that of its values for a dictionary."""
+    """Return a type, that of its values for a dictionary."""
     return kind.value_type if arrow().types.is_dictionary(kind) else kind
+
+
+def _written_out(array: Any, table: TableFile, column: str) -> Any:
+    """Return an array without its dictionary.
+
+    Raises:
+        DataError: it would have more bytes than are believed.
+    """
+    if not arrow().types.is_dictionary(array.type):
+        return array
+    if (nbytes := expanded_bytes(array)) > most_decoded(table.size):
+        raise too_large(table.path, f"column '{column}'", nbytes, table.size)
+    return array.cast(array.type.value_type)
 
 
 class Range(NamedTuple):
@@ -198,26 +222,48 @@ def _compared(one: Comparison, kind: Any) -> Any:
     column = compute().field((one.column,))
     if one.sign == "null":
         return column.is_null()
-    sign = SIGNS["==" if one.sign == "in" else one.sign]
-    found, *more = (sign(column, _scalar(value, kind)) for value in one.values)
-    for another in more:
-        found = found | another
+    found, *others = (_simple(column, "==" if one.sign == "in" else one.sign, value, kind) for value in one.values)
+    for other in others:
+        found = found | other
     return found
 
 
+def _simple(column: Any, sign: str, value: Value, kind: Any) -> Any:
+    """Return a comparison with one value. Whole numbers are compared exactly, whatever the value is."""
+    if arrow().types.is_integer(kind) and isinstance(value, int | float):
+        sign, value = _as_whole(sign, value)
+        low, high = _limits(kind)
+        if isinstance(value, float) or not low <= value <= high:  # true, or false, for all numbers; null stays null
+            holds = SIGNS[sign](0, value)
+            return column == column if holds else column != column
+    return SIGNS[sign](column, _scalar(value, kind))
+
+
+def _as_whole(sign: str, value: float) -> tuple[str, float]:
+    """Return a comparison of whole numbers that says the same; the value is a float where there is none."""
+    if isinstance(value, int) or not isfinite(value):
+        return sign, value
+    if value.is_integer() or sign in ("==", "!="):
+        return sign, int(value) if value.is_integer() else inf
+    return ("<=", floor(value)) if sign in ("<", "<=") else (">=", ceil(value))
+
+
+def _limits(kind: Any) -> tuple[int, int]:
+    """Return the smallest and the largest number of a type of whole numbers."""
+    bits, signed = kind.bit_width, arrow().types.is_signed_integer(kind)
+    return (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
+
+
 def _scalar(value: Value, kind: Any) -> Any:
-    """A value as one of a type; a number that the type does not have keeps its own."""
+    """Return a value as one of a type."""
     pa = arrow()
     if is_text(kind):
-        return pa.scalar(value, pa.string())
+        return pa.scalar(value, kind)
     if pa.types.is_temporal(kind):
         return _moment(value, kind)
-    if isinstance(value, float) and not pa.types.is_floating(kind):
-        return pa.scalar(value)  # as a whole number it would lose its fraction
-    try:
-        return pa.scalar(value, kind)
-    except (pa.ArrowException, OverflowError, TypeError):
-        return pa.scalar(value)
+    if pa.types.is_floating(kind) and isinstance(value, int):
+        value = float(value) if abs(value) < 1 << 1023 else copysign(inf, value)
+    return pa.scalar(value, kind)
 
 
 def _moment(value: Value, kind: Any) -> Any:
@@ -255,7 +301,10 @@ def _mismatch(kind: Any, value: Value) -> tuple[str, str] | None:
         except (pa.ArrowException, TypeError):
             return f"it is {kind}", f"write for instance {_example(kind)}, in quotes"
         return None
-    return f"it is {kind}", "filters compare numbers, texts, booleans, dates and times"
+    hint = "filters compare numbers, texts, booleans, dates and times"
+    if pa.types.is_struct(kind):
+        hint += "; a field of it is a column, too: COLUMN.FIELD"
+    return f"it is {kind}", hint
 
 
 def _example(kind: Any) -> str:

@@ -72,7 +72,7 @@ class RowGroup:
 
     def place(self, row: int, column: str) -> Place:
         """Where a row is, of those that are read."""
-        return Place(self.table.path, self.number, row, column, self.chosen, self.table.row_name)
+        return Place(self.table.path, self.number, row, column, self.chosen, self.table.row_name, self.table.size)
 
 
 def row_groups(tables: Sequence[TableFile], condition: Filter | None = None) -> list[RowGroup]:

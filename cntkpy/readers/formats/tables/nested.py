@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .library import arrow, compute
+from .plain import plain_array, storage, storage_type
 
 _MOST_NAMES = 100
 """Names in a message."""
@@ -27,9 +28,10 @@ def nested_field(schema: Any, name: str) -> Any:
         return None
     found = schema.field(top)
     for step in steps:
-        if not arrow().types.is_struct(found.type) or found.type.get_field_index(step) < 0:
+        kind = storage_type(found.type)
+        if not arrow().types.is_struct(kind) or kind.get_field_index(step) < 0:
             return None
-        found = found.type.field(step)
+        found = kind.field(step)
     return arrow().field(name, found.type, True, found.metadata)
 
 
@@ -39,6 +41,7 @@ def nested_names(schema: Any, column: str) -> list[str]:
     ahead = [(column, schema.field(column).type)]
     while ahead and len(found) < _MOST_NAMES:
         name, kind = ahead.pop(0)
+        kind = storage_type(kind)
         if arrow().types.is_struct(kind):
             ahead = [(f"{name}.{one.name}", one.type) for one in kind] + ahead
         elif name != column:
@@ -47,9 +50,13 @@ def nested_names(schema: Any, column: str) -> list[str]:
 
 
 def nested_array(array: Any, schema: Any, name: str) -> Any:
-    """The values of a name out of an array of its column; they are null where a struct around them is."""
-    steps = [] if name in schema.names else _steps(schema, name)[1:]
-    return compute().struct_field(array, steps) if steps else array
+    """Return the values of a name out of an array of its column, of a plain type.
+
+    They are null where a struct around them is.
+    """
+    for step in [] if name in schema.names else _steps(schema, name)[1:]:
+        array = compute().struct_field(storage(array), [step])
+    return plain_array(array)
 
 
 def _steps(schema: Any, name: str) -> list[str]:

@@ -11,6 +11,8 @@ from urllib.parse import unquote
 from cntkpy.cntk_config.base.files import exists, is_folder, is_url
 from cntkpy.readers.errors import DataError
 
+from .lakes import check_no_lake
+
 NULL = "__HIVE_DEFAULT_PARTITION__"
 """What Hive calls a folder whose column has no value."""
 _LARGEST = 18
@@ -38,7 +40,7 @@ def files_of(paths: Sequence[str], endings: tuple[str, ...]) -> list[str]:
         endings: of the names of files in folders, with the dot.
 
     Raises:
-        DataError: a folder or a pattern has no files.
+        DataError: a folder or a pattern has no files, or is a table of Delta Lake or the like.
     """
     found: list[str] = []
     for path in paths:
@@ -46,6 +48,7 @@ def files_of(paths: Sequence[str], endings: tuple[str, ...]) -> list[str]:
             found.append(path)
             continue
         some = _below(path, endings) if is_folder(path) else _fitting(path)
+        check_no_lake(path, some)
         if not some:
             what = f"has no files *{', *'.join(endings)}" if is_folder(path) else "fits no file"
             raise DataError(f"{path} {what}.", path=path, hint=f"the current directory is {Path.cwd()}")

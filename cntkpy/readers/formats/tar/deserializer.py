@@ -25,9 +25,10 @@ ENTRY_BYTES, SAMPLE_BYTES = 8, 24
 
 
 def keys_of(shards: Shards, corpus: Corpus, *, primary: bool) -> np.ndarray:
-    """The keys of samples, uint64[N]: the names of members without their endings.
+    """Return the keys of samples, uint64[N]: the names of members without their endings.
 
-    Where keys are numbers (000123), but these are not, keys are texts from now on.
+    Where keys are numbers (000123), but these are not, or two of them are the same number (007 and 7), keys are texts
+    from now on.
 
     Raises:
         DataError: another deserializer came first, whose keys are numbers.
@@ -37,11 +38,15 @@ def keys_of(shards: Shards, corpus: Corpus, *, primary: bool) -> np.ndarray:
     try:
         return corpus.numbers(shards.keys)
     except DataError as error:
-        raise DataError(
-            f"{shards.files[0]}: {error.message}, which is the name of a sample.",
-            path=shards.files[0],
-            hint="add useNumericSequenceKeys=false to the reader if keys are texts",
-        ) from None
+        if not primary:
+            raise DataError(
+                f"{shards.files[0]}: {error.message}; keys are the names of samples.",
+                path=shards.files[0],
+                hint="add useNumericSequenceKeys=false to the reader if keys are texts",
+            ) from None
+        log.warning("%s: %s, so keys are taken as texts.", shards.files[0], error.message)
+        corpus.numeric = False
+        return corpus.numbers(shards.keys)
 
 
 class TarValues:

@@ -170,7 +170,7 @@ def test_joined_by_the_names_of_samples() -> None:
         for keys, streams in minibatches(f"randomize=false;deserializers=({first}:{second})"):
             assert [row[0] for row in streams["v"][0]] == [row[0] for row in streams["z"][0]] == keys
     Path("a.tar").write_bytes(archive(members(range(6), "s{}")))
-    with pytest.raises(DataError, match=r"a.tar: Invalid numeric sequence id 's0', which is the name of a sample"):
+    with pytest.raises(DataError, match=r"a.tar: Invalid numeric sequence id 's0'; keys are the names of samples"):
         minibatches(f"deserializers=({ctf}:{shards})")
     Path("a.ctf").write_text("".join(f"s{k} |v {k}\n" for k in range(6)))
     found = minibatches(f"randomize=false;deserializers=({shards}:{ctf})")
