@@ -5,22 +5,20 @@ Archives are read in pieces and never mapped: a disk that fails, or a file that 
 
 from __future__ import annotations
 
-import gzip
 import logging
 import re
 import shutil
 import tempfile
 import threading
-import zlib
 from collections import OrderedDict
 from collections.abc import Sequence
 
 import numpy as np
 
 from cntkpy.cntk_config.base.diagnostics import shorten
-from cntkpy.cntk_config.base.files import LIST_LIMIT, open_input
+from cntkpy.cntk_config.base.files import LIST_LIMIT
 from cntkpy.readers.common.file_bytes import FileBytes
-from cntkpy.readers.common.packed import read_data
+from cntkpy.readers.common.packed import data_bytes, read_data
 from cntkpy.readers.errors import DataError
 
 from .specifier import Place, parse_place, parse_read_specifier
@@ -48,12 +46,17 @@ def open_archive(path: str, packed: bool = False) -> FileBytes:
     if not packed:
         return FileBytes(path)
     try:
-        with open_input(path) as packed_file, gzip.open(packed_file) as source:
+        data = data_bytes(path)
+        if not data.packed:
+            raise DataError(
+                f"The file {path} is not compressed.",
+                path=path,
+                hint="leave out the command that unpacks it, or the ending of its name",
+            )
+        with data.stream() as source:
             file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - open as long as it is read
             shutil.copyfileobj(source, file, 1 << 20)
             return FileBytes(path, file)
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise DataError(f"{path} cannot be unpacked by gzip: {error}", path=path) from None
     except OSError as error:
         raise DataError(f"The file {path} cannot be opened: {error.strerror or error}", path=path) from None
 

@@ -214,10 +214,11 @@ def test_a_packed_archive(archive: Path) -> None:
         f"ark:zcat {packed}|",
         f"ark:gzip -dc '{packed}' |",
         f"ark:{packed}",
+        f"ark:pigz -dc {packed} |",
     ):
         assert [rows.tolist() for _, rows in read_matrices(specifier)] == want
     packed.write_bytes(gzip.compress(archive.read_bytes())[:-9])
-    with pytest.raises(DataError, match="cannot be unpacked by gzip"):
+    with pytest.raises(DataError, match=r"damaged at byte .*: it ends early"):
         list(read_matrices(f"ark:zcat {packed} |"))
 
 
