@@ -128,12 +128,12 @@ def format_at_start(read: Read) -> str | None:
     Raises:
         Broken: it is compressed in a format that is not unpacked; the message is its name.
     """
-    at = 0
+    at, head = 0, read(0, LONGEST_MAGIC)
     for _ in range(_MOST_SKIPPED):
-        head = read(at, LONGEST_MAGIC)
         if len(head) < 8 or int.from_bytes(head[:4], "little") not in _SKIPPABLE:
             break
         at += 8 + int.from_bytes(head[4:8], "little")
+        head = read(at, LONGEST_MAGIC)
     for magic, (name, program) in _OTHER.items():
         if head.startswith(magic):
             raise Broken(name, at, program)

@@ -560,7 +560,7 @@ def test_texts_that_begin_like_compressed_files() -> None:
 @pytest.mark.malformed
 def test_a_dictionary_is_named() -> None:
     """The file is whole; only what it refers to is missing."""
-    samples = [b"%d |x %d %d |y 0:1\n" % (i, i, i * i) for i in range(2000)]
+    samples: list[Any] = [b"%d |x %d %d |y 0:1\n" % (i, i, i * i) for i in range(2000)]
     words = zstandard.train_dictionary(2048, samples)
     Path("packed").write_bytes(zstandard.ZstdCompressor(dict_data=words).compress(ctf(50)))
     with pytest.raises(DataError, match=rf"it was compressed with a dictionary \(id {words.dict_id()}\)") as caught:
