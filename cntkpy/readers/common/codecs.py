@@ -1,7 +1,8 @@
-"""Compressed formats, unpacked piece by piece: gzip, bzip2, xz and Zstandard.
+"""Compressed formats, unpacked piece by piece: gzip, zlib, bzip2, xz, lzma and Zstandard.
 
 Each unpacks into pieces of bounded size, whatever the file says, and knows where unpacking can begin again: at the
-start of a member, stream or frame, and for gzip wherever its state was copied.
+start of a member, stream or frame, and for gzip and zlib wherever its state was copied. Other formats are recognised,
+so that a message can name them.
 """
 
 from __future__ import annotations
@@ -9,12 +10,14 @@ from __future__ import annotations
 import bz2
 import importlib
 import lzma
+import struct
 import zlib
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.cntk_config.base.extras import how_to_install
+from cntkpy.cntk_config.base.lazy_modules import np
 
 PIECE = 1 << 20
 """Most bytes that are unpacked at a time."""
@@ -23,15 +26,49 @@ MOST_MEMORY = 256 << 20
 """Bytes that unpacking may need for what it refers back to: xz -9 and zstd --ultra -22 need half of it."""
 ZSTD = b"\x28\xb5\x2f\xfd"
 MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\0": "xz", ZSTD: "zstd"}
-LONGEST_MAGIC = 6
+LONGEST_MAGIC = 64
+"""Bytes that `format_of` looks at."""
+_BZIP2_BLOCKS = b"\x31\x41\x59\x26\x53\x59", b"\x17\x72\x45\x38\x50\x90"
+"""How a block of bzip2 begins, and the end of a stream."""
+_LZMA = b"\x5d\0\0"
+_ZLIB = 0x7801, 0x785E, 0x789C, 0x78DA
+_SKIPPABLE = range(0x184D2A50, 0x184D2A60)
+_MOST_SKIPPED = 1000
+"""Skippable frames at the start of a file that are passed to find its format."""
+_OTHER = {
+    b"\x04\x22\x4d\x18": ("LZ4", "lz4 -dc"),
+    b"\x02\x21\x4c\x18": ("LZ4", "lz4 -dc"),
+    b"LZIP\0": ("lzip", "lzip -dc"),
+    b"LZIP\1": ("lzip", "lzip -dc"),
+    b"\x89LZO\0\r\n\x1a\n": ("lzop", "lzop -dc"),
+    b"\x1f\x9d": ("compress (.Z)", "gzip -dc"),
+    b"\x1f\xa0": ("compress -H", "gzip -dc"),
+    b"\x1f\x1e": ("pack (.z)", "gzip -dc"),
+    b"LRZI\0": ("lrzip", "lrzip -d -o -"),
+    b"\xff\x06\0\0sNaPpY": ("framed Snappy", "snzip -dc"),
+    b"7z\xbc\xaf\x27\x1c": ("7-Zip", "7z x -so"),
+    b"PK\3\4": ("ZIP", "unzip -p"),
+    b"PK\5\6": ("ZIP", "unzip -p"),
+    b"PK\7\x08": ("ZIP", "unzip -p"),
+    b"Rar!\x1a\7": ("RAR", "unrar p -inul"),
+    b"MSCF\0\0\0\0": ("Cabinet", "cabextract -p"),
+    **{bytes([first]) + ZSTD[1:]: ("Zstandard of a version before 0.8", "zstd -dc") for first in (30, *range(34, 40))},
+}
+"""Formats that are not unpacked: name, and the program that does."""
 
 
 class Broken(Exception):
-    """What is wrong, and at which byte of the compressed file."""
+    """What is wrong, and at which byte of the compressed file.
 
-    def __init__(self, what: str, at: int) -> None:
+    Args:
+        what: what is wrong.
+        at: the byte.
+        program: for a file that is whole, but needs more than is provided: the program that unpacks it.
+    """
+
+    def __init__(self, what: str, at: int, program: str = "") -> None:
         super().__init__(what)
-        self.at = at
+        self.at, self.program = at, program
 
 
 class Restart(NamedTuple):
@@ -66,10 +103,41 @@ Read = Callable[[int, int], bytes]
 
 
 def format_of(head: bytes) -> str | None:
-    """The compressed format of a file that begins with these bytes: `gzip`, `bzip2`, `xz`, `zstd`; None: it is none."""
-    if head[:3] == b"BZh" and not head[3:4].isdigit():
-        return None
+    """The compressed format of a file that begins with these bytes: `gzip`, `bzip2`, `xz`, ...; None: it is none."""
+    if head[:3] == b"BZh":
+        block = any(one.startswith(head[4:10]) for one in _BZIP2_BLOCKS)
+        return "bzip2" if head[3:4].isdigit() and block else None
+    if len(head) >= 13 and head[:3] == _LZMA and (head[5:13] == b"\xff" * 8 or head[10:13] == bytes(3)):
+        return "lzma"
+    if len(head) > 2 and int.from_bytes(head[:2]) in _ZLIB and _inflates(head):
+        return "zlib"
     return next((name for magic, name in MAGIC.items() if head.startswith(magic)), None)
+
+
+def _inflates(head: bytes) -> bool:
+    """Whether these bytes are the start of a stream of zlib; `x^` may begin a text."""
+    try:
+        return bool(zlib.decompressobj().decompress(head, 1 << 16)) or len(head) < LONGEST_MAGIC
+    except zlib.error:
+        return False
+
+
+def format_at_start(read: Read) -> str | None:
+    """As `format_of`, past what Zstandard and LZ4 tell their readers to skip at the start of a file.
+
+    Raises:
+        Broken: it is compressed in a format that is not unpacked; the message is its name.
+    """
+    at, head = 0, read(0, LONGEST_MAGIC)
+    for _ in range(_MOST_SKIPPED):
+        if len(head) < 8 or int.from_bytes(head[:4], "little") not in _SKIPPABLE:
+            break
+        at += 8 + int.from_bytes(head[4:8], "little")
+        head = read(at, LONGEST_MAGIC)
+    for magic, (name, program) in _OTHER.items():
+        if head.startswith(magic):
+            raise Broken(name, at, program)
+    return "zstd" if at else format_of(head)
 
 
 def unpacker(name: str, read: Read, start: Restart) -> Unpacker:
@@ -83,8 +151,12 @@ def unpacker(name: str, read: Read, start: Restart) -> Unpacker:
     return _Streams(name, read, start)
 
 
+_COPIED = "gzip", "zlib"
+"""Formats of which the state of unpacking can be copied."""
+
+
 class _Streams:
-    """Streams of gzip (its members), bzip2 or xz, one after the other."""
+    """Streams of gzip (its members), zlib, bzip2, xz or lzma, one after the other."""
 
     def __init__(self, name: str, read: Read, start: Restart) -> None:
         self._name, self._read = name, read
@@ -112,7 +184,7 @@ class _Streams:
         here = self._packed - len(self._tail)
         if self._object is None:
             return Restart(self.plain, here)
-        return Restart(self.plain, here, self._object.copy()) if copied and self._name == "gzip" else None
+        return Restart(self.plain, here, self._object.copy()) if copied and self._name in _COPIED else None
 
     def _begin(self) -> bool:
         """Begin the next stream; False at the end of the file. Zeros between streams are padding."""
@@ -129,9 +201,11 @@ class _Streams:
         return True
 
     def _new(self) -> Any:
-        if self._name == "gzip":
-            return zlib.decompressobj(31)
-        return bz2.BZ2Decompressor() if self._name == "bzip2" else lzma.LZMADecompressor(memlimit=MOST_MEMORY)
+        if self._name in _COPIED:
+            return zlib.decompressobj(31 if self._name == "gzip" else 15)
+        if self._name == "bzip2":
+            return bz2.BZ2Decompressor()
+        return lzma.LZMADecompressor(lzma.FORMAT_XZ if self._name == "xz" else lzma.FORMAT_ALONE, MOST_MEMORY)
 
     def _more(self) -> bytes:
         found = self._read(self._packed, INPUT)
@@ -139,9 +213,9 @@ class _Streams:
         return found
 
     def _unpack(self) -> bytes:
-        one, gzip = self._object, self._name == "gzip"
+        one, copied = self._object, self._name in _COPIED
         ended = False
-        if not self._tail and (gzip or one.needs_input):
+        if not self._tail and (copied or one.needs_input):
             self._tail = self._more()
             ended = not self._tail
         given, self._tail = self._tail, b""
@@ -149,8 +223,11 @@ class _Streams:
         try:
             found = one.decompress(given, PIECE)
         except (zlib.error, lzma.LZMAError, OSError, EOFError, ValueError, MemoryError) as error:
-            raise Broken(" ".join(str(error).split()) or type(error).__name__, at) from None
-        if gzip:
+            what = " ".join(str(error).split()) or type(error).__name__
+            if "limit" in what and isinstance(error, lzma.LZMAError):
+                raise Broken(f"unpacking it needs more than {MOST_MEMORY >> 20} MB of memory", at, "xz -dc") from None
+            raise Broken(what, at) from None
+        if copied:
             self._tail = one.unconsumed_tail
         if ended and not found and not one.eof:
             raise Broken("it ends early", self._packed)
@@ -161,7 +238,6 @@ class _InGroup(Exception):
     """One of several blocks is damaged."""
 
 
-_SKIPPABLE = (0x184D2A50, 0x184D2A5F)
 _RAW, _RLE, _COMPRESSED = 0, 1, 2
 
 
@@ -270,15 +346,27 @@ class _Frames:
         if not magic:
             return False
         number = int.from_bytes(magic, "little")
-        if _SKIPPABLE[0] <= number <= _SKIPPABLE[1]:
-            self._packed += int.from_bytes(self._all(4), "little")
+        if number in _SKIPPABLE:
+            size = int.from_bytes(self._all(4), "little")
+            self._packed += size
+            if size and not self._file(self._packed - 1, 1):
+                raise Broken("it ends early", at)
             return True
         if magic != ZSTD:
             raise Broken("it ends early" if len(magic) < 4 else "what follows the end of its data is not zstd", at)
         descriptor = self._all(1)[0]
         single = descriptor >> 5 & 1
-        size = (0, 1, 2, 4)[descriptor & 3] + ((single, 2, 4, 8)[descriptor >> 6]) + (1 - single)
-        header = magic + bytes([descriptor]) + self._all(size)
+        id_size, content_size = (0, 1, 2, 4)[descriptor & 3], (single, 2, 4, 8)[descriptor >> 6]
+        sizes = self._all(1 - single + id_size + content_size)
+        header = magic + bytes([descriptor]) + sizes
+        if number := int.from_bytes(sizes[1 - single :][:id_size], "little"):
+            raise Broken(f"it was compressed with a dictionary (id {number})", at, "zstd -D DICTIONARY -dc")
+        window = int.from_bytes(sizes[id_size:], "little") + 256 * (content_size == 2)
+        if not single:
+            window = (8 + (sizes[0] & 7)) << (7 + (sizes[0] >> 3))
+        if window > MOST_MEMORY // 2:
+            what = f"unpacking it needs {window >> 20:,} MB of memory, and {MOST_MEMORY >> 21} MB are the limit"
+            raise Broken(what, at, "zstd --long=31 -dc")
         self._checksum = bool(descriptor >> 2 & 1)
         self._object = self._library.ZstdDecompressor(max_window_size=MOST_MEMORY // 2).decompressobj(PIECE)
         self._feed(header, at)
@@ -318,3 +406,50 @@ def _zstandard() -> Any:
             f"Zstandard files (.zst) are unpacked by the package zstandard, which is not installed: {error}",
             hint=how_to_install("zstd"),
         ) from error
+
+
+class SeekTable(NamedTuple):
+    """Where the frames of a Zstandard file begin, which its last, skippable frame says, and where the last one ends.
+
+    Attributes:
+        plain, packed: bytes before each frame in the plain text and in the file, int64[frames + 1], rising.
+    """
+
+    plain: np.ndarray
+    packed: np.ndarray
+
+    def place(self, at: int) -> Restart:
+        """The start of the frame with byte `at` of the plain text."""
+        frame = max(0, min(int(np.searchsorted(self.plain, at, side="right")), len(self.plain) - 1) - 1)
+        return Restart(int(self.plain[frame]), int(self.packed[frame]))
+
+    def has(self, place: Restart) -> bool:
+        """Whether a frame ends there, or begins."""
+        frame = int(np.searchsorted(self.packed, place.packed))
+        return frame < len(self.packed) and self.packed[frame] == place.packed and self.plain[frame] == place.plain
+
+
+_FOOTER, _SEEKABLE, _TABLE_FRAME = 9, 0x8F92EAB1, 0x184D2A5E
+
+
+def seek_table(read: Read, size: int) -> SeekTable | None:
+    """The table of frames at the end of a Zstandard file of this size; None if it has none that describes all of it.
+
+    The table is 8 or 12 bytes of the file for a frame, and so are the arrays, at most twice as many.
+    """
+    footer = read(size - _FOOTER, _FOOTER) if size > 8 + _FOOTER else b""
+    if len(footer) < _FOOTER:
+        return None
+    frames, flags, magic = struct.unpack("<IBI", footer)
+    width = 12 if flags & 0x80 else 8
+    begin = size - 8 - frames * width - _FOOTER
+    if magic != _SEEKABLE or flags & 0x7C or not frames or begin < 0:
+        return None
+    content = read(begin, 8 + frames * width)
+    if content[:8] != struct.pack("<II", _TABLE_FRAME, frames * width + _FOOTER) or len(content) < 8 + frames * width:
+        return None
+    sizes = np.frombuffer(content, "<u4", offset=8).reshape(frames, width // 4)[:, :2]
+    ends = np.zeros((2, frames + 1), np.int64)
+    np.cumsum(sizes.T, axis=1, out=ends[:, 1:])
+    packed, plain = ends
+    return SeekTable(plain, packed) if packed[-1] == begin else None

@@ -1,7 +1,8 @@
 """Compressed text as if it were a plain file: read in order, or at any place, with bounded memory.
 
-While a file is unpacked, the places are noted where unpacking can begin again. A gzip file has one every few megabytes,
-bzip2, xz and Zstandard files at the start of every stream or frame. A thread unpacks ahead of reading in order.
+While a file is unpacked, the places are noted where unpacking can begin again. A gzip file has one every few megabytes
+and at the start of every member (a block of BGZF is one), bzip2, xz and Zstandard files at the start of every stream or
+frame. A seekable Zstandard file lists its frames in a table. A thread unpacks ahead of reading in order.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import numpy as np
 from cntkpy.cntk_config.base.files import TEXT_LIMIT, open_input, read_input
 from cntkpy.cntk_config.base.names import is_url
 from cntkpy.readers.common.beginnings import BeginningBytes, current
-from cntkpy.readers.common.codecs import LONGEST_MAGIC, PIECE, Broken, Restart, Unpacker, format_of, unpacker
+from cntkpy.readers.common.codecs import PIECE, Broken, Restart, Unpacker, format_at_start, seek_table, unpacker
 from cntkpy.readers.common.file_bytes import FileBytes
 from cntkpy.readers.common.position import Position
 from cntkpy.readers.common.recent import RECENTLY
@@ -31,20 +32,24 @@ AHEAD, WORTH = 32 << 20, 1 << 20
 """Most bytes that a thread unpacks ahead of reading in order; the bytes from which on a thread is worth its start."""
 APART, COPIES_APART = 256 << 10, 8 << 20
 """Bytes of plain text between places to begin again: at streams and frames, and at copies of the state of gzip."""
-MOST_PLACES = 1024
-"""Places that are noted; of more, every other one is dropped."""
+MOST_PLACES, MOST_STARTS = 1024, 1 << 16
+"""Places that are noted with a copy of a state (40 KB each), and in all; of more, every other one is dropped."""
 GATHERED = 256 << 10
 """Bytes that are unpacked at least at a time, however short the streams are."""
 FAR = 64 << 20
 """Bytes that are unpacked in vain before there is a note of the cost."""
-UNBELIEVABLE, BELIEVED = 1000, 1 << 30
+UNBELIEVABLE, BELIEVED = 200, 128 << 20
 """A file that unpacks to more than so many times its size, and to more than so many bytes, is refused."""
 LONGEST = 1 << 30
 """Most bytes of a line or a sequence of a compressed file."""
+LONGEST_TIMES, SHORT, SHORT_LIST = 50, 16 << 20, 4 << 20
+"""The same in sizes of the file, unless a line or sequence, or a list of names, is shorter than so many bytes."""
 TOOLS = {
     "gzip": "gzip -t",
+    "zlib": "pigz -t",
     "bzip2": "bzip2 -t",
     "xz": "xz -t",
+    "lzma": "xz -t",
     "zstd": "zstd -t",
 }
 
@@ -67,7 +72,7 @@ class PackedBytes:
 
     def __init__(self, file: FileBytes | RemoteBytes, kind: str) -> None:
         self.path, self.kind = file.path, kind
-        self._file, self.local = file, file.local
+        self._file, self.local, self.packed_size = file, file.local, file.size
         self._unpacker: Unpacker = self._begin(Restart())
         self.recent: dict[int, bytes] = {}
         """What was unpacked last, by where it begins; others may remove some, see `recent.Recent`."""
@@ -75,8 +80,10 @@ class PackedBytes:
         """What was unpacked ahead and nobody has read yet, by where it begins."""
         self._last: tuple[int, bytes] = (0, b"")
         self._places = [Restart()]
+        self._copies = 0
         self._apart, self._copies_apart = APART, COPIES_APART
-        self._size: int | None = None
+        self._table = seek_table(file.bytes, file.size) if kind == "zstd" else None
+        self._size: int | None = None if self._table is None else int(self._table.plain[-1])
         self._told = False
         self._changed = Condition()
         """Held while the unpacker is looked at, but not while the thread uses it."""
@@ -87,7 +94,7 @@ class PackedBytes:
 
     @property
     def size(self) -> int:
-        """Bytes of the plain text; the whole file is unpacked if it was not before."""
+        """Bytes of the plain text. The whole file is unpacked if it was not before, unless it has a table of frames."""
         with self._changed:
             at = self._places[-1].plain
             while self._size is None:
@@ -173,7 +180,7 @@ class PackedBytes:
             return found
         if self._size is not None and at >= self._size:
             return None
-        place = self._places[bisect_right(self._places, at, key=lambda one: one.plain) - 1]
+        place = self._place_before(at)
         if not place.plain <= self._unpacker.plain <= at:
             for one in list(self._ahead.items()):
                 self._was_read(*one)
@@ -184,12 +191,35 @@ class PackedBytes:
             begin = self._unpacker.plain
             content = self._next()
             if not content:
-                self._size = begin
+                self._end(begin)
                 return None
             RECENTLY.add(self, begin, content)
             if at < begin + len(content):
                 self._last = begin, content
                 return self._last
+
+    def _place_before(self, at: int) -> Restart:
+        """The last place known from which byte `at` can be unpacked."""
+        if self._table is not None:
+            return self._table.place(at)
+        return self._places[bisect_right(self._places, at, key=lambda one: one.plain) - 1]
+
+    def _end(self, plain: int) -> None:
+        """The text ends here.
+
+        Raises:
+            DataError: the table of frames says something else.
+        """
+        if self._table is not None and plain != self._size:
+            raise self._wrong_table(f"the text has {self._size:,} bytes, and it has {plain:,}")
+        self._size = plain
+
+    def _wrong_table(self, what: str) -> DataError:
+        return DataError(
+            f"The seek table at the end of the compressed file {self.path} is wrong: it says that {what}.",
+            path=self.path,
+            hint=f"compress it again: zstd -dc {self.path} | zstd > NEW.zst",
+        )
 
     def _kept(self, at: int) -> tuple[int, bytes] | None:
         """The piece with byte `at`, if it was unpacked not long ago, or ahead."""
@@ -239,7 +269,7 @@ class PackedBytes:
                     if content:
                         self._ahead[self._at] = content
                     else:
-                        self._size = self._at
+                        self._end(self._at)
                     self._at += len(content)
                     more = bool(content) and self._at < self._until
                     self._changed.notify_all()
@@ -276,6 +306,12 @@ class PackedBytes:
             self._unpacker = _Fails(self._unpacker.plain, error)
             if parts:  # what is sound comes first
                 return b"".join(parts)
+            if error.program:
+                raise DataError(
+                    f"The compressed file {self.path} cannot be read (the part at byte {error.at}): {error}.",
+                    path=self.path,
+                    hint=f"unpack it ({error.program} {self.path} > NEW), or compress it with other options",
+                ) from None
             raise DataError(
                 f"The compressed file {self.path} is damaged at byte {error.at}: {error}.",
                 path=self.path,
@@ -285,13 +321,20 @@ class PackedBytes:
 
     def _note(self, plain: int) -> None:
         """Note that unpacking can begin again here, if it can and was not noted before."""
-        if plain > BELIEVED and plain > UNBELIEVABLE * self._file.size:
+        if plain > BELIEVED and plain > UNBELIEVABLE * self.packed_size:
             raise DataError(
-                f"The compressed file {self.path} has {self._file.size:,} bytes and unpacks to more than {plain:,}: "
+                f"The compressed file {self.path} has {self.packed_size:,} bytes and unpacks to more than {plain:,}: "
                 "this is not believed to be data.",
                 path=self.path,
                 hint="unpack it, if it is",
             )
+        if self._table is not None:  # it has the places; each that is passed is compared
+            place = self._unpacker.restart()
+            if place is not None and not self._table.has(place):
+                raise self._wrong_table(f"no frame ends at byte {place.packed:,}, {plain:,} of the text")
+            if plain >= self._table.plain[-1] and self._unpacker.piece():
+                raise self._wrong_table(f"the text has {self._size:,} bytes, and it has more")
+            return
         since = plain - self._places[-1].plain
         if since < self._apart:
             return
@@ -299,15 +342,17 @@ class PackedBytes:
         if place is None:
             return
         self._places.append(place)
-        if len(self._places) > MOST_PLACES:
+        self._copies += place.state is not None
+        if self._copies > MOST_PLACES or len(self._places) > MOST_STARTS:
             self._places = self._places[::2]
+            self._copies = sum(one.state is not None for one in self._places)
             self._apart, self._copies_apart = 2 * self._apart, 2 * self._copies_apart
 
     def _tell_cost(self, place: Restart) -> None:
         self._told = True
         log.warning(
             "WARNING: %s can only be unpacked from its start on (byte %d), not from where data are read in a shuffled "
-            "order: each jump costs that again. Compress it in pieces (bgzip, gzip, pbzip2, or frames of zstd), unpack "
+            "order: each jump costs that again. Compress it in pieces (bgzip, gzip, pbzip2, pzstd, xz -T0), unpack "
             "it, or write randomize=false.",
             self.path,
             place.packed,
@@ -322,7 +367,7 @@ class _Fails:
 
     def piece(self) -> bytes:
         """Raises the error."""
-        raise Broken(str(self._error), self._error.at)
+        raise Broken(str(self._error), self._error.at, self._error.program)
 
     def restart(self, copied: bool = False) -> Restart | None:
         """Nowhere."""
@@ -340,10 +385,18 @@ def data_bytes(path: str) -> DataBytes:
         path: its name, or a URL.
 
     Raises:
-        OSError: it cannot be opened. DataError: a URL cannot be read.
+        OSError: it cannot be opened. DataError: a URL cannot be read, or it is compressed in a format of others.
     """
     file = raw_bytes(path)
-    kind = format_of(file.bytes(0, LONGEST_MAGIC))
+    try:
+        kind = format_at_start(file.bytes)
+    except Broken as error:
+        file.close()
+        raise DataError(
+            f"The file {path} is compressed in the format {error}, which is not read.",
+            path=path,
+            hint=f"unpack it, or compress it with zstd, gzip, bzip2 or xz: {error.program} {path} | zstd > NEW.zst",
+        ) from None
     return file if kind is None else PackedBytes(file, kind)
 
 
@@ -400,13 +453,18 @@ def believe(data: DataBytes, size: int, at: int) -> None:
         size: bytes of the line or the sequence so far.
         at: where it begins in the plain text.
     """
-    if data.packed and size > LONGEST:
+    if isinstance(data, PackedBytes) and size > (most := _believed(data, LONGEST, SHORT)):
         raise DataError(
-            f"The compressed file {data.path} has a line or a sequence of more than {LONGEST >> 20} MB (byte offset "
+            f"The compressed file {data.path} has a line or a sequence of more than {most >> 20} MB (byte offset "
             f"{at} of what is unpacked).",
             path=data.path,
             hint="unpack it, if that is right",
         )
+
+
+def _believed(data: PackedBytes, most: int, least: int) -> int:
+    """Bytes of plain text that are taken into memory as a whole: in proportion to the file."""
+    return min(most, max(least, LONGEST_TIMES * data.packed_size))
 
 
 def open_data(path: str, buffering: int = -1) -> BinaryIO:
@@ -432,8 +490,19 @@ def read_data(path: str, limit: int = TEXT_LIMIT) -> bytes:
     if data.local and not data.packed:
         data.close()
         return read_input(path, limit)
-    with data.stream() as file:
-        found = file.read(limit + 1)
-    if len(found) > limit:
-        raise OSError(errno.EFBIG, f"it has more than {limit:,} bytes, the limit of such a file", path)
-    return found
+    most = _believed(data, limit, SHORT_LIST) if isinstance(data, PackedBytes) else limit
+    parts: list[bytes] = []
+    size = 0
+    try:
+        with data.stream(0) as file:  # memory is taken as the bytes come
+            while size <= most and (part := file.read(PIECE)):
+                parts.append(part)
+                size += len(part)
+    finally:
+        data.close()
+    if size > most:
+        why = "the limit of such a file"
+        if isinstance(data, PackedBytes) and most < limit:
+            why += f" that has {data.packed_size:,} compressed; unpack it, if that is right"
+        raise OSError(errno.EFBIG, f"it has more than {most:,} bytes, {why}", path)
+    return b"".join(parts)

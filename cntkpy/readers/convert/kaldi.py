@@ -12,7 +12,7 @@ import numpy as np
 from cntkpy.cntk_config.base.diagnostics import ConfigError, UserError
 from cntkpy.cntk_config.base.writing import atomic_write
 from cntkpy.readers.data_api.factories import to_section
-from cntkpy.readers.formats.kaldi.archive import open_table
+from cntkpy.readers.formats.kaldi.archive import Table, open_table
 from cntkpy.readers.formats.kaldi.labels import read_classes
 from cntkpy.readers.formats.kaldi.matrices import Matrices
 from cntkpy.readers.formats.kaldi.specifier import WriteSpecifier
@@ -46,6 +46,8 @@ def from_kaldi(paths: Sequence[str], streams: Sequence[Stream], precision: str =
             hint="name a table of features, and one of alignments: feats.ark ali.ark",
         )
     table = open_table(specifier(paths[0]), k.MATRICES)
+    if _is_of_values(table, streams):
+        table.take_values_as_frames()
     columns = Matrices(table, np.arange(len(table))).columns
     if not columns:
         raise UserError("BadFile", f"{paths[0]} has no frames")
@@ -61,6 +63,17 @@ def from_kaldi(paths: Sequence[str], streams: Sequence[Stream], precision: str =
     read.streams = [Stream(s.name, s.dim, "class" if s.name == "labels" else "dense") for s in read.streams]
     read.labels = {}
     return read
+
+
+def _is_of_values(table: Table, streams: Sequence[Stream]) -> bool:
+    """Whether the values of its vectors are frames: that is asked for, or they have as many as there are frames."""
+    from cntkpy.readers.formats.kaldi import object_kernels as k
+
+    every = np.arange(len(table))
+    table.require(every)
+    sizes = {table.entries[number, k.COLS] for number in every.tolist() if table.is_vector(number)}
+    asked = any(s.name == "features" and s.dim == 1 for s in streams)
+    return asked or (len(sizes) > 1 and all(map(table.is_vector, every.tolist())))
 
 
 class KaldiTarget:

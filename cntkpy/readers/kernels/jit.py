@@ -21,14 +21,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-import numba
-from numba.core import config as numba_config
-
 from cntkpy.cntk_config.base.cache_folders import is_private, private_folder
+from cntkpy.readers.kernels.numba_modules import config, numba
 
 log = logging.getLogger("cntkpy.readers")
 
-config: Any = numba_config
 F = TypeVar("F", bound=Callable[..., Any])
 _MAX_AGE_SECONDS = 60 * 24 * 3600.0
 

@@ -9,10 +9,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba.extending import overload
 
 from cntkpy.readers.kernels.jit import kernel, part
 from cntkpy.readers.kernels.kernel_types import Int, Int64s, UInt64s
+from cntkpy.readers.kernels.numba_modules import extending
 
 U64 = np.uint64
 State = Int64s | UInt64s
@@ -123,6 +123,6 @@ def _mt(state: Any, low: Any, high: Any) -> Any:
     return _draw_mt(state, low, high)
 
 
-@overload(draw)
+@extending.overload(draw)
 def _draw(state: Any, low: Any, high: Any) -> Callable[..., Any]:
     return _rand if state.dtype.signed else _mt

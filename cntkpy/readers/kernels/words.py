@@ -14,22 +14,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from llvmlite import binding as _binding  # pyright: ignore[reportMissingTypeStubs]
-from llvmlite import ir as _ir  # pyright: ignore[reportMissingTypeStubs]
-from numba import extending
-from numba.core import cgutils as _cgutils
-from numba.core import types as _types
 
 from cntkpy.cntk_config.base.systems.files import can_read_at
 from cntkpy.readers.kernels.jit import inlined
 from cntkpy.readers.kernels.kernel_types import Int
+from cntkpy.readers.kernels.numba_modules import binding, cgutils, extending, ir, types
 
-# What Numba and llvmlite have no types for.
-cgutils: Any = _cgutils
 intrinsic: Any = extending.intrinsic
-ir: Any = _ir
-binding: Any = _binding
-types: Any = _types
 CAN_READ = can_read_at()
 _ZEROS, _SIX, _HIGH = np.uint64(0x3030303030303030), np.uint64(0x7676767676767676), np.uint64(0x8080808080808080)
 _PAIR, _MASK = np.uint64(10), np.uint64(0x000000FF000000FF)

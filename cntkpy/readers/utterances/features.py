@@ -23,9 +23,13 @@ log = logging.getLogger("cntkpy.readers")
 
 
 class FrameSource(Protocol):
-    """The frames of utterances in files. left, right: neighbours of a frame; native: values of one, dim: of all."""
+    """The frames of utterances in files. left, right: neighbours of a frame; native: values of one, dim: of all.
+
+    period: of a frame, in units of 100 ns; 0: the files do not say it.
+    """
 
     lengths: np.ndarray
+    period: int
     left: int
     right: int
     native: int

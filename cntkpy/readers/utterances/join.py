@@ -149,4 +149,5 @@ class LabelStream:
                 f"{len(wrong)} with labels for another number of frames in '{self.name}' "
                 f"({printable(names[at])} has {frames[at]} frames, and labels for {labelled[at]})"
             )
+            hint = hint or self.labels.other_length(int(has[at]), int(frames[at]))
         return leave_out(labelled == frames, kept, count, first, ", ".join(why), hint)

@@ -40,6 +40,8 @@ class Labels:
     places: list[tuple[str, int]]
     unit: str = "line"
     """What the numbers of the places count."""
+    timed: bool = False
+    """Whether the files may have times in place of frame numbers."""
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -53,6 +55,15 @@ class Labels:
         """Where an utterance stands, for messages."""
         path, number = self.places[utterance]
         return f"{path}, {self.unit} {number}"
+
+    def other_length(self, utterance: int, frames: int) -> str:
+        """What to do about an utterance with another number of frames than labels."""
+        hint, labelled = "every frame has one label", self.ends[self.first[utterance + 1] - 1]
+        if self.timed:
+            hint += "; times count frames of 10 ms, or of the sample period that the feature file has"
+            if abs(labelled - frames) > 1 and frames:
+                hint += f": they would fit frames of {10 * labelled / frames:.4g} ms"
+        return hint
 
 
 def read_states(path: str) -> LabelMap:

@@ -26,10 +26,12 @@ def corpus_of(setting: Setting) -> Corpus:
     return setting.corpus or Corpus(numeric=False)
 
 
-def wanted_keys(corpus: Corpus) -> set[str] | None:
-    """The utterances of the first deserializer, if that has features."""
+def wanted_frames(corpus: Corpus) -> tuple[dict[str, int] | None, int]:
+    """The frames of each utterance of the first deserializer, if that has features, and the period of a frame."""
     primary = primary_of(corpus)
-    return set(primary.source.keys) if isinstance(primary, UtteranceFeatures) else None
+    if not isinstance(primary, UtteranceFeatures):
+        return None, 0
+    return dict(zip(primary.source.keys, primary.lengths.tolist(), strict=True)), primary.source.period
 
 
 def labels_of_right_length(labels: Labels, corpus: Corpus, path: str, hint: str) -> np.ndarray:
@@ -38,6 +40,15 @@ def labels_of_right_length(labels: Labels, corpus: Corpus, path: str, hint: str)
     chosen = np.arange(len(labels))
     if lengths is not None:
         wrong = np.flatnonzero((lengths >= 0) & (lengths != labels.lengths) & labels.contiguous)
+        if len(wrong) and len(wrong) == len(labels):
+            at = int(wrong[0])
+            raise DataError(
+                f"{path} has labels for another number of frames than the features, in all of {len(labels)} "
+                f"utterances: {printable(labels.keys[at])} ({labels.place(at)}) has {lengths[at]} frames, and labels "
+                f"for {labels.lengths[at]}.",
+                path=path,
+                hint=labels.other_length(at, lengths[at]),
+            )
         if len(wrong):
             names = ", ".join(picked(labels.keys, wrong[:MAX_NAMES_SHOWN]))
             log.warning(

@@ -36,8 +36,7 @@ def assemble(p: HTKReaderParameters, sections: Sections, dtype: np.dtype, *, fra
                 hint="leave the line out; a stream with one frame per utterance needs expandToUtterance=true",
             )
     features = [(name, source, single) for (name, _, source), single in zip(sources, repeated, strict=True)]
-    wanted = set(sources[0][2].keys)
-    labels = [_labels(name, LabelParameters(inside), wanted) for name, inside in sections.labels]
+    labels = [_labels(name, LabelParameters(inside), sources[0][2]) for name, inside in sections.labels]
     limit = longest_taken(p.frame_mode or p.truncated or p.read_method == "rollingWindow", p.longest)
     kept = all_that_fit(features) if p.writing else those_that_fit(features, limit)
     return join_streams(features, labels, kept, dtype, frame_mode=frame_mode)
@@ -63,9 +62,9 @@ def _single(p: HTKReaderParameters, one: FeatureParameters, source: FeatureSourc
     return True
 
 
-def _labels(name: str, p: LabelParameters, wanted: set[str]) -> LabelStream:
-    """The labels that a section describes."""
+def _labels(name: str, p: LabelParameters, first: FeatureSource) -> LabelStream:
+    """The labels that a section describes, of the utterances of the first features."""
     dim, states = p.classes(), p.state_list()
     p.check_type()
-    labels = p.labels(states, wanted)
+    labels = p.labels(states, dict(zip(first.keys, first.lengths.tolist(), strict=True)), first.period)
     return LabelStream(name, labels, dim, p.target_table(states), states)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import carray  # pyright: ignore[reportPrivateImportUsage]
 
 from cntkpy.readers.kernels.jit import kernel, part
 from cntkpy.readers.kernels.kernel_types import Int, Int16s, Int64s, Ints, Reals
+from cntkpy.readers.kernels.numba_modules import carray
 from cntkpy.readers.kernels.words import intrinsic, prefetch_at, read_at, types
 
 ADDRESS, HANDLE, OFFSET, SWAP = 0, 1, 2, 3

@@ -66,7 +66,7 @@ class FeatureSource:
     def __init__(self, script: Script, dim: int, left: int = 0, right: int = 0, *, energy: int = 0):
         self.script, self.energy = script, energy
         model = _listed(script, int(script.file[0]))
-        self.stored = model.header.dim
+        self.stored, self.period = model.header.dim, model.header.period
         if energy and self.stored % energy:
             raise DataError(
                 f"The {self.stored} values of a frame of {model.path} do not consist of {energy} equal parts.",

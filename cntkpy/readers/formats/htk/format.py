@@ -88,8 +88,8 @@ def make_header(
 
 def _fits(frames: int, size: int, code: int, length: int) -> bool:
     """Whether a file of this length can have such a header: exactly, but for a checksum at its end."""
-    extra = {0, 2} if code & CHECKSUM else {0}
-    return frames >= 0 and length - HEADER - frames * size - GUID * (code == STREAM) in extra
+    extra = {0, 2} if code & CHECKSUM else {0, GUID} if code == STREAM else {0}
+    return frames >= 0 and length - HEADER - frames * size in extra
 
 
 def parse_header(head: bytes, length: int, path: str) -> Header:
@@ -113,8 +113,8 @@ def parse_header(head: bytes, length: int, path: str) -> Header:
         )
     if code & QUANTIZED:
         raise DataError(f"{path}: vector-quantized features (_V) are not supported.", path=path)
-    stream = code == STREAM
-    compressed = bool(code & COMPRESSED) and not stream
+    stream = code == STREAM and length != HEADER + frames * size  # CNTK's has 16 bytes more, HTK's (ANON) has none
+    compressed = bool(code & COMPRESSED)
     width = 2 if compressed else 4
     if size == 0 or size % width:
         raise DataError(
@@ -134,7 +134,8 @@ def parse_header(head: bytes, length: int, path: str) -> Header:
             path=path,
             hint="the file was cut short, or it is not an HTK feature file",
         )
-    return Header(frames, period, size, code, big, kind_name(code, head[HEADER : HEADER + GUID]), dim, data)
+    kind = kind_name(code, head[HEADER : HEADER + GUID]) if stream or code != STREAM else BASES[STREAM]
+    return Header(frames, period, size, code, big, kind, dim, data)
 
 
 def scales(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

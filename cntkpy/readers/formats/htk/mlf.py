@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -21,10 +22,16 @@ from .script import key_of
 
 log = logging.getLogger("cntkpy.readers")
 BLOCK_BYTES = 4 << 20
-_TIME_UNIT, _WIDE = 100000, 99999
+FRAME = 100000
+"""The period of frames in CNTK, in units of 100 ns: 10 ms."""
 _LAST_FRAME = 2**31 - 2
 _LONGEST_LINE = 4 * BLOCK_BYTES
 _MAX_NAMES_SHOWN = 5
+_SCORE = re.compile(r"-[0-9]+\.?[0-9]*")
+_IT_IS_A_SCORE = (
+    "a line is start end name class; HVite writes a score there: add labelMappingFile, the names of the states in the "
+    "order of their classes"
+)
 _WORK = 3
 """Of the fallback for a byte, see `fits_budget`."""
 
@@ -32,8 +39,8 @@ _WORK = 3
 class _Reader:
     """Parses files one by one; knows what was found in all of them."""
 
-    def __init__(self, states: LabelMap | None, wanted: Callable[[str], bool] | None):
-        self.states, self.wanted = states, wanted
+    def __init__(self, states: LabelMap | None, wanted: Callable[[str], bool] | None, period: int):
+        self.states, self.wanted, self.period = states, wanted, period
         self.places: dict[str, tuple[str, int]] = {}
         self.parts: list[Labels] = []
 
@@ -43,7 +50,7 @@ class _Reader:
             states.add(b"")
         state = np.zeros(8, np.int64)
         ranges, entries = np.empty((1 << 16, 3), np.int64), np.empty((1 << 12, 5), np.int64)
-        found = _Ranges(path)
+        found = _Ranges(path, self.period)
         try:
             with open_data(path) as file:
                 held = b""
@@ -133,7 +140,10 @@ class _Reader:
         what = text[state[k.BEGIN] : min(state[k.END], state[k.BEGIN] + 60)].decode("utf-8", "replace")
         wanted = "start end state ..." if self.states is not None else "start end name class"
         message, hint = {
-            k.BAD_NUMBER: (f"'{what}' is not a number", f"a line is {wanted}"),
+            k.BAD_NUMBER: (
+                f"'{what}' is not a number",
+                _IT_IS_A_SCORE if _SCORE.fullmatch(what) else f"a line is {wanted}",
+            ),
             k.TOO_LATE: (f"'{what}' is too large for a time", "times are in 100 ns, or frames"),
             k.BACKWARDS: (f"the range ends before it begins: '{what}'", None),
             k.UNKNOWN_STATE: (f"the state '{what}' is not in the state list", "see labelMappingFile"),
@@ -143,6 +153,7 @@ class _Reader:
                 + ("" if self.states is not None else "; for names of states add labelMappingFile"),
             ),
             k.BAD_CLASS: (f"'{what}' is not a class", f"classes are numbers from 0 to {k.LAST_CLASS}"),
+            k.NOT_WHOLE: (f"'{what}' is not a class, which is a whole number", _IT_IS_A_SCORE),
             k.NO_HEADER: (f"a label file begins with #!MLF!#, not with '{what}'", "is this an MLF?"),
         }[code]
         return DataError(f"{path}, line {line}: {message}", path=path, line=line, hint=hint)
@@ -151,8 +162,8 @@ class _Reader:
 class _Ranges:
     """The ranges of one file. Times are turned into frames once it is known what unit they have."""
 
-    def __init__(self, path: str):
-        self.path = path
+    def __init__(self, path: str, period: int):
+        self.path, self._period = path, period
         self.keys: list[str] = []
         self.lines: list[int] = []
         self.at_start = True
@@ -177,7 +188,7 @@ class _Ranges:
             sizes = np.diff(np.append(first, len(ranges)))
             owner[first[0] :] = np.repeat(used, sizes)
             self._current = int(used[-1])
-        self._times = self._times or bool((ranges[:, 1] - ranges[:, 0] >= _WIDE).any())
+        self._times = self._times or bool((ranges[:, 1] - ranges[:, 0] >= self._period - 1).any())
         keep = owner >= 0
         if keep.any():
             self._pending.append((owner[keep], ranges[keep]))
@@ -188,7 +199,7 @@ class _Ranges:
         """Turn pending ranges into frames, and note those that do not begin where the one before them ends."""
         for owner, ranges in self._pending:
             bounds = ranges[:, :2]
-            bounds = (bounds + _TIME_UNIT // 2) // _TIME_UNIT if self._times else bounds
+            bounds = (bounds + self._period // 2) // self._period if self._times else bounds
             if int(bounds.max()) > _LAST_FRAME:
                 bad = int(np.flatnonzero(bounds[:, 1] > _LAST_FRAME)[0])
                 raise DataError(
@@ -228,14 +239,74 @@ class _Ranges:
             np.concatenate([np.empty(0, np.uint16), *(c for _, c in self._done)]),
             contiguous[kept],
             [(self.path, self.lines[i]) for i in kept.tolist()],
+            timed=True,
         )
 
 
-def read_labels(
-    paths: Sequence[str], states: LabelMap | None = None, wanted: Callable[[str], bool] | None = None
+def read_labels_of(
+    paths: Sequence[str], states: LabelMap | None, frames: Mapping[str, int] | None, period: int
 ) -> Labels:
-    """Read label files. states: what states are called, None if the files hold classes; wanted: keys to be kept."""
-    reader = _Reader(states, wanted)
+    """Read the labels of utterances of known lengths.
+
+    CNTK counts frames of 10 ms. Where those of the features are of another period, and more utterances have as many
+    frames as labels by that one, times are counted by it.
+
+    Args:
+        paths: the label files.
+        states: what states are called; None if the files hold classes.
+        frames: the frames of every utterance that is wanted; None: all utterances are, and have any length.
+        period: of the frames of the features, in units of 100 ns; 0: it is not known.
+
+    Returns:
+        The labels of the utterances that the files have.
+
+    Raises:
+        DataError: a file cannot be read, or is malformed.
+    """
+    wanted = frames.__contains__ if frames is not None else None
+    found = read_labels(paths, states, wanted)
+    if not frames or period in (0, FRAME) or (fitting := _fitting(found, frames)) == len(found):
+        return found
+    try:
+        other = read_labels(paths, states, wanted, period)
+    except DataError:
+        return found
+    if _fitting(other, frames) <= fitting:
+        return found
+    log.info(
+        "%s: times are counted in frames of %g ms, the sample period of the feature files, not in those of 10 ms.",
+        paths[0],
+        period / 10000,
+    )
+    return other
+
+
+def _fitting(labels: Labels, frames: Mapping[str, int]) -> int:
+    """How many utterances have labels for all their frames."""
+    return sum(frames[key] == length for key, length in zip(labels.keys, labels.lengths.tolist(), strict=True))
+
+
+def read_labels(
+    paths: Sequence[str],
+    states: LabelMap | None = None,
+    wanted: Callable[[str], bool] | None = None,
+    period: int = FRAME,
+) -> Labels:
+    """Read label files.
+
+    Args:
+        paths: the files.
+        states: what states are called; None if the files hold classes.
+        wanted: which keys are kept; None: all.
+        period: of a frame, in units of 100 ns.
+
+    Returns:
+        The labels of the utterances that are kept.
+
+    Raises:
+        DataError: a file cannot be read, or is malformed.
+    """
+    reader = _Reader(states, wanted, period)
     for path in paths:
         reader.read(path)
     parts = reader.parts
@@ -250,4 +321,5 @@ def read_labels(
         np.concatenate([part.classes for part in parts]),
         np.concatenate([part.contiguous for part in parts]),
         [place for part in parts for place in part.places],
+        timed=True,
     )

@@ -6,6 +6,7 @@ from __future__ import annotations
 OUTSIDE, INSIDE, SKIPPING = 0, 1, 2
 # Return codes: all done, or arrays full, or what is wrong with a line.
 DONE, FULL, BAD_NUMBER, BACKWARDS, UNKNOWN_STATE, COLUMNS, BAD_CLASS, NO_HEADER, TOO_LATE = 0, 1, 2, 3, 4, 5, 6, 7, 8
+NOT_WHOLE = 9
 # Elements of the state, int64: where, position in the buffer, lines passed, ranges, entries, whether the header was
 # seen; the offending field's begin and end.
 WHERE, POSITION, LINE, RANGES, ENTRIES, STARTED, BEGIN, END = 0, 1, 2, 3, 4, 5, 6, 7

@@ -24,6 +24,7 @@ from .mlf_codes import (
     LAST_CLASS,
     LINE,
     NO_HEADER,
+    NOT_WHOLE,
     OUTSIDE,
     POSITION,
     RANGES,
@@ -75,6 +76,8 @@ def _range(content: bytes, states: dict[bytes, int] | None) -> tuple[int, tuple[
             _place(content, 2) if state < 0 else everything,
         )
     state = _number(fields[3])
+    if state != -1 and b"." in fields[3]:
+        return NOT_WHOLE, _NONE, _place(content, 3)
     if 0 <= state <= LAST_CLASS:
         return DONE, (begin, end, state), everything
     return BAD_NUMBER if state == -1 else BAD_CLASS, _NONE, _place(content, 3)

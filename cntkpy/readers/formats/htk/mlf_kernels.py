@@ -28,6 +28,7 @@ from .mlf_codes import (
     NAME_END,
     NAME_LINE,
     NO_HEADER,
+    NOT_WHOLE,
     OUTSIDE,
     POSITION,
     RANGES,
@@ -122,6 +123,9 @@ def _range(
     out[2] = _number(text, fields[3, 0], fields[3, 1])
     if out[2] == -1:
         return BAD_NUMBER
+    for at in range(fields[3, 0], fields[3, 1]):
+        if text[at] == 46:
+            return NOT_WHOLE
     return BAD_CLASS if out[2] < 0 or out[2] > LAST_CLASS else DONE
 
 

@@ -13,7 +13,7 @@ from cntkpy.readers.streams import DTYPES
 from cntkpy.readers.utterances.features import UtteranceFeatures, leave_out_longer, repeated_lengths, without_duplicates
 from cntkpy.readers.utterances.frames import cut_into_chunks, set_primary
 from cntkpy.readers.utterances.labels import UtteranceLabels, check_classes
-from cntkpy.readers.utterances.primary import corpus_of, labels_of_right_length, wanted_keys
+from cntkpy.readers.utterances.primary import corpus_of, labels_of_right_length, wanted_frames
 
 from .parameters import FeatureDeserializerParameters, FeatureParameters, LabelDeserializerParameters, LabelParameters
 
@@ -74,10 +74,10 @@ def labels_of(name: str, inside: ConfigParameters, setting: Setting) -> Utteranc
     p, corpus = LabelParameters(inside), corpus_of(setting)
     if p.boundaries and setting.frame_mode:
         raise p.error("phoneBoundaries", "not in frame mode")
-    wanted = wanted_keys(corpus)
+    frames, period = wanted_frames(corpus)
     states, dim = p.state_list(), p.classes()
     p.check_type()
-    labels = p.labels(states, wanted)
+    labels = p.labels(states, frames, period)
     check_classes(labels, dim, name)
     chosen = labels_of_right_length(labels, corpus, p.paths()[0], _JOINED)
     return UtteranceLabels(

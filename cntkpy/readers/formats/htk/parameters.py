@@ -19,7 +19,7 @@ from cntkpy.readers.parameters import FEATURE_TYPE, PATHS
 from cntkpy.readers.utterances.parameters import WINDOW, OneStreamParameters, UtteranceLabelParameters, window_advice
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from cntkpy.readers.common.labels import LabelMap
     from cntkpy.readers.utterances.labels import Labels
@@ -118,13 +118,13 @@ class LabelParameters(UtteranceLabelParameters):
 
         return read_states(str(self.states)) if self.states else None
 
-    def labels(self, states: LabelMap | None, wanted: set[str] | None) -> Labels:
-        """The labels of the wanted utterances (None: all)."""
-        from .mlf import read_labels
+    def labels(self, states: LabelMap | None, frames: Mapping[str, int] | None, period: int) -> Labels:
+        """The labels of utterances of these lengths (None: of all). period: of a frame of theirs, see `mlf`."""
+        from .mlf import read_labels_of
 
         paths = self.paths()
         try:
-            return read_labels(paths, states, wanted.__contains__ if wanted is not None else None)
+            return read_labels_of(paths, states, frames, period)
         except DataError as error:
             lists = self.mlf_list if self.mlf is None else None
             raise (error.with_note(f"listed in {lists[0]}") if lists and lists != paths else error) from None

@@ -14,6 +14,8 @@ from .sizes import segment, size_of
 
 MOST_BYTES = 1 << 28
 """No encoded picture may be larger: a container that claims more is broken, or a bomb."""
+BLANK, BLANK_PIXELS = 2000, 1 << 26
+"""A picture may have so many pixels for each of its bytes, or so many in all: scans of blank pages do."""
 _SCAN = {0xDA}
 
 
@@ -43,6 +45,11 @@ def decode(data: bytes, grayscale: bool = False) -> Picture:
         raise PictureError(
             f"it claims to be {size[0]} x {size[1]} pixels, more than the limit of {MOST_PIXELS}",
             hint="cut it into tiles, or make it smaller",
+        )
+    if size[0] * size[1] > max(BLANK_PIXELS, BLANK * len(data)):
+        raise PictureError(
+            f"it claims to be {size[0]} x {size[1]} pixels, more than {BLANK} for each of its {len(data)} bytes",
+            hint="it is damaged, or nothing is on it; if it is right, make it smaller",
         )
     if _ends_too_soon(data):
         raise _truncated(data)

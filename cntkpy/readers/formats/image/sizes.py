@@ -59,7 +59,11 @@ def _webp(data: bytes) -> Size | None:
         return None
     if data[12:16] == b"VP8X":
         return int.from_bytes(data[24:27], "little") + 1, int.from_bytes(data[27:30], "little") + 1
-    return 16383, 16383  # the most that the other kinds can have, which is below the limit
+    if data[12:16] == b"VP8L":
+        (bits,) = struct.unpack_from("<I", data, 21)
+        return (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1
+    width, height = struct.unpack_from("<HH", data, 26)
+    return width & 0x3FFF, height & 0x3FFF
 
 
 def _at(form: str, place: int) -> Callable[[bytes], Size]:

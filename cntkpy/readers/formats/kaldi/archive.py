@@ -5,23 +5,22 @@ Archives are read in pieces and never mapped: a disk that fails, or a file that 
 
 from __future__ import annotations
 
-import gzip
 import logging
 import re
 import shutil
+import struct
 import tempfile
 import threading
-import zlib
 from collections import OrderedDict
 from collections.abc import Sequence
 
 import numpy as np
 
 from cntkpy.cntk_config.base.diagnostics import shorten
-from cntkpy.cntk_config.base.files import LIST_LIMIT, open_input
+from cntkpy.cntk_config.base.files import LIST_LIMIT
 from cntkpy.readers.common.beginnings import current
 from cntkpy.readers.common.file_bytes import FileBytes
-from cntkpy.readers.common.packed import read_data
+from cntkpy.readers.common.packed import data_bytes, read_data
 from cntkpy.readers.errors import DataError
 
 from .specifier import Place, parse_place, parse_read_specifier
@@ -49,12 +48,17 @@ def open_archive(path: str, packed: bool = False) -> FileBytes:
     if not packed:
         return FileBytes(path)
     try:
-        with open_input(path) as packed_file, gzip.open(packed_file) as source:
+        data = data_bytes(path)
+        if not data.packed:
+            raise DataError(
+                f"The file {path} is not compressed.",
+                path=path,
+                hint="leave out the command that unpacks it, or the ending of its name",
+            )
+        with data.stream() as source:
             file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - open as long as it is read
             shutil.copyfileobj(source, file, 1 << 20)
             return FileBytes(path, file)
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise DataError(f"{path} cannot be unpacked by gzip: {error}", path=path) from None
     except OSError as error:
         raise DataError(f"The file {path} cannot be opened: {error.strerror or error}", path=path) from None
 
@@ -111,6 +115,7 @@ class Table:
         self.path, self.expect, self.keys, self.files, self.file = path, expect, keys, files, file
         self.entries, self.ranges, self.lines = entries, ranges, lines
         self._complete = lines is None
+        self._by_values = False
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -127,6 +132,27 @@ class Table:
         if self.lines is not None:
             return f"{self.path}, line {self.lines[number]}"
         return f"{self.path}, byte {self.entries[number, k.KEY]}"
+
+    def take_values_as_frames(self) -> None:
+        """Take a vector for as many frames of one value as it has values, in place of one frame of all of them."""
+        self._by_values = True
+        self._turn(np.arange(len(self)))
+
+    def is_vector(self, number: int) -> bool:
+        """Whether an entry that has been required is a vector."""
+        from . import object_kernels as k
+
+        return int(self.entries[number, k.KIND]) in (k.FV, k.DV)
+
+    def _turn(self, some: np.ndarray) -> None:
+        """Vectors among these entries become columns, if they shall; a text of one row is a vector."""
+        from . import object_kernels as k
+
+        if self._by_values:
+            entries = self.entries[some]
+            rows = some[np.isin(entries[:, k.KIND], (k.FV, k.DV, k.TEXT)) & (entries[:, k.ROWS] == 1)]
+            self.entries[rows, k.ROWS] = self.entries[rows, k.COLS]
+            self.entries[rows, k.COLS] = 1
 
     def find(self, keys: Sequence[str]) -> np.ndarray:
         """The entries of these keys, int64; -1 for one that is not there.
@@ -189,6 +215,7 @@ class Table:
                 self.entries[bad, k.KIND] = 0
                 place = f" ({self.place(bad)})"
                 raise object_error(code, file, int(state[k.BYTE]), place, self.keys[bad], self.expect)
+        self._turn(some)
 
     def first_row(self, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """First row that is used and number of rows of these entries, int64; those ranges have been required.
@@ -207,6 +234,7 @@ class Table:
 
         size = self.entries[which, k.COLS if axis else k.ROWS]
         vector = np.isin(self.entries[which, k.KIND], (k.FV, k.DV))  # one row: its only range is of the values in it
+        vector &= not self._by_values
         given = 2 * np.where(vector, 1 - axis, axis)
         first, last = self.ranges[which, given], self.ranges[which, given + 1]
         beyond = np.where(given == 0, _BEYOND, 0)
@@ -437,8 +465,20 @@ def object_error(code: int, file: FileBytes, byte: int, place: str, key: str, ex
             "the first entry of a table decides whether it holds integers or posteriors",
         ),
     }[code]
+    if code == k.NO_TYPE and _is_htk(file, byte):
+        message = "the entry is an HTK matrix, not one of Kaldi"
+        hint = "copy-feats --htk-in=true ark:FILE ark:NEW.ark makes a Kaldi archive of it"
     whose = f", key '{shorten(key)}'" if key else ""
     return DataError(f"{path}, byte {byte}{whose}{place}: {message}.", path=path, hint=hint)
+
+
+def _is_htk(file: FileBytes, at: int) -> bool:
+    """Whether the header of an HTK matrix is here, followed by its frames."""
+    head = file.bytes(max(at, 0), 12)
+    if len(head) < 12:
+        return False
+    frames, period, size, code = struct.unpack(">iiHH", head)
+    return frames > 0 and period > 0 and size > 0 and code & 63 < 13 and frames * size <= file.size - at - 12
 
 
 _FORMS: dict[int | None, str] = {2: "vectors of integers", 3: "posteriors"}

@@ -13,7 +13,7 @@ from cntkpy.readers.streams import DTYPES
 from cntkpy.readers.utterances.features import UtteranceFeatures, leave_out_longer, repeated_lengths, without_duplicates
 from cntkpy.readers.utterances.frames import cut_into_chunks, set_primary
 from cntkpy.readers.utterances.labels import UtteranceLabels, check_classes
-from cntkpy.readers.utterances.primary import corpus_of, labels_of_right_length, wanted_keys
+from cntkpy.readers.utterances.primary import corpus_of, labels_of_right_length, wanted_frames
 
 from .features import open_features
 from .label_streams import open_labels
@@ -73,7 +73,7 @@ def create_labels(section: ConfigParameters, setting: Setting) -> UtteranceLabel
         )
     name, inside = KaldiLabelDeserializerParameters(section).stream()
     p, corpus = KaldiLabelParameters(inside), corpus_of(setting)
-    labels, dim, targets, states = open_labels(p, wanted_keys(corpus))
+    labels, dim, targets, states = open_labels(p, wanted_frames(corpus)[0])
     check_classes(labels, dim, name)
     chosen = labels_of_right_length(labels, corpus, str(p.labels), "utterances are joined by their keys")
     return UtteranceLabels(

@@ -73,6 +73,9 @@ class KaldiFrames:
         self.transform, self.left, self.right = transform, left, right
         self.native = matrices.columns if transform is None else transform.outputs
 
+    period = 0
+    """An archive does not say how long a frame is."""
+
     @property
     def held(self) -> bool:
         """Whether copying single frames is cheap."""
@@ -141,6 +144,8 @@ def open_features(p: KaldiFeatureParameters, dtype: np.dtype) -> KaldiFrames:
     with named_in(path):
         table = open_table(specifier, k.MATRICES, f"{path}: " if path else "", "features")
     transform = read_transform(p.transform_file) if p.transform_file else None
+    if (p.dim if transform is None else transform.inputs) == 1:
+        table.take_values_as_frames()
     if p.counts is not None:
         counts = Counts(str(p.counts))
         which = table.find(counts.keys)
@@ -186,8 +191,11 @@ def _check_dim(p: KaldiFeatureParameters, found: KaldiFrames) -> None:
         )
     if found.native != p.dim:
         behind = f" after the transform {transform.path}" if transform is not None else ""
+        hint = "dim is the size of one frame, before contextWindow"
+        if found.matrices.table.is_vector(int(found.matrices.which[0])):
+            hint += "; a vector is one frame; with dim=1, each of its values is"
         raise p.error(
             "dim",
             f"dim is {p.dim}, but a frame of {found.keys[0]} in {path} has {found.native} values{behind}",
-            "dim is the size of one frame, before contextWindow",
+            hint,
         )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 import numpy as np
 
 from cntkpy.readers.common.labels import LabelMap
@@ -16,7 +18,7 @@ from .parameters import KaldiLabelParameters, named_in, specifier_of
 
 
 def open_labels(
-    p: KaldiLabelParameters, wanted: set[str] | None, delay: int = 0
+    p: KaldiLabelParameters, wanted: Container[str] | None, delay: int = 0
 ) -> tuple[Labels, int, np.ndarray | None, LabelMap | None]:
     """The labels that a section describes.
 

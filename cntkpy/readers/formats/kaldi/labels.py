@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
@@ -18,6 +19,7 @@ from .archive import ALL, Table, open_table
 LARGEST = 65534
 """The largest class."""
 _BYTES_TOGETHER = 8 << 20
+_ONE_LIST = re.compile(rb"[ \t]*\[(?:[ \t]+[0-9]+)+[ \t]*\][ \t\r]*")
 
 
 @dataclass(eq=False)
@@ -77,7 +79,10 @@ def read_classes(
         code = text.take_labels(data, places, table.entries, which[first:last], out, at, lengths[first:last], state)
         if code != text.DONE:
             i, frame, byte = state.tolist()
-            raise _label_error(code, file.path, byte, frame, table.keys[int(which[first + i])])
+            number = int(which[first + i])
+            begin, end = table.entries[number, [k.DATA, k.END]].tolist()
+            content = file.bytes(begin, min(end - begin, 1 << 20)) if table.entries[number, k.KIND] == k.LINE else b""
+            raise _label_error(code, file.path, byte, frame, table.keys[number], content)
         at = int(state[0])
     out = out[:at]
     if len(out) and int(out.max()) > LARGEST:
@@ -126,9 +131,17 @@ def _decide(table: Table, which: np.ndarray) -> None:
             return
 
 
-def _label_error(code: int, path: str, byte: int, frame: int, key: str) -> DataError:
+def _label_error(code: int, path: str, byte: int, frame: int, key: str, content: bytes) -> DataError:
+    """What is wrong with labels. content: of an entry in text, its line."""
     from . import text_kernels as k
 
+    if code == k.NOT_ONE_LABEL and _ONE_LIST.fullmatch(content):
+        return DataError(
+            f"{path}, byte {byte}: utterance {key}: the labels are one list in brackets, which Kaldi writes of numbers "
+            "that are no classes; its posteriors have brackets for each frame, its alignments none.",
+            path=path,
+            hint="kaldiio writes such a list of an alignment with text=True: leave that out, or remove the brackets",
+        )
     message, hint = {
         k.NOT_INTEGER: ("a label is a number from 0 on", "is this a table of alignments or posteriors?"),
         k.TOO_LARGE: ("the label is too large", None),

@@ -123,10 +123,12 @@ class Matrices:
         if len(wrong):
             u = int(wrong[0])
             number = int(which[u])
+            one = self.table.is_vector(number)
             raise DataError(
-                f"The matrix of {self.table.keys[number]} ({self.table.place(number)}) has {found[u]} {what}, but "
-                f"{told} says {expected[u]}.",
+                f"The {'vector' if one else 'matrix'} of {self.table.keys[number]} ({self.table.place(number)}) has "
+                f"{found[u]} {what}, but {told} says {expected[u]}.",
                 path=self.table.path,
+                hint="a vector is one frame; with dim=1, each of its values is" if one else None,
             )
 
     def _parse_text(self) -> None:

@@ -20,7 +20,14 @@ _WRITTEN = re.compile(r"\s*(ark,scp|scp,ark|ark|scp)((?:,\w+)*):(.*)", re.DOTALL
 _OFFSET = re.compile(r"(.*):(\d{1,18})", re.DOTALL)
 _RANGE = re.compile(r"(.*)\[([^\[\]]*)\]\s*", re.DOTALL)
 _BOUNDS = re.compile(r"(?:(\d{1,9}):(\d{1,9})|:?)")
-_UNPACKING = (["gunzip", "-c"], ["zcat"], ["gzip", "-dc"], ["gzip", "-cd"], ["gzip", "-d", "-c"])
+_UNPACKING = [
+    *([word] for word in ("zcat", "bzcat", "xzcat", "lzcat", "zstdcat")),
+    *([word, "-c"] for word in ("gunzip", "unpigz", "bunzip2", "unxz", "unlzma", "unzstd")),
+    *([word, *options] for word in ("gzip", "pigz", "bgzip", "bzip2", "lbzip2", "pbzip2", "xz", "zstd", "pzstd")
+      for options in (["-dc"], ["-cd"], ["-d", "-c"])),
+]  # fmt: skip
+"""Commands that write what a file unpacks to; the content of the file decides how it is unpacked."""
+_PACKED = ".gz", ".bz2", ".xz", ".zst"
 _TO_STDOUT = re.compile(r"(.*\s)([\"']?)((?:ark|scp)(?:,\w+)*):-\2\s*", re.DOTALL)
 _TO_POSTERIORS = re.compile(
     r"(.*\S)\s*\|\s*ali-to-post\s+[\"']?ark(?:,\w+)*:-[\"']?\s+[\"']?ark(?:,\w+)*:-[\"']?\s*", re.S
@@ -34,7 +41,7 @@ Bounds = tuple[int, int] | None
 class Place:
     """Where an object lies.
 
-    path: a file; offset: the byte where the object begins; packed: the file is compressed by gzip.
+    path: a file; offset: the byte where the object begins; packed: the file is compressed, see `codecs`.
     rows, columns: the parts that are used.
     """
 
@@ -126,7 +133,7 @@ def parse_place(text: str, where: str = "", *, ranges: bool = False, name: str =
         )
     if found := _OFFSET.fullmatch(text):
         return Place(found[1], int(found[2]), False, rows, columns)
-    return Place(text, 0, text.endswith(".gz"), rows, columns)
+    return Place(text, 0, text.endswith(_PACKED), rows, columns)
 
 
 def _unpacked(command: str) -> str | None:

@@ -35,7 +35,6 @@ BYTES_PER_THREAD = 16 << 20  # bytes of a file worth a thread
 BOM = b"\xef\xbb\xbf"
 UNKNOWN = 2**62
 """The size of a compressed file that is not little, before it was unpacked."""
-_ARCHIVE = b"PK\x03\x04"
 _CHUNKS_BY_SEARCH = 1000
 """If chunks have more sequences than this, to look for the end of each is faster than to look at every sequence."""
 _SCANNED_PER_WORK, _LINE_WORK, _CHUNK_WORK = 8, 20, 40
@@ -387,9 +386,7 @@ def _bad_key(data: DataBytes, code: int, place: int, line: int, named: bool) -> 
     path = data.path
     with data.stream() as file:
         first = file.readline(1 << 16)
-    if first.startswith(_ARCHIVE):
-        hint = "the file is a ZIP archive: unpack it, or compress it with gzip, zstd, bzip2 or xz"
-    elif convert := table_hint(path, first):
+    if convert := table_hint(path, first):
         hint = f"the file {convert} of it"
     return DataError(
         f"{what} (file {path}, line {line}, column 1, byte offset {place}).", path=path, line=line, hint=hint

@@ -235,3 +235,19 @@ def test_bad_script_lines(tmp_path: Path, line: str):
     (tmp_path / "s").write_text(f"ok=f[0,1]\n{line}\n")
     with pytest.raises(DataError, match=r"s, line 2: "):
         read_script([str(tmp_path / "s")])
+
+
+def test_kind_12_without_an_identifier_is_read(tmp_path: Path):
+    """It is ANON in HTK: frames follow the header at once. CNTK's files of this kind have 16 bytes between them."""
+    for order in ("big", "little"):
+        head = struct.pack(">iiHH" if order == "big" else "<iiHH", 3, 100000, 8, 12)
+        values = FRAMES.astype(">f4" if order == "big" else "<f4").tobytes()
+        (tmp_path / "anon").write_bytes(head + values)
+        (tmp_path / "stream").write_bytes(head + bytes(range(16)) + values)
+        assert np.array_equal(read_features(str(tmp_path / "anon")), FRAMES)
+        assert np.array_equal(read_features(str(tmp_path / "stream")), FRAMES)
+        assert FeatureFile(str(tmp_path / "anon")).header.kind == "USER"
+        assert FeatureFile(str(tmp_path / "stream")).header.kind == f"USER;{bytes(range(16)).hex()}"
+        (tmp_path / "cut").write_bytes(head + values[:-4])
+        with pytest.raises(DataError, match="is shorter than its header says"):
+            FeatureFile(str(tmp_path / "cut"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from cntkpy.readers.formats.htk.features import FeatureSource
 from cntkpy.readers.formats.htk.script import read_script
 from tests.readers.conftest import epoch
 
-from .htk_data import Speech
+from .htk_data import DIM, Speech
 
 
 @pytest.fixture
@@ -193,3 +194,61 @@ def test_a_missing_file_is_told_with_the_line_that_lists_it(tmp_path: Path) -> N
             f"labelMappingFile={tmp_path}/states]"
         )
     assert labels.value.notes == (f"listed in {several}",)
+
+
+# ------------------------------------------------------------------------------------------------- frames of 5 ms
+
+
+def of_period(folder: Path, period: int, unit: int) -> Speech:
+    """Features whose headers say a period, and labels whose times count frames of another; both in units of 100 ns."""
+    data = Speech(folder)
+    write_archive(str(folder / "f.ark"), [(f"g/u{u}.mfc", f) for u, f in enumerate(data.frames)], period=period)
+    data.write("l.mlf", "#!MLF!#\n" + "".join(data.entry(u, unit) for u in range(len(data.lengths))))
+    return data
+
+
+def classes(reader: Reader) -> list[Any]:
+    reader.start_minibatch_loop(1000, 0)
+    batches = list(iter(reader.get_minibatch, None))
+    return [
+        (m.streams["x"].reshape(-1, DIM)[:, 2].tolist(), m.streams["y"].toarray().argmax(1).tolist()) for m in batches
+    ]
+
+
+@pytest.mark.parametrize(("period", "unit"), [(50000, 50000), (50000, 100000), (125000, 125000), (0, 100000)])
+def test_times_are_counted_in_frames_of_the_header_or_of_10_ms(
+    tmp_path: Path, period: int, unit: int, caplog: pytest.LogCaptureFixture
+):
+    """HTS has frames of 5 ms and says so; others wrote times of 10 ms for CNTK, whatever their headers say."""
+    caplog.set_level(logging.INFO)
+    data = of_period(tmp_path, period, unit)
+    for reader in (data.old(frameMode=True), data.composite(frameMode=True)):
+        found = classes(reader)
+        assert sum(len(x) for x, _ in found) == sum(data.lengths)
+        assert all(x == y for x, y in found)
+    said = f"times are counted in frames of {unit / 10000:g} ms, the sample period of the feature files"
+    assert caplog.text.count(said) == (2 if unit != 100000 else 0)
+
+
+def test_times_that_fit_neither_period_are_named(tmp_path: Path):
+    data = of_period(tmp_path, 50000, 80000)
+    for read in (data.old, data.composite):
+        with pytest.raises(DataError) as caught:
+            read()
+        assert "g/u0" in caught.value.message and "5 frames, and labels for 4" in caught.value.message
+        assert "names" not in caught.value.message + str(caught.value.hint)
+        assert "times count frames of 10 ms, or of the sample period that the feature file has" in str(
+            caught.value.hint
+        )
+    data.write("l.mlf", "#!MLF!#\n" + "".join(data.entry(u, 20000) for u in range(len(data.lengths))))
+    with pytest.raises(DataError) as caught:
+        data.composite()
+    assert "they would fit frames of" in str(caught.value.hint)
+
+
+def test_labels_of_no_utterance_are_still_joined_by_names(tmp_path: Path):
+    data = Speech(tmp_path)
+    data.write("l.mlf", '#!MLF!#\n"other.lab"\n0 5 a\n.\n')
+    with pytest.raises(DataError, match="has labels for none of the utterances of the features") as caught:
+        data.composite()
+    assert "joined by their names" in str(caught.value.hint)

@@ -57,6 +57,12 @@ def test_classes_without_a_state_list(tmp_path: Path):
     assert ranges(labels(tmp_path, '#!MLF!#\n"x"\n0 5 a 17\n5 6 b 4\n.\n', None)) == {"x": [(5, 17), (6, 4)]}
 
 
+def test_scores_of_hvite_beside_names_of_states(tmp_path: Path):
+    """Whatever follows the name of the state is another program's: scores, models, words."""
+    text = '#!MLF!#\n"x"\n0 300000 sil 12.75\n300000 400000 a -3.5e2 b 7 WORD\n400000 500000 b 2\n.\n'
+    assert ranges(labels(tmp_path, text)) == {"x": [(3, 0), (4, 1), (5, 2)]}
+
+
 def test_gaps_are_noticed(tmp_path: Path):
     text = '#!MLF!#\n"x"\n0 5 a\n6 7 b\n.\n"y"\n1 2 a\n.\n"z"\n0 5 a\n.\n'
     assert labels(tmp_path, text).contiguous.tolist() == [False, False, True]
@@ -112,6 +118,14 @@ def test_errors(tmp_path: Path, name: str):
         ("0 5 a 1 2", "line 3"),
         ("0 5 a x", "'x' is not a number"),
         ("0 5 a 65535", "'65535' is not a class"),
+        (
+            "0 300000 sil 12.75",
+            r"line 3: '12\.75' is not a class, which is a whole number.*(.|\n)*HVite writes a score",
+        ),
+        ("0 5 a 12.", r"'12\.' is not a class"),
+        ("0 5 a 12.0", r"'12\.0' is not a class"),
+        ("0 5 a -345.5", r"'-345\.5' is not a number(.|\n)*HVite writes a score"),
+        ("0 5 a -345.5 a -7", r"'0 5 a -345\.5 a -7' is not a range(.|\n)*for names of states add labelMappingFile"),
     ],
 )
 def test_errors_without_a_state_list(tmp_path: Path, text: str, message: str):

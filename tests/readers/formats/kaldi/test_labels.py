@@ -153,3 +153,23 @@ def test_the_oracle_reads_and_writes_the_same(tmp_path: Path, monkeypatch: pytes
             found = read_classes(f"ark:{name}{options}.ark")
             assert found.keys == list(classes)
             assert found.classes.tolist() == functools.reduce(operator.iadd, classes.values(), [])
+
+
+@pytest.mark.parametrize("line", [b"u  [ 3 3 4 ]\n", b"u [ 3 3 4 2 ]\n", b"u [ 3 2 ]\n"])
+def test_a_list_in_brackets_is_no_soft_label(tmp_path: Path, line: bytes) -> None:
+    """kaldiio writes alignments in text so."""
+    (tmp_path / "a.ark").write_bytes(b"t [ 1 1 ]\n" + line)
+    with pytest.raises(DataError, match="utterance u: the labels are one list in brackets") as caught:
+        read_classes(f"ark:{tmp_path}/a.ark")
+    assert "kaldiio" in str(caught.value.hint) and "soft" not in str(caught.value.hint)
+    (tmp_path / "a.ark").write_bytes(b"u [ 3 0.5 4 0.5 ]\n")
+    with pytest.raises(DataError) as caught:
+        read_classes(f"ark:{tmp_path}/a.ark")
+    assert "soft labels are features" in str(caught.value.hint)
+
+
+@pytest.mark.parametrize("line", [b"u 3.5 4\n", b"u 3 4.0\n", b"u 1e1\n", b"u [ 3.0 1 ]\n"])
+def test_classes_are_whole_numbers(tmp_path: Path, line: bytes) -> None:
+    (tmp_path / "a.ark").write_bytes(line)
+    with pytest.raises(DataError, match="a label is a number from 0 on"):
+        read_classes(f"ark:{tmp_path}/a.ark")

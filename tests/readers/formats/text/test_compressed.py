@@ -10,6 +10,7 @@ import struct
 import sys
 import zlib
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from cntkpy.readers.common import codecs, packed, recent
 from cntkpy.readers.common.labels import load_labels
 from cntkpy.readers.common.packed import PackedBytes, data_bytes
 from cntkpy.readers.common.recent import RECENTLY
+from cntkpy.readers.formats.htk.archive import write_features
 from cntkpy.readers.pipeline import randomize, store
 
 Pack = Callable[[bytes], bytes]
@@ -51,6 +53,36 @@ def pieces(pack: Pack) -> Pack:
     return lambda text: b"".join(pack(text[i * len(text) // 5 : (i + 1) * len(text) // 5]) for i in range(5))
 
 
+def skippable(content: bytes, number: int = 0) -> bytes:
+    """A frame that readers of Zstandard skip."""
+    return struct.pack("<II", 0x184D2A50 + number, len(content)) + content
+
+
+def frames(text: bytes, count: int = 5) -> list[bytes]:
+    """The text in frames of Zstandard."""
+    return [zstd(text[i * len(text) // count : (i + 1) * len(text) // count]) for i in range(count)]
+
+
+def pzstd(text: bytes) -> bytes:
+    """As `pzstd` writes: before each frame stands its size, in a frame to be skipped."""
+    return b"".join(skippable(struct.pack("<I", len(frame))) + frame for frame in frames(text))
+
+
+def table_of(sizes: list[tuple[int, int]], checksums: bool = False) -> bytes:
+    """The table of frames that `t2sz` and Zstandard's `seekable_format` write: bytes packed and unpacked of each."""
+    rows = [struct.pack("<2I", *pair) + bytes(4 * checksums) for pair in sizes]
+    return skippable(b"".join(rows) + struct.pack("<IBI", len(sizes), 0x80 * checksums, 0x8F92EAB1), 0xE)
+
+
+def seekable(text: bytes, shift: int = 0, checksums: bool = False) -> bytes:
+    """With a table of frames at the end; shift: bytes by which it is wrong."""
+    parts = frames(text)
+    sizes = [len(text) * (i + 1) // 5 - len(text) * i // 5 for i in range(5)]
+    sizes[1], sizes[2] = sizes[1] + shift, sizes[2] - shift
+    table = table_of([(len(one), size) for one, size in zip(parts, sizes, strict=True)], checksums)
+    return b"".join(parts) + table
+
+
 PACKS: dict[str, Pack] = {
     "gz": gzip.compress,
     "bz2": bz2.compress,
@@ -61,6 +93,13 @@ PACKS: dict[str, Pack] = {
     "bz25": pieces(bz2.compress),
     "xz5": pieces(lzma.compress),
     "zst5": pieces(zstd),
+    "pzst": pzstd,
+    "zst skip": lambda text: skippable(b"note") + b"".join(one + skippable(bytes(9), 15) for one in frames(text)),
+    "seekable": seekable,
+    "seekable, sums": lambda text: seekable(text, checksums=True),
+    "padded xz": lambda text: lzma.compress(text[:99]) + bytes(8) + lzma.compress(text[99:]) + bytes(4),
+    "lzma": lambda text: lzma.compress(text, format=lzma.FORMAT_ALONE),
+    "zlib": zlib.compress,
 }
 
 
@@ -200,14 +239,78 @@ def test_any_place_can_be_read(kind: str, monkeypatch: pytest.MonkeyPatch) -> No
         assert data.bytes(at, count) == text[at : at + count]
     with pytest.raises(DataError, match="was cut short"):
         data.read(np.empty(10, np.uint8), len(text) - 5)
-    furthest = max(b.plain - a.plain for a, b in zip(data._places, data._places[1:], strict=False))
-    steps = {"gz": 1 << 15, "bgz": 1 << 17, "gz5": 1 << 15, "zst5": 1 << 16, "bz25": 1 << 16, "xz5": 1 << 16}
+    places = [one.plain for one in data._places] if data._table is None else data._table.plain.tolist()
+    furthest = max((b - a for a, b in pairwise(places)), default=len(text))
+    steps = {"gz": 1 << 15, "bgz": 1 << 17, "gz5": 1 << 15, "zst5": 1 << 16, "bz25": 1 << 16, "xz5": 1 << 16,
+             "pzst": 1 << 16, "zst skip": 1 << 16, "zlib": 1 << 15,
+             "seekable": 1 << 16, "seekable, sums": 1 << 16}  # fmt: skip
     assert furthest <= steps.get(kind, len(text))
     with data.stream() as file:
         assert file.seek(-4, 2) == len(text) - 4
         assert file.read() == text[-4:]
         assert file.seek(100) == file.tell() == 100
         assert file.readline() == text[100 : text.index(b"\n", 100) + 1]
+
+
+def count_reads(data: Any) -> list[int]:
+    """Bytes that are read from the compressed file from now on."""
+    count, read = [0], data._file.bytes
+
+    def counted(at: int, size: int) -> bytes:
+        found = read(at, size)
+        count[0] += len(found)
+        return found
+
+    data._file.bytes = counted
+    data._unpacker = data._begin(codecs.Restart())
+    return count
+
+
+@pytest.mark.parametrize("checksums", [False, True])
+def test_a_seek_table_leads_to_the_frame(checksums: bool) -> None:
+    """The size is known, and a jump reads a few frames of a hundred: nothing is unpacked from the start."""
+    text = random_text(10_000_000)
+    parts = [zstd(text[at : at + 100_000]) for at in range(0, len(text), 100_000)]
+    content = b"".join(parts) + table_of([(len(one), 100_000) for one in parts], checksums)
+    Path("packed").write_bytes(content)
+    data: Any = data_bytes("packed")
+    count = count_reads(data)
+    assert data.size == len(text) and count[0] == 0
+    assert data.bytes(9_900_123, 50) == text[9_900_123:9_900_173]
+    assert 0 < count[0] < len(content) // 2
+    assert data.bytes(0, len(text) + 1) == text
+
+
+def test_starts_of_streams_are_kept_beyond_the_number_of_copies(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A place without a state costs little: blocks of BGZF and frames have one each, in files of any size."""
+    text = random_text(400_000)
+    for name, value in (("GATHERED", 1), ("APART", 1), ("MOST_PLACES", 2)):
+        monkeypatch.setattr(packed, name, value)
+    parts = b"".join(zstd(text[at : at + 4000]) for at in range(0, len(text), 4000))
+    for whole, places in ((parts, 101), (bgzf(text), 8)):
+        Path("packed").write_bytes(whole)
+        data: Any = data_bytes("packed")
+        assert data.size == len(text) and len(data._places) == places
+
+
+@pytest.mark.malformed
+def test_a_wrong_seek_table_is_an_error() -> None:
+    """It never leads to text at another place; a table that does not describe the whole file is not used."""
+    text = ctf(700)
+    short = bytearray(seekable(text))
+    short[-13:-9] = struct.pack("<I", len(text) // 5 - 40)
+    for content in (seekable(text, 1), seekable(text, -1), seekable(text, 64), bytes(short)):
+        Path("packed").write_bytes(content)
+        with pytest.raises(DataError, match="The seek table at the end of the compressed file packed is wrong"):
+            minibatches("packed", "randomize=false")
+    for content in (seekable(text) + seekable(text), seekable(text) + zstd(text), zstd(text) + seekable(text)):
+        Path("packed").write_bytes(content)
+        data: Any = data_bytes("packed")
+        assert data._table is None and data.bytes(0, 1 << 20) == text + text
+    for end in range(1, 57, 7):
+        Path("packed").write_bytes(seekable(text)[:-end])
+        with pytest.raises(DataError, match="it ends early"):
+            minibatches("packed", "randomize=false")
 
 
 def test_the_number_of_places_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -394,8 +497,9 @@ def test_a_frame_that_needs_much_memory_is_refused() -> None:
     options = zstandard.ZstdCompressionParameters.from_level(3, window_log=30)
     one = zstandard.ZstdCompressor(compression_params=options).compressobj()
     Path("packed").write_bytes(one.compress(ctf(10)) + one.flush())
-    with pytest.raises(DataError, match=r"damaged at byte 0: .*memory"):
+    with pytest.raises(DataError, match=r"at byte 0\): unpacking it needs 1,024 MB of memory, and 128 MB") as caught:
         minibatches("packed")
+    assert "zstd --long=31 -dc packed" in (caught.value.hint or "")
 
 
 def test_without_zstandard_the_message_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -410,3 +514,67 @@ def test_no_index_is_kept_next_to_a_compressed_file() -> None:
     Path("packed").write_bytes(gzip.compress(ctf(10)))
     minibatches("packed", "cacheIndex=true")
     assert [one.name for one in Path().iterdir()] == ["packed"]
+
+
+@pytest.mark.parametrize(
+    ("head", "name", "program"),
+    [
+        (b"\x04\x22\x4d\x18\x64\x40\xa7", "LZ4", "lz4 -dc"),
+        (b"\x02\x21\x4c\x18\x10\0\0\0", "LZ4", "lz4 -dc"),
+        (skippable(b"about") + b"\x04\x22\x4d\x18\x64\x40\xa7", "LZ4", "lz4 -dc"),
+        (b"LZIP\x01\x14", "lzip", "lzip -dc"),
+        (b"\x89LZO\0\r\n\x1a\n\x10\x40", "lzop", "lzop -dc"),
+        (b"\x1f\x9d\x90\x7c", "compress (.Z)", "gzip -dc"),
+        (b"7z\xbc\xaf\x27\x1c\0\4", "7-Zip", "7z x -so"),
+        (b"PK\3\4\x14\0", "ZIP", "unzip -p"),
+        (b"Rar!\x1a\x07\x01\0", "RAR", "unrar p -inul"),
+        (b"\xff\x06\0\0sNaPpY\x01", "framed Snappy", "snzip -dc"),
+        (b"\x27\xb5\x2f\xfd\x24", "Zstandard of a version before 0.8", "zstd -dc"),
+    ],
+)
+def test_formats_of_others_are_named(head: bytes, name: str, program: str) -> None:
+    Path("packed").write_bytes(head + bytes(range(200)))
+    Path("a.scp").write_text("u=u.mfc\n")
+    write_features("u.mfc", np.zeros((5, 2), np.float32))
+    uci = "readerType=UCIFastReader;file=packed;features=[dim=2;start=1]"
+    for read in (
+        lambda: minibatches("packed"),
+        lambda: create_reader(uci),
+        lambda: load_labels("packed"),
+        lambda: create_reader("readerType=HTKMLFReader;f=[dim=2;scpFile=packed];l=[labelDim=2;mlfFile=packed]"),
+        lambda: create_reader("readerType=HTKMLFReader;f=[dim=2;scpFile=a.scp];l=[labelDim=2;mlfFile=packed]"),
+    ):
+        with pytest.raises(DataError) as caught:
+            read()
+        assert caught.value.message == f"The file packed is compressed in the format {name}, which is not read."
+        assert f": {program} packed | zstd > NEW.zst" in (caught.value.hint or "")
+
+
+def test_texts_that_begin_like_compressed_files() -> None:
+    """Two or three letters are not yet a format."""
+    for line in (b"x^2 + 1", b"BZh1 is a name", b"LZIP", b"PK", b"7z"):
+        Path("list").write_bytes(line + b"\nother\n")
+        assert load_labels("list").mapping() == {0: line.decode(), 1: "other"}
+
+
+@pytest.mark.malformed
+def test_a_dictionary_is_named() -> None:
+    """The file is whole; only what it refers to is missing."""
+    samples: list[Any] = [b"%d |x %d %d |y 0:1\n" % (i, i, i * i) for i in range(2000)]
+    words = zstandard.train_dictionary(2048, samples)
+    Path("packed").write_bytes(zstandard.ZstdCompressor(dict_data=words).compress(ctf(50)))
+    with pytest.raises(DataError, match=rf"it was compressed with a dictionary \(id {words.dict_id()}\)") as caught:
+        minibatches("packed")
+    assert "damaged" not in caught.value.message
+
+
+@pytest.mark.malformed
+@pytest.mark.parametrize("kind", ["gz", "bz2", "xz", "zst", "zlib", "lzma"])
+def test_memory_is_in_proportion_to_the_file(kind: str) -> None:
+    """A line, a sequence or a list is taken into memory up to 50 times the file, and to a few megabytes at least."""
+    Path("line").write_bytes(PACKS[kind](b"|x " + b"1 " * (12 << 20)))
+    with pytest.raises(DataError, match="has a line or a sequence of more than 16 MB"):
+        minibatches("line")
+    Path("list").write_bytes(PACKS[kind](b"a\n" * (3 << 20)))
+    with pytest.raises(DataError, match="it has more than 4,194,304 bytes, the limit of such a file that has"):
+        load_labels("list")

@@ -130,12 +130,10 @@ def test_malformed_data_is_refused_with_its_place(files, inputs, text, line, col
 def test_a_compressed_file_is_told_so(tmp_path):
     with zipfile.ZipFile(tmp_path / "a.ctf", "w") as archive:
         archive.writestr("a", GOOD)
-    with pytest.raises(DataError, match="Expected a sequence id") as caught:
+    with pytest.raises(DataError, match=r"a\.ctf is compressed in the format ZIP, which is not read") as caught:
         create_reader(f"file={tmp_path}/a.ctf; input=[x=[dim=2;format=dense]]")
-    assert (
-        caught.value.diagnostic.hint
-        == "the file is a ZIP archive: unpack it, or compress it with gzip, zstd, bzip2 or xz"
-    )
+    hint = caught.value.diagnostic.hint or ""
+    assert hint.startswith("unpack it, or compress it with zstd, gzip, bzip2 or xz: unzip -p ")
 
 
 @pytest.mark.parametrize(
