@@ -13,20 +13,20 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
 
-from cntkpy.cntk_config.base.names import masked
+from cntkpy.cntk_config.base.names import masked, shareable
 from cntkpy.cntk_config.base.systems.locks import lock
 from cntkpy.cntk_config.base.writing import empty, open_text_in_place
 from cntkpy.commands.runner.earlier_events import EarlierEvents
 
 
 def event_of(record: logging.LogRecord) -> dict[str, Any] | None:
-    """The event of a log record: its own one, or that it is a warning; None: it has none."""
+    """The event of a log record without secrets of URLs: its own one, or that it is a warning; None: it has none."""
     event = getattr(record, "event", None)
     if event is not None or record.levelno != logging.WARNING:
-        return event
+        return shareable(event)
     text = record.getMessage()
     _, warning, rest = text.partition("WARNING: ")
-    return {"event": "warning", "text": rest if warning else text}
+    return {"event": "warning", "text": masked(rest if warning else text)}
 
 
 class EventHandler(logging.Handler):
@@ -52,7 +52,7 @@ class EventHandler(logging.Handler):
         time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
         try:
             own = json.dumps(_finite({"time": time, **self._command, **event}), ensure_ascii=False)
-            self._stream.write("".join(f"{line}\n" for line in (*earlier, masked(own))))
+            self._stream.write("".join(f"{line}\n" for line in (*earlier, own)))
             self._stream.flush()
         except OSError:
             self.handleError(record)
