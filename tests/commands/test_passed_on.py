@@ -201,7 +201,7 @@ def test_events_are_masked_value_by_value(tmp_path: Path) -> None:
 
     from cntkpy.commands.runner.log_events import EventHandler
 
-    handler = EventHandler(str(tmp_path / "e.jsonl"))
+    handler = EventHandler(str(tmp_path / "e.jsonl"), pytest.fail)
     event: Mapping[str, Any] = {"event": "run started", "words": ['a="http://u:s3cret@h/x?k=s3cret"', "b"]}
     record = logging.LogRecord("cntkpy", logging.DEBUG, "", 0, "", (), None)
     record.event = event

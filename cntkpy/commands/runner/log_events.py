@@ -9,6 +9,8 @@ it holds a shared lock on the file.
 import json
 import logging
 import math
+from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
@@ -30,10 +32,16 @@ def event_of(record: logging.LogRecord) -> dict[str, Any] | None:
 
 
 class EventHandler(logging.Handler):
-    """Writes the events of log records (`extra={"event": {...}}`) to a file, one JSON object a line, at once."""
+    """Writes the events of log records (`extra={"event": {...}}`) to a file, one JSON object a line, at once.
 
-    def __init__(self, path: str) -> None:
+    Args:
+        path: the file.
+        fail: is told of an event that cannot be written.
+    """
+
+    def __init__(self, path: str, fail: Callable[[OSError], None]) -> None:
         super().__init__(logging.DEBUG)
+        self._fail = fail
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         self._stream = open_text_in_place(path)
         self._earlier = EarlierEvents(path)
@@ -54,13 +62,15 @@ class EventHandler(logging.Handler):
             own = json.dumps(_finite({"time": time, **self._command, **event}), ensure_ascii=False)
             self._stream.write("".join(f"{line}\n" for line in (*earlier, own)))
             self._stream.flush()
-        except OSError:
-            self.handleError(record)
+        except OSError as error:
+            self._fail(error)
 
     def close(self) -> None:
-        """Close the file."""
-        self._earlier.close()
-        self._stream.close()
+        """Close the file; that its last lines cannot be written was said before."""
+        with suppress(OSError):
+            self._earlier.close()
+        with suppress(OSError):
+            self._stream.close()
         super().close()
 
 

@@ -337,6 +337,11 @@ def _storage_errors(where: str) -> Generator[None]:
     """What Optuna and the database say is an error with the address of the storage, without its password."""
     try:
         yield
+    except OSError as error:
+        if error.filename is not None:  # a file of a trial
+            raise
+        message = f"the storage {public_name(where)} cannot be used: {error.strerror or error}"
+        raise UserError("CannotWrite", message) from None
     except Exception as error:
         if type(error).__module__.partition(".")[0] not in ("optuna", "sqlalchemy"):
             raise
