@@ -387,19 +387,17 @@ def _failure(error: Exception) -> int:
 
     from cntkpy.cntk_config.base.diagnostics import UserError
     from cntkpy.cntk_config.base.extras import extra_of, how_to_install
-    from cntkpy.commands.console import print_error
+    from cntkpy.commands.console import print_error, say_on_console
     from cntkpy.commands.runner.blame import REPORT
 
     if isinstance(error, UserError):
         print_error(error)
         return error.exit_code
     if isinstance(error, ModuleNotFoundError) and (extra := extra_of(error.name)) is not None:
-        print(
-            f"error: this needs {error.name}, which is not installed\n  help: {how_to_install(extra)}", file=sys.stderr
-        )
+        say_on_console(f"error: this needs {error.name}, which is not installed\n  help: {how_to_install(extra)}")
         return EXIT_FAILURE
-    traceback.print_exception(error)
-    print(f"internal error: {type(error).__name__}: {error}\n{REPORT}", file=sys.stderr)
+    said = "".join(traceback.format_exception(error))
+    say_on_console(f"{said}internal error: {type(error).__name__}: {error}\n{REPORT}")
     return EXIT_FAILURE
 
 
@@ -448,8 +446,10 @@ def _status(words: list[str], stop: Callable[[], bool] = lambda: False) -> int:
     except OSError as error:
         if error.errno not in FULL or error.filename is not None:
             return _failure(error)
+        from cntkpy.commands.console import say_on_console
+
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        print(f"error: the output cannot be written: {error.strerror}", file=sys.stderr)
+        say_on_console(f"error: the output cannot be written: {error.strerror}")
         return EXIT_FAILURE
     except Exception as error:  # runs say it in their logs
         return EXIT_FAILURE if stop() else _failure(error)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from contextlib import suppress
 from typing import TextIO
 
 from cntkpy.cntk_config.base.diagnostics import UserError
@@ -39,7 +40,19 @@ def coloured(text: str) -> str:
     return "\n".join(lines)
 
 
+def say_on_console(text: str) -> None:
+    """Print a line on standard error; where that cannot be written, nothing more is written there.
+
+    Python itself would write what is left when it ends, and end with status 120.
+    """
+    try:
+        print(text, file=sys.stderr, flush=True)
+    except OSError:
+        with suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
+
+
 def print_error(error: UserError) -> None:
     """Print an error with its place and what to do, on standard error."""
     text = error.diagnostic.render()
-    print(coloured(text) if has_colours(sys.stderr) else text, file=sys.stderr)
+    say_on_console(coloured(text) if has_colours(sys.stderr) else text)

@@ -62,7 +62,7 @@ def extra_of(module: str | None) -> str | None:
     return next((extra for extra, names in PACKAGES.items() if package in names), _OTHERS.get(package))
 
 
-_OTHERS = {"jaxlib": "train", "safetensors": "train", "onnxruntime": "onnx", "lsprotocol": "lsp"}
+_OTHERS = {"jaxlib": "train", "safetensors": "train", "onnxruntime": "onnx", "lsprotocol": "lsp", "aiohttp": "remote"}
 """The extras of packages by which none is recognised."""
 
 

@@ -101,8 +101,7 @@ def read_start(path: str | os.PathLike[str], count: int) -> bytes:
     if is_url(path):
         from cntkpy.cntk_config.base.remote import RemoteObject
 
-        found = RemoteObject(os.fspath(path))
-        return found.fetch(0, min(count, found.size))
+        return RemoteObject(os.fspath(path)).start(count)
     with open_input(path) as file:
         return file.read(count)
 

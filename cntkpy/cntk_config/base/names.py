@@ -7,6 +7,7 @@ import os
 import re
 import stat
 from pathlib import Path
+from typing import Any, cast
 from urllib.parse import unquote
 
 _URL = re.compile("[A-Za-z][A-Za-z0-9+.-]+://")
@@ -163,6 +164,21 @@ def checked_name(path: str | os.PathLike[str]) -> str:
         shown = name.encode("utf-8", "backslashreplace").decode()
         raise OSError(errno.EINVAL, "the name has a character that no file name can have", shown) from None
     return name
+
+
+def shareable(value: Any) -> Any:
+    """Return a value as it may be kept in files that people pass on: its URLs have no users, passwords and queries.
+
+    Args:
+        value: a text, or lists and mappings with texts at any depth.
+    """
+    if isinstance(value, str):
+        return masked(str.__str__(value))
+    if isinstance(value, dict):
+        return {shareable(name): shareable(part) for name, part in cast("dict[Any, Any]", value).items()}
+    if isinstance(value, list | tuple):
+        return [shareable(part) for part in cast("list[Any]", value)]
+    return value
 
 
 def kind_of(mode: int) -> str:

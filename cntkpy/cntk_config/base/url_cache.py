@@ -1,8 +1,10 @@
 """What was read from URLs, kept on the disk in blocks: at most so many bytes, those not used for longest go first.
 
-A block is a file whose name is a hash of the object's URL, its tag (or time of change) and size, and the number of the
-block: an object that has changed has other blocks. Files are written under a temporary name and renamed, so several
-processes share them. Where there is no private folder, or no room, nothing is kept.
+A block is a file whose name is a hash of the object's URL with user and query, its tag, time of change and size, and
+the number of the block: an object that has changed has other blocks. Files are written under a temporary name and
+renamed, so several processes share them. Where there is no private folder, or no room, nothing is kept.
+
+A server that knows no ranges of bytes sends an object once, to a file without a name, from which ranges are read.
 """
 
 from __future__ import annotations
@@ -14,10 +16,12 @@ import tempfile
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from threading import Lock
 from typing import BinaryIO, cast
 
 from cntkpy.cntk_config.base.cache_folders import private_folder
 from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.cntk_config.base.http import NoRanges
 from cntkpy.cntk_config.base.remote import RemoteError, RemoteObject
 from cntkpy.cntk_config.base.writing import atomic_write
 
@@ -34,6 +38,12 @@ class CachedObject(RemoteObject):
 
     block_bytes = 4 << 20
     """Bytes of a block; fewer at the end of the object."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url)
+        self._copy: BinaryIO | None = None
+        """All of the object, where the server knows no ranges."""
+        self._lock = Lock()
 
     @property
     def count(self) -> int:
@@ -62,6 +72,46 @@ class CachedObject(RemoteObject):
                 self._keep(at, found[at])
             number = end
         return [found[number] for number in range(first, last + 1)]
+
+    def fetch(self, begin: int, end: int) -> bytes:
+        """The bytes begin .. end - 1, see `RemoteObject`."""
+        if self._copy is None:
+            try:
+                return super().fetch(begin, end)
+            except NoRanges:
+                pass
+        with self._lock:
+            if self._copy is None:
+                self._copy = self._downloaded()
+            self._copy.seek(begin)
+            return self._copy.read(end - begin)
+
+    def close(self) -> None:
+        """Let go of what is not kept for later."""
+        with self._lock:
+            if self._copy is not None:
+                self._copy.close()
+                self._copy = None
+
+    def _downloaded(self) -> BinaryIO:
+        """Return a file with the whole object; its blocks are kept, too."""
+        log.info("The server of %s sends no ranges of bytes. Reading all %d bytes.", self.shown, self.size)
+        file = cast("BinaryIO", tempfile.TemporaryFile(dir=_folder()))  # noqa: SIM115 - `close` closes it
+
+        def restart() -> None:
+            file.seek(0)
+            file.truncate()
+
+        try:
+            self.download(file.write, restart)
+            file.seek(0)
+            if self.size <= most_bytes():
+                for number in range(self.count):
+                    self._keep(number, file.read(self.block_bytes))
+        except BaseException:
+            file.close()
+            raise
+        return file
 
     def _path(self, number: int) -> Path | None:
         folder = _folder() if self.cached else None

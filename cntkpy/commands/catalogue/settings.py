@@ -11,6 +11,7 @@ from typing import Any, cast
 from cntkpy.cntk_config import ConfigError, ConfigParameters, ConfigValue
 from cntkpy.cntk_config.arrays import PerEpoch
 from cntkpy.cntk_config.base.diagnostics import Span, shorten
+from cntkpy.cntk_config.base.names import masked, shareable
 from cntkpy.cntk_config.declare import Parameter
 from cntkpy.commands.actions.training import TrainingParameters
 from cntkpy.commands.catalogue.section_map import Use, command_use
@@ -35,7 +36,10 @@ NO_TEXT = 300
 
 @dataclass(frozen=True)
 class Setting:
-    """A parameter of a training that is given: its text and place, and the section if it is declared there."""
+    """A parameter of a training that is given: its text without secrets of URLs, and its place.
+
+    `use` is the section if it is declared there.
+    """
 
     text: str
     span: Span | None
@@ -46,7 +50,7 @@ class Setting:
     @classmethod
     def of(cls, text: str, value: ConfigValue, use: Use | None = None) -> Setting:
         """The setting of a value."""
-        return cls(_shown(text), value.span, use, value.in_word)
+        return cls(_shown(masked(text)), value.span, use, value.in_word)
 
 
 class Settings:
@@ -122,7 +126,11 @@ class Settings:
         return {path: setting.text for path, setting in sorted(self.given.items())}
 
     def changed(self, kept: dict[str, str]) -> Iterator[Change]:
-        """What is another value now than when the model was trained; a default is in parentheses."""
+        """What is another value now than when the model was trained; a default is in parentheses.
+
+        Users, passwords and queries of URLs do not count: models do not keep them.
+        """
+        kept = shareable(kept)
         for path in sorted(self.given.keys() | kept.keys()):
             setting = self.given.get(path)
             use = setting.use if setting else self._uses.get(path.rpartition("/")[0])

@@ -14,11 +14,12 @@ from cntkpy.cntk_config import ConfigError
 from cntkpy.cntk_config.base.cache_folders import socket_folder
 from cntkpy.cntk_config.base.systems import cores
 from cntkpy.cntk_config.base.systems.processes import name_of_end, pass_on
+from cntkpy.cntk_config.base.systems.sockets import have_paths
 from cntkpy.commands.console import print_error
 from cntkpy.commands.context import processes
 from cntkpy.commands.runner.cores import shares, sharing, started_on
 from cntkpy.trainers.parallel.communicator import SOCKET
-from cntkpy.trainers.parallel.launchers import COORDINATOR, RANK, SIZE, silence_allowed
+from cntkpy.trainers.parallel.launchers import COORDINATOR, RANK, SIZE, no_socket_folder, silence_allowed
 
 GRACE = 15.0
 """Seconds that the other workers have to say why they end, beside those that they may need to notice it."""
@@ -50,6 +51,9 @@ def launch(words: list[str], workers: int) -> int:
     if workers == 1:
         return _run_alone(command)
     folder = socket_folder()
+    if folder is None and have_paths():
+        print_error(no_socket_folder())
+        return EXIT_FAILURE
     meeting = folder / secrets.token_hex(8) if folder is not None else None
     address = f"127.0.0.1:{_free_port()}" if meeting is None else f"{SOCKET}{meeting}"
     own = cores.of_process()

@@ -36,7 +36,8 @@ class LogHandler(logging.Handler):
         self.path = ""
         """The log file, where the stream is one."""
         self.failure: UserError | None = None
-        """Why the log file cannot be written."""
+        """Why the log, or another file of the run that is written meanwhile, cannot be written."""
+        self._raised = False
         self.timestamping = False
         self.last_error = ""
 
@@ -51,7 +52,7 @@ class LogHandler(logging.Handler):
         """Write and flush one record. Without a stream of its own it goes to whatever `sys.stderr` is now.
 
         Raises:
-            UserError: The log file cannot be written; once, and in the main thread, for it ends the run.
+            UserError: See `fail`.
         """
         if record.levelno >= logging.ERROR:
             self.last_error = record.getMessage()
@@ -59,13 +60,30 @@ class LogHandler(logging.Handler):
             stream = self.stream or sys.stderr
             stream.write(self.format(record) + "\n")
             stream.flush()
-        except (OSError, ValueError) as error:
-            if not self.path or not isinstance(error, OSError):
-                self.handleError(record)
-            elif self.failure is None and threading.current_thread() is threading.main_thread():
-                what = error.strerror or error
-                self.failure = UserError("CannotWrite", f"cannot write the log file {self.path}: {what}")
-                raise self.failure from None
+        except BrokenPipeError:
+            pass  # nobody reads the log any more
+        except OSError as error:
+            standard = "the log to standard output" if self.stream is sys.__stdout__ else "the log to standard error"
+            what = f"the log file {self.path}" if self.path else standard
+            self.fail(what, error)
+        except ValueError:
+            self.handleError(record)
+
+    def fail(self, what: str, error: OSError) -> None:
+        """Take note that something of the run cannot be written; other threads leave it to the main one to say so.
+
+        Args:
+            what: what cannot be written.
+            error: why.
+
+        Raises:
+            UserError: It cannot; once, and in the main thread, for it ends the run.
+        """
+        if self.failure is None:
+            self.failure = UserError("CannotWrite", f"cannot write {what}: {error.strerror or error}")
+        if not self._raised and threading.current_thread() is threading.main_thread():
+            self._raised = True
+            raise self.failure from None
 
 
 class Log:
@@ -132,7 +150,7 @@ class Log:
         from cntkpy.commands.runner.log_events import EventHandler
 
         try:
-            handler = EventHandler(path)
+            handler = EventHandler(path, lambda error: self.handler.fail(f"the events to {path}", error))
         except OSError as error:
             raise cannot_write(path, error, span) from None
         self.add(handler)

@@ -8,32 +8,40 @@ it holds a shared lock on the file.
 
 import logging
 import math
+from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
 
 from cntkpy.cntk_config.base.lines import json_line
-from cntkpy.cntk_config.base.names import masked
+from cntkpy.cntk_config.base.names import masked, shareable
 from cntkpy.cntk_config.base.systems.locks import lock
 from cntkpy.cntk_config.base.writing import empty, open_text_in_place
 from cntkpy.commands.runner.earlier_events import EarlierEvents
 
 
 def event_of(record: logging.LogRecord) -> dict[str, Any] | None:
-    """The event of a log record: its own one, or that it is a warning; None: it has none."""
+    """The event of a log record without secrets of URLs: its own one, or that it is a warning; None: it has none."""
     event = getattr(record, "event", None)
     if event is not None or record.levelno != logging.WARNING:
-        return event
+        return shareable(event)
     text = record.getMessage()
     _, warning, rest = text.partition("WARNING: ")
-    return {"event": "warning", "text": rest if warning else text}
+    return {"event": "warning", "text": masked(rest if warning else text)}
 
 
 class EventHandler(logging.Handler):
-    """Writes the events of log records (`extra={"event": {...}}`) to a file, one JSON object a line, at once."""
+    """Writes the events of log records (`extra={"event": {...}}`) to a file, one JSON object a line, at once.
 
-    def __init__(self, path: str) -> None:
+    Args:
+        path: the file.
+        fail: is told of an event that cannot be written.
+    """
+
+    def __init__(self, path: str, fail: Callable[[OSError], None]) -> None:
         super().__init__(logging.DEBUG)
+        self._fail = fail
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         self._stream = open_text_in_place(path)
         self._earlier = EarlierEvents(path)
@@ -52,15 +60,17 @@ class EventHandler(logging.Handler):
         time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
         try:
             own = json_line(_finite({"time": time, **self._command, **event}))
-            self._stream.write("".join(f"{line}\n" for line in (*earlier, masked(own))))
+            self._stream.write("".join(f"{line}\n" for line in (*earlier, own)))
             self._stream.flush()
-        except OSError:
-            self.handleError(record)
+        except OSError as error:
+            self._fail(error)
 
     def close(self) -> None:
-        """Close the file."""
-        self._earlier.close()
-        self._stream.close()
+        """Close the file; that its last lines cannot be written was said before."""
+        with suppress(OSError):
+            self._earlier.close()
+        with suppress(OSError):
+            self._stream.close()
         super().close()
 
 

@@ -24,6 +24,7 @@ from cntkpy.commands.checks.findings import SEVERITIES, Finding
 from cntkpy.commands.checks.look import is_wrong, look_before_run
 from cntkpy.commands.checks.scan import Command, model_path, scan_commands, total_epochs, trained_model
 from cntkpy.commands.checks.values import value_problems
+from cntkpy.commands.console import say_on_console
 from cntkpy.commands.context.device import Device
 from cntkpy.commands.context.interrupt import AskingProgress, StopRequest, leave
 from cntkpy.commands.context.progress import Progress, ProgressTracing, make_progress
@@ -80,16 +81,18 @@ def _guarded(words: list[str], stop: StopRequest | None) -> int:
             opened.add(result)
         status = _attempt(words, opened, stop, workers)
         last_word, log_file = opened.handler.last_error, opened.path
-        say_finished(status, last_word)
+        with suppress(UserError):  # the last event cannot be written: that is said below
+            say_finished(status, last_word)
         workers.part(status, last_word)
-    if status and log_file and last_word and opened.handler.failure is None:  # the console has not seen it
+    failure = opened.handler.failure
+    if status and log_file and last_word and failure is None:  # the console has not seen it
         print(f"{last_word}\nThe log is in {log_file}", file=sys.stderr)
-    if not status and log_file and sys.stderr.isatty() and not workers.rank:
+    if not status and log_file and failure is None and sys.stderr.isatty() and not workers.rank:
         print(result.line(log_file), file=sys.stderr)
-    if opened.handler.failure is not None:
-        print(f"\nEXCEPTION occurred: {opened.handler.failure}", file=sys.stderr)
-        return opened.handler.failure.exit_code
-    return status
+    if failure is None:
+        return status
+    say_on_console(f"\nEXCEPTION occurred: {failure}")
+    return status if status in (EXIT_INTERRUPTED, EXIT_TERMINATED) else failure.exit_code
 
 
 def _attempt(words: list[str], opened: run_log.Log, stop: StopRequest | None, workers: Workers) -> int:

@@ -26,6 +26,7 @@ from optuna.storages.journal import JournalFileBackend
 from optuna.trial import FrozenTrial, TrialState
 
 from cntkpy.cntk_config.base.diagnostics import UserError, suggestion
+from cntkpy.cntk_config.base.names import masked, public_name
 from cntkpy.commands.sweeps.choices import Axis, Choice, Space
 from cntkpy.commands.sweeps.locks import held
 from cntkpy.commands.sweeps.plan import Plan, check_same
@@ -168,7 +169,7 @@ class OptunaStudy:
             self._study.tell(own, row.criterion, skip_if_finished=True)
             return
         if row.error:
-            own.set_user_attr(ERROR, row.error[:1000])
+            own.set_user_attr(ERROR, masked(row.error)[:1000])
         state = TrialState.PRUNED if row.state == "pruned" else TrialState.FAIL
         self._study.tell(own, state=state, skip_if_finished=True)
 
@@ -228,7 +229,8 @@ def find_plan(where: str, out: str | None) -> tuple[Plan, Path]:
         raise UserError("BadFile", message, hint=hint)
     attributes = found[name or next(iter(found))]
     plan = Plan.of_json(attributes[PLAN], url)
-    return replace(plan, storage=url), Path(out or attributes[FOLDER])
+    withheld = tuple(name for name in plan.withheld if name != "storage")
+    return replace(plan, storage=url, withheld=withheld), Path(out or attributes[FOLDER])
 
 
 def open_storage(where: str) -> BaseStorage:
@@ -277,9 +279,12 @@ def _name(axis: Axis) -> str:
 
 
 def _rows_of(axis: Choice) -> Iterator[str]:
-    """What a study calls the choices of an axis."""
-    for row in axis.rows:
-        yield row[0] if len(row) == 1 else ", ".join(f"{p}={t}" for p, t in zip(axis.paths, row, strict=True))
+    """What a study calls the choices of an axis: each otherwise, and URLs without secrets."""
+    names: set[str] = set()
+    for number, row in enumerate(axis.rows, 1):
+        name = masked(row[0] if len(row) == 1 else ", ".join(f"{p}={t}" for p, t in zip(axis.paths, row, strict=True)))
+        yield f"{name} [{number}]" if name in names else name
+        names.add(name)
 
 
 def _row(one: FrozenTrial, space: Space) -> Row:
@@ -332,11 +337,16 @@ def _storage_errors(where: str) -> Generator[None]:
     """What Optuna and the database say is an error with the address of the storage, without its password."""
     try:
         yield
+    except OSError as error:
+        if error.filename is not None:  # a file of a trial
+            raise
+        message = f"the storage {public_name(where)} cannot be used: {error.strerror or error}"
+        raise UserError("CannotWrite", message) from None
     except Exception as error:
         if type(error).__module__.partition(".")[0] not in ("optuna", "sqlalchemy"):
             raise
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        message = f"the storage {_without_password(where)} cannot be used: {reason}"
+        reason = masked(str(error).splitlines()[0]) if str(error) else type(error).__name__
+        message = f"the storage {public_name(where)} cannot be used: {reason}"
         raise UserError("CannotRead", message, hint="write sqlite:///FILE, another database URL, or FILE") from None
 
 
@@ -347,16 +357,10 @@ def _opening_errors(where: str) -> Generator[None]:
         with _storage_errors(where):
             yield
     except ModuleNotFoundError as error:
-        message = f"{_without_password(where)} needs {error.name}, which is not installed"
+        message = f"{public_name(where)} needs {error.name}, which is not installed"
         raise UserError("MissingPackage", message, hint=f"pip install {error.name}") from None
     except OSError as error:
         raise UserError("CannotRead", f"the storage {where} cannot be used: {error.strerror or error}") from None
     except KeyError:
         hint = "begin it with --storage, and join it then"
-        raise UserError("BadFile", f"there is no such sweep in {_without_password(where)}", hint=hint) from None
-
-
-def _without_password(where: str) -> str:
-    scheme, separator, rest = where.partition("://")
-    user, at, host = rest.rpartition("@")
-    return f"{scheme}{separator}{user.partition(':')[0]}{at}{host}" if at else where
+        raise UserError("BadFile", f"there is no such sweep in {public_name(where)}", hint=hint) from None

@@ -12,6 +12,7 @@ from typing import Any, cast
 from cntkpy.cntk_config import ConfigError, ConfigParameters
 from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.cntk_config.base.files import read_input
+from cntkpy.cntk_config.base.names import masked, shareable
 from cntkpy.cntk_config.base.writing import atomic_write, not_written
 from cntkpy.cntk_config.export import Export
 from cntkpy.commands.sweeps.choices import Space, read_words
@@ -20,6 +21,8 @@ from cntkpy.commands.sweeps.points import Draws, Grid, Points
 
 NAME = "sweep.json"
 VERSION = 1
+SECRET = ("words", "storage")
+"""Attributes whose URLs may have users, passwords and queries."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,7 @@ class Plan:
         configuration: a digest of the configuration.
         name: what Optuna calls the study.
         version: of this format.
+        withheld: the attributes that lost users, passwords or queries of URLs when the plan was kept.
     """
 
     words: tuple[str, ...]
@@ -49,6 +53,7 @@ class Plan:
     configuration: str
     name: str
     version: int = VERSION
+    withheld: tuple[str, ...] = ()
 
     @property
     def space(self) -> Space:
@@ -67,8 +72,15 @@ class Plan:
         return Draws(self.space, self.trials, self.seed) if self.sampler == RANDOM else None
 
     def to_json(self) -> str:
-        """The plan as text."""
-        return json.dumps(asdict(self), indent=1, ensure_ascii=False) + "\n"
+        """The plan as text, without users, passwords and queries of URLs."""
+        values = asdict(self) | {"words": list(self.words)}
+        kept = shareable(values)
+        kept["withheld"] = sorted(
+            {*self.withheld, *(name for name in values if name in SECRET and kept[name] != values[name])}
+        )
+        if not kept["withheld"]:
+            del kept["withheld"]
+        return json.dumps(kept, indent=1, ensure_ascii=False) + "\n"
 
     @staticmethod
     def of_json(text: str, where: str) -> Plan:
@@ -81,8 +93,8 @@ class Plan:
             got = cast("dict[str, Any]", json.loads(text))
             version = got.get("version")
             if version == VERSION:
-                words = tuple(map(str, got.pop("words")))
-                return Plan(words=words, **got)
+                words, withheld = (tuple(map(str, got.pop(name, ()))) for name in ("words", "withheld"))
+                return Plan(words=words, withheld=withheld, **got)
         except (ValueError, TypeError, KeyError, AttributeError):
             version = None
         what = f"is of version {version}, this program knows {VERSION}" if version else "is no plan of a sweep"
@@ -90,8 +102,8 @@ class Plan:
 
 
 def digest(root: ConfigParameters) -> str:
-    """What two configurations with equal values have in common."""
-    return hashlib.sha256(Export(root, on_error=str).flat().encode()).hexdigest()[:16]
+    """What two configurations have in common whose values are equal but for users, passwords and queries of URLs."""
+    return hashlib.sha256(masked(Export(root, on_error=str).flat()).encode()).hexdigest()[:16]
 
 
 def load_plan(folder: Path) -> Plan | None:
@@ -131,14 +143,33 @@ def check_same(before: Plan, now: Plan, where: str) -> None:
         "words": "its words", "sampler": "--sampler", "pruner": "--pruner", "seed": "--seed",
         "criterion": "--criterion", "storage": "--storage", "configuration": "its configuration",
     }  # fmt: skip
-    other = [said for name, said in names.items() if getattr(before, name) != getattr(now, name)]
+    kept, asked = (shareable(asdict(one)) for one in (before, now))
+    other = [said for name, said in names.items() if kept[name] != asked[name]]
     if not other:
         return
     message = f"another sweep has begun in {where}; it differs in {_listed(other)}"
     hint = "give this one another folder with --out"
     if other == [names["configuration"]]:
         hint += ", or undo the change to go on with it"
-    raise ConfigError("OtherSettings", message, None, hint, [f"it began with: {' '.join(before.words)}"])
+    raise ConfigError("OtherSettings", message, None, hint, [f"it began with: {masked(' '.join(before.words))}"])
+
+
+def check_whole(plan: Plan, where: str) -> None:
+    """Check that nothing of a plan that was kept is withheld from another process.
+
+    Raises:
+        ConfigError: credentials of URLs are.
+    """
+    if not plan.withheld:
+        return
+    words = "words" in plan.withheld
+    message = (
+        f"{'the words' if words else '--storage'} of the sweep in {where} had a URL with a user, password or query"
+    )
+    message += ", which is not kept"
+    hint = "keep credentials where fsspec or the database's client look for them, such as variables of the environment"
+    other = "give the words of the sweep again" if words else "join it with --join URL"
+    raise ConfigError("MissingParameter", message, None, f"{other}; or {hint}")
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from cntkpy.cntk_config.base.files import LIST_LIMIT, open_input, read_input
 from cntkpy.cntk_config.base.lines import json_line
+from cntkpy.cntk_config.base.names import shareable
 from cntkpy.cntk_config.base.writing import open_in_place
 from cntkpy.commands.sweeps.trial_folder import parse_events
 
@@ -61,7 +62,7 @@ class Rows:
         Raises:
             OSError: the file cannot be written.
         """
-        shown = asdict(row)
+        shown = shareable(asdict(row))
         shown["seconds"] = round(row.seconds, 3)
         if row.criterion is not None and not math.isfinite(row.criterion):
             shown["criterion"] = None

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from types import FrameType
 
 from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.cntk_config.base.names import masked
 from cntkpy.cntk_config.base.stopping import UNSAVED
 from cntkpy.cntk_config.base.systems import cores
 from cntkpy.cntk_config.base.systems.locks import CAN_BE_PASSED_ON
@@ -236,7 +237,8 @@ def describe(row: Row, size: int) -> str:
     values = shown_values(row.values)
     name = f"trial {row.number} of {size}"
     if row.state == "failed":
-        return f"{name}: failed after {row.seconds:.1f} s  {values}\n  {row.error.partition(chr(10))[0]}"
+        error = masked(row.error.partition("\n")[0]) if row.error else ""
+        return f"{name}: failed after {row.seconds:.1f} s  {values}\n  {error}"
     shown = "" if row.criterion is None else f"{row.criterion:.6g}, "
     ended = ", ended early" if row.state == "pruned" else ""
     return f"{name}: {shown}{row.epochs} epochs, {row.seconds:.1f} s{ended}  {values}"
@@ -251,10 +253,10 @@ def running_text(running: Sequence[tuple[int, Progress]]) -> str:
 
 
 def shown_values(values: Mapping[str, str]) -> str:
-    """Values by the last parts of their paths, where these tell them apart."""
+    """Values by the last parts of their paths, where these tell them apart; URLs without secrets."""
     last = [re.split("[/.]", path)[-1] for path in values]
     names = last if len({name.lower() for name in last}) == len(last) else list(values)
-    return "  ".join(f"{name}={text}" for name, text in zip(names, values.values(), strict=True))
+    return "  ".join(f"{name}={masked(text)}" for name, text in zip(names, values.values(), strict=True))
 
 
 def _no_criterion(progress: Progress) -> str:

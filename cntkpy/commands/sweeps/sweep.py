@@ -11,6 +11,7 @@ from pathlib import Path
 from cntkpy.cntk_config import ConfigError, ConfigParameters, UserError, load
 from cntkpy.cntk_config.base.extras import how_to_install
 from cntkpy.cntk_config.base.files import exists
+from cntkpy.cntk_config.base.names import masked
 from cntkpy.cntk_config.base.writing import shown
 from cntkpy.commands.checks.look import look_before_run
 from cntkpy.commands.console import print_error
@@ -20,7 +21,7 @@ from cntkpy.commands.sweeps.criterion import Criterion, check_node, choose_crite
 from cntkpy.commands.sweeps.names import GRID, NO_PRUNER
 from cntkpy.commands.sweeps.outputs import moving_words, outside, scripts
 from cntkpy.commands.sweeps.plan import NAME as PLAN_FILE
-from cntkpy.commands.sweeps.plan import Plan, check_same, digest, load_plan, save_plan
+from cntkpy.commands.sweeps.plan import Plan, check_same, check_whole, digest, load_plan, save_plan
 from cntkpy.commands.sweeps.rows import Row, Rows
 from cntkpy.commands.sweeps.running import Runner, shown_values
 from cntkpy.commands.sweeps.slurm import write_script
@@ -54,9 +55,11 @@ def sweep(words: list[str], options: Options) -> int:
     try:
         plan, folder, base = _joined(options) if options.join else _begun(words, options)
         study = make_study(plan, folder, joins=bool(options.join))
-        if load_plan(folder) != plan:
+        kept = load_plan(folder)
+        if kept is None or kept.to_json() != plan.to_json():
             save_plan(folder, plan)
         if options.slurm:
+            check_whole(Plan.of_json(plan.to_json(), _shown(folder)), _shown(folder))
             path = write_script(folder, plan.name, options.jobs)
             print(f"{_shown(path)}: {options.jobs} tasks run {study.size()} trials; submit it with sbatch")
             return 0
@@ -106,6 +109,7 @@ def _joined(options: Options) -> tuple[Plan, Path, ConfigParameters]:
         plan, place = _optuna("--join").find_plan(options.join, options.out)
         folder = place.absolute()
         _make(folder)
+    check_whole(plan, _shown(folder))
     base = _read(plan.space, plan.space.first())
     if digest(base) != plan.configuration:
         message = "the configuration is not the one that the sweep began with"
@@ -157,7 +161,7 @@ def check_values(space: Space, folder: Path) -> None:
         for index, values in enumerate(axis.to_check[:MOST_CHECKED]):
             if index == 0 and axis is not space.axes[0]:
                 continue  # all first values together were the first ones
-            said = ", ".join(f"{path}={text}" for path, text in values.items())
+            said = ", ".join(f"{path}={masked(text)}" for path, text in values.items())
             for error in _errors(space, first | values, folder):
                 if str(error) not in seen:
                     seen.add(str(error))

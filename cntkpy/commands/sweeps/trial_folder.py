@@ -16,6 +16,7 @@ from cntkpy.cntk_config import load
 from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.cntk_config.base.files import LIST_LIMIT, open_input, read_input
 from cntkpy.cntk_config.base.lines import split_lines
+from cntkpy.cntk_config.base.names import masked
 from cntkpy.cntk_config.base.writing import atomic_write
 from cntkpy.cntk_config.export import Export
 from cntkpy.commands.sweeps.choices import Space
@@ -53,6 +54,8 @@ class TrialFolder:
     def words(self, space: Space, values: Mapping[str, str]) -> list[str]:
         """The command line of the trial; writes its resolved configuration, with the origin of each value.
 
+        The file has no users, passwords and queries of URLs.
+
         Raises:
             UserError: the configuration cannot be read, or an output cannot be moved into the folder.
         """
@@ -66,7 +69,7 @@ class TrialFolder:
                 raise UserError("CannotWrite", message, hint=hint)
             text = Export(root, origins=True, on_error=str).cntk()
         with atomic_write(self.path / RESOLVED, "w", durable=False) as file:
-            file.write(text)
+            file.write(masked(text))
         return [*words, f'stderr="{self.log}"', "logFormat=json", "timestamping=false"]
 
     def is_completed(self) -> bool:

@@ -7,6 +7,7 @@ import queue
 import threading
 from collections.abc import Callable
 
+from cntkpy.cntk_config.base.names import shareable
 from cntkpy.commands.runs.events import STOPPED
 from cntkpy.commands.tracking.messages import Call, Messages
 from cntkpy.commands.tracking.tracker import Tracker
@@ -40,7 +41,7 @@ class TrackingHandler(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Pass on the event of a record, if it has one."""
-        event = getattr(record, "event", None)
+        event = shareable(getattr(record, "event", None))
         if event is None or self._failed.is_set():
             return
         if event["event"] == "action":

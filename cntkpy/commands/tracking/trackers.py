@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from cntkpy.cntk_config import ConfigError, ConfigParameters
 from cntkpy.cntk_config.base.diagnostics import Span
+from cntkpy.cntk_config.base.names import shareable
 from cntkpy.commands.catalogue.section_map import section_map
 from cntkpy.commands.context.root import RootParameters
 from cntkpy.commands.tracking.handler import TrackingHandler
@@ -42,7 +43,7 @@ def _of_section(root: ConfigParameters) -> Iterator[Wanted]:
     for one in p.type:
         name = str(one)
         target = str(p.folder) if name.lower() == "tensorboard" else str(p.uri)
-        place = Place(name, target, str(p.experiment), str(p.name), _texts(p.tags), _texts(p.options))
+        place = Place(name, target, str(p.experiment), str(p.name), shareable(_texts(p.tags)), _texts(p.options))
         yield place, "", one.span
 
 

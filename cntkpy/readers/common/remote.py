@@ -92,6 +92,7 @@ class RemoteBytes:
         """Let go of what is kept."""
         with self._lock:
             self._blocks.clear()
+        self._object.close()
 
     def cut_short(self) -> DataError:
         """The error of an object that has fewer bytes than it had."""

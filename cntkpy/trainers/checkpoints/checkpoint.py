@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from cntkpy.cntk_config.base.files import open_input
+from cntkpy.cntk_config.base.names import shareable
 from cntkpy.cntk_config.base.writing import atomic_write
 from cntkpy.networks.files.model_file import read_training
 from cntkpy.trainers.checkpoints.array_file import Arrays, load_arrays, not_a_checkpoint, save_arrays
@@ -62,7 +63,7 @@ class TrainingRecord:
     def to_json(self) -> dict[str, Any]:
         """JSON-able form."""
         more = ({"ended": True} if self.ended else {}) | ({"keeps": self.keeps} if self.keeps else {})
-        return {"epochs": self.epochs, "settings": self.settings, **more}
+        return {"epochs": self.epochs, "settings": shareable(self.settings), **more}
 
     @classmethod
     def of(cls, model: str) -> "TrainingRecord | None":

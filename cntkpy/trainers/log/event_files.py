@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from cntkpy.cntk_config import UserError
@@ -23,7 +23,7 @@ class EventFile:
         folder: where; it is made if it is missing.
 
     Raises:
-        UserError: the package is not installed, or the file cannot be written.
+        UserError: the package is not installed, or the file cannot be written; also of the methods.
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
@@ -32,15 +32,20 @@ class EventFile:
             self._writer: Any = self._package.SummaryWriter(os.fspath(folder))
         except OSError as error:
             raise UserError("CannotWrite", not_written(error, folder)) from None
+        self._folder = folder
+        self._error: OSError | None = None
+        self._keep_errors()
         self._is_open = True
 
     def scalar(self, tag: str, value: float, step: int) -> None:
         """Add a number at a step; nothing, if the file is closed."""
+        self._check()
         if self._is_open:
             self._writer.add_scalar(tag, value, step)
 
     def text(self, tag: str, text: str) -> None:
         """Add a text in Markdown."""
+        self._check()
         self._writer.add_text(tag, text)
 
     def graph(self, network: Network) -> None:
@@ -52,12 +57,40 @@ class EventFile:
         """Write everything to the file."""
         if self._is_open:
             self._writer.flush()
+        self._check()
 
     def close(self) -> None:
         """Write everything and close the file; nothing is added after that."""
         if self._is_open:
+            self._is_open = False
             self._writer.close()
-        self._is_open = False
+            self._check()
+
+    def _keep_errors(self) -> None:
+        """Let the package's thread note errors of the disk, which would end it while `add_scalar` waits for it."""
+        writer = getattr(self._writer.file_writer.event_writer, "_ev_writer", None)
+        for name in ("write_event", "flush", "close"):
+            if writer is not None and callable(method := getattr(writer, name, None)):
+                setattr(writer, name, self._noting(method))
+
+    def _noting(self, method: Callable[..., Any]) -> Callable[..., Any]:
+        def noting(*arguments: Any) -> Any:
+            try:
+                return method(*arguments)
+            except OSError as error:
+                self._error = self._error or error
+                return False
+
+        return noting
+
+    def _check(self) -> None:
+        """Raise what was noted.
+
+        Raises:
+            UserError: the file cannot be written.
+        """
+        if self._error is not None:
+            raise UserError("CannotWrite", not_written(self._error, self._folder)) from None
 
 
 def _package(name: str) -> Any:

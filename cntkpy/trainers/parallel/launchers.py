@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from cntkpy.cntk_config import ConfigError
 from cntkpy.cntk_config.base.cache_folders import socket_folder
+from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.cntk_config.base.systems.sockets import have_paths
 
 if TYPE_CHECKING:
     from cntkpy.trainers.parallel.rendezvous import Rendezvous
@@ -82,6 +84,15 @@ def silence_allowed(environment: Mapping[str, str]) -> float:
     return seconds
 
 
+def no_socket_folder() -> UserError:
+    """The error where workers of one machine have no folder to meet in. They do not meet at a port instead."""
+    return UserError(
+        "NoCoordinator",
+        "the workers have no folder to meet in that only you can write to, neither a temporary one nor in ~/.cache",
+        hint="set TMPDIR to a folder of yours that others cannot write to",
+    )
+
+
 def _address_on_this_machine(environment: Mapping[str, str]) -> str:
     """An address that processes of one launcher have in common, and those of others hardly ever."""
     job = environment.get("OMPI_MCA_ess_base_jobid") or environment.get("SLURM_JOB_ID") or str(os.getppid())
@@ -92,4 +103,6 @@ def _address_on_this_machine(environment: Mapping[str, str]) -> str:
     folder = socket_folder()
     if folder is not None:
         return f"{SOCKET}{folder}/{number % 10**12}-{step % 10**10}"
+    if have_paths():
+        raise no_socket_folder()
     return f"127.0.0.1:{FIRST_PORT + (number + (number >> 16) + 7919 * step) % PORTS}"

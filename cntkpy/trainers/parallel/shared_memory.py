@@ -4,15 +4,14 @@ Gloo, which JAX uses between processes, sends gradients through sockets, so they
 it. Here every process adds up one share of the elements over all processes, in order of ranks. It writes the elements
 that others add up into its part of the memory, and reads their sums from there. `docs/decisions` has measurements.
 
-Neither the memory nor the sockets have a name that is left behind: worker 0 makes them and sends their descriptors to
-the others, and the system frees them with the last process. It sends them only to processes of the same user that know
-the secret of this run, and refuses all others. Each two workers have a pair of sockets for sums, used by a thread of
-XLA, and one for messages.
+The memory has no name: worker 0 makes it and sends its descriptor to the others through a socket in a folder that only
+this user can open, and the system frees it with the last process. Worker 0 sends it only to processes of the same user
+that know the secret of this run, and refuses all others; the name of the socket is removed then. Each two workers have
+a pair of sockets for sums, used by a thread of XLA, and one for messages.
 """
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import hmac
 import logging
@@ -23,10 +22,13 @@ import socket
 import struct
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from cntkpy.cntk_config.base.cache_folders import socket_folder
+from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.cntk_config.base.systems import sockets
 from cntkpy.trainers.parallel.shared_messages import SharedMessages, memory_bytes
 from cntkpy.trainers.parallel.signals import Signals
@@ -215,58 +217,114 @@ def _bytes(size: int) -> int:
 
 
 def connect(communicator: Communicator) -> SharedSums | None:
-    """The memory of all processes of a run; None, in all of them, where they cannot share it."""
+    """The memory of all processes of a run; None, in all of them, where they cannot share it.
+
+    They cannot where the system has no such memory, or they are not on one machine; nobody else can bring that about.
+
+    Raises:
+        UserError: in all of them, something went wrong while the memory was handed out. Nothing else is tried then.
+    """
     rank, size = communicator.rank, communicator.size
     if not 2 <= size <= MAX_WORKERS:
         return None
-    name = b"\0cntkpy-" + secrets.token_hex(16).encode()  # of no file, and gone with the socket
-    with contextlib.ExitStack() as kept:
-        listening: socket.socket | None = None
-        machine = sockets.machine()
-        if communicator.main and machine is not None:
-            listening = kept.enter_context(sockets.listen(name, size))
-        said = communicator.exchange([machine, name.decode(), secrets.token_hex(32) if communicator.main else None])
-        if said[0][0] is None or any(machine != said[0][0] for machine, *_ in said):
+    offer = _Offer.make(size) if communicator.main else None
+    try:
+        name = str(offer.path) if offer is not None else ""
+        secret = secrets.token_hex(32) if communicator.main else ""
+        said = communicator.exchange([sockets.machine(), name, secret])
+        machine, name, secret = said[0]
+        if not name or any(other != machine for other, *_ in said):
             return None
-        name, secret = said[0][1].encode(), bytes.fromhex(said[0][2])
-        found: SharedSums | None = None
-        with contextlib.suppress(OSError):
-            found = _take(name, secret, rank, size) if listening is None else _hand_out(listening, secret, size)
-        kept.close()  # who waits for what is not handed out gets an error
-        return found if all(communicator.exchange(found is not None)) else None
+        sums, why = _shared(offer, name, bytes.fromhex(secret), rank, size)
+    finally:
+        if offer is not None:
+            offer.close()  # who waits for what is not handed out gets an error
+    reasons = [f"worker {number}: {text}" for number, text in enumerate(communicator.exchange(why)) if text]
+    if reasons:
+        raise UserError(
+            "NoCoordinator",
+            f"the workers cannot share memory ({reasons[0]})",
+            hint="start the run again; nothing was sent over the network",
+        )
+    return sums
 
 
-def _hand_out(listening: socket.socket, secret: bytes, size: int) -> SharedSums:
-    """Make memory and sockets, and give the others theirs.
+def _shared(offer: _Offer | None, name: str, secret: bytes, rank: int, size: int) -> tuple[SharedSums | None, str]:
+    """The memory of this process, or why it has none."""
+    try:
+        return (_take(name, secret, rank, size) if offer is None else _hand_out(offer, secret, size)), ""
+    except OSError as error:
+        return None, error.strerror or str(error) or type(error).__name__
+
+
+class _Offer(NamedTuple):
+    """What worker 0 hands out: the memory, and the socket at which it does so, in a folder of this user.
+
+    Attributes:
+        listening: The socket.
+        path: Its name.
+        memory: The descriptor of the memory.
+    """
+
+    listening: socket.socket
+    path: Path
+    memory: int
+
+    @classmethod
+    def make(cls, size: int) -> _Offer | None:
+        """Make both; None: the system has none of the kind, or no memory left."""
+        if sockets.machine() is None or (folder := socket_folder()) is None:
+            return None
+        path = folder / f"sums-{secrets.token_hex(8)}"
+        try:
+            memory = sockets.make_memory("cntkpy sums", _bytes(size))
+        except OSError:
+            return None
+        try:
+            return cls(sockets.listen(os.fsencode(path), size), path, memory)
+        except OSError:
+            os.close(memory)
+            return None
+
+    def close(self) -> None:
+        """Close the socket and this descriptor of the memory; nobody connects any more."""
+        self.listening.close()
+        self.path.unlink(missing_ok=True)
+        os.close(self.memory)
+
+
+def _hand_out(offer: _Offer, secret: bytes, size: int) -> SharedSums:
+    """Make sockets, and give the others theirs and the memory.
 
     Raises:
-        OSError: Some other does not come, or the system gives no more memory.
+        OSError: Some other does not come.
     """
     signals, more = _pairs(size), _pairs(size)
-    memory = sockets.make_memory("cntkpy sums", _bytes(size))
     until = time.monotonic() + CONNECT_SECONDS
     missing = set(range(1, size))
-    try:
-        while missing:
-            listening.settimeout(max(0.001, until - time.monotonic()))
-            with listening.accept()[0] as to:
-                try:
-                    rank = _who(to, secret, missing)
-                except (_NotAWorker, OSError) as error:
-                    log.warning(
-                        "WARNING: a process that is not a worker of this run has connected to it and was refused: "
-                        "%s. The run continues.",
-                        str(error),  # a record that is kept would keep the sockets of this call open
-                    )
-                    continue
-                own = [one for one in (*signals[rank], *more[rank]) if one is not None]
-                sockets.send_descriptors(to, [memory, *(one.fileno() for one in own)])
-                for one in own:
-                    one.close()
-                missing.remove(rank)
-        return SharedSums(0, memory, signals[0], more[0])
-    finally:
-        os.close(memory)
+    while missing:
+        offer.listening.settimeout(max(0.001, until - time.monotonic()))
+        try:
+            to = offer.listening.accept()[0]
+        except TimeoutError:
+            lost = ", ".join(map(str, sorted(missing)))
+            raise OSError(f"worker {lost} has not asked for it in {CONNECT_SECONDS:g} s") from None
+        with to:
+            try:
+                rank = _who(to, secret, missing)
+            except (_NotAWorker, OSError) as error:
+                log.warning(
+                    "WARNING: a process that is not a worker of this run has connected to it and was refused: "
+                    "%s. The run continues.",
+                    str(error),  # a record that is kept would keep the sockets of this call open
+                )
+                continue
+            own = [one for one in (*signals[rank], *more[rank]) if one is not None]
+            sockets.send_descriptors(to, [offer.memory, *(one.fileno() for one in own)])
+            for one in own:
+                one.close()
+            missing.remove(rank)
+    return SharedSums(0, offer.memory, signals[0], more[0])
 
 
 class _NotAWorker(Exception):
@@ -326,13 +384,13 @@ def _pairs(size: int) -> list[list[socket.socket | None]]:
     return found
 
 
-def _take(name: bytes, secret: bytes, rank: int, size: int) -> SharedSums:
+def _take(name: str, secret: bytes, rank: int, size: int) -> SharedSums:
     """Get what worker 0 hands out.
 
     Raises:
         OSError: It does not.
     """
-    with sockets.connect(name, CONNECT_SECONDS) as at:
+    with sockets.connect(os.fsencode(name), CONNECT_SECONDS) as at:
         sockets.check_user(at)
         at.sendall(_answer(secret, _received(at, NONCE_BYTES), rank))
         descriptors = sockets.receive_descriptors(at, 2 * size - 1)

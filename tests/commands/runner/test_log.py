@@ -7,11 +7,13 @@ import os
 import re
 import subprocess
 import sys
+import threading
 from pathlib import Path
+from typing import Any, TextIO
 
 import pytest
 
-from cntkpy.cntk_config.base.diagnostics import ConfigError
+from cntkpy.cntk_config.base.diagnostics import ConfigError, UserError
 from cntkpy.commands.context.progress import NoProgress, ProgressTracing, TerminalProgress, make_progress
 from cntkpy.commands.runner import log as run_log
 from cntkpy.commands.runner.run import run
@@ -190,3 +192,92 @@ def test_a_log_that_cannot_be_written_ends_the_run_with_one_message(
     printed = capsys.readouterr().err
     assert printed.endswith("\nEXCEPTION occurred: cannot write the log file log: No space left on device\n")
     assert printed.count("EXCEPTION") == 1
+
+
+@pytest.mark.parametrize("full", ["log", "log.jsonl"])
+@pytest.mark.parametrize("bytes_left", [0, 300])
+def test_a_full_disk_under_the_log_or_the_events_ends_the_run_with_one_message(
+    full: str, bytes_left: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The log has whole lines and no traceback; the console has the message."""
+    from cntkpy.commands.runner import log_events
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "m.cntk").write_text("command = c\nc = [ action = dumpNode ; modelPath = m.dnn ]\n")
+
+    class Disk:
+        """A file with room for some bytes."""
+
+        def __init__(self, file: TextIO, left: int) -> None:
+            self.file, self.left = file, left
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.file, name)
+
+        def write(self, text: str) -> int:
+            if len(text) > self.left:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            self.left -= len(text)
+            return self.file.write(text)
+
+        def close(self) -> None:
+            self.file.close()
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    for module in (run_log, log_events):
+        original = module.open_text_in_place
+
+        def opened(path: str, *more: Any, original: Any = original) -> Any:
+            file = original(path, *more)
+            return Disk(file, bytes_left) if str(path) == full else file
+
+        monkeypatch.setattr(module, "open_text_in_place", opened)
+    assert run(["configFile=m.cntk", "stderr=log", "logFormat=json", "traceLevel=1"]) == 1
+    printed = capsys.readouterr().err
+    what = "cannot write the log file log" if full == "log" else "cannot write the events to log.jsonl"
+    assert printed.endswith(f"\nEXCEPTION occurred: {what}: No space left on device\n")
+    assert printed.count("EXCEPTION") == 1
+    text = (tmp_path / "log").read_text()
+    assert "Traceback" not in text + printed and (not text or text.endswith("\n"))
+
+
+def test_what_another_thread_cannot_write_ends_the_run_too() -> None:
+    handler = run_log.LogHandler()
+    error = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    thread = threading.Thread(target=handler.fail, args=("the events", error))
+    thread.start()
+    thread.join()
+    assert str(handler.failure) == "cannot write the events: No space left on device"
+    with pytest.raises(UserError, match="cannot write the events"):
+        handler.fail("the log", error)
+    handler.fail("the log", error)  # once
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
+@pytest.mark.parametrize(
+    ("words", "status"), [("run m.cntk", 1), ("check nothing.cntk", 2), ("nocommand", 1), ("run m.cntk stderr=-", 1)]
+)
+def test_a_standard_error_that_cannot_be_written(words: str, status: int, tmp_path: Path) -> None:
+    """Python itself would end with status 120."""
+    (tmp_path / "m.cntk").write_text("command = c\nc = [ action = dumpNode ; modelPath = m.dnn ]\n")
+    with Path("/dev/full").open("w") as full:
+        command = [sys.executable, "-P", "-m", "cntkpy", *words.split()]
+        done = subprocess.run(command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=full, check=False, timeout=100)
+    assert done.returncode == status
+
+
+def test_the_files_of_a_process_that_may_write_little(tmp_path: Path) -> None:
+    """As on a full disk, but of the system itself: the log, the events, and what a run writes at its end."""
+    resource = pytest.importorskip("resource")
+    (tmp_path / "m.cntk").write_text("command = c\nc = [ action = dumpNode ; modelPath = m.dnn ]\n")
+    for words, size, what in (
+        (["stderr=log"], 20, "cannot write the log file log"),
+        (["stderr=log", "logFormat=json"], 700, "cannot write the events to log.jsonl"),
+    ):
+        done = subprocess.run(
+            [sys.executable, "-P", "-m", "cntkpy", "run", "m.cntk", *words],
+            cwd=tmp_path, capture_output=True, text=True, check=False, timeout=100,
+            preexec_fn=lambda size=size: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size)),
+        )  # fmt: skip
+        assert (done.returncode, done.stderr.splitlines()[-1]) == (1, f"EXCEPTION occurred: {what}: File too large")
+        assert "Traceback" not in done.stderr + (tmp_path / "log").read_text()

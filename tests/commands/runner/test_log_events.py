@@ -102,7 +102,7 @@ def test_no_file_without_the_parameter(run, tmp_path: Path) -> None:
 
 
 def test_numbers_that_json_does_not_have(tmp_path: Path) -> None:
-    handler = EventHandler(str(tmp_path / "e.jsonl"))
+    handler = EventHandler(str(tmp_path / "e.jsonl"), pytest.fail)
     log = logging.getLogger("test_log_events")
     log.addHandler(handler)
     log.warning("a", extra={"event": {"event": "progress", "nodes": {"ce": math.nan, "err": 1.5}, "seconds": math.inf}})

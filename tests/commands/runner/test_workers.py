@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 import waited_for
 
-from cntkpy.cntk_config.base.diagnostics import ConfigError
+from cntkpy.cntk_config.base.diagnostics import ConfigError, UserError
 from cntkpy.commands.cli import main
 from cntkpy.commands.runner import launch
 from cntkpy.commands.runner.launch import _free_port
@@ -571,3 +571,19 @@ def test_the_sample(folder: Path, launcher: str) -> None:
     found = re.search(r"^Final Results: .*EvalClassificationError = ([0-9.]+) \* 397;", log, re.MULTILINE)
     assert found is not None
     assert float(found[1]) < 0.12
+
+
+def test_without_a_private_folder_workers_do_not_meet_at_a_port(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Somebody else may have taken the name of the folder: nothing listens on TCP for that."""
+    from cntkpy.commands.runner import launch as launching
+    from cntkpy.trainers.parallel import launchers
+
+    for module in (launching, launchers):
+        monkeypatch.setattr(module, "socket_folder", lambda: None)
+    assert launching.launch(["configFile=none.cntk"], 2) == 1
+    assert "the workers have no folder to meet in that only you can write to" in capsys.readouterr().err
+    with pytest.raises(UserError, match="the workers have no folder to meet in that only you can write to"):
+        find_meeting({"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "2", "OMPI_COMM_WORLD_LOCAL_RANK": "0",
+                      "OMPI_COMM_WORLD_LOCAL_SIZE": "2", "OMPI_MCA_ess_base_jobid": "7"})  # fmt: skip

@@ -241,3 +241,25 @@ def test_mlflow_reads_what_was_written(run, tmp_path: Path, monkeypatch: pytest.
     steps = [(one.step, one.value) for one in client.get_metric_history(found.info.run_id, "train/ce")]
     assert [step for step, _ in steps] == [1, 2]
     assert found.data.metrics["test/ce"] == pytest.approx(actions.criterion(actions.model(tmp_path / "run/m")))
+
+
+def test_event_files_on_a_full_disk_are_an_error_and_nothing_waits(tmp_path: Path, monkeypatch) -> None:
+    """The thread of tensorboardX would end with a traceback, and the eleventh scalar would wait for it for ever."""
+    pytest.importorskip("tensorboardX")
+    from cntkpy.cntk_config import UserError
+    from cntkpy.trainers.log.event_files import EventFile
+
+    file = EventFile(tmp_path)
+    inner = file._writer.file_writer.event_writer._ev_writer._py_recordio_writer
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(inner, "write", full)
+    with pytest.raises(UserError, match=r"cannot be written: No space left on device"):
+        for step in range(1000):
+            file.scalar("x", 1.0, step)
+            time.sleep(0.001)
+    with pytest.raises(UserError, match=r"cannot be written: No space left on device"):
+        file.close()
+    file.close()

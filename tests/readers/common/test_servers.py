@@ -1,6 +1,6 @@
 """Data on servers that drop, delay and fail, on loopback: S3 (moto), HTTP, Google Cloud Storage (a small imitation).
 
-The packages are not in the extra `dev`, for they are large: pip install 'moto[server]' s3fs gcsfs aiohttp.
+The packages are not in the extra `dev`, for they are large: pip install 'moto[server]' s3fs gcsfs.
 """
 
 from __future__ import annotations
@@ -229,7 +229,6 @@ def serve(handler: type[Store]) -> Iterator[tuple[str, Faults]]:
 
 @pytest.fixture
 def http() -> Iterator[tuple[str, Faults]]:
-    pytest.importorskip("aiohttp")
     yield from serve(Store)
 
 

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from meeting import Store, of_each
 
+from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.cntk_config.base.systems import sockets
 from cntkpy.trainers.parallel import host_call, shared_memory
 from cntkpy.trainers.parallel.communicator import Communicator, WorkerLost
@@ -204,9 +205,7 @@ def test_a_worker_that_ends(waits: bool) -> None:
         assert "timed out" not in str(one)
 
 
-@pytest.mark.parametrize(
-    "why", ["machine", *(pytest.param(why, marks=pytest.mark.thorough) for why in ("memory", "user"))]
-)
+@pytest.mark.parametrize("why", ["machine", "memory", "folder"])
 def test_where_memory_cannot_be_shared(why: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """None of the workers has it then, and nothing is left open."""
     if why == "machine":
@@ -215,22 +214,60 @@ def test_where_memory_cannot_be_shared(why: str, monkeypatch: pytest.MonkeyPatch
     elif why == "memory":
         monkeypatch.setattr(os, "posix_fallocate", fails)
     else:
-        monkeypatch.setattr(sockets, "check_user", fails)
-        monkeypatch.setattr(shared_memory, "CONNECT_SECONDS", 1.0)  # a stranger may have come first, so worker 0 waits
+        monkeypatch.setattr(shared_memory, "socket_folder", lambda: None)
     before, start = descriptors(), time.perf_counter()
     assert of_each(2, connect) == [None, None]
     assert time.perf_counter() - start < 10  # nobody waits for what is not handed out
     assert descriptors() == before
 
 
+@pytest.mark.parametrize("why", ["user", "secret", "queue"])
+def test_what_goes_wrong_while_it_is_handed_out_ends_the_run(
+    why: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Nothing that strangers do leads to another way to sum, at which all of the machine can connect."""
+    monkeypatch.setattr(shared_memory, "CONNECT_SECONDS", 1.0)
+    monkeypatch.setattr(shared_memory, "socket_folder", lambda: tmp_path)
+    if why == "user":
+        monkeypatch.setattr(sockets, "check_user", fails)
+    elif why == "secret":
+        monkeypatch.setattr(shared_memory, "_answer", lambda secret, nonce, rank: bytes(36))
+    else:
+        monkeypatch.setattr(sockets, "connect", fails)
+    before = descriptors()
+    found = of_each(2, connect)
+    assert [type(one) for one in found] == [UserError, UserError]
+    assert str(found[0]) == str(found[1]) and found[0].kind == "NoCoordinator"
+    assert "the workers cannot share memory (worker " in str(found[0])
+    del found
+    assert descriptors() == before and list(tmp_path.iterdir()) == []
+
+
+def test_the_socket_lies_where_only_the_user_can_open_it() -> None:
+    """No name that others can connect to; its folder is closed to them, and it is gone afterwards."""
+    seen: list[tuple[str, int]] = []
+    listen = sockets.listen
+
+    def listens(name: bytes, count: int) -> socket.socket:
+        found = listen(name, count)
+        seen.append((os.fsdecode(name), Path(os.fsdecode(name)).parent.stat().st_mode & 0o777))
+        return found
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sockets, "listen", listens)
+        assert all(isinstance(one, SharedSums) for one in of_each(2, connect))
+    ((name, mode),) = seen
+    assert name.startswith("/") and mode == 0o700 and not Path(name).exists()
+
+
 def meet(strangers: list[Any], size: int = 2) -> list[SharedSums]:
     """Worker 0 hands out memory; strangers, which get its name, come before worker 1 does."""
-    secret, name = b"secret", b"\0cntkpy-test-" + os.urandom(8).hex().encode()
-    came: list[SharedSums] = []
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listening:
-        listening.bind(name)
-        listening.listen()
-        main = threading.Thread(target=lambda: came.append(shared_memory._hand_out(listening, secret, size)))
+    secret, came = b"secret", list[SharedSums]()
+    offer = shared_memory._Offer.make(size)
+    assert offer is not None
+    name = str(offer.path)
+    with contextlib.closing(offer):
+        main = threading.Thread(target=lambda: came.append(shared_memory._hand_out(offer, secret, size)))
         main.start()
         for stranger in strangers:
             with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as at:
@@ -305,8 +342,15 @@ def test_a_stranger_is_refused(
 
 def test_another_user_is_refused(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     """Nothing is even sent to it."""
-    own, asked = os.getuid(), iter([os.getuid() + 1])
-    monkeypatch.setattr(shared_memory.os, "getuid", lambda: next(asked, own))
+    own, check, first = os.getuid(), sockets.check_user, [True]
+
+    def checks(other: socket.socket) -> None:
+        with pytest.MonkeyPatch.context() as patch:
+            if first and first.pop():
+                patch.setattr(os, "getuid", lambda: own + 1)
+            check(other)
+
+    monkeypatch.setattr(sockets, "check_user", checks)
 
     def knows_all(at: socket.socket, secret: bytes) -> None:
         assert not at.recv(shared_memory.NONCE_BYTES)

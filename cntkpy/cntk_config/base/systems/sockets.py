@@ -20,13 +20,13 @@ def have_paths() -> bool:
 
 
 def machine() -> list[Any] | None:
-    """What processes have in common that can share memory: the start of the system, its network, the user."""
+    """What processes have in common that can share memory: start of the system, network, files, user."""
     if sys.platform != "linux":
         return None
     try:
-        network = Path("/proc/self/ns/net").readlink()
+        spaces = [str(Path(f"/proc/self/ns/{name}").readlink()) for name in ("net", "mnt", "user")]
         booted = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-        return [booted, str(network), os.getuid()]
+        return [booted, *spaces, os.getuid()]
     except OSError:
         return None
 
@@ -35,7 +35,7 @@ def listen(name: bytes, count: int) -> socket.socket:
     """A socket to which processes of this machine connect.
 
     Args:
-        name: of no file if it begins with a zero byte; it is gone with the socket then.
+        name: of a file, which stays until somebody removes it.
         count: how many may wait to be accepted.
 
     Raises:
