@@ -22,13 +22,14 @@ def test_what_a_layer_makes_is_a_block() -> None:
         True,
         True,
     )
-    assert [one.name for one in z.inputs] == ["W", "b", ""] and z.inputs[2].op_name == "Plus"
+    assert [one.name for one in z.inputs] == ["W", "b", "x", ""]  # the last one is the 1
     primitive = z.root_function
+    assert [one.name for one in primitive.inputs] == ["W", "b", ""] and primitive.inputs[2].op_name == "Plus"
     assert primitive == z and primitive.is_block and not primitive.is_composite and not primitive.is_primitive
     inside = z.block_root
     assert (inside.op_name, inside.is_block, inside.is_primitive) == ("ReLU", False, True)
     assert [one.op_name for one in inside.inputs] == ["Plus"]
-    assert z.block_arguments_mapping == [(z.inputs[2], z.inputs[2])]
+    assert z.block_arguments_mapping == [(primitive.inputs[2], primitive.inputs[2])]
     data = np.ones((1, 3), np.float32)
     assert np.array_equal(inside.eval({x: data}), z.eval({x: data}))
 

@@ -251,3 +251,27 @@ def test_training_through_the_axis_of_the_minibatch() -> None:
     np.testing.assert_allclose(found[0][0], found[1][0], rtol=1e-5)
     np.testing.assert_allclose(found[0][1], found[1][1], rtol=1e-5)
     assert not np.allclose(found[0][1], start)
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        (lambda x, y: C.sequence.gather(x, y), [[1, 2, 3], [6]]),
+        (lambda x, y: C.sequence.scatter(C.sequence.gather(x, y), y), [[1, 2, 3], [0, 6, 0]]),
+        (lambda x, y: C.sequence.where(y), [[0, 1, 2], [1]]),
+        (lambda x, y: C.sequence.gather(C.sequence.gather(x, y), C.sequence.gather(C.greater(x, 1), y)), [[2, 3], [6]]),
+        (lambda x, y: C.sequence.broadcast_as(C.sequence.last(x), C.sequence.gather(x, y)), [[3, 3, 3], [7]]),
+        (lambda x, y: C.sequence.past_value(C.sequence.gather(x, y)), [[0, 1, 2], [0]]),
+        (lambda x, y: C.sequence.slice(C.sequence.gather(x, y), 0, 1), [1, 6]),
+        (lambda x, y: C.sequence.last(C.sequence.gather(x, y)), [3, 6]),
+        (lambda x, y: C.sequence.unpack(C.sequence.gather(x, y), -1, True), [[1, 2, 3], [6, -1, -1]]),
+    ],
+)  # fmt: skip
+def test_what_is_kept_of_steps_of_samples_has_an_axis_of_its_own(function: Any, expected: Any) -> None:
+    x, y = C.input_variable((3, 1)), C.input_variable((3, 1))
+    made = function(C.to_sequence(x), C.to_sequence(y))
+    values = {x: np.float32([[[1], [2], [3]], [[5], [6], [7]]]), y: np.float32([[[1], [1], [1]], [[0], [1], [0]]])}
+
+    found = made.eval({one: values[one] for one in made.arguments})
+
+    assert [np.ravel(one).tolist() for one in found] == [np.ravel(one).tolist() for one in expected]

@@ -278,8 +278,9 @@ def test_a_criterion_is_tested_by_its_metric_and_may_have_several_elements() -> 
     x, y, z, loss, error = classifier()
     by_element = -(y * C.log(C.softmax(z)))  # the cross entropy, before it is summed up
     criterion = C.combine([by_element, error])
-    assert criterion.test((X, Y)).metric == pytest.approx(error.eval({x: X, y: Y}).mean())
-    assert by_element.test((X, Y)).metric == pytest.approx(loss.eval({x: X, y: Y}).mean(), rel=1e-5)
+    assert criterion.arguments == by_element.arguments == (y, x)
+    assert criterion.test((Y, X)).metric == pytest.approx(error.eval({x: X, y: Y}).mean())
+    assert by_element.test((Y, X)).metric == pytest.approx(loss.eval({x: X, y: Y}).mean(), rel=1e-5)
     trainer = C.Trainer(z, (by_element, error), C.sgd(z.parameters, 0.1))
     expected = loss.eval({x: X, y: Y}).mean()
     trainer.train_minibatch({x: X, y: Y})

@@ -55,7 +55,7 @@ def shown(axis: str) -> str:
     if axis == ONE:
         return "one step per sequence"
     if axis.endswith(_KEPT):
-        return f"the steps kept by '{axis.removesuffix(_KEPT)}'"
+        return f"the steps kept by '{axis.partition(_KEPT)[0]}'"
     return f"the time axis '{axis}'"
 
 
@@ -330,22 +330,35 @@ class _Conditions:
     def __init__(self) -> None:
         self._numbers: dict[object, int] = {}
         self._known: dict[Node, int] = {}
-        self._axes: dict[tuple[int, str | None], str] = {}
+        self._axes: dict[tuple[object, str | None], str] = {}
 
     def made_axis(self, node: Node) -> str:
         """The axis of the steps that a `Where` keeps, or that `RepeatSteps` and `ToSequence` make."""
         source = node.input(0)
         if node.operation == "ToSequence":
-            return node.name + _KEPT
+            return self._named(("steps of samples", node.name), node.name)
         if node.operation == "UnpackSequence":
             return ONE
         if node.operation == "RepeatSteps":
-            key = self._of(("repeated", node.options["factor"])), source.axis
-            return self._axes.setdefault(key, node.name + _KEPT)
+            return self._named((self._of(("repeated", node.options["factor"])), source.axis), node.name)
         if node.options.get("single") or kept_steps(source) == 1:
             return ONE
-        key = self._number(source), source.axis
-        return self._axes.setdefault(key, source.name + _KEPT)
+        return self._named((self._number(source), source.axis), source.name)
+
+    def _named(self, key: tuple[object, str | None], name: str) -> str:
+        """The axis of some steps; two different axes never have the same name.
+
+        Args:
+            key: what the steps are; the same key has the same axis.
+            name: the node that names a new axis. Steps of samples and those that a condition keeps of them may be
+                named after the same node.
+        """
+        if key not in self._axes:
+            taken = set(self._axes.values())
+            while name + _KEPT in taken:
+                name += _KEPT
+            self._axes[key] = name + _KEPT
+        return self._axes[key]
 
     def _number(self, node: Node) -> int:
         """A number that nodes share which compute the same."""

@@ -1,7 +1,8 @@
 """Update rules as the field defines them, for `cntkpy.training`; those of the `SGD` section are in `updates`.
 
-Notation: `g` mean gradient over the samples of the minibatch, `lr` the learning rate of a minibatch, `m` the momentum
-of this minibatch, `W` weight. A rate per sample counts for each sample of the minibatch: `lr = rate n`.
+Notation: `g` the gradient that the learning rate `lr` is for, `m` the momentum of this minibatch, `W` weight. A rate for
+minibatches of any size is for the mean gradient; one per sample is for the gradient summed over the samples, as in
+CNTK: what a rule keeps of a large minibatch counts by its samples.
 """
 
 from __future__ import annotations
@@ -18,12 +19,14 @@ from cntkpy.trainers.rules.updates import Rule, State, StepScalars
 Array = Any
 
 
-def _mean(gradient: Array, scalars: StepScalars) -> Array:
-    return gradient / jnp.maximum(scalars.samples, 1)
+def _given(gradient: Array, scalars: StepScalars) -> Array:
+    """`g`: the mean gradient, or the sum."""
+    return gradient / scalars.divisor
 
 
 def _rate(scalars: StepScalars) -> Array:
-    return scalars.rate * scalars.samples
+    """`lr`."""
+    return scalars.rate * scalars.divisor
 
 
 def _zeros(*names: str) -> Callable[[Array], State]:
@@ -58,22 +61,22 @@ def kept_gradient() -> Rule:
 
 
 def momentum(unit_gain: bool) -> Rule:
-    """`v <- m v + g; W <- W - lr v`; with unit gain `v <- m v + (1-m) g`."""
+    """`v <- m v + lr g; W <- W - v`; with unit gain `v <- m v + (1-m) lr g`."""
 
     def apply(weight: Array, gradient: Array, state: State, scalars: StepScalars) -> tuple[Array, State]:
-        velocity = scalars.momentum * state["v"] + _gain(unit_gain, scalars) * _mean(gradient, scalars)
-        return weight - _rate(scalars) * velocity, {"v": velocity}
+        velocity = scalars.momentum * state["v"] + _gain(unit_gain, scalars) * scalars.rate * gradient
+        return weight - velocity, {"v": velocity}
 
     return Rule(_zeros("v"), apply, None)
 
 
 def nesterov(unit_gain: bool) -> Rule:
-    """`v <- m v + g; W <- W - lr (m v + g)`; with unit gain `(1-m) g` in the place of `g`."""
+    """`v <- m v + lr g; W <- W - m v - lr g`; with unit gain `(1-m) lr g` in the place of `lr g`."""
 
     def apply(weight: Array, gradient: Array, state: State, scalars: StepScalars) -> tuple[Array, State]:
-        step = _gain(unit_gain, scalars) * _mean(gradient, scalars)
+        step = _gain(unit_gain, scalars) * scalars.rate * gradient
         velocity = scalars.momentum * state["v"] + step
-        return weight - _rate(scalars) * (scalars.momentum * velocity + step), {"v": velocity}
+        return weight - scalars.momentum * velocity - step, {"v": velocity}
 
     return Rule(_zeros("v"), apply, None)
 
@@ -86,9 +89,9 @@ def adagrad(epsilon: float) -> Rule:
     """`a <- a + g^2; W <- W - lr g / (sqrt(a) + epsilon)`."""
 
     def apply(weight: Array, gradient: Array, state: State, scalars: StepScalars) -> tuple[Array, State]:
-        mean = _mean(gradient, scalars)
-        total = state["a"] + mean * mean
-        return weight - _rate(scalars) * mean / (jnp.sqrt(total) + epsilon), {"a": total}
+        g = _given(gradient, scalars)
+        total = state["a"] + g * g
+        return weight - _rate(scalars) * g / (jnp.sqrt(total) + epsilon), {"a": total}
 
     def apply_rows(
         weight: Array, gradient: Array, state: State, scalars: StepScalars, real: Array
@@ -102,9 +105,9 @@ def rmsprop(rho: float, epsilon: float) -> Rule:
     """`a <- rho a + (1-rho) g^2; W <- W - lr g / (sqrt(a) + epsilon)`."""
 
     def apply(weight: Array, gradient: Array, state: State, scalars: StepScalars) -> tuple[Array, State]:
-        mean = _mean(gradient, scalars)
-        square = rho * state["a"] + (1 - rho) * mean * mean
-        return weight - _rate(scalars) * mean / (jnp.sqrt(square) + epsilon), {"a": square}
+        g = _given(gradient, scalars)
+        square = rho * state["a"] + (1 - rho) * g * g
+        return weight - _rate(scalars) * g / (jnp.sqrt(square) + epsilon), {"a": square}
 
     return Rule(_zeros("a"), apply, None)
 
@@ -133,9 +136,9 @@ def adam(beta: float, epsilon: float, per_sample: bool = False, unit_gain: bool 
     """
 
     def apply(weight: Array, gradient: Array, state: State, scalars: StepScalars) -> tuple[Array, State]:
-        mean, new = _mean(gradient, scalars), _new(beta, per_sample, scalars)
-        first, ones = _first(mean, state, scalars, unit_gain)
-        second = state["v"] + new * (mean * mean - state["v"])
+        g, new = _given(gradient, scalars), _new(beta, per_sample, scalars)
+        first, ones = _first(g, state, scalars, unit_gain)
+        second = state["v"] + new * (g * g - state["v"])
         square = state["square"] + new * (1 - state["square"])
         scale = jnp.sqrt(second / square) + epsilon
         changed = {"m": first, "v": second, "mean": ones, "square": square}
@@ -144,19 +147,19 @@ def adam(beta: float, epsilon: float, per_sample: bool = False, unit_gain: bool 
     return Rule(_adam_start, apply, None)
 
 
-def _first(mean: Array, state: State, scalars: StepScalars, unit_gain: bool) -> tuple[Array, Array]:
+def _first(g: Array, state: State, scalars: StepScalars, unit_gain: bool) -> tuple[Array, Array]:
     """`a`, and `1-m^t`."""
     kept = scalars.momentum
-    return kept * state["m"] + _gain(unit_gain, scalars) * mean, kept * state["mean"] + (1 - kept)
+    return kept * state["m"] + _gain(unit_gain, scalars) * g, kept * state["mean"] + (1 - kept)
 
 
 def adamax(beta: float, epsilon: float, per_sample: bool = False, unit_gain: bool = True) -> Rule:
     """`a <- m a + (1-m) g; u <- max(b u, |g|); W <- W - lr (a / (1-m^t)) / (u + epsilon)`; see `adam`."""
 
     def apply(weight: Array, gradient: Array, state: State, scalars: StepScalars) -> tuple[Array, State]:
-        mean = _mean(gradient, scalars)
-        first, ones = _first(mean, state, scalars, unit_gain)
-        largest = jnp.maximum((1 - _new(beta, per_sample, scalars)) * state["v"], jnp.abs(mean))
+        g = _given(gradient, scalars)
+        first, ones = _first(g, state, scalars, unit_gain)
+        largest = jnp.maximum((1 - _new(beta, per_sample, scalars)) * state["v"], jnp.abs(g))
         change = (first / ones if unit_gain else first) / (largest + epsilon)
         return weight - _rate(scalars) * change, {**state, "m": first, "v": largest, "mean": ones}
 
@@ -170,9 +173,9 @@ def adadelta(rho: float, epsilon: float) -> Rule:
     """
 
     def apply(weight: Array, gradient: Array, state: State, scalars: StepScalars) -> tuple[Array, State]:
-        mean = _mean(gradient, scalars)
-        square = rho * state["a"] + (1 - rho) * mean * mean
-        change = mean * jnp.sqrt(state["x"] + epsilon) / jnp.sqrt(square + epsilon)
+        g = _given(gradient, scalars)
+        square = rho * state["a"] + (1 - rho) * g * g
+        change = g * jnp.sqrt(state["x"] + epsilon) / jnp.sqrt(square + epsilon)
         changes = rho * state["x"] + (1 - rho) * change * change
         return weight - _rate(scalars) * change, {"a": square, "x": changes}
 

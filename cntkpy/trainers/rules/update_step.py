@@ -129,7 +129,8 @@ class Update:
             Parameters and arrays of the update rule after the update.
         """
         samples = scalars.samples
-        own = StepScalars(jnp.where(finite, scalars.rate, 0), jnp.where(finite, scalars.momentum, 0), samples)
+        rate, momentum = (jnp.where(finite, one, 0) for one in (scalars.rate, scalars.momentum))
+        own = scalars._replace(rate=rate, momentum=momentum)
         new_weights: dict[str, Array] = {}
         new_updates: dict[str, Any] = {}
         for index, name in enumerate(sorted(weights)):
@@ -139,7 +140,7 @@ class Update:
             if group is not None and more is not None:
                 rule, r, common = group.rule, group.regularisation, scalars_of(more[group.index], samples, finite)
             own_rate = common.rate * self.multipliers[name]
-            step = StepScalars(own_rate, common.momentum, samples)
+            step = common._replace(rate=own_rate)
             regularised = name not in r.unregularised
             decay = r.l2 * samples if r.l2 and regularised else None
             if isinstance(gradient, RowGradient):
@@ -169,9 +170,9 @@ class Update:
 
 def scalars_of(row: Array, samples: Array, finite: Array) -> StepScalars:
     """Rate and momentum of a group for this minibatch."""
-    rate = jnp.where(row[2] > 0, row[0] / jnp.maximum(samples, 1), row[0])
+    divisor = jnp.where(row[2] > 0, jnp.maximum(samples, 1), 1)
     momentum = jnp.where(row[3] > 0, row[1] ** samples, row[1])
-    return StepScalars(jnp.where(finite, rate, 0), jnp.where(finite, momentum, 0), samples)
+    return StepScalars(jnp.where(finite, row[0] / divisor, 0), jnp.where(finite, momentum, 0), samples, divisor)
 
 
 def _rows_to_apply(finite: Array, decay: Array | None, values: Array, weight: Array) -> Array:

@@ -29,11 +29,13 @@ class StepScalars(NamedTuple):
     - `rate`: learning rate per sample, multiplied by the parameter's own multiplier.
     - `momentum`: `mu**n`.
     - `samples`: `n`.
+    - `divisor`: what the gradient is divided by to be the one that the rate is for: `n` for a rate of the mean gradient.
     """
 
     rate: Array
     momentum: Array
     samples: Array
+    divisor: Array | float = 1.0
 
 
 class Rule(NamedTuple):

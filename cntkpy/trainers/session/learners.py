@@ -239,7 +239,7 @@ def sgd(parameters: Parameters, lr: Rate, **options: Unpack[LearnerOptions]) -> 
 def momentum_sgd(
     parameters: Parameters, lr: Rate, momentum: Rate, unit_gain: bool = False, **options: Unpack[LearnerOptions]
 ) -> Learner:
-    """SGD with momentum: `v <- m v + g; W <- W - lr v`; with `unit_gain` `(1-m) g` in the place of `g`."""
+    """SGD with momentum: `v <- m v + lr g; W <- W - v`; with `unit_gain` `(1-m) lr g` in the place of `lr g`."""
     check_flag("momentum_sgd", "unit_gain", unit_gain)
     return _learner("momentum_sgd", parameters, standard.momentum(unit_gain), lr, momentum, options)
 
@@ -247,7 +247,7 @@ def momentum_sgd(
 def nesterov(
     parameters: Parameters, lr: Rate, momentum: Rate, unit_gain: bool = False, **options: Unpack[LearnerOptions]
 ) -> Learner:
-    """Nesterov's momentum: `v <- m v + g; W <- W - lr (m v + g)`."""
+    """Nesterov's momentum: `v <- m v + lr g; W <- W - m v - lr g`."""
     check_flag("nesterov", "unit_gain", unit_gain)
     return _learner("nesterov", parameters, standard.nesterov(unit_gain), lr, momentum, options)
 

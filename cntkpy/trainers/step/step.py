@@ -572,8 +572,8 @@ class CompiledStep:
             weights, updates = before.weights, before.updates
             if not options.frozen:
                 row = row_of(given.scalars, k)
-                rate = given.rate / jnp.maximum(row[1], 1) if options.mean else given.rate
-                scalars = StepScalars(rate, row[0], row[1])
+                divisor = jnp.maximum(row[1], 1) if options.mean else 1.0
+                scalars = StepScalars(given.rate / divisor, row[0], row[1], divisor)
                 changed = self._update(weights, updates, gradients, scalars, noise_key, finite, given.more)
                 weights, updates = strategy.updated(changed, (weights, updates), scalars.samples)
             values = jnp.stack([sums[name] for name in columns]).astype(totals.dtype)

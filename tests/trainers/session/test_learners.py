@@ -310,3 +310,122 @@ WRONG_LEARNERS = {
 def test_wrong_learners(message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
         WRONG_LEARNERS[message]()
+
+
+BATCHES = [np.random.default_rng(5).normal(size=(n, 4)).astype(np.float32) for n in (5, 2, 7, 1)]
+"""Minibatches of different sizes."""
+
+
+def of_sums(make, step) -> None:
+    """Compare the weights after minibatches of different sizes with a rule of the gradient summed over samples.
+
+    Args:
+        make: the learner of a parameter, with rates and momenta per sample.
+        step: `step(weight, sum of gradients, samples, state)` by NumPy.
+    """
+    w = parameter(4, init=np.array([1.0, -2.0, 0.5, 3.0]), dtype=np.float64)
+    learner, weight, state = make([w]), np.array([1.0, -2.0, 0.5, 3.0]), {}
+    for number, batch in enumerate(BATCHES, 1):
+        learner.update({w: batch.sum(axis=0)}, len(batch))
+        weight = step(weight, batch.sum(axis=0).astype(np.float64), len(batch), {"t": number}, state)
+        np.testing.assert_allclose(w.value, weight, rtol=1e-6)
+
+
+RATE, KEPT = schedules.learning_rate_per_sample(0.1), schedules.momentum_per_sample(0.9)
+
+
+def _momentum(w, g, n, t, s):
+    s["v"] = 0.9**n * s.get("v", 0) + 0.1 * g
+    return w - s["v"]
+
+
+def _momentum_with_gain(w, g, n, t, s):
+    s["v"] = 0.9**n * s.get("v", 0) + (1 - 0.9**n) * 0.1 * g
+    return w - s["v"]
+
+
+def _nesterov(w, g, n, t, s):
+    step = 0.1 * g
+    s["v"] = 0.9**n * s.get("v", 0) + step
+    return w - 0.9**n * s["v"] - step
+
+
+def _adagrad(w, g, n, t, s):
+    s["a"] = s.get("a", 0) + g**2
+    return w - 0.1 * g / (np.sqrt(s["a"]) + 1e-8)
+
+
+def _rmsprop(w, g, n, t, s):
+    s["a"] = 0.9 * s.get("a", 0) + 0.1 * g**2
+    return w - 0.1 * g / (np.sqrt(s["a"]) + 1e-8)
+
+
+def _adam(w, g, n, t, s):
+    s["m"], s["one"] = 0.9**n * s.get("m", 0) + (1 - 0.9**n) * g, 0.9**n * s.get("one", 0) + (1 - 0.9**n)
+    s["v"] = 0.999 * s.get("v", 0) + 0.001 * g**2
+    return w - 0.1 * (s["m"] / s["one"]) / (np.sqrt(s["v"] / (1 - 0.999 ** t["t"])) + 1e-8)
+
+
+def _adamax(w, g, n, t, s):
+    s["m"], s["one"] = 0.9**n * s.get("m", 0) + (1 - 0.9**n) * g, 0.9**n * s.get("one", 0) + (1 - 0.9**n)
+    s["u"] = np.maximum(0.999 * s.get("u", 0), abs(g))
+    return w - 0.1 * (s["m"] / s["one"]) / (s["u"] + 1e-8)
+
+
+def _adadelta(w, g, n, t, s):
+    s["a"] = 0.95 * s.get("a", 0) + 0.05 * g**2
+    d = g * np.sqrt(s.get("x", 0) + 1e-8) / np.sqrt(s["a"] + 1e-8)
+    s["x"] = 0.95 * s.get("x", 0) + 0.05 * d**2
+    return w - 0.1 * d
+
+
+def _fsadagrad(w, g, n, t, s):
+    keep = np.exp(-n / 720000)
+    s["c"] = keep * s.get("c", 0) + (1 - keep) * n
+    s["a"] = keep * s.get("a", 0) + (1 - keep) * g**2
+    s["p"] = 0.9**n * s.get("p", 0) + (1 - 0.9**n) * np.minimum(10, np.sqrt(s["c"] / s["a"])) * g
+    return w - 0.1 * s["p"]
+
+
+SUMS = {
+    "sgd": (lambda p: learners.sgd(p, RATE), lambda w, g, n, t, s: w - 0.1 * g),
+    "momentum": (lambda p: learners.momentum_sgd(p, RATE, KEPT), _momentum),
+    "momentum with unit gain": (lambda p: learners.momentum_sgd(p, RATE, KEPT, unit_gain=True), _momentum_with_gain),
+    "nesterov": (lambda p: learners.nesterov(p, RATE, KEPT), _nesterov),
+    "adagrad": (lambda p: learners.adagrad(p, RATE), _adagrad),
+    "rmsprop": (lambda p: learners.rmsprop(p, RATE), _rmsprop),
+    "adam": (lambda p: learners.adam(p, RATE, KEPT), _adam),
+    "adamax": (lambda p: learners.adamax(p, RATE, KEPT), _adamax),
+    "adadelta": (lambda p: learners.adadelta(p, RATE), _adadelta),
+    "fsadagrad": (lambda p: learners.fsadagrad(p, RATE, KEPT), _fsadagrad),
+}
+
+
+@pytest.mark.parametrize("name", SUMS)
+def test_a_rate_per_sample_keeps_sums_of_minibatches_of_different_sizes(name: str) -> None:
+    of_sums(*SUMS[name])
+
+
+@pytest.mark.parametrize("rule", [learners.momentum_sgd, learners.nesterov])
+def test_momentum_after_a_large_minibatch_is_that_of_its_samples(rule) -> None:
+    """256 samples and then 16 without a gradient: the second step is exp(-16 / 1024) of the first (D14)."""
+    x, w = input_variable(1), parameter(1, init=np.zeros(1), dtype=np.float32)
+    loss = reductions.reduce_sum(operators.element_times(w, x))
+    kept = schedules.momentum_as_time_constant(1024)
+    trainer = Trainer(loss, loss, rule([w], schedules.learning_rate_per_sample(1.0), kept, unit_gain=True))
+    trainer.train_minibatch({x: np.full((256, 1), 1 / 256, np.float32)})
+    first = float(w.value[0])
+    trainer.train_minibatch({x: np.zeros((16, 1), np.float32)})
+    second = float(w.value[0]) - first
+    gain, m = 1 - np.exp(-256 / 1024), np.exp(-16 / 1024)
+    expected = m if rule is learners.momentum_sgd else m * m * gain / (np.exp(-256 / 1024) * gain + gain)
+    assert second / first == pytest.approx(expected, rel=1e-4)
+
+
+def test_a_rate_that_changes_does_not_change_what_momentum_keeps() -> None:
+    w = parameter(1, init=np.zeros(1), dtype=np.float64)
+    learner = learners.momentum_sgd([w], 1.0, 0.5)
+    learner.update({w: np.ones(1)}, 1)
+    learner.reset_learning_rate(0.1)
+    learner.update({w: np.ones(1)}, 1)
+    assert w.value == pytest.approx([-1 - (0.5 + 0.1)])

@@ -222,7 +222,7 @@ def adam(
 
 def adadelta(
     parameters: Parameters,
-    lr: Rate = 1.0,
+    lr: Rate = schedules.learning_rate_per_sample(1.0),
     rho: float = 0.95,
     epsilon: float = 1e-8,
     l1_regularization_weight: float = 0.0,

@@ -22,7 +22,7 @@ def convert(
 
     Args:
         root_func: the model, which stays as it is.
-        filter: whether a part, a function of one output, is to be converted.
+        filter: whether a part is to be converted: a primitive function or block, see `Function.root_function`.
         converter: makes the function that takes its place of the part.
 
     Returns:
@@ -39,11 +39,11 @@ def converted(
 ) -> Function:
     """A model with other functions in the place of some of its parts; parameters are shared. See `convert`."""
     made: dict[Function, Function] = {}
-    chosen = [part for part in map(Function, resolve(model.roots)) if part.is_output and filter(part)]
+    chosen = [part for part in map(Function, resolve(model.roots)) if part.is_output and filter(part.root_function)]
     below = {part: set(map(Function, resolve(part.roots))) for part in chosen}
     for one in sorted(chosen, key=lambda part: len(below[part])):
         now = one.clone("share", {part: made[part] for part in made if part in below[one]})
-        found: Any = converter(now)
+        found: Any = converter(now.root_function)
         if not isinstance(found, Function):
             message = f"convert: the converter of {one!r} gives {shorten(repr(found))}, not a function"
             raise ArgumentError(message, hint="return the function that takes its place, or the part itself")

@@ -22,7 +22,7 @@ from cntkpy.networks.builders.brainscript.language.values import Function as Pro
 from cntkpy.networks.builders.brainscript.language.values import Record
 from cntkpy.networks.builders.brainscript.node_values import NodeValue
 from cntkpy.networks.builders.python.functions import calls
-from cntkpy.networks.builders.python.functions.blocks import Block, mark_block
+from cntkpy.networks.builders.python.functions.blocks import Block, mark_block, mark_written, written_operands
 from cntkpy.networks.builders.python.functions.cells import Counter, cell_of
 from cntkpy.networks.builders.python.functions.checks import (
     as_array,
@@ -48,6 +48,7 @@ from cntkpy.networks.builders.python.functions.function import (
     to_operand,
 )
 from cntkpy.networks.builders.python.functions.leaves import Initializer, Shape, check_axes, dims
+from cntkpy.networks.builders.python.functions.nodes import has_value
 from cntkpy.networks.builders.python.functions.recipes import OpenShape
 from cntkpy.networks.builders.python.functions.variables import layer_parameter, placeholder
 from cntkpy.networks.builders.python.initializers import bilinear as bilinear
@@ -142,6 +143,10 @@ class Layer:
         operands = tuple(root for one in given for root in one.roots)
         if self.kind and len(made.roots) == 1 and made.root not in operands:
             mark_block(made.root, Block(self.kind, operands, operands))
+        elif operands:
+            first = made.roots[0]
+            own = [one for one in written_operands(first) if has_value(one)]  # of a cell
+            mark_written(first, (*own, *operands))
 
     def _missing(self, given: Sequence[Any], named: Mapping[str, Any]) -> list[str]:
         """The names of the arguments that are not given, of a function that takes a fixed number of them."""
@@ -1028,7 +1033,10 @@ def GRU(
     )
 
     def step(h: Any, x: Any) -> Function:
-        return named_function(block.values(to_node(x), to_node(stabilizer(h)), activation=activate), "")
+        made = named_function(block.values(to_node(x), to_node(stabilizer(h)), activation=activate), "")
+        own = {one.origin.name.rpartition(".")[2]: one for one in _nodes(made.root) if one.start is not None}
+        mark_written(made.root, (own[one] for one in ("b", "W", "H", "H1")))  # CNTK computes the gates first
+        return made
 
     return Cell(step, 1, name)
 

@@ -84,7 +84,7 @@ def test_shapes_are_numpys() -> None:
     assert z.shape == (4, 8, 6)
     assert layers.MaxPooling((2, 2), strides=(2, 1))(z).shape == (4, 4, 5)
     assert layers.Dense((5, 2))(x).shape == (5, 2)
-    assert [p.shape for p in layers.Dense(5)(x).parameters][-1] == (3, 8, 6, 5)
+    assert [p.shape for p in layers.Dense(5)(x).parameters][0] == (3, 8, 6, 5)
     assert ops.splice(x, x, axis=0).shape == (6, 8, 6)
     assert ops.reshape(x, (24, 6)).shape == (24, 6)
     assert ops.reduce_sum(x, axis=1).shape == (3, 1, 6)
@@ -111,7 +111,7 @@ def test_a_layer_has_its_own_parameters() -> None:
 
 def test_a_function_of_placeholders_has_parameters() -> None:
     known, unknown = layers.Dense(2)(placeholder(3)), layers.Dense(2)(placeholder())
-    assert [one.value.shape for one in known.parameters] == [(2,), (3, 2)]
+    assert [one.value.shape for one in known.parameters] == [(3, 2), (2,)]
     assert len(unknown.parameters) == 2
     weight = known.W.value
     applied = known(input_variable(3))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Iterable, Mapping
 from typing import NamedTuple
 
 from cntkpy.networks.builders.brainscript.node_values import NodeValue
+from cntkpy.networks.builders.python.functions import calls
 
 
 class Block(NamedTuple):
@@ -38,6 +39,52 @@ def mark_block(node: NodeValue, block: Block) -> None:
     vars(node)[_BLOCK] = block
 
 
+_WRITTEN = "_written"
+"""The attribute of a node for the operands that the program has written, from left to right."""
+
+
+def mark_written(node: NodeValue, operands: Iterable[NodeValue]) -> None:
+    """Keep the order in which a program wrote the operands of a node, or of several nodes that are one operation."""
+    several = tuple(one for one in operands if one is not node)
+    if len(several) > 1:
+        vars(node)[_WRITTEN] = several
+
+
+def written_operands(node: NodeValue) -> tuple[NodeValue, ...]:
+    """The operands of a node in the order in which the program wrote them; () where the node's own order is that."""
+    return vars(node).get(_WRITTEN, ())
+
+
+def leaves_in_order(roots: Iterable[NodeValue], members: Container[NodeValue]) -> list[NodeValue]:
+    """The leaves of a depth-first walk from the roots, operands from left to right as a program wrote them, each once.
+
+    A block is one operation, whose parameters and constants come before what it was applied to.
+
+    Args:
+        roots: where the walk begins.
+        members: the nodes that may be entered.
+    """
+    found: dict[NodeValue, None] = {}
+    seen: set[tuple[NodeValue, bool]] = set()
+    nothing: frozenset[NodeValue] = frozenset()
+    waiting = [(one, nothing, False) for one in reversed(list(roots))]
+    while waiting:
+        node, ends, is_inside = waiting.pop()
+        if (node, is_inside) in seen or node not in members or (node in ends and not is_inside):
+            continue
+        seen.add((node, is_inside))
+        block = None if is_inside else block_of(node)
+        if block is not None:
+            waiting.extend((one, ends, False) for one in reversed(block.operands))
+            waiting.append((node, ends.union(block.operands), True))
+            continue
+        sources = calls.inputs_of(node)
+        if not sources:
+            found[node] = None
+        waiting.extend((one, ends, False) for one in reversed((*written_operands(node), *sources)))
+    return list(found)
+
+
 OP_NAMES = {
     "Cosine": "Cos",
     "ElementPower": "Pow",
@@ -66,10 +113,21 @@ def op_name_of(node: NodeValue) -> str:
 
 
 def keep_block(copy: NodeValue, of: NodeValue, replaced: Mapping[NodeValue, NodeValue]) -> None:
-    """Let a copy of the value of a block be one, too, with other operands in the place of some."""
+    """Let a copy of the value of a block be one, too, with other operands in the place of some; keep their order."""
     block = block_of(of)
     if block is not None:
         mark_block(copy, block._replace(operands=tuple(replaced.get(one, one) for one in block.operands)))
+    mark_written(copy, (replaced.get(one, one) for one in written_operands(of)))
 
 
-__all__ = ["OP_NAMES", "Block", "block_of", "keep_block", "mark_block", "op_name_of"]
+__all__ = [
+    "OP_NAMES",
+    "Block",
+    "block_of",
+    "keep_block",
+    "leaves_in_order",
+    "mark_block",
+    "mark_written",
+    "op_name_of",
+    "written_operands",
+]

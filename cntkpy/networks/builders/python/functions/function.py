@@ -25,7 +25,7 @@ from cntkpy.networks.builders.python.functions import calls, graph
 from cntkpy.networks.builders.python.functions.attention import NAME as ATTENTION_WEIGHTS
 from cntkpy.networks.builders.python.functions.attention import attention_weights
 from cntkpy.networks.builders.python.functions.axes import DEFAULT_AXIS, Axis, axis_name, is_batch
-from cntkpy.networks.builders.python.functions.blocks import keep_block
+from cntkpy.networks.builders.python.functions.blocks import keep_block, mark_written
 from cntkpy.networks.builders.python.functions.cells import cell_of
 from cntkpy.networks.builders.python.functions.checks import as_array, check_name, check_path, is_whole
 from cntkpy.networks.builders.python.functions.copies import copied_roots
@@ -48,7 +48,6 @@ from cntkpy.networks.builders.python.functions.nodes import (
     DataAxes,
     Input,
     ValueType,
-    age,
     has_value,
     is_loaded_input,
     is_of_layer,
@@ -297,17 +296,23 @@ class Variable(Operators, Structure):
         return resolve(self.roots)
 
     def _leaves(self) -> list[Function]:
-        return [Function(one) for one in self._all() if not calls.inputs_of(one)]
+        """The leaves in the order of a walk; those of a model that was read have its order among themselves."""
+        found = graph.leaves(self.roots, self._all())
+        return [Function(one) for one in found]
 
     @property
     def placeholders(self) -> tuple[Function, ...]:
-        """What stands for inputs that are not known yet, in the order in which it was made."""
-        return tuple(sorted((one for one in self._leaves() if one.is_placeholder), key=lambda one: age(one.root)))
+        """What stands for inputs that are not known yet; see `arguments`."""
+        return tuple(one for one in self._leaves() if one.is_placeholder)
 
     @property
     def arguments(self) -> tuple[Function, ...]:
-        """The inputs of data that it depends on, in the order in which they were made."""
-        return tuple(sorted((one for one in self._leaves() if one.is_input), key=lambda one: age(one.root)))
+        """The inputs of data that it depends on.
+
+        Their order is that of a depth-first walk from the function, through operands from left to right as the program
+        wrote them: those of `(c - a) / b` are c, a and b. Of a block, parameters come before what it was applied to.
+        """
+        return tuple(one for one in self._leaves() if one.is_input)
 
     @property
     def value(self) -> NDArray[Any]:
@@ -409,7 +414,7 @@ class Function(Variable, Evaluated):
 
     @property
     def parameters(self) -> tuple[Function, ...]:
-        """What training changes of all that it depends on; they have values from now on.
+        """What training changes of all that it depends on, in the order of `arguments`; they have values from now on.
 
         Of a function of placeholders only where the shapes of these are known.
         """
@@ -676,8 +681,37 @@ def operator(name: str, *arguments: Any, label: str = "", **named: Any) -> Funct
         named: what is passed by name.
     """
     begin = label or name.rpartition(".")[2]
-    found = calls.call(name, *(to_operand(one) for one in arguments), name=begin, **named)
-    return named_function(found, label)
+    operands = [to_operand(one) for one in arguments]
+    made = named_function(calls.call(name, *operands, name=begin, **named), label)
+    order = _WRITTEN_ORDER.get(name, range(len(operands)))
+    written = [operands[at] for at in order if at < len(operands)]
+    mark_written(made.root, (one for one in written if isinstance(one, NodeValue)))
+    return made
+
+
+_WRITTEN_ORDER: dict[str, Sequence[int]] = {
+    "BS.Sequences.BroadcastSequenceAs": (1, 0),
+    "BS.Sequences.Gather": (1, 0),
+    "BS.Sequences.Scatter": (1, 0),
+    "ClassificationError": (1, 0),
+    "Clip": (2, 0, 1),
+    "CrossEntropyWithSoftmax": (1, 0),
+    "LambdaRank": (1, 0, 2),
+    "Logistic": (1, 0),
+    "NDCG1Eval": (1, 0, 2),
+    "OptimizedRNNStack": (1, 0),
+    "SquareError": (1, 0),
+    "Times": (1, 0),
+    "TransposeTimes": (1, 0),
+    "WeightedLogistic": (1, 0, 2),
+}
+"""The places of operands of the library in the order of CNTK's Python functions, where it is another one."""
+
+
+def in_written_order(made: Function, *operands: Function) -> Function:
+    """The value of an operator that is made of several others, with the order in which its operands were written."""
+    mark_written(made.root, (per_sample(one.root) for one in operands if len(one.roots) == 1))
+    return made
 
 
 def checked(made: Function) -> Function:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.networks.builders.brainscript.node_values import NodeValue
+from cntkpy.networks.builders.python.functions.blocks import leaves_in_order
 from cntkpy.networks.builders.python.functions.calls import MARK, UNSEEDED, inputs_of
 from cntkpy.networks.builders.python.functions.cells import Cell, cell_of
 from cntkpy.networks.builders.python.functions.defaults import DOUBLE, HALF, SINGLE, kept_dtype
@@ -123,7 +124,7 @@ def make(roots: Sequence[NodeValue], groups: dict[str, Sequence[NodeValue]] | No
     dtype = precision(roots)
     network = Network(_computed_in(roots, dtype))
     sequences = any(one.sequence for one in inputs) or any(map(looks_along_time, order)) or makes_steps(order)
-    made = {one: add(network, one, names[one], sequences) for one in _inputs_by_age(order)}
+    made = {one: add(network, one, names[one], sequences) for one in _in_order_of_leaves(roots, order)}
     for one, node in made.items():
         node.inputs = [made[source] for source in inputs_of(one)]
     for group, members in (groups or {}).items():
@@ -148,10 +149,26 @@ def make(roots: Sequence[NodeValue], groups: dict[str, Sequence[NodeValue]] | No
     return model
 
 
-def _inputs_by_age(order: Sequence[NodeValue]) -> list[NodeValue]:
-    """The nodes, of which inputs come in the order in which they were made: a model file keeps it for `arguments`."""
-    inputs = iter(sorted((one for one in order if is_input(one)), key=age))
-    return [next(inputs) if is_input(one) else one for one in order]
+def leaves(roots: Iterable[NodeValue], order: Sequence[NodeValue]) -> list[NodeValue]:
+    """The leaves of some nodes in the order of a walk, see `leaves_in_order`.
+
+    Those of a model that was read come in the order of the file in their places: it has no blocks and no operators.
+
+    Args:
+        roots: the nodes.
+        order: all that they depend on.
+    """
+    found = leaves_in_order(roots, set(order))
+    stored = iter(sorted((one for one in found if one.stored is not None), key=age))
+    return [one if one.stored is None else next(stored) for one in found]
+
+
+def _in_order_of_leaves(roots: Sequence[NodeValue], order: Sequence[NodeValue]) -> list[NodeValue]:
+    """The nodes, of which leaves come in the order of a walk: a model file keeps it for `arguments`, `parameters`."""
+    found = leaves(roots, order)
+    places = set(found)
+    in_order = iter(found)
+    return [next(in_order) if one in places else one for one in order]
 
 
 def _decide(made: dict[NodeValue, Node], dtype: np.dtype[Any]) -> None:

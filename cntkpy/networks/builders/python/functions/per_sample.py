@@ -12,6 +12,7 @@ from weakref import WeakKeyDictionary
 
 from cntkpy.networks.builders.brainscript.node_values import NodeValue
 from cntkpy.networks.builders.python.functions import calls
+from cntkpy.networks.builders.python.functions.blocks import mark_written, written_operands
 
 _made: WeakKeyDictionary[NodeValue, NodeValue] = WeakKeyDictionary()
 
@@ -50,6 +51,7 @@ def per_sample(node: Node) -> Node:
     if node not in _made:
         operands = calls.inputs_of(node)
         _made[node] = _("NewReshape", formula(*operands), [])  # a number, with the shape ()
+        mark_written(_made[node], written_operands(node))
         CRITERIA[_made[node]] = Criterion(node.operation.name, operands)
     return _made[node]
 

@@ -14,7 +14,7 @@ from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.networks.builders.brainscript.node_values import NodeValue, Shape
 from cntkpy.networks.builders.brainscript.operations import OPERATIONS, Operation
 from cntkpy.networks.builders.python.functions import calls
-from cntkpy.networks.builders.python.functions.blocks import block_of, mark_block
+from cntkpy.networks.builders.python.functions.blocks import block_of, mark_block, mark_written, written_operands
 from cntkpy.networks.builders.python.functions.nodes import INPUTS, add, known_inputs, ordered
 from cntkpy.networks.builders.python.functions.per_sample import CRITERIA
 from cntkpy.networks.graph.network import Network
@@ -154,6 +154,8 @@ def _become(one: NodeValue, made: NodeValue) -> None:
         CRITERIA[one] = CRITERIA[made]
     if (block := block_of(made)) is not None and block_of(one) is None:
         mark_block(one, block)
+    if not written_operands(one):
+        mark_written(one, written_operands(made))
     one.operation, one.options, one.inputs, one.origin = made.operation, made.options, made.inputs, made.origin
     one.name = one.name or made.name
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.networks.builders.python.functions.cells import cell_of
-from cntkpy.networks.builders.python.functions.function import Function, as_node, operator
+from cntkpy.networks.builders.python.functions.function import Function, as_node, in_written_order, operator
 from cntkpy.networks.builders.python.operations.operators import (
     Operand,
     abs,
@@ -133,9 +133,9 @@ def softsign(x: Operand, steepness: float = 1.0, name: str = "") -> Function:
 
 def param_relu(alpha: Operand, x: Operand, name: str = "") -> Function:
     """X from 0 on, alpha x below; alpha may be a parameter. The gradient at 0 is 1 to x and 0 to alpha."""
-    x = as_node(x)
+    alpha, x = as_node(alpha), as_node(x)
     below = negate(relu(negate(x)))  # the gradient of alpha is a product with it, also where x is infinite
-    return element_select(less(x, 0.0), element_times(alpha, below), x, name=name)
+    return in_written_order(element_select(less(x, 0.0), element_times(alpha, below), x, name=name), alpha, x)
 
 
 def hard_sigmoid(x: Operand, alpha: float, beta: float, name: str = "") -> Function:

@@ -13,7 +13,7 @@ from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.networks.builders.python.functions.axes import Axis, static_axis
 from cntkpy.networks.builders.python.functions.checks import check_whole
 from cntkpy.networks.builders.python.functions.deferring import needs_shapes
-from cntkpy.networks.builders.python.functions.function import Function, as_node, operator
+from cntkpy.networks.builders.python.functions.function import Function, as_node, in_written_order, operator
 from cntkpy.networks.builders.python.operations.reshaping import Operand, flatten, named, place, reshape, transpose
 
 _LIBRARY = {
@@ -175,7 +175,7 @@ def take(reference: Operand, indices: Operand, axis: Any = None, name: str = "")
         *range(len(wanted)),
         *range(len(wanted) + along, len(wanted) + len(shape) - 1),
     ]
-    return named(transpose(spread, order), name)
+    return in_written_order(named(transpose(spread, order), name), table, numbers)
 
 
 __all__ = ["argmax", "argmin", "labelled", "one_hot", "over_axes", "take", "top_k"]

@@ -17,8 +17,15 @@ from typing import Any, Self
 from cntkpy.cntk_config.base.diagnostics import UserError, suggestion
 from cntkpy.networks.builders.brainscript.node_values import NodeValue
 from cntkpy.networks.builders.python.functions import calls
-from cntkpy.networks.builders.python.functions.blocks import Block, block_of, op_name_of
+from cntkpy.networks.builders.python.functions.blocks import (
+    Block,
+    block_of,
+    leaves_in_order,
+    op_name_of,
+    written_operands,
+)
 from cntkpy.networks.builders.python.functions.checks import seed_option
+from cntkpy.networks.builders.python.functions.nodes import ordered
 from cntkpy.networks.builders.python.functions.recipes import OpenShape
 from cntkpy.networks.nodes.host import HOST
 
@@ -53,6 +60,10 @@ class Structure:
         """Its only node."""
         raise NotImplementedError
 
+    def _leaves(self) -> list[Self]:
+        """What it depends on and is computed from nothing else, in the order of a walk."""
+        raise NotImplementedError
+
     @property
     def _block(self) -> Block | None:
         """The block that it is the value of, unless it is seen from inside."""
@@ -66,21 +77,19 @@ class Structure:
 
     @property
     def inputs(self) -> tuple[Self, ...]:
-        """What its operation is computed from; of a block its parameters and constants, and what it was applied to."""
-        block = self._block
+        """Of a function of inputs its leaves; of its `root_function` the operands, as the program wrote them.
+
+        A block has its parameters and constants, and what it was applied to.
+        """
+        if len(self.roots) > 1 or self.view is View.COMPOSITE:
+            return tuple(self._leaves())
+        node, block = self._resolved, self._block
         if block is None:
-            return tuple(map(self._of, calls.inputs_of(self._resolved)))
-        below, leaves = set(block.operands), dict[NodeValue, None]()
-        waiting, seen = [self._resolved], set[NodeValue]()
-        while waiting:
-            one = waiting.pop()
-            if one in seen or one in below:
-                continue
-            seen.add(one)
-            sources = calls.inputs_of(one)
-            if not sources:
-                leaves[one] = None
-            waiting.extend(reversed(sources))
+            operands = calls.inputs_of(node)
+            written = written_operands(node)
+            return tuple(map(self._of, written if set(written) == set(operands) else operands))
+        members = set(ordered(self.roots))
+        leaves = leaves_in_order([node], members - set(block.operands))
         return tuple(map(self._of, (*leaves, *block.operands)))
 
     @property
