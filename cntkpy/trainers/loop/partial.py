@@ -21,7 +21,6 @@ from cntkpy.readers.minibatch import Minibatch
 from cntkpy.trainers.checkpoints.array_file import Arrays, load_arrays, save_arrays
 from cntkpy.trainers.loop.epoch import Position
 from cntkpy.trainers.parallel.training import ParallelTraining
-from cntkpy.trainers.step.buckets import Buckets
 from cntkpy.trainers.step.reading import following, start_epoch
 from cntkpy.trainers.step.step import CompiledStep
 
@@ -129,8 +128,7 @@ class SavedEpoch:
         self.finished = False
         """Whether the epoch was trained to its end when its state was saved."""
         if self._partial is not None:
-            trainer.restore(self._partial.arrays)
-            trainer.buckets = Buckets.from_json(self._partial.shapes)
+            trainer.restore(self._partial.arrays, self._partial.shapes)
             self.position = Position.from_json(trainer.nodes, self._partial.position)
             self.finished = bool(self._partial.position.get("finished", False))
 

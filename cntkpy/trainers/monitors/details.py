@@ -15,7 +15,7 @@ from cntkpy.networks.compile.evaluate import compile_gradient
 from cntkpy.networks.graph.network import Node, ValidatedNetwork
 from cntkpy.trainers.log.nodes import SHAPES_LEVEL
 from cntkpy.trainers.step.batching import Stack
-from cntkpy.trainers.step.step import StepContext
+from cntkpy.trainers.step.context import StepContext
 
 log = logging.getLogger("cntkpy.trainers")
 

@@ -119,6 +119,11 @@ class InMemory(DataParallel, SingleDevice):
         """What programs call for sums, and the worker, which draws masks of its own."""
         return type(self).__qualname__, self._sums, self.group.communicator.rank
 
+    @property
+    def joins_parameters(self) -> bool:
+        """They may not: gradients are summed by name."""
+        return False
+
     def batcher(self, batcher: Batcher) -> Batcher:
         """Minibatches of the same shape on all workers, which give each other frames."""
         return SharedBatcher.like(batcher, self.group, levels=True)

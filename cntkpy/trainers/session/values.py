@@ -36,7 +36,7 @@ from cntkpy.trainers.session.free import FreeSizes
 from cntkpy.trainers.session.padded_sizes import PaddedSizes
 from cntkpy.trainers.session.timing import LastMinibatch
 from cntkpy.trainers.step.batching import Batcher, Stack
-from cntkpy.trainers.step.step import StepContext, minibatch_of
+from cntkpy.trainers.step.context import StepContext, minibatch_of
 
 T = TypeVar("T")
 

@@ -68,8 +68,8 @@ def trained(net: ValidatedNetwork, batcher: Batcher, given: list[Minibatch], pie
     step = CompiledStep(net, [net["ce"]], momentum())
     (stack,) = list(batcher.stacks(iter(given), lambda number: False))
     totals = np.asarray(step.run(stack, EpochSettings(0.1, 0.9, Settings(), 1, pieces=pieces), 0))[: len(given)]
-    step.store()
-    return totals, {node.name: np.array(node.value) for node in net.parameters()}, stack.batch
+    values = step.trained_values()
+    return totals, {node.name: np.array(values[node.name]) for node in net.parameters()}, stack.batch
 
 
 @pytest.mark.parametrize(("sparse", "pieces"), [(False, 2), (True, 1)])
