@@ -20,8 +20,9 @@ from cntkpy.trainers.log.totals import Totals
 from cntkpy.trainers.monitors.details import Details
 from cntkpy.trainers.monitors.not_finite import first_not_finite
 from cntkpy.trainers.step.ahead import StacksAhead
-from cntkpy.trainers.step.batching import CAPACITY, Stack
+from cntkpy.trainers.step.batching import CAPACITY
 from cntkpy.trainers.step.context import Callback
+from cntkpy.trainers.step.stack import Stack
 from cntkpy.trainers.step.step import CompiledStep, EpochSettings
 
 log = logging.getLogger("cntkpy.trainers")

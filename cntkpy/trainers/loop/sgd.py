@@ -49,9 +49,9 @@ from cntkpy.trainers.rules.rules import (
 from cntkpy.trainers.schedules.checks import too_small
 from cntkpy.trainers.schedules.rate_control import Options, RateControl
 from cntkpy.trainers.schedules.schedules import Schedules, time_constant
-from cntkpy.trainers.step.batching import Stack
 from cntkpy.trainers.step.pieces import pieces_of
 from cntkpy.trainers.step.reading import CountedReader
+from cntkpy.trainers.step.stack import Stack
 from cntkpy.trainers.step.step import CompiledStep, EpochSettings
 
 log = logging.getLogger("cntkpy.trainers")

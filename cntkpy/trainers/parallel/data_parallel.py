@@ -24,7 +24,8 @@ from cntkpy.trainers.parallel.arrays import OnProcessGroup, Statistics, batch_sp
 from cntkpy.trainers.parallel.batching import SharedBatcher
 from cntkpy.trainers.parallel.process_group import AXIS, ProcessGroup
 from cntkpy.trainers.rules.updates import Rule
-from cntkpy.trainers.step.batching import Batcher, Stack
+from cntkpy.trainers.step.batching import Batcher
+from cntkpy.trainers.step.stack import Stack
 from cntkpy.trainers.step.state import StepInput, StepOptions, TrainState
 from cntkpy.trainers.step.strategy import SingleDevice, Strategy, whole_scalars
 

@@ -21,10 +21,11 @@ from cntkpy.networks.nodes.host import is_failed, raise_failure
 from cntkpy.readers.minibatch import Minibatch
 from cntkpy.trainers.log.totals import Totals
 from cntkpy.trainers.monitors.not_finite import first_not_finite
-from cntkpy.trainers.step.batching import CAPACITY, STACK_BYTES, Batcher, Stack
+from cntkpy.trainers.step.batching import CAPACITY, STACK_BYTES, Batcher
 from cntkpy.trainers.step.buckets import Buckets
 from cntkpy.trainers.step.context import Callback
 from cntkpy.trainers.step.placement import UpdateState
+from cntkpy.trainers.step.stack import Stack
 from cntkpy.trainers.step.step import CompiledStep, EpochSettings
 
 MAX_UNREAD = 2

@@ -14,7 +14,7 @@ from cntkpy.networks.arrays.lazy import jax, jnp
 from cntkpy.networks.compile.evaluate import Settings
 from cntkpy.networks.compile.recurrence import CARRIED, carried
 from cntkpy.networks.graph.network import ValidatedNetwork
-from cntkpy.trainers.step.batching import Stack
+from cntkpy.trainers.step.stack import Stack
 
 if TYPE_CHECKING:
     from jax import Array

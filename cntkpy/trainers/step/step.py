@@ -31,7 +31,7 @@ from cntkpy.networks.graph.network import Node, ValidatedNetwork
 from cntkpy.trainers.rules.update_step import Group, Regularisation, Update
 from cntkpy.trainers.rules.updates import Rule, StepScalars
 from cntkpy.trainers.step.ahead import PlacedStack
-from cntkpy.trainers.step.batching import CAPACITY, Batcher, Stack
+from cntkpy.trainers.step.batching import CAPACITY, Batcher
 from cntkpy.trainers.step.buckets import TRAINING_BUCKETS, Buckets
 from cntkpy.trainers.step.class_labels import class_label_check
 from cntkpy.trainers.step.context import (
@@ -46,6 +46,7 @@ from cntkpy.trainers.step.context import (
 )
 from cntkpy.trainers.step.pieces import in_pieces
 from cntkpy.trainers.step.placement import Arrays, Placement, UpdateState
+from cntkpy.trainers.step.stack import Stack
 from cntkpy.trainers.step.state import StepInput, StepOptions, TrainState
 from cntkpy.trainers.step.strategy import SingleDevice, Strategy
 

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from cntkpy.trainers.rules.updates import Rule
-    from cntkpy.trainers.step.batching import Batcher, Stack
+    from cntkpy.trainers.step.batching import Batcher
+    from cntkpy.trainers.step.stack import Stack
     from cntkpy.trainers.step.state import Step, TrainState
 
 Array = Any

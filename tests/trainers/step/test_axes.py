@@ -76,8 +76,7 @@ def trained(net: ValidatedNetwork, batcher: Batcher, given: list[Minibatch], pie
 def test_training_does_not_depend_on_shared_slots(sparse: bool, pieces: int) -> None:
     own, shared = network(sparse), network(sparse)
     together = CompiledStep(shared, [shared["ce"]], momentum()).batcher(11)
-    of_own_slots = together.axes and replace(together.axes, packed=frozenset[str]())
-    apart = replace(together, axes=of_own_slots, buckets=Buckets())
+    apart = replace(together, padding=together.padding.with_own_slots(), buckets=Buckets())
     one, weights, of_own = trained(own, apart, minibatches(sparse))
     other, same, of_shared = trained(shared, together, minibatches(sparse), pieces)
     np.testing.assert_allclose(other, one, rtol=1e-12)

@@ -16,7 +16,7 @@ from cntkpy.networks.compile.evaluate import Settings
 from cntkpy.networks.compile.executables import Program
 from cntkpy.networks.graph.initialize import SeedCounter
 from cntkpy.trainers.rules.updates import Rule, momentum, rmsprop
-from cntkpy.trainers.step.batching import Prepared
+from cntkpy.trainers.step.stack import Prepared
 from cntkpy.trainers.step.step import CompiledStep, EpochSettings
 
 NDL = """NDLNetworkBuilder=[run=n
