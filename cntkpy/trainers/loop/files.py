@@ -12,8 +12,8 @@ from cntkpy.cntk_config.base.stopping import UNSAVED
 from cntkpy.networks.compile.evaluate import start_values, with_values
 from cntkpy.networks.files.model_file import load_model, save_model
 from cntkpy.networks.graph.network import ValidatedNetwork
-from cntkpy.trainers.checkpoints.array_file import Arrays
 from cntkpy.trainers.checkpoints.checkpoint import (
+    Arrays,
     Checkpoint,
     TrainingRecord,
     checkpoint_name,

@@ -235,8 +235,8 @@ class TrainingLoop:
             )
             return
         schedule = self.state.resume(checkpoint)
-        _warn_of_reset(self.step.reload_updates(checkpoint.update_state))
-        self._part.restore_epoch(checkpoint.reader)
+        _warn_of_reset(self.step.reload_updates(checkpoint.updates))
+        self._part.restore_epoch(checkpoint.values["reader"])
         self._counted.last_slots = schedule.get("last_slots", 0)
         if "shapes" in schedule:  # so that minibatches are padded as before, and sums rounded alike
             self.step.pad_to(schedule["shapes"])
@@ -265,7 +265,7 @@ class TrainingLoop:
         self.step.drop_updates()
         values, updates = self.files.load_values(epoch), None
         with suppress(FileNotFoundError):  # before the first epoch, or after a resume without checkpoint
-            updates = self.files.load_checkpoint(epoch).update_state
+            updates = self.files.load_checkpoint(epoch).updates
         self.step.begin(values, updates)
         return totals[0].average
 
@@ -349,7 +349,7 @@ class TrainingLoop:
             self.step.drop_updates()
             values, checkpoint = self.files.load_values(back), self.files.load_checkpoint(back)
             self.state.roll_back(checkpoint)
-            _warn_of_reset(self.step.begin(values, checkpoint.update_state))
+            _warn_of_reset(self.step.begin(values, checkpoint.updates))
         if rates.adjust():
             self.files.save_final(epoch + 1, self.step.trained_network())
             log.info("Finished training and saved final model")

@@ -16,7 +16,7 @@ from cntkpy.networks.files.model_file import save_model
 from cntkpy.networks.graph.network import Network
 from cntkpy.readers.errors import ArgumentError
 from cntkpy.readers.minibatch import Minibatch
-from cntkpy.trainers.checkpoints.array_file import load_arrays, not_a_checkpoint, save_arrays
+from cntkpy.trainers.checkpoints.checkpoint import PROGRAM, Checkpoint, not_a_checkpoint
 from cntkpy.trainers.log.totals import Totals
 from cntkpy.trainers.session.checks import check_filename, check_flag, check_json, check_type
 from cntkpy.trainers.session.data import Arguments
@@ -30,18 +30,6 @@ from cntkpy.trainers.session.user.learners import PythonLearner, update_all
 from cntkpy.trainers.session.values import Values
 from cntkpy.trainers.session.workers import Workers
 from cntkpy.trainers.step.context import Callback, StepContext
-
-FORMAT = "cntkpy session 1"
-_FIELDS = {
-    "samples": int,
-    "updates": int,
-    "sweeps": int,
-    "totals": list,
-    "shapes": object,
-    "writers": list,
-    "external": list,
-    "workers": int,
-}
 
 
 @dataclass
@@ -428,7 +416,7 @@ class Trainer:
             model = self._objective.model
             model.load()
             save_model(filename, model.network)
-            save_arrays(f"{filename}.ckp", FORMAT, arrays, values)
+            Checkpoint(PROGRAM, values, arrays).save(f"{filename}.ckp")
         self.workers.wait()
 
     def restore_from_checkpoint(self, filename: str | Path) -> dict[str, Any]:
@@ -446,9 +434,10 @@ class Trainer:
         check_filename(filename)
         path = f"{filename}.ckp"
         try:
-            arrays, values = load_arrays(path, FORMAT, _FIELDS)
+            checkpoint = Checkpoint.load(path, PROGRAM)
         except FileNotFoundError:
             raise UserError("NoModel", f"there is no checkpoint {path}", hint="save_checkpoint writes it") from None
+        values, arrays = checkpoint.values, checkpoint.arrays
         if int(values["workers"]) != self.workers.size:
             raise not_a_checkpoint(path, f"it is that of {values['workers']} workers")
         self._objectives.restore(values.get("sizes", []))

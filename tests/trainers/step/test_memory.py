@@ -16,11 +16,12 @@ from cntkpy.networks.compile.evaluate import Settings, start_values
 from cntkpy.networks.graph.initialize import SeedCounter
 from cntkpy.networks.files.model_file import load_model, save_model
 from cntkpy.readers.minibatch import Layout, Minibatch
-from cntkpy.trainers.checkpoints.checkpoint import Checkpoint
+from cntkpy.trainers.checkpoints.checkpoint import EPOCH, Checkpoint
 from cntkpy.trainers.step.step import EpochSettings, CompiledStep
 from cntkpy.trainers.rules.updates import momentum
 
 folder, width = sys.argv[1], 400_000
+VALUES = {"samples_seen": 1, "rate": None, "reference": 1.0, "minibatch_size": 1, "reader": {}, "schedule": {}}
 
 def megabytes(key):
     return next(int(l.split()[1]) / 1024 for l in open("/proc/self/status") if l.startswith(key))
@@ -62,7 +63,7 @@ def train(width, folder):
     (group,) = trainer.batcher(64).stacks(iter([minibatch]), lambda number: False)
     for _ in range(2):
         np.asarray(trainer.run(group, EpochSettings(0.01, 0.9, Settings(), 1), 0))
-        Checkpoint(1, update_state=trainer.updates()).save(folder + "/m.ckp")
+        Checkpoint(EPOCH, VALUES, Checkpoint.update_paths(trainer.updates())).save(folder + "/m.ckp")
         save_model(folder + "/m", trainer.trained_network())
 
 train(100, folder)  # everything is imported
@@ -76,7 +77,7 @@ net = load_model(folder + "/m")
 print((megabytes("VmHWM") - before) / (width * 128 * 4 / 2**20))
 trainer = step(net)  # a resumed run
 trainer.drop_updates()
-trainer.reload_updates(Checkpoint.load(folder + "/m.ckp").update_state)
+trainer.reload_updates(Checkpoint.load(folder + "/m.ckp").updates)
 print((megabytes("VmHWM") - before) / (width * 128 * 4 / 2**20))
 """
 
