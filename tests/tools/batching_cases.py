@@ -16,6 +16,8 @@ from cntkpy.networks.graph.network import ValidatedNetwork
 from cntkpy.readers.minibatch import Layout, Minibatch
 from cntkpy.readers.pipeline.pack import place
 from cntkpy.trainers.step.batching import Batcher
+from cntkpy.trainers.step.buckets import Buckets
+from cntkpy.trainers.step.padding import Inputs, SingleAxis
 
 DIM, WORDS = 3, 20
 NETWORK = f"""NDLNetworkBuilder = [ run = net ; net = [
@@ -39,6 +41,13 @@ def batcher(minibatch_size: int = 10, precision: str = "float", **more: Any) -> 
     made = network(precision)
     exact = more.pop("exact", False)
     return replace(Batcher.of(made, [made["z"]], minibatch_size, **more), exact=exact)
+
+
+def dense_batcher(minibatch_size: int) -> Batcher:
+    """The batcher of the dense input alone."""
+    whole = batcher(minibatch_size)
+    inputs = whole.padding.inputs
+    return replace(whole, padding=SingleAxis(Inputs(inputs.dense, inputs.dtype)), buckets=Buckets())
 
 
 @dataclass

@@ -22,9 +22,7 @@ from pathlib import Path
 import numpy as np
 
 from cntkpy.networks.files.model_file import load_model
-from cntkpy.trainers.checkpoints.array_file import load_arrays
-from cntkpy.trainers.checkpoints.checkpoint import Checkpoint
-from cntkpy.trainers.loop.partial import FORMAT
+from cntkpy.trainers.checkpoints.checkpoint import INSIDE, Checkpoint
 from cntkpy.trainers.parallel.launchers import LAUNCHERS
 
 WORKERS, EPOCHS = 3, 5
@@ -144,7 +142,7 @@ def broken_files(path: Path) -> list[str]:
             if file.suffix == ".ckp":
                 Checkpoint.load(str(file))
             elif file.suffix == ".partial":
-                load_arrays(str(file), FORMAT, {})
+                Checkpoint.load(str(file), INSIDE)
             else:
                 load_model(str(file), "double")
         except Exception as error:

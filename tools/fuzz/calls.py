@@ -21,10 +21,11 @@ def checkpoint_seed() -> bytes:
     """A checkpoint with arrays and values of every kind."""
     import numpy as np
 
-    from cntkpy.trainers.checkpoints.checkpoint import Checkpoint
+    from cntkpy.trainers.checkpoints.checkpoint import EPOCH, Checkpoint
 
-    state: Any = {"W": {"m": np.ones((2, 3)), "n": np.array([1, 2], np.float32)}}
-    Checkpoint(120, 0.25, 1.5, 16, state, {"epoch": 3}, {"found": [0.1, 0.2]}).save(str(SEED))
+    values: Any = {"samples_seen": 120, "rate": 0.25, "reference": 1.5, "minibatch_size": 16, "reader": {"epoch": 3}}
+    arrays = {"update\nW\nm": np.ones((2, 3)), "update\nW\nn": np.array([1, 2], np.float32)}
+    Checkpoint(EPOCH, values | {"schedule": {"found_rates": [0.1, 0.2]}}, arrays).save(str(SEED))
     return SEED.read_bytes()
 
 
@@ -123,18 +124,19 @@ def network_seeds() -> list[bytes]:
 
 def partial_epoch(path: str) -> None:
     """The state inside an epoch."""
-    from cntkpy.trainers.loop.partial import Partial
+    from cntkpy.trainers.loop.partial import load_partial
 
-    Partial.load(path, {"rate": 0.5})
+    load_partial(path, {"rate": 0.5})
 
 
 def partial_epoch_seed() -> bytes:
     """Such a state."""
     import numpy as np
 
-    from cntkpy.trainers.loop.partial import Partial
+    from cntkpy.trainers.checkpoints.checkpoint import INSIDE, Checkpoint
 
-    Partial({"W": np.ones((2, 3))}, {"done": 4}, {"place": 7}, [[1, 2]], {"rate": 0.5}).save(str(SEED))
+    values = {"position": {"done": 4}, "reader": {"place": 7}, "shapes": [[1, 2]], "settings": {"rate": 0.5}}
+    Checkpoint(INSIDE, values, {"weight\nW": np.ones((2, 3))}).save(str(SEED))
     return SEED.read_bytes()
 
 

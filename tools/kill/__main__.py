@@ -117,9 +117,7 @@ def broken(place: Path) -> list[tuple[Path, str]]:
     """Files of a training that cannot be read, and why."""
     from cntkpy.cntk_config.base.diagnostics import UserError
     from cntkpy.networks.files.model_file import load_model
-    from cntkpy.trainers.checkpoints.array_file import load_arrays
-    from cntkpy.trainers.checkpoints.checkpoint import Checkpoint
-    from cntkpy.trainers.loop.partial import FORMAT
+    from cntkpy.trainers.checkpoints.checkpoint import INSIDE, Checkpoint
 
     found: list[tuple[Path, str]] = []
     for path in sorted(place.glob("m*")):
@@ -127,7 +125,7 @@ def broken(place: Path) -> list[tuple[Path, str]]:
             if path.suffix == ".ckp":
                 Checkpoint.load(str(path))
             elif path.suffix == ".partial":
-                load_arrays(str(path), FORMAT, {})
+                Checkpoint.load(str(path), INSIDE)
             else:
                 load_model(path)
         except (UserError, FileNotFoundError) as error:

@@ -17,7 +17,7 @@ from cntkpy.trainers.parameters.sgd import EvaluationParameters
 
 if TYPE_CHECKING:
     from cntkpy.networks.graph.network import Node
-    from cntkpy.trainers.step.step import Callback
+    from cntkpy.trainers.step.context import Callback
 
 
 ENTRY = Entry(

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from cntkpy.readers.contracts import MinibatchReader
     from cntkpy.trainers.evaluation.confusion import ConfusionCount
     from cntkpy.trainers.log.text import Total
-    from cntkpy.trainers.step.step import Callback
+    from cntkpy.trainers.step.context import Callback
 
 log = logging.getLogger("cntkpy.commands")
 

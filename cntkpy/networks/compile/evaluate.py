@@ -49,7 +49,9 @@ __all__ = [
     "node_total",
     "own_mask",
     "remembered",
+    "start_values",
     "store",
+    "with_values",
 ]
 
 Array = Any
@@ -394,11 +396,22 @@ def _value(node: Node, network: ValidatedNetwork) -> np.ndarray:
     return np.asarray(node.value, network.dtype)
 
 
-def store(network: ValidatedNetwork, parameters: Mapping[str, Array], state: Mapping[str, Array] | None = None) -> None:
-    """Write trained parameters and state back into the nodes."""
-    for name, array in {**(state or {}), **parameters}.items():
+def start_values(network: ValidatedNetwork) -> dict[str, np.ndarray]:
+    """Return what a training starts from: parameters and state by name."""
+    return network_state(network) | network_parameters(network)
+
+
+def store(network: ValidatedNetwork, values: Mapping[str, Array]) -> None:
+    """Write parameters and state into the nodes; arrays of the network's element type are not copied."""
+    for name, array in values.items():
         if name in network.nodes:
-            node = network.nodes[name]
-            node.value = np.array(array, network.dtype)
+            network.nodes[name].value = np.asarray(array, network.dtype)
         elif name.endswith("/samples"):
             network.nodes[name.removesuffix("/samples")].samples = int(np.asarray(array))
+
+
+def with_values(network: ValidatedNetwork, values: Mapping[str, Array]) -> ValidatedNetwork:
+    """Return the same network with other values, for instance to save it; see `store`."""
+    copied = ValidatedNetwork(network.copied())
+    store(copied, values)
+    return copied

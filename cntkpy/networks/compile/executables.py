@@ -307,7 +307,7 @@ def _of_node(node: Node) -> Sequence[Any]:
         node.has_layout,
         node.computed,
         node.learning_rate_multiplier,
-        value is None,
+        value is None and not node.trainable,
         value if inlined and not node.trainable else None,
     ]
 

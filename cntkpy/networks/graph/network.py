@@ -6,6 +6,7 @@ function.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Iterator, Mapping, ValuesView
 from typing import Any, NewType
 
@@ -178,6 +179,16 @@ class Network:
             except MemoryError:
                 message = f"there is not enough memory for the parameter '{node.name}' {shapes.text(node.shape)}"
                 raise UserError("TooLarge", message, node.span) from None
+
+    def copied(self) -> Network:
+        """Return a copy with nodes of its own, which share values and options with these."""
+        made, nodes = copy.copy(self), {node: copy.copy(node) for node in self.nodes.values()}
+        made.nodes = NodeTable()
+        for node in nodes.values():
+            node.inputs = [None if source is None else nodes[source] for source in node.inputs]
+            made.nodes.put(node)
+        made.groups = {group: [nodes[node] for node in members] for group, members in self.groups.items()}
+        return made
 
     # ---- looking
 

@@ -1,32 +1,34 @@
 """The files of a training: their names, where to resume, and the checkpoint of the trainer's own state.
 
 Names and the rule for resuming are CNTK's (docs/specification/actions-and-training.md 3). The content is ours:
-the optimiser's arrays, and the scalars, schedules and the reader's position as JSON.
+safetensors with the optimiser's arrays, and the scalars, schedules and the reader's position as JSON.
 """
 
 import contextlib
+import json
 import os
 import re
 import shutil
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+import numpy as np
+from numpy.typing import NDArray
+
+from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.cntk_config.base.files import open_input
 from cntkpy.cntk_config.base.names import shareable
-from cntkpy.cntk_config.base.writing import atomic_write
+from cntkpy.cntk_config.base.retry import cure
+from cntkpy.cntk_config.base.writing import atomic_write, shown
+from cntkpy.networks.files.cntk_binary.recognise import is_cntk
 from cntkpy.networks.files.model_file import read_training
-from cntkpy.trainers.checkpoints.array_file import Arrays, load_arrays, not_a_checkpoint, save_arrays
+from cntkpy.networks.files.tensor_file import Damaged, TensorFile, write_tensors
 
-FORMAT = "cntkpy checkpoint 1"
-_FIELDS = {
-    "samples_seen": int,
-    "rate": float | int | None,
-    "reference": str,
-    "minibatch_size": int,
-    "reader": dict,
-    "extra": dict,
-}
+FORMAT = "cntkpy training 1"
+Arrays = dict[str, NDArray[Any]]
+"""By name, arrays of the host."""
 
 
 def model_name(model_path: str, epoch: int, max_epochs: int) -> str:
@@ -134,71 +136,133 @@ def _epochs_with_models(path: Path, max_epochs: int) -> set[int]:
     return {int(n) for n in usual if int(n) < max_epochs} | ({max_epochs} if own in names else set())
 
 
+EPOCH, INSIDE, PROGRAM = "epoch", "inside an epoch", "program"
+"""Kinds of checkpoints: after an epoch, next to a model; inside an epoch; of a program, next to a model."""
+
+_FIELDS: dict[str, dict[str, Any]] = {
+    EPOCH: {
+        "samples_seen": int,
+        "rate": float | int | None,
+        "reference": float | int,
+        "minibatch_size": int,
+        "reader": dict,
+        "schedule": dict,
+    },
+    INSIDE: {"position": dict, "reader": (dict, list), "shapes": (dict, list), "settings": dict},
+    PROGRAM: {
+        "samples": int,
+        "updates": int,
+        "sweeps": int,
+        "totals": list,
+        "shapes": object,
+        "writers": list,
+        "external": list,
+        "workers": int,
+    },
+}
+"""By kind, the values that must be there, and their types."""
+
+
 @dataclass
 class Checkpoint:
-    """What the trainer knows after an epoch, beside the model.
+    """Everything that a training needs to resume, besides the model next to it.
 
     Attributes:
-        samples_seen: over all epochs.
-        rate: learning rate per sample after the adjustments of this epoch; `None` if it is not known.
-        reference: the criterion value that later epochs are compared with; infinite if there is none yet.
-        minibatch_size: as chosen for this epoch.
-        update_state: per parameter, the arrays of the update rule.
-        reader: position of the training reader.
-        extra: further JSON-able values by name.
+        kind: `EPOCH`, `INSIDE` or `PROGRAM`.
+        values: JSON-able, by name; infinite and undefined numbers are fine. Of an epoch: `samples_seen` over all
+            epochs; `rate` per sample after its adjustments, None: not known; `reference`, the criterion that later
+            epochs are compared with; `minibatch_size` chosen for it; `reader`, the position of the training reader;
+            `schedule`, see `cntkpy.trainers.loop.state`. For the others see what makes them.
+        arrays: as `cntkpy.trainers.step.placement.Placement.snapshot` names them; those of an epoch have only
+            `update` arrays.
     """
 
-    samples_seen: int = 0
-    rate: float | None = None
-    reference: float = float("inf")
-    minibatch_size: int = 0
-    update_state: dict[str, Arrays] = field(default_factory=dict[str, Arrays])
-    reader: dict[str, Any] = field(default_factory=dict[str, Any])
-    extra: dict[str, Any] = field(default_factory=dict[str, Any])
+    kind: str
+    values: dict[str, Any]
+    arrays: Arrays
 
     def save(self, path: str) -> None:
-        """Write the checkpoint in one step.
+        """Write the checkpoint so that `path` is either the old one or the whole new one.
 
         Raises:
-            UserError: if the disk does not take it.
+            UserError: the disk does not take it.
         """
-        arrays = {f"{name}\n{key}": value for name, state in self.update_state.items() for key, value in state.items()}
-        values = {
-            "samples_seen": self.samples_seen,
-            "rate": self.rate,
-            "reference": repr(self.reference),
-            "minibatch_size": self.minibatch_size,
-            "reader": self.reader,
-            "extra": self.extra,
-        }
-        save_arrays(path, FORMAT, arrays, values)
+        metadata = json.dumps({"format": FORMAT, "kind": self.kind, **self.values})
+        try:
+            arrays = {name: np.asarray(array) for name, array in self.arrays.items()}
+            write_tensors(path, arrays, {"cntkpy": metadata}, through_link=False)
+        except OSError as error:
+            raise UserError(
+                "CannotWrite", f"cannot write the checkpoint {shown(path)}: {error.strerror or error}"
+            ) from None
 
     @classmethod
-    def load(cls, path: str) -> "Checkpoint":
-        """Read a checkpoint.
+    def load(cls, path: str, kind: str = EPOCH) -> "Checkpoint":
+        """Read a checkpoint, one of version 0.1 as well.
 
         Raises:
-            FileNotFoundError: if there is none.
-            UserError: if it is no whole checkpoint of ours.
+            FileNotFoundError: there is none.
+            UserError: it cannot be read, or is no whole checkpoint of this kind.
         """
-        arrays, values = load_arrays(path, FORMAT, _FIELDS)
         try:
-            reference = float(values["reference"])
-        except ValueError as error:
-            raise not_a_checkpoint(path, str(error)) from None
-        state: dict[str, Arrays] = {}
-        for key, array in arrays.items():
-            name, _, part = key.partition("\n")
-            state.setdefault(name, {})[part] = array
-        return cls(
-            values["samples_seen"],
-            values["rate"],
-            reference,
-            values["minibatch_size"],
-            state,
-            values["reader"],
-            values["extra"],
-        )
+            with TensorFile(path) as file:
+                values = json.loads(file.metadata["cntkpy"])
+                arrays = {name: file.read(name) for name in file.entries}
+            checkpoint = cls(*_read(values.pop("format"), values, arrays))
+            if checkpoint.kind != kind:
+                raise ValueError(f"it is one of another kind ({checkpoint.kind})")
+            for name, type_ in _FIELDS[kind].items():
+                if name not in checkpoint.values or not isinstance(checkpoint.values[name], type_):
+                    raise ValueError(f"its field '{name}' is missing or of another type")
+            if any(path.startswith("update\n") and path.count("\n") != 2 for path in checkpoint.arrays):
+                raise ValueError("the name of an array is not one of a checkpoint")
+        except FileNotFoundError:
+            raise
+        except OSError as error:  # nothing is said against the file
+            raise UserError(
+                "CannotRead", f"cannot read the checkpoint {path}: {error.strerror or error}", hint=cure(error)
+            ) from None
+        except (Damaged, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+            raise not_a_checkpoint(path, "it is one of CNTK" if is_cntk(path) else str(error)) from None
+        return checkpoint
+
+    @staticmethod
+    def update_paths(updates: Mapping[str, Arrays]) -> Arrays:
+        """Return the arrays of an update rule as `arrays` names them."""
+        return {f"update\n{name}\n{key}": array for name, state in updates.items() for key, array in state.items()}
+
+    @property
+    def updates(self) -> dict[str, Arrays]:
+        """By parameter, the arrays of the update rule."""
+        updates: dict[str, Arrays] = {}
+        for path, array in self.arrays.items():
+            if path.startswith("update\n"):
+                _, name, key = path.split("\n")
+                updates.setdefault(name, {})[key] = array
+        return updates
+
+
+def _read(version: str, values: dict[str, Any], arrays: Arrays) -> tuple[str, dict[str, Any], Arrays]:
+    """Return kind, values and arrays of a checkpoint of some version of the format."""
+    if version == FORMAT:
+        return values.pop("kind"), values, arrays
+    if version == "cntkpy checkpoint 1":
+        values |= {"schedule": values.pop("extra").get("schedule", {}), "reference": float(values["reference"])}
+        return EPOCH, values, {f"update\n{path}": array for path, array in arrays.items()}
+    if version == "cntkpy partial epoch 1":
+        return INSIDE, values, arrays
+    if version == "cntkpy session 1":
+        return PROGRAM, values, arrays
+    raise ValueError("another format")
+
+
+def not_a_checkpoint(path: str, why: str) -> UserError:
+    """Return the error of a file that is damaged, or of another version."""
+    return UserError(
+        "BadCheckpoint",
+        f"'{path}' is not a checkpoint of this version of cntkpy: {why}",
+        hint="delete it to resume from the model alone, or set makeMode=false to start again",
+    )
 
 
 def superseded(epoch: int, interval: int | None) -> set[int]:

@@ -17,7 +17,7 @@ from cntkpy.trainers.evaluation.evaluate import minibatches
 from cntkpy.trainers.log.reporting import NoProgress, Progress
 from cntkpy.trainers.step.batching import Batcher
 from cntkpy.trainers.step.buckets import EVALUATION_BUCKETS
-from cntkpy.trainers.step.step import Callback, StepContext, minibatch_of
+from cntkpy.trainers.step.context import Callback, StepContext, minibatch_of
 
 log = logging.getLogger("cntkpy.trainers")
 
@@ -98,7 +98,7 @@ def _estimate(
             hint="lower itersPerNode or minibatchSize",
         )
     own = (node.input(3).name, node.input(4).name, f"{node.name}/samples")
-    store(network, {}, {name: np.asarray(state[name]) for name in own})
+    store(network, {name: np.array(state[name]) for name in own})
 
 
 def _pass(network: ValidatedNetwork, node: Node) -> Callable[..., Any]:

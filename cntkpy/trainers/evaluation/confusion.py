@@ -14,7 +14,7 @@ from cntkpy.networks.graph import shapes
 from cntkpy.networks.graph.network import Node, ValidatedNetwork
 from cntkpy.readers.minibatch import Layout
 from cntkpy.trainers.evaluation.sample_pictures import cells, picture, picture_input
-from cntkpy.trainers.step.step import StepContext
+from cntkpy.trainers.step.context import StepContext
 
 CRITERIA = ("CrossEntropyWithSoftmax", "ClassificationError")
 """Operations that compare a label with scores, the one whose scores have a loss first."""

@@ -22,8 +22,8 @@ from cntkpy.trainers.parallel.batching import SharedBatcher
 from cntkpy.trainers.parallel.process_group import ProcessGroup
 from cntkpy.trainers.step.ahead import StacksAhead
 from cntkpy.trainers.step.batching import CAPACITY
+from cntkpy.trainers.step.context import Callback
 from cntkpy.trainers.step.reading import following, start_epoch
-from cntkpy.trainers.step.step import Callback
 
 log = logging.getLogger("cntkpy.trainers")
 
@@ -115,7 +115,7 @@ def evaluate(
         log_shapes(network, nodes, trace_level)
         evaluator = Evaluator(network, nodes, callbacks=callbacks, trace_level=trace_level)
     else:
-        evaluator.load()
+        evaluator.load(network)
     batcher = evaluator.batcher(minibatch_size, 1 if evaluator.callbacks else CAPACITY)
     if group is not None:
         batcher = SharedBatcher.like(batcher, group)

@@ -1,7 +1,7 @@
 """The compiled part of evaluation: many minibatches per call, one compilation per padded shape."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass
 from functools import partial
 from typing import Any
 
@@ -20,12 +20,13 @@ from cntkpy.networks.compile.recurrence import CARRIED
 from cntkpy.networks.graph.network import Node, ValidatedNetwork
 from cntkpy.networks.nodes.sampling import DRAWN
 from cntkpy.trainers.step.ahead import PlacedStack
-from cntkpy.trainers.step.batching import CAPACITY, Batcher, Stack
+from cntkpy.trainers.step.batching import CAPACITY, Batcher
 from cntkpy.trainers.step.buckets import EVALUATION_BUCKETS, Buckets
 from cntkpy.trainers.step.class_labels import class_label_check
+from cntkpy.trainers.step.context import Callback, StepContext, carry, in_words, minibatch_of, with_row
 from cntkpy.trainers.step.memory import has_own_memory, place
 from cntkpy.trainers.step.sequence_problems import check_sequences
-from cntkpy.trainers.step.step import Callback, StepContext, carry, in_words, minibatch_of, with_row
+from cntkpy.trainers.step.stack import Stack
 
 Array = Any
 
@@ -40,6 +41,7 @@ class Evaluator:
         summed: give the sum of every node over a minibatch; otherwise the values of every minibatch.
         callbacks: called with every stack before it is evaluated; stacks must then be of one minibatch.
         trace_level: from 2 on, every compilation is logged.
+        start: the network with the values to begin with; None: this one.
     """
 
     network: ValidatedNetwork
@@ -47,8 +49,9 @@ class Evaluator:
     summed: bool = True
     callbacks: Sequence[Callback] = ()
     trace_level: int = 0
+    start: InitVar[ValidatedNetwork | None] = None
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, start: ValidatedNetwork | None) -> None:
         self._function = compile_network(self.network, [node.name for node in self.nodes])
         self._check = class_label_check(self.network, self.nodes)
         names = [node.name for node in self.nodes]
@@ -58,14 +61,19 @@ class Evaluator:
             describe=_in_words,
         )
         self.buckets = Buckets()
-        self.load()
+        self.load(start)
 
-    def load(self) -> None:
-        """Take the values of the network's nodes, and start with new sequences."""
+    def load(self, network: ValidatedNetwork | None = None) -> None:
+        """Take the values of a network's nodes, and start with new sequences.
+
+        Args:
+            network: this one with other values; None: this one.
+        """
+        network = network or self.network
         self._done = 0
-        self._parameters = network_parameters(self.network)
+        self._parameters = network_parameters(network)
         # Arrays of JAX, as those that a stack leaves: those of NumPy would need a program of their own.
-        self._start: dict[str, Any] = jax.device_put(network_state(self.network), may_alias=True)
+        self._start: dict[str, Any] = jax.device_put(network_state(network), may_alias=True)
         self._state = dict(self._start)
 
     def load_again(self, drawn: Mapping[str, Array] | None = None, changed: bool = True) -> None:

@@ -17,7 +17,7 @@ from cntkpy.trainers.evaluation.write import Written
 from cntkpy.trainers.log.reporting import NoProgress, Progress
 from cntkpy.trainers.step.batching import Batcher
 from cntkpy.trainers.step.buckets import EVALUATION_BUCKETS
-from cntkpy.trainers.step.step import carry, minibatch_of
+from cntkpy.trainers.step.context import carry, minibatch_of
 
 
 def gradient_sources(network: ValidatedNetwork, root: Node) -> list[Node]:

@@ -15,7 +15,7 @@ from cntkpy.trainers.evaluation.output import node_sequences
 from cntkpy.trainers.log.nodes import log_shapes
 from cntkpy.trainers.log.reporting import NoProgress, Progress, Tracing
 from cntkpy.trainers.step.batching import CAPACITY
-from cntkpy.trainers.step.step import Callback
+from cntkpy.trainers.step.context import Callback
 
 
 class Written(NamedTuple):

@@ -9,7 +9,7 @@ from cntkpy.networks.arrays.lazy import jax, jnp
 from cntkpy.networks.arrays.sparse import is_sparse
 from cntkpy.networks.graph.network import Node, ValidatedNetwork
 from cntkpy.trainers.evaluation.evaluator import Evaluator
-from cntkpy.trainers.step.batching import Stack
+from cntkpy.trainers.step.stack import Stack
 
 Array = Any
 

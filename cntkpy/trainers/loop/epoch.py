@@ -20,7 +20,9 @@ from cntkpy.trainers.log.totals import Totals
 from cntkpy.trainers.monitors.details import Details
 from cntkpy.trainers.monitors.not_finite import first_not_finite
 from cntkpy.trainers.step.ahead import StacksAhead
-from cntkpy.trainers.step.batching import CAPACITY, Stack
+from cntkpy.trainers.step.batching import CAPACITY
+from cntkpy.trainers.step.context import Callback
+from cntkpy.trainers.step.stack import Stack
 from cntkpy.trainers.step.step import CompiledStep, EpochSettings
 
 log = logging.getLogger("cntkpy.trainers")
@@ -42,6 +44,7 @@ class EpochView:
         prefix: what is before a line, in the trials of a search.
         details: what is logged after every progress line, if anything.
         perf: log where the time of every minibatch goes.
+        callbacks: get every minibatch before it is trained on.
         broken: set to the first minibatch whose criterion is not a number.
     """
 
@@ -58,6 +61,7 @@ class EpochView:
     prefix: str = ""
     details: Details | None = None
     perf: bool = False
+    callbacks: Sequence[Callback] = ()
     broken: "Broken | None" = None
 
     def is_due(self, number: int) -> bool:
@@ -127,12 +131,16 @@ Between = Callable[[Callable[[], Position], int], None]
 
 
 def _trained(
-    trainer: CompiledStep, stacks: StacksAhead, settings: EpochSettings, at: Position
+    trainer: CompiledStep,
+    stacks: StacksAhead,
+    settings: EpochSettings,
+    at: Position,
+    callbacks: Sequence[Callback],
 ) -> Iterator[tuple[Stack, Any, float]]:
     """The stacks, the results of training on them, which may not be ready, and when that began."""
     for stack in stacks:
         before = time.perf_counter()
-        yield stack, trainer.run(stacks.take_placed(stack), settings, at.done), before
+        yield stack, trainer.run(stacks.take_placed(stack), settings, at.done, callbacks), before
 
 
 def _capacity(every: int) -> int:
@@ -187,7 +195,7 @@ def train_epoch(
         trainer.forget()
     nodes = trainer.nodes
     at = position or Position.start(nodes)
-    one_by_one = view.perf or bool(trainer.callbacks)
+    one_by_one = view.perf or bool(view.callbacks)
     copies = trainer.strategy.copies and not one_by_one
     batcher = trainer.batcher(minibatch_size, 1 if one_by_one else _capacity(view.every if copies else 0))
     waiting: list[Callable[[], None]] = []
@@ -205,7 +213,7 @@ def train_epoch(
     first = at.done
     made = view.timed(batcher.stacks(data, lambda number: view.is_due(first + number)))
     stacks = StacksAhead(made, trainer.place, early=copies)
-    trained = _trained(trainer, stacks, settings, at)
+    trained = _trained(trainer, stacks, settings, at, view.callbacks)
     for stack, results, before in _saved_when_stopped(trained, between, collected, lambda: at.done):
         at.done += len(stack.minibatches)
         if view.perf:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 
 from cntkpy.trainers.log import text
 from cntkpy.trainers.log.events import event, level
@@ -10,6 +11,7 @@ from cntkpy.trainers.log.reporting import NoProgress, Reporting
 from cntkpy.trainers.loop.epoch import EpochView
 from cntkpy.trainers.monitors.details import DETAILS_LEVEL, Details
 from cntkpy.trainers.parameters.sgd import SGDParameters
+from cntkpy.trainers.step.context import Callback
 
 log = logging.getLogger("cntkpy.trainers")
 
@@ -33,14 +35,14 @@ class EpochLog:
         self._bar = parameters.epoch_size or (0 if isinstance(reporting.progress, NoProgress) else sweep)
         self._samples = parameters.epoch_size or (UNKNOWN_EPOCH if resumed else 0)
 
-    def trial_view(self, epoch: int, tag: str) -> EpochView:
-        """What is shown of a trial; `tag` begins its progress lines."""
+    def trial_view(self, epoch: int, tag: str, callbacks: Sequence[Callback]) -> EpochView:
+        """Return the view of a trial; `tag` begins its progress lines."""
         p = self._p
-        every, first = p.show_every, p.show_first
-        return EpochView(epoch, p.max_epochs, self._shown, every, first, self._samples, prefix=f"  {tag}:")
+        shown = self._shown, p.show_every, p.show_first, self._samples
+        return EpochView(epoch, p.max_epochs, *shown, prefix=f"  {tag}:", callbacks=callbacks)
 
-    def view(self, epoch: int, details: Details | None) -> EpochView:
-        """What is shown of an epoch."""
+    def view(self, epoch: int, details: Details | None, callbacks: Sequence[Callback]) -> EpochView:
+        """Return the view of an epoch."""
         p = self._p
         return EpochView(
             epoch,
@@ -54,6 +56,7 @@ class EpochLog:
             perf=p.perf_trace_level > 0,
             progress=self._reporting.progress,
             tracing=self._reporting.tracing,
+            callbacks=callbacks,
         )
 
     def trial(self, epoch: int, totals: list[text.Total], rate: float, minibatch_size: int) -> None:

@@ -6,10 +6,14 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+
 from cntkpy.cntk_config.base.stopping import UNSAVED
+from cntkpy.networks.compile.evaluate import start_values, with_values
 from cntkpy.networks.files.model_file import load_model, save_model
 from cntkpy.networks.graph.network import ValidatedNetwork
 from cntkpy.trainers.checkpoints.checkpoint import (
+    Arrays,
     Checkpoint,
     TrainingRecord,
     checkpoint_name,
@@ -41,7 +45,7 @@ class TrainingFiles:
     Args:
         parameters: The `SGD` section.
         schedules: Its listed values.
-        network: The network that is trained.
+        network: The network that is trained; files get its values from elsewhere.
         settings: What the configuration says about this training, kept with its models.
         parallel: The processes that share the training; only the main one writes.
     """
@@ -56,26 +60,32 @@ class TrainingFiles:
         """The path of a model."""
         return model_name(str(self.parameters.model_path), done, self.parameters.max_epochs)
 
-    def save_model(self, done: int, ended: bool = False) -> None:
-        """Save the model; `ended`: as the final one, whatever the number."""
-        self.parallel.write(lambda: self._write_model(done, ended))
+    def save_final(self, done: int, network: ValidatedNetwork) -> None:
+        """Save a network as the final model, whatever the number of epochs."""
+        self.parallel.write(lambda: self._write_model(done, network, ended=True))
 
     def save_start(self, done: int) -> None:
         """Save the network as training begins, and remove the state inside an epoch of an earlier training."""
 
         def write() -> None:
-            self._write_model(done)
+            self._write_model(done, self.network)
             remove(partial_name(self.model(done)))
 
         self.parallel.write(write)
 
     def save_epoch(
-        self, done: int, state: TrainingState, checkpoint: Callable[[], Checkpoint], validated: list[text.Total] | None
+        self,
+        done: int,
+        network: ValidatedNetwork,
+        state: TrainingState,
+        checkpoint: Callable[[], Checkpoint],
+        validated: list[text.Total] | None,
     ) -> None:
         """Save model and checkpoint after an epoch, and remove what they replace.
 
         Args:
             done: Number of epochs.
+            network: The network with the values of now.
             state: The state of the training.
             checkpoint: Makes the checkpoint of it, once the best models are known.
             validated: The criteria on validation data, where the best model by each of them is kept.
@@ -96,9 +106,9 @@ class TrainingFiles:
 
         def write() -> None:
             for path in better:
-                save_model(path, self.network)
+                save_model(path, network)
             made.save(checkpoint_name(model))
-            self._write_model(done)
+            self._write_model(done, network)
             remove(partial_name(self.model(done - 1)))
             best = None if state.best is None else state.best[0]
             remove_needless(p, done, best, self.schedules, state.control.options)
@@ -119,12 +129,12 @@ class TrainingFiles:
         """
         return Checkpoint.load(checkpoint_name(self.model(done)))
 
-    def load_values(self, done: int) -> None:
-        """Give the network the values of a model."""
+    def load_values(self, done: int) -> Arrays:
+        """Return the values of a model by name, see `start_values`."""
         loaded = load_model(self.model(done), self.network.precision)
-        for name, node in loaded.nodes.items():
-            self.network.nodes[name].value = node.value
-            self.network.nodes[name].samples = node.samples
+        values: Arrays = {node.name: node.value for node in loaded.nodes.values() if node.value is not None}
+        values |= {f"{node.name}/samples": np.asarray(node.samples) for node in loaded.nodes.values()}
+        return start_values(with_values(self.network, values))
 
     def remove_after(self, done: int, last: int) -> None:
         """Remove models and checkpoints of the epochs after `done`, up to `last`."""
@@ -134,6 +144,6 @@ class TrainingFiles:
                 remove(self.model(stale))
                 remove(checkpoint_name(self.model(stale)))
 
-    def _write_model(self, done: int, ended: bool = False) -> None:
+    def _write_model(self, done: int, network: ValidatedNetwork, ended: bool = False) -> None:
         record = TrainingRecord(done, self.settings, ended, keeps(self.parameters))
-        save_model(self.model(self.parameters.max_epochs if ended else done), self.network, record.to_json())
+        save_model(self.model(self.parameters.max_epochs if ended else done), network, record.to_json())

@@ -10,7 +10,6 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from cntkpy.cntk_config.base.diagnostics import UserError
@@ -18,75 +17,43 @@ from cntkpy.cntk_config.base.stopping import UNSAVED, Stopped
 from cntkpy.readers.contracts import MinibatchReader
 from cntkpy.readers.epochs import EpochRequest
 from cntkpy.readers.minibatch import Minibatch
-from cntkpy.trainers.checkpoints.array_file import Arrays, load_arrays, save_arrays
+from cntkpy.trainers.checkpoints.checkpoint import INSIDE, Checkpoint
 from cntkpy.trainers.loop.epoch import Position
 from cntkpy.trainers.parallel.training import ParallelTraining
-from cntkpy.trainers.step.buckets import Buckets
 from cntkpy.trainers.step.reading import following, start_epoch
 from cntkpy.trainers.step.step import CompiledStep
 
 log = logging.getLogger("cntkpy.trainers")
-
-FORMAT = "cntkpy partial epoch 1"
-_FIELDS: dict[str, Any] = {"position": dict, "reader": (dict, list), "shapes": (dict, list), "settings": dict}
 
 
 class Interrupted(Exception):
     """The run was asked to stop, and has saved where it is."""
 
 
-@dataclass
-class Partial:
-    """A training inside an epoch.
+def load_partial(path: str, settings: dict[str, Any]) -> Checkpoint | None:
+    """Return the state inside an epoch, if there is one and the epoch was begun with the same settings.
 
-    Attributes:
-        arrays: `CompiledStep.snapshot()`.
-        position: `Position.to_json()`: minibatches done, and their sums; `finished` if the epoch is trained.
-        reader: The reader's state after the last of these minibatches.
-        shapes: `Buckets.to_json()`: the padded shapes in use.
-        settings: Rate, minibatch size and the like with which the epoch was begun; compared when it is resumed.
+    Its values are `position`, `Position.to_json` and `finished` if the epoch is trained; `reader`, the reader's state
+    after the last of the minibatches that are done; `shapes`, `Buckets.to_json`; `settings`, rate, minibatch size and
+    the like with which the epoch was begun.
     """
-
-    arrays: Arrays
-    position: dict[str, Any]
-    reader: dict[str, Any]
-    shapes: Any
-    settings: dict[str, Any]
-
-    def save(self, path: str) -> None:
-        """Write the file in one step.
-
-        Raises:
-            UserError: The file cannot be written.
-        """
-        values = {
-            "position": self.position,
-            "reader": self.reader,
-            "shapes": self.shapes,
-            "settings": self.settings,
-        }
-        save_arrays(path, FORMAT, self.arrays, values)
-
-    @classmethod
-    def load(cls, path: str, settings: dict[str, Any]) -> "Partial | None":
-        """The saved state, if there is one and it was begun with the same settings."""
-        try:
-            arrays, values = load_arrays(path, FORMAT, _FIELDS)
-        except FileNotFoundError:
-            return None
-        except UserError as error:
-            log.warning("WARNING: the epoch starts over, because its state inside cannot be used: %s", error)
-            return None
-        if values["settings"] != settings:
-            before = values["settings"]
-            names = [name for name in settings if before.get(name) != settings[name]]
-            changes = ", ".join(
-                "another network" if name == "network" else f"{name} {before.get(name)}, now {settings[name]}"
-                for name in names
-            )
-            log.warning("WARNING: the state inside the epoch in %s is not used: it was begun with %s.", path, changes)
-            return None
-        return cls(arrays, values["position"], values["reader"], values["shapes"], values["settings"])
+    try:
+        partial = Checkpoint.load(path, INSIDE)
+    except FileNotFoundError:
+        return None
+    except UserError as error:
+        log.warning("WARNING: the epoch starts over, because its state inside cannot be used: %s", error)
+        return None
+    before = partial.values["settings"]
+    if before != settings:
+        names = [name for name in settings if before.get(name) != settings[name]]
+        changes = ", ".join(
+            "another network" if name == "network" else f"{name} {before.get(name)}, now {settings[name]}"
+            for name in names
+        )
+        log.warning("WARNING: the state inside the epoch in %s is not used: it was begun with %s.", path, changes)
+        return None
+    return partial
 
 
 class SavedEpoch:
@@ -96,7 +63,7 @@ class SavedEpoch:
         trainer: Trains the network.
         reader: Reads the data.
         path: File of the state inside this epoch.
-        settings: See `Partial`.
+        settings: See `load_partial`.
         minutes: How often the state is saved; 0: only when the run is stopped.
         stop: Whether the run should end; called for every minibatch and after every stack.
         parallel: The processes that train together.
@@ -124,21 +91,21 @@ class SavedEpoch:
         self._saved = time.monotonic()
         self._collected: Callable[[], Position] | None = None
         self._states: deque[tuple[int, dict[str, Any]]] = deque()
-        self._partial = Partial.load(path, settings)
+        self._partial = load_partial(path, settings)
         self.position: Position | None = None
         self.finished = False
         """Whether the epoch was trained to its end when its state was saved."""
         if self._partial is not None:
-            trainer.restore(self._partial.arrays)
-            trainer.buckets = Buckets.from_json(self._partial.shapes)
-            self.position = Position.from_json(trainer.nodes, self._partial.position)
-            self.finished = bool(self._partial.position.get("finished", False))
+            values = self._partial.values
+            trainer.restore(self._partial.arrays, values["shapes"])
+            self.position = Position.from_json(trainer.nodes, values["position"])
+            self.finished = bool(values["position"].get("finished", False))
 
     def data(self, request: EpochRequest) -> Iterator[Minibatch]:
         """The minibatches that are left; the reader's states after those that are read ahead are kept."""
         start_epoch(self._reader, request)
         if self._partial is not None:
-            self._reader.restore(self._parallel.own(self._partial.reader))
+            self._reader.restore(self._parallel.own(self._partial.values["reader"]))
         number = self.position.done if self.position is not None else 0
         self._states.append((number, self._reader.state()))
         for minibatch, state in following(self._reader, states=True):
@@ -189,9 +156,13 @@ class SavedEpoch:
     def _save(self, position: Position, finished: bool = False) -> None:
         UNSAVED.set()
         state = next(state for number, state in reversed(self._states) if number <= position.done)
-        reader, shapes = self._parallel.gather(state), self._trainer.buckets.to_json()
-        where = position.to_json() | ({"finished": True} if finished else {})
-        whole = Partial(self._trainer.snapshot(), where, reader, shapes, self._settings)
+        values = {
+            "position": position.to_json() | ({"finished": True} if finished else {}),
+            "reader": self._parallel.gather(state),
+            "shapes": self._trainer.buckets.to_json(),
+            "settings": self._settings,
+        }
+        whole = Checkpoint(INSIDE, values, self._trainer.snapshot())
         self._parallel.write(lambda: whole.save(self._path))
         UNSAVED.clear()
 

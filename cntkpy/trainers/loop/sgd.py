@@ -7,12 +7,13 @@ a minibatch is compiled by `cntkpy.trainers.step.step`; this module never looks 
 import logging
 import time
 from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 
 from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.cntk_config.base.stopping import Stopped
+from cntkpy.networks.compile.evaluate import start_values
 from cntkpy.networks.graph.network import ValidatedNetwork as Network
 from cntkpy.readers.contracts import MinibatchReader
 from cntkpy.readers.epochs import EpochRequest
@@ -48,10 +49,9 @@ from cntkpy.trainers.rules.rules import (
 from cntkpy.trainers.schedules.checks import too_small
 from cntkpy.trainers.schedules.rate_control import Options, RateControl
 from cntkpy.trainers.schedules.schedules import Schedules, time_constant
-from cntkpy.trainers.step.batching import Stack
-from cntkpy.trainers.step.buckets import Buckets
 from cntkpy.trainers.step.pieces import pieces_of
 from cntkpy.trainers.step.reading import CountedReader
+from cntkpy.trainers.step.stack import Stack
 from cntkpy.trainers.step.step import CompiledStep, EpochSettings
 
 log = logging.getLogger("cntkpy.trainers")
@@ -148,7 +148,9 @@ class TrainingLoop:
             if after > epoch:
                 state.observe(epoch + 1, value)
                 checkpoint = partial(self._checkpoint, epoch + 1)
-                self.files.save_epoch(epoch + 1, state, checkpoint, validated if p.save_best else None)
+                trained = self.step.trained_network()
+                self.files.save_epoch(epoch + 1, trained, state, checkpoint, validated if p.save_best else None)
+                del trained  # it has the arrays that the next step changes in place
             if state.rate < STOP_RATE:
                 log.info(
                     "learnRate per sample is reduced to %.8g which is below %.8g. stop training.", state.rate, STOP_RATE
@@ -173,17 +175,21 @@ class TrainingLoop:
         if not p.max_epochs:
             log.info("maxEpochs = 0: nothing is trained; the network as it was made is saved in %s", p.model_path)
         sizes = zip(p.minibatch_size.starts(), p.minibatch_size.distinct(), strict=True)
+        values = start_values(self.network)
+        for node in self.network.parameters():
+            node.value = None  # the step alone has it
         self.step = CompiledStep(
             self.network,
             nodes,
             update_rule(p),
             regularisation(p, self.network),
             self.targets,
-            callbacks(p, self.network, nodes),
             p.trace_level,
             self.parallel.alone,
             max_minibatch_size=max(size for start, size in sizes if start < max(1, p.max_epochs)),
+            values=values,
         )
+        self._callbacks = callbacks(p, self.network, nodes)
         if self.start:
             self._resume()
 
@@ -223,26 +229,17 @@ class TrainingLoop:
         try:
             checkpoint = self.files.load_checkpoint(self.start)
         except FileNotFoundError:
-            self.step.load()
+            self.step.reload_updates()
             log.warning(
                 "Warning: Checkpoint file is missing. Parameter-learning state (such as momentum) will be reset."
             )
             return
         schedule = self.state.resume(checkpoint)
-        self._load_updates(checkpoint)
-        self._part.restore_epoch(checkpoint.reader)
+        _warn_of_reset(self.step.reload_updates(checkpoint.updates))
+        self._part.restore_epoch(checkpoint.values["reader"])
         self._counted.last_slots = schedule.get("last_slots", 0)
         if "shapes" in schedule:  # so that minibatches are padded as before, and sums rounded alike
-            self.step.buckets = Buckets.from_json(schedule["shapes"])
-
-    def _load_updates(self, checkpoint: Checkpoint) -> None:
-        if unlike := self.step.load(checkpoint.update_state):
-            names = ", ".join(unlike[:3]) + (", ..." if len(unlike) > 3 else "")
-            log.warning(
-                "Warning: The checkpoint is of another update rule or another network. "
-                "Parameter-learning state (such as momentum) will be reset for %s.",
-                names,
-            )
+            self.step.pad_to(schedule["shapes"])
 
     # ---- one epoch
 
@@ -262,14 +259,14 @@ class TrainingLoop:
         data = up_to(minibatches(self.reader, minibatch_size, epoch, p.epoch_size or None, ahead=False), samples)
         with self._stopped_between_epochs(epoch):
             data = self.parallel.until_stopped(data, self.stop)
-            totals = train_epoch(self.step, data, minibatch_size, settings, self.log.trial_view(epoch, tag))
+            view = self.log.trial_view(epoch, tag, self._callbacks)
+            totals = train_epoch(self.step, data, minibatch_size, settings, view)
         self.log.trial(epoch, totals, rate, minibatch_size)
         self.step.drop_updates()
-        self.files.load_values(epoch)
-        try:
-            self.step.load(self.files.load_checkpoint(epoch).update_state)
-        except FileNotFoundError:  # before the first epoch, or after a resume without checkpoint
-            self.step.load()
+        values, updates = self.files.load_values(epoch), None
+        with suppress(FileNotFoundError):  # before the first epoch, or after a resume without checkpoint
+            updates = self.files.load_checkpoint(epoch).updates
+        self.step.begin(values, updates)
         return totals[0].average
 
     def _settings(self, epoch: int, rate: float, minibatch_size: int, frozen: bool = False) -> EpochSettings:
@@ -288,7 +285,7 @@ class TrainingLoop:
         if p.trace_level >= DETAILS_LEVEL and self._details is None:
             whole = p.subminibatches <= 1 and p.max_samples_in_ram == UNLIMITED
             self._details = Details(self.network, self.step.nodes, self.reader.state, p.trace_level, whole)
-        view = self.log.view(epoch, self._details)
+        view = self.log.view(epoch, self._details, self._callbacks)
         began = time.perf_counter()
         saved = self._trained = self._saved_epoch(epoch, rate, minibatch_size)
         if saved.position is not None:
@@ -316,17 +313,17 @@ class TrainingLoop:
     def _validate(self, epoch: int, minibatch_size: int) -> list[text.Total] | None:
         if self.validation is None:
             return None
-        self.step.store()
-        level, nodes = self.parameters.trace_level, self.step.nodes
-        known = self._evaluator = self._evaluator or Evaluator(self.network, nodes, trace_level=level)
+        level, nodes, trained = self.parameters.trace_level, self.step.nodes, self.step.trained_network()
+        if self._evaluator is None:
+            self._evaluator = Evaluator(self.network, nodes, trace_level=level, start=trained)
         try:
             totals = evaluate(
-                self.network,
+                trained,
                 nodes,
                 self.validation,
                 minibatch_size,
                 tracing=self.reporting.tracing,
-                evaluator=known,
+                evaluator=self._evaluator,
                 group=self.parallel.evaluating,
                 stop=self.stop,
             )
@@ -350,13 +347,11 @@ class TrainingLoop:
             model = self.files.model(back)
             log.info("Loading (rolling back to) previous model with best training-criterion value: %s.", model)
             self.step.drop_updates()
-            self.files.load_values(back)
-            checkpoint = self.files.load_checkpoint(back)
+            values, checkpoint = self.files.load_values(back), self.files.load_checkpoint(back)
             self.state.roll_back(checkpoint)
-            self._load_updates(checkpoint)
+            _warn_of_reset(self.step.begin(values, checkpoint.updates))
         if rates.adjust():
-            self.step.store()
-            self.files.save_model(epoch + 1, ended=True)
+            self.files.save_final(epoch + 1, self.step.trained_network())
             log.info("Finished training and saved final model")
             return None
         if back is None:
@@ -369,7 +364,7 @@ class TrainingLoop:
 
     def _checkpoint(self, done: int) -> Checkpoint:
         reader, slots = self._part.epoch_state(done), self._counted.last_slots
-        return self.state.checkpoint(self.step.store(), reader, slots, self.step.buckets.to_json())
+        return self.state.checkpoint(self.step.updates(), reader, slots, self.step.buckets.to_json())
 
     def _rate_too_small(self, epoch: int, rate: float) -> None:
         p = self.parameters
@@ -383,8 +378,7 @@ class TrainingLoop:
             name = "learningRatesPerSample" if p.rates_per_sample is not None else "learningRatesPerMB"
             raise p.error(name, *too_small(rate, p.min_rate))
         if self.rates.schedules.automatic:
-            self.step.store()
-            self.files.save_model(epoch, ended=True)
+            self.files.save_final(epoch, self.step.trained_network())
         else:
             log.warning(
                 "WARNING: %s is not written: training ended before epoch %d of %d. The last model is %s.",
@@ -393,6 +387,16 @@ class TrainingLoop:
                 p.max_epochs,
                 self.files.model(epoch),
             )
+
+
+def _warn_of_reset(names: list[str]) -> None:
+    """Log which parameters have fresh arrays of the update rule, although a checkpoint has some."""
+    if names:
+        log.warning(
+            "Warning: The checkpoint is of another update rule or another network. "
+            "Parameter-learning state (such as momentum) will be reset for %s.",
+            ", ".join(names[:3]) + (", ..." if len(names) > 3 else ""),
+        )
 
 
 def _no_samples(parameters: SGDParameters, epoch: int) -> UserError:

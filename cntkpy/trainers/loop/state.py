@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from cntkpy.trainers.checkpoints.array_file import Arrays
-from cntkpy.trainers.checkpoints.checkpoint import Checkpoint
+from cntkpy.trainers.checkpoints.checkpoint import EPOCH, Arrays, Checkpoint
 from cntkpy.trainers.loop.best import BestModels
 
 if TYPE_CHECKING:
@@ -47,7 +46,7 @@ class TrainingState:
     def checkpoint(
         self, updates: dict[str, Arrays], reader: dict[str, Any], last_slots: int, shapes: Any
     ) -> Checkpoint:
-        """The state as a checkpoint.
+        """Return the state as a checkpoint.
 
         Args:
             updates: By parameter, the arrays of the update rule.
@@ -65,24 +64,31 @@ class TrainingState:
             "shapes": shapes,
             "control": self.control.state(),
         }
-        numbers = self.samples_seen, self.rate, self.control.reference, self.minibatch_size
-        return Checkpoint(*numbers, updates, reader, {"schedule": schedule})
+        values = {
+            "samples_seen": self.samples_seen,
+            "rate": self.rate,
+            "reference": self.control.reference,
+            "minibatch_size": self.minibatch_size,
+            "reader": reader,
+            "schedule": schedule,
+        }
+        return Checkpoint(EPOCH, values, Checkpoint.update_paths(updates))
 
     def roll_back(self, checkpoint: Checkpoint) -> None:
         """Take the numbers of an earlier epoch; what the control and searches have learned since is kept."""
-        self.samples_seen = checkpoint.samples_seen
-        self.rate = checkpoint.rate
-        self.control.reference = checkpoint.reference
-        self.minibatch_size = self.adapted_size = checkpoint.minibatch_size
+        values = checkpoint.values
+        self.samples_seen, self.rate = values["samples_seen"], values["rate"]
+        self.control.reference = values["reference"]
+        self.minibatch_size = self.adapted_size = values["minibatch_size"]
 
     def resume(self, checkpoint: Checkpoint) -> dict[str, Any]:
-        """Take everything from a checkpoint; returns the values of its schedule, {} in one of an early version."""
+        """Take everything from a checkpoint; return the values of its schedule, {} in one of an early version."""
         self.roll_back(checkpoint)
-        schedule: dict[str, Any] = checkpoint.extra.get("schedule", {})
+        schedule: dict[str, Any] = checkpoint.values["schedule"]
         if schedule:
             self.found_rates, self.search_ratio = schedule["found_rates"], schedule["search_ratio"]
             self.control.restore(schedule["control"])
-            self.adapted_size = schedule.get("adapted_size", checkpoint.minibatch_size)
+            self.adapted_size = schedule.get("adapted_size", self.minibatch_size)
             if (best := schedule.get("best")) is not None:
                 self.best = int(best[0]), float(best[1])
             self.best_models.restore(schedule.get("best_models", {}))

@@ -58,7 +58,7 @@ def remove_left(p: SGDParameters, done: int) -> None:
     best = None
     if p.keep_models == BEST:
         with contextlib.suppress(FileNotFoundError):
-            best = Checkpoint.load(checkpoint_name(model)).extra.get("schedule", {}).get("best")
+            best = Checkpoint.load(checkpoint_name(model)).values["schedule"].get("best")
         if best is None:
             return
         best = int(best[0])

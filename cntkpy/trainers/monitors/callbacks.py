@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from cntkpy.networks.graph.network import Node, ValidatedNetwork
 from cntkpy.trainers.parameters.sgd import SGDParameters, TraceParameters
-from cntkpy.trainers.step.step import Callback
+from cntkpy.trainers.step.context import Callback
 
 
 def callbacks(p: SGDParameters, network: ValidatedNetwork, nodes: Sequence[Node]) -> list[Callback]:

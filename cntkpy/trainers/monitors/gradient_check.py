@@ -12,7 +12,7 @@ from cntkpy.networks.arrays.lazy import jax
 from cntkpy.networks.arrays.sparse import RowGradient
 from cntkpy.networks.compile.evaluate import compile_gradient, compile_network, node_total
 from cntkpy.networks.graph.network import Node, ValidatedNetwork
-from cntkpy.trainers.step.step import StepContext
+from cntkpy.trainers.step.context import StepContext
 
 log = logging.getLogger("cntkpy.trainers")
 

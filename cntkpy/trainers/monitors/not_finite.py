@@ -5,8 +5,8 @@ import numpy as np
 from cntkpy.networks.arrays.sparse import is_sparse
 from cntkpy.networks.compile.evaluate import PROBLEM, compile_network, own_mask
 from cntkpy.networks.graph.network import Node, ValidatedNetwork
+from cntkpy.trainers.step.context import StepContext
 from cntkpy.trainers.step.sequence_problems import sequence_problem
-from cntkpy.trainers.step.step import StepContext
 
 
 def first_not_finite(network: ValidatedNetwork, criterion: Node, at: StepContext) -> Node | None:

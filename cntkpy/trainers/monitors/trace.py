@@ -14,7 +14,7 @@ from cntkpy.networks.graph.network import Node, ValidatedNetwork
 from cntkpy.readers.minibatch import Layout
 from cntkpy.trainers.evaluation.output import Format, NodeWriter, node_sequences
 from cntkpy.trainers.log.nodes import prototype
-from cntkpy.trainers.step.step import StepContext
+from cntkpy.trainers.step.context import StepContext
 
 log = logging.getLogger("cntkpy.trainers")
 

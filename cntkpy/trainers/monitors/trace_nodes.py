@@ -17,7 +17,7 @@ from cntkpy.networks.graph.order import is_loop
 from cntkpy.networks.nodes.observers import NUDGE
 from cntkpy.trainers.evaluation.output import Format, NodeWriter, node_sequences
 from cntkpy.trainers.monitors.trace import prototype
-from cntkpy.trainers.step.step import StepContext
+from cntkpy.trainers.step.context import StepContext
 
 log = logging.getLogger("cntkpy.trainers")
 

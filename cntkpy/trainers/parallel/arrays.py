@@ -12,7 +12,7 @@ from cntkpy.networks.arrays.lazy import jax, jnp
 from cntkpy.networks.arrays.sparse import is_sparse
 from cntkpy.trainers.parallel import host_call
 from cntkpy.trainers.parallel.process_group import AXIS, ProcessGroup
-from cntkpy.trainers.step.batching import Stack
+from cntkpy.trainers.step.stack import Stack
 from cntkpy.trainers.step.strategy import Strategy
 
 log = logging.getLogger("cntkpy.trainers")

@@ -26,7 +26,8 @@ from cntkpy.trainers.parallel.arrays import OnProcessGroup, batch_specs
 from cntkpy.trainers.parallel.batching import SharedBatcher
 from cntkpy.trainers.parallel.process_group import AXIS, ProcessGroup
 from cntkpy.trainers.rules.updates import Rule
-from cntkpy.trainers.step.batching import Batcher, Stack
+from cntkpy.trainers.step.batching import Batcher
+from cntkpy.trainers.step.stack import Stack
 from cntkpy.trainers.step.state import StepInput, StepOptions, TrainState
 from cntkpy.trainers.step.strategy import Saved, filled_steps, padded_scalars
 

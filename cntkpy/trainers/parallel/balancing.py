@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from cntkpy.readers.common.sparse import is_dense
 from cntkpy.readers.minibatch import Minibatch, singles
-from cntkpy.trainers.step.batching import Pieces
+from cntkpy.trainers.step.stack import Pieces
 
 MIN_FRAMES_PER_MOVE = 8
 """A worker gives away at most one of this many frames of a minibatch: else the data are not dealt out by chance."""

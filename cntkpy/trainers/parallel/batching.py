@@ -16,8 +16,9 @@ from cntkpy.cntk_config.base.stopping import Stopped
 from cntkpy.readers.minibatch import Layout, Minibatch
 from cntkpy.trainers.parallel.balancing import balance, moves
 from cntkpy.trainers.parallel.process_group import ProcessGroup
-from cntkpy.trainers.step.batching import FILL_SECONDS, STACK_BYTES, Batcher, Prepared, Stack, stream_of
+from cntkpy.trainers.step.batching import FILL_SECONDS, STACK_BYTES, Batcher
 from cntkpy.trainers.step.shape import Shape
+from cntkpy.trainers.step.stack import Prepared, Stack, stream_of
 
 MIN_WORK, FRAME_BYTES = 1 << 26, 1 << 16
 """Workers give each other frames from so many weights times samples of a worker on (milliseconds), and up to so many
@@ -151,8 +152,7 @@ class SharedBatcher(Batcher):
         """The same batcher for one of several workers, whose minibatches are that much smaller."""
         values: dict[str, Any] = {one.name: getattr(batcher, one.name) for one in fields(Batcher)}
         values["minibatch_size"] = -(-batcher.minibatch_size // group.communicator.size)
-        if batcher.axes is not None:  # the slots of a sequence are on one device
-            values["axes"] = replace(batcher.axes, packed=frozenset())
+        values["padding"] = batcher.padding.with_own_slots()  # the slots of a sequence are on one device
         values["hurries"] = False  # all workers plan for the same minibatches, whatever their clocks say
         return cls(**values, group=group, ends=ends, levels=levels)
 
@@ -172,7 +172,7 @@ class SharedBatcher(Batcher):
             ahead, lambda both: self._shape_of(both[1]), is_due, ends=lambda both: self.ends(both[1].samples)
         )
         for group, shape, capacity in groups:
-            stack = self._stack([prepared for prepared, _ in group], shape, capacity)
+            stack = self.padding.stack([prepared for prepared, _ in group], shape, capacity)
             wholes = [whole for _, whole in group]
             yield SharedStack(stack.batch, stack.minibatches, stack.layouts, stack.placed, wholes=wholes)
 
@@ -225,12 +225,11 @@ class SharedBatcher(Batcher):
         plans = [(ended, parts) for _, _, ended, parts in answers]
         going_on = [len(parts) for ended, parts in plans if not ended]
         count = min(going_on) if going_on else max(len(parts) for _, parts in plans)
-        if self.axes is not None and any(Part.from_json(part).truncated for _, parts in plans for part in parts):
-            self._join_axes(self.axes)
+        if self.padding.others and any(Part.from_json(part).truncated for _, parts in plans for part in parts):
+            self._pad(self.padding.of_pieces())
         own, self._held = self._held[:count], self._held[count:]
         own += [self._nothing() for _ in range(count - len(own))]
-        none = tuple(0 for _ in (self.axes.others if self.axes is not None else ()))
-        empty = Part(Shape(0, 0, tuple((1, 1) for _ in self._sparse), none), 0, 0)
+        empty = Part(Shape(0, 0, ((1, 1),) * len(self.padding.inputs.sparse), (0,) * self.padding.others), 0, 0)
         columns = [[Part.from_json(parts[k]) if k < len(parts) else empty for _, parts in plans] for k in range(count)]
         if self.levels and len(self.group.own) == 1 and self._is_worth_levelling():
             own, columns = self._level(own, columns)
@@ -238,8 +237,9 @@ class SharedBatcher(Batcher):
 
     def _is_worth_levelling(self) -> bool:
         """Whether computing a frame takes much longer than sending it."""
-        size = sum(self._sizes.values()) * self._dtype.itemsize
-        plain = self.axes is None and not self._sparse and not self.exact
+        inputs = self.padding.inputs
+        size = sum(inputs.sizes.values()) * inputs.dtype.itemsize
+        plain = not self.padding.others and not inputs.sparse and not self.exact
         return plain and size <= FRAME_BYTES and self.weights * self.minibatch_size >= MIN_WORK
 
     def _level(self, own: list[Prepared], columns: list[list[Part]]) -> tuple[list[Prepared], list[list[Part]]]:
@@ -250,7 +250,7 @@ class SharedBatcher(Batcher):
         ]
         if not any(planned):
             return own, columns
-        names = sorted({stream_of(own[0].minibatch, node.name) for node in self.nodes})
+        names = sorted({stream_of(own[0].minibatch, node.name) for node in self.padding.inputs.nodes})
         minibatches = balance(
             [one.minibatch for one in own], planned, names, self.group.communicator.rank, self.group.send
         )
@@ -282,11 +282,12 @@ class SharedBatcher(Batcher):
     def _nothing(self) -> Prepared:
         """The part of a worker that has no data left."""
         layout = Layout(1, 0, np.zeros((0, 4), np.int64))
-        streams: dict[str, Any] = {node.name: np.zeros((1, 0, self._sizes[node.name])) for node in self._dense}
-        if self._sparse:
+        inputs = self.padding.inputs
+        streams: dict[str, Any] = {node.name: np.zeros((1, 0, inputs.sizes[node.name])) for node in inputs.dense}
+        if inputs.sparse:
             import scipy.sparse  # pyright: ignore[reportMissingTypeStubs]
 
-            streams |= {node.name: scipy.sparse.csr_matrix((0, self._sizes[node.name])) for node in self._sparse}
+            streams |= {node.name: scipy.sparse.csr_matrix((0, inputs.sizes[node.name])) for node in inputs.sparse}
         return self._prepare(Minibatch(streams, dict.fromkeys(streams, layout)))
 
     def _share(self, one: Part) -> Shape:

@@ -24,7 +24,8 @@ from cntkpy.trainers.parallel.arrays import OnProcessGroup, Statistics, batch_sp
 from cntkpy.trainers.parallel.batching import SharedBatcher
 from cntkpy.trainers.parallel.process_group import AXIS, ProcessGroup
 from cntkpy.trainers.rules.updates import Rule
-from cntkpy.trainers.step.batching import Batcher, Stack
+from cntkpy.trainers.step.batching import Batcher
+from cntkpy.trainers.step.stack import Stack
 from cntkpy.trainers.step.state import StepInput, StepOptions, TrainState
 from cntkpy.trainers.step.strategy import SingleDevice, Strategy, whole_scalars
 
@@ -118,6 +119,11 @@ class InMemory(DataParallel, SingleDevice):
     def identity(self) -> Any:
         """What programs call for sums, and the worker, which draws masks of its own."""
         return type(self).__qualname__, self._sums, self.group.communicator.rank
+
+    @property
+    def joins_parameters(self) -> bool:
+        """They may not: gradients are summed by name."""
+        return False
 
     def batcher(self, batcher: Batcher) -> Batcher:
         """Minibatches of the same shape on all workers, which give each other frames."""

@@ -118,7 +118,7 @@ class ParallelTraining:
         if isinstance(reader, SharedReader):
             reader.active = self._trains_together
         if trainer.strategy is not strategy:
-            trainer.use(strategy, trainer.store())
+            trainer.use(strategy)
 
     def write(self, files: Callable[[], None]) -> None:
         """Let the main process write or remove files; the others wait for it."""

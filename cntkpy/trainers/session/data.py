@@ -28,7 +28,7 @@ from cntkpy.readers.errors import ArgumentError
 from cntkpy.readers.minibatch import Layout, Minibatch
 from cntkpy.trainers.session.pieces import Pieces, check_beginnings, same_beginnings, split
 from cntkpy.trainers.step.axes import made_samples
-from cntkpy.trainers.step.batching import input_nodes
+from cntkpy.trainers.step.padding import input_nodes
 
 
 def has_one_element(node: Node) -> bool:

@@ -20,6 +20,7 @@ from cntkpy.trainers.rules.update_step import Group
 from cntkpy.trainers.session.data import Arguments, counted, has_one_element, inputs_of, needs_whole, with_samples
 from cntkpy.trainers.session.learners import DistributedLearner, Learner
 from cntkpy.trainers.session.user.learners import PythonLearner, UserLearner
+from cntkpy.trainers.step.buckets import Buckets
 from cntkpy.trainers.step.step import CompiledStep, EpochSettings
 from cntkpy.trainers.step.strategy import Strategy
 
@@ -91,8 +92,8 @@ class Objective:
         sized = {value: self.model.nodes[copy].name for value, copy in copies if copy in self.model.nodes}
         return {value: node.name for value, node in self.model.nodes.items()} | sized
 
-    def compiled_step(self, strategy: Strategy) -> CompiledStep:
-        """The step that trains the parameters of the learners."""
+    def compiled_step(self, strategy: Strategy, buckets: Buckets) -> CompiledStep:
+        """Return the step that trains the parameters of the learners, with the padded shapes of minibatches."""
         first, *others = self._learners
         places = {id(one): at for at, one in enumerate(others)}
         groups = {
@@ -100,9 +101,8 @@ class Objective:
             for name, one in self._learner_of.items()
             if id(one) in places
         }
-        return CompiledStep(
-            self.model.network, self.nodes, first.rule, first.regularisation, strategy=strategy, groups=groups
-        )
+        update = first.rule, first.regularisation
+        return CompiledStep(self.model.network, self.nodes, *update, strategy=strategy, groups=groups, buckets=buckets)
 
     def user_learners(self) -> dict[str, tuple[Function, PythonLearner]]:
         """By the name of its node, each parameter that Python code changes, and its learner."""

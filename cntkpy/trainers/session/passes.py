@@ -24,8 +24,8 @@ from cntkpy.readers import Value
 from cntkpy.readers.errors import ArgumentError
 from cntkpy.trainers.session.checks import check_type
 from cntkpy.trainers.session.values import Values, evaluate, values_of
-from cntkpy.trainers.step.batching import Stack
 from cntkpy.trainers.step.sequence_problems import check_sequences
+from cntkpy.trainers.step.stack import Stack
 
 
 @dataclass(eq=False)

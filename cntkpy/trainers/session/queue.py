@@ -7,7 +7,7 @@ asked for that depends on them: a result, a parameter, a checkpoint. The order o
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -15,13 +15,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.networks.compile.evaluate import start_values
 from cntkpy.networks.graph.network import ValidatedNetwork
 from cntkpy.networks.nodes.host import is_failed, raise_failure
 from cntkpy.readers.minibatch import Minibatch
 from cntkpy.trainers.log.totals import Totals
 from cntkpy.trainers.monitors.not_finite import first_not_finite
-from cntkpy.trainers.step.batching import CAPACITY, STACK_BYTES, Batcher, Stack
-from cntkpy.trainers.step.step import CompiledStep, EpochSettings, UpdateState
+from cntkpy.trainers.step.batching import CAPACITY, STACK_BYTES, Batcher
+from cntkpy.trainers.step.buckets import Buckets
+from cntkpy.trainers.step.context import Callback
+from cntkpy.trainers.step.placement import UpdateState
+from cntkpy.trainers.step.stack import Stack
+from cntkpy.trainers.step.step import CompiledStep, EpochSettings
 
 MAX_UNREAD = 2
 """Calls of the compiled step whose results are not read yet, at most."""
@@ -64,7 +69,7 @@ class StepQueue:
     """Collects minibatches, runs the compiled step, reads its results.
 
     Args:
-        make: Makes the compiled step, when it is first needed.
+        make: Makes the compiled step, when it is first needed, with the padded shapes of minibatches.
 
     Attributes:
         started: Whether the compiled step was made.
@@ -74,7 +79,7 @@ class StepQueue:
         size: Samples of the first minibatch, by which others are padded, after a restart as before; 0: none yet.
     """
 
-    def __init__(self, make: Callable[[], CompiledStep]) -> None:
+    def __init__(self, make: Callable[[Buckets], CompiledStep]) -> None:
         self._make = make
         self._step: CompiledStep | None = None
         self.changed = self.always_stacked = False
@@ -98,17 +103,18 @@ class StepQueue:
     def step(self) -> CompiledStep:
         """The compiled step with its state."""
         if self._step is None:
-            self._step = self._make()
+            self._step = self._make(Buckets())
         return self._step
 
     def load(self, updates: UpdateState, network: ValidatedNetwork) -> None:
-        """Take the values of a network's nodes, and the state of the update rule; nothing is on its way."""
-        if self._changing != len(network.changing):
-            self._changing = len(network.changing)
-            before, self._step = self.step, None
-            self._stacked = self._single = None
-            self.step.buckets, self.step.callbacks = before.buckets, before.callbacks
-        self.step.load(updates)
+        """Take the values of a network's nodes, and the arrays of the update rule; nothing is on its way."""
+        if self._changing == len(network.changing):
+            self.step.begin(start_values(network), updates)
+            return
+        self._changing = len(network.changing)
+        self._stacked = self._single = None
+        self._step = self._make(self.step.buckets)
+        self._step.reload_updates(updates)
 
     def exchange(self, other: HeldStep | None) -> HeldStep | None:
         """Let another compiled step take the place of this one; everything was collected.
@@ -128,7 +134,7 @@ class StepQueue:
     def reload(self, network: ValidatedNetwork) -> None:
         """Take the values of a network's nodes; nothing is on its way."""
         if self._changing == len(network.changing):
-            self.step.reload()
+            self.step.reload(start_values(network))
         else:
             self.load(copy.deepcopy(self.step.updates()), network)
 
@@ -137,10 +143,17 @@ class StepQueue:
         """Whether as much is collected as one call takes."""
         return len(self._pending) >= CAPACITY or self._pending_bytes > STACK_BYTES
 
-    def add(self, minibatch: Minibatch, settings: EpochSettings) -> None:
-        """Train on a minibatch, now or together with later ones."""
+    def add(self, minibatch: Minibatch, settings: EpochSettings, callbacks: Sequence[Callback] = ()) -> None:
+        """Train on a minibatch, now or together with later ones.
+
+        Args:
+            minibatch: The minibatch.
+            settings: Of the minibatch.
+            callbacks: Get the minibatch before it is trained on, and now.
+        """
         if self._pending and (
-            (settings is not self._settings and settings != self._settings)
+            callbacks
+            or (settings is not self._settings and settings != self._settings)
             or self._pending[-1].truncated != minibatch.truncated
         ):
             self.flush()
@@ -148,9 +161,11 @@ class StepQueue:
         self._settings = settings
         self._pending.append(minibatch)
         self._pending_bytes += minibatch.nbytes
+        if callbacks:
+            self.flush(callbacks)
 
-    def flush(self) -> None:
-        """Train on what was collected; its results are not waited for."""
+    def flush(self, callbacks: Sequence[Callback] = ()) -> None:
+        """Train on what was collected; its results are not waited for. `callbacks` get the only minibatch before."""
         if not self._pending:
             return
         minibatches, self._pending, self._pending_bytes = self._pending, [], 0
@@ -163,15 +178,18 @@ class StepQueue:
                 self._stacked = self.step.batcher(self._first_size(minibatches[0]), chosen=0)
             batcher = self._stacked
         for stack in batcher.stacks(iter(minibatches), lambda number: False):
-            self._run(stack)
+            self._run(stack, callbacks)
 
-    def train_with_others(self, minibatch: Minibatch | None, settings: EpochSettings, renew: bool) -> Iterator[int]:
+    def train_with_others(
+        self, minibatch: Minibatch | None, settings: EpochSettings, renew: bool, callbacks: Sequence[Callback] = ()
+    ) -> Iterator[int]:
         """Train on what all workers have; gives the samples of every minibatch when it is on its way.
 
         Args:
             minibatch: This worker's data; None: it has none.
             settings: Of the minibatch.
             renew: The workers train together in another way than before.
+            callbacks: Get the minibatch before it is trained on.
         """
         self._settings = settings
         if renew or self._stacked is None:
@@ -179,7 +197,7 @@ class StepQueue:
         source = iter([] if minibatch is None or not minibatch.num_sequences else [minibatch])
         for stack in self._stacked.stacks(source, lambda number: True):
             samples = int(stack.sizes(False).sum())
-            self._run(stack)
+            self._run(stack, callbacks)
             self.changed = True
             yield samples
 
@@ -187,10 +205,10 @@ class StepQueue:
         self.size = self.size or max(1, minibatch.num_samples if minibatch is not None else 1)
         return self.size
 
-    def _run(self, stack: Stack) -> None:
+    def _run(self, stack: Stack, callbacks: Sequence[Callback]) -> None:
         assert self._settings is not None
         of_criterion = CountedStack.of(stack)
-        results = self.step.run(of_criterion, self._settings, self.done)
+        results = self.step.run(of_criterion, self._settings, self.done, callbacks)
         self._unread.append(_Unread(results, stack, of_criterion.columns, self.done))
         self.done += len(stack.minibatches)
         while len(self._unread) > MAX_UNREAD:

@@ -12,7 +12,7 @@ from cntkpy.networks.graph.network import Node, ValidatedNetwork
 from cntkpy.readers.errors import ArgumentError
 from cntkpy.readers.minibatch import Minibatch
 from cntkpy.trainers.evaluation.evaluator import Evaluator
-from cntkpy.trainers.step.step import minibatch_of
+from cntkpy.trainers.step.context import minibatch_of
 
 
 class _Switch:

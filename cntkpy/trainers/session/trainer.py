@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from cntkpy.networks.files.model_file import save_model
 from cntkpy.networks.graph.network import Network
 from cntkpy.readers.errors import ArgumentError
 from cntkpy.readers.minibatch import Minibatch
-from cntkpy.trainers.checkpoints.array_file import load_arrays, not_a_checkpoint, save_arrays
+from cntkpy.trainers.checkpoints.checkpoint import PROGRAM, Checkpoint, not_a_checkpoint
 from cntkpy.trainers.log.totals import Totals
 from cntkpy.trainers.session.checks import check_filename, check_flag, check_json, check_type
 from cntkpy.trainers.session.data import Arguments
@@ -30,20 +29,7 @@ from cntkpy.trainers.session.timing import LastMinibatch
 from cntkpy.trainers.session.user.learners import PythonLearner, update_all
 from cntkpy.trainers.session.values import Values
 from cntkpy.trainers.session.workers import Workers
-from cntkpy.trainers.step.buckets import Buckets
-from cntkpy.trainers.step.step import StepContext
-
-FORMAT = "cntkpy session 1"
-_FIELDS = {
-    "samples": int,
-    "updates": int,
-    "sweeps": int,
-    "totals": list,
-    "shapes": object,
-    "writers": list,
-    "external": list,
-    "workers": int,
-}
+from cntkpy.trainers.step.context import Callback, StepContext
 
 
 @dataclass
@@ -107,7 +93,7 @@ class Trainer:
         """The one that is trained; the last data that were tested may be of another."""
         self._settings = CurrentSettings(self.learners)
         self._user_learners = self._objective.user_learners()
-        self.queue = StepQueue(lambda: self._objective.compiled_step(self.workers.alone))
+        self.queue = StepQueue(lambda buckets: self._objective.compiled_step(self.workers.alone, buckets))
         self._steps: WeakKeyDictionary[Objective, HeldStep] = WeakKeyDictionary()
         """The compiled steps of other sizes."""
         self._tests = MetricTests(self.progress_writers)
@@ -247,20 +233,14 @@ class Trainer:
                 message = f"the criterion does not depend on the input {error}, so a minibatch has no data for it"
                 raise ArgumentError(message, "evaluate the output by itself: f.eval(data)") from None
 
-        step = self.queue.step
-        step.callbacks = [show]
-        try:
-            trained = self.train(minibatch)
-            self.queue.flush()
-        finally:
-            step.callbacks = ()
-        return trained, shown
+        return self.train(minibatch, [show]), shown
 
-    def train(self, minibatch: Minibatch | None) -> bool:
+    def train(self, minibatch: Minibatch | None, callbacks: Sequence[Callback] = ()) -> bool:
         """Train on a minibatch whose streams are called like the input nodes.
 
         Args:
             minibatch: this worker's data; None: there are none.
+            callbacks: get the minibatch before it is trained on.
 
         Returns:
             Whether any worker had data.
@@ -269,10 +249,10 @@ class Trainer:
         self._hold()
         self._last_minibatch.keep(minibatch)
         if self.workers.size > 1:
-            return self._train_with_others(minibatch)
+            return self._train_with_others(minibatch, callbacks)
         if minibatch is None or minibatch.num_samples == 0:
             return False
-        self.queue.add(minibatch, self._settings.get(self.seed))
+        self.queue.add(minibatch, self._settings.get(self.seed), callbacks)
         self._count(self._objective.samples_of(minibatch), minibatch.end_of_sweep)
         if self._user_learners:
             return self._update_by_python(minibatch)
@@ -284,18 +264,18 @@ class Trainer:
         """Let the learners that are Python code change their parameters; whether training goes on."""
         last = self.queue.collect()[1]
         gradients = {
-            one: self.queue.step.updates_of(name)["gradient"].reshape(one.shape)
+            one: self.queue.step.updates([name])[name]["gradient"].reshape(one.shape)
             for name, (one, _) in self._user_learners.items()
         }
         learners = dict(self._user_learners.values())
         return update_all(learners, gradients, last.samples, minibatch.end_of_sweep)
 
-    def _train_with_others(self, minibatch: Minibatch | None) -> bool:
+    def _train_with_others(self, minibatch: Minibatch | None, callbacks: Sequence[Callback]) -> bool:
         settings = self._settings.get(self.seed)
         renew = self.workers.choose(self.queue.step, self._counts.samples)
         before = self._counts.updates
         sweep_end = self.workers.any(minibatch is not None and minibatch.end_of_sweep)
-        for samples in self.queue.train_with_others(minibatch, settings, renew):
+        for samples in self.queue.train_with_others(minibatch, settings, renew, callbacks):
             self._count(samples, sweep_end)
         return self._counts.updates > before
 
@@ -371,8 +351,7 @@ class Trainer:
         if not self.queue.changed or not self.queue.started:
             return
         self.queue.changed = False
-        self.queue.step.store()
-        self._objective.model.keep(copies=True)
+        self._objective.model.keep(self.queue.step.trained_values())
 
     def summarize_training_progress(self) -> None:
         """Let the progress writers sum up what was trained since the last time."""
@@ -437,7 +416,7 @@ class Trainer:
             model = self._objective.model
             model.load()
             save_model(filename, model.network)
-            save_arrays(f"{filename}.ckp", FORMAT, arrays, values)
+            Checkpoint(PROGRAM, values, arrays).save(f"{filename}.ckp")
         self.workers.wait()
 
     def restore_from_checkpoint(self, filename: str | Path) -> dict[str, Any]:
@@ -455,9 +434,10 @@ class Trainer:
         check_filename(filename)
         path = f"{filename}.ckp"
         try:
-            arrays, values = load_arrays(path, FORMAT, _FIELDS)
+            checkpoint = Checkpoint.load(path, PROGRAM)
         except FileNotFoundError:
             raise UserError("NoModel", f"there is no checkpoint {path}", hint="save_checkpoint writes it") from None
+        values, arrays = checkpoint.values, checkpoint.arrays
         if int(values["workers"]) != self.workers.size:
             raise not_a_checkpoint(path, f"it is that of {values['workers']} workers")
         self._objectives.restore(values.get("sizes", []))
@@ -466,15 +446,14 @@ class Trainer:
         network = self._objective.model.network
         stored = {name.partition("\n")[2] for name in arrays if name.startswith("state\n")}
         network.changing.update(one.name for one in network.inlined() if one.name in stored)
-        self.queue.load(copy.deepcopy(self.queue.step.store()), network)
+        self.queue.load({}, network)
         step = self.queue.step
         if self.workers.size > 1:
             self.workers.choose(step, int(values["samples"]))  # the arrays are those of this way to train together
         if _shapes(step.snapshot()) != _shapes(arrays):
             raise not_a_checkpoint(path, "it is that of another network, or of another learner")
         self.queue.restore(values)
-        step.restore(arrays)
-        step.buckets = Buckets.from_json(values["shapes"])
+        step.restore(arrays, values["shapes"])
         self._objective.arguments.pieces.state = values.get("pieces")
         for learner, (samples, sweeps, *since) in zip(self.learners, values["learners"], strict=True):
             learner.samples_seen, learner.sweeps = samples, sweeps

@@ -35,8 +35,9 @@ from cntkpy.trainers.session.data import Arguments, inputs_of, needs_whole
 from cntkpy.trainers.session.free import FreeSizes
 from cntkpy.trainers.session.padded_sizes import PaddedSizes
 from cntkpy.trainers.session.timing import LastMinibatch
-from cntkpy.trainers.step.batching import Batcher, Stack
-from cntkpy.trainers.step.step import StepContext, minibatch_of
+from cntkpy.trainers.step.batching import Batcher
+from cntkpy.trainers.step.context import StepContext, minibatch_of
+from cntkpy.trainers.step.stack import Stack
 
 T = TypeVar("T")
 

@@ -156,7 +156,7 @@ class Workers:
         if together == self.together:
             return False
         self.together = together
-        trainer.use(self._made() if together else self.alone, trainer.store())
+        trainer.use(self._made() if together else self.alone)
         return True
 
     def _made(self) -> Strategy:

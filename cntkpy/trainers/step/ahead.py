@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from cntkpy.cntk_config.base.stopping import Stopped
-from cntkpy.trainers.step.batching import Stack
+from cntkpy.trainers.step.stack import Stack
 
 SLOW_SECONDS = 1.0
 """Where reading a stack took longer, the next is not read early: progress lines and checkpoints would wait for it."""

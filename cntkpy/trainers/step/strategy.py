@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from cntkpy.trainers.rules.updates import Rule
-    from cntkpy.trainers.step.batching import Batcher, Stack
+    from cntkpy.trainers.step.batching import Batcher
+    from cntkpy.trainers.step.stack import Stack
     from cntkpy.trainers.step.state import Step, TrainState
 
 Array = Any
@@ -67,6 +68,11 @@ class Strategy(Protocol):
         ...
 
     # ---- arrays
+
+    @property
+    def joins_parameters(self) -> bool:
+        """Whether small parameters may lie in one vector; else arrays are saved and summed by name."""
+        return False
 
     def place(self, array: Any, slots: bool = False) -> Array:
         """A copy of an array (weights, state) on the devices; `slots`: axis 1 is that of the parallel sequences."""
@@ -183,6 +189,11 @@ class SingleDevice(Strategy):
     ) -> Array:
         """See `Strategy.step_scalars`; array (capacity, 2)."""
         return whole_scalars(stack, momentum, dtype, per_step, gaps)
+
+    @property
+    def joins_parameters(self) -> bool:
+        """They may: there are no others to agree with."""
+        return True
 
     def place(self, array: Any, slots: bool = False) -> Array:
         """A copy on the device."""

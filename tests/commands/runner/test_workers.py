@@ -165,9 +165,9 @@ def check_equal(folder: Path, run: str) -> None:
             if node.value is not None:
                 np.testing.assert_allclose(other[node.name].value, node.value, rtol=1e-9, atol=1e-12)
         first, second = (Checkpoint.load(str(folder / part / f"{name}.ckp")) for part in ("one", run))
-        np.testing.assert_allclose(second.reference, first.reference, rtol=1e-9)
-        for parameter, state in first.update_state.items():
-            np.testing.assert_allclose(second.update_state[parameter]["v"], state["v"], rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(second.values["reference"], first.values["reference"], rtol=1e-9)
+        for parameter, state in first.updates.items():
+            np.testing.assert_allclose(second.updates[parameter]["v"], state["v"], rtol=1e-9, atol=1e-12)
 
 
 @pytest.fixture(scope="module")

@@ -75,7 +75,7 @@ def test_training_statistics(helpers, spatial, blend):
         np.testing.assert_allclose(np.reshape(state["mean"], -1), run_mean, rtol=1e-9)
         np.testing.assert_allclose(np.reshape(state["variance"], -1), run_variance, rtol=1e-9)
         assert state["bn/samples"] == seen
-    store(s.network, parameters, state)
+    store(s.network, {**state, **parameters})
     assert s.network["bn"].samples == seen
     inferred = helpers.run(s.network, ["bn"], batch)["bn"][batch.mask]
     expected = (cells - run_mean) / np.sqrt(run_variance + EPSILON) * parameters["scale"].reshape(-1)

@@ -7,12 +7,13 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from cntkpy.cntk_config import UserError
-from cntkpy.trainers.checkpoints.checkpoint import Checkpoint, find_start, model_name
+from cntkpy.trainers.checkpoints.checkpoint import EPOCH, PROGRAM, Checkpoint, find_start, model_name
 
 CONFIG = """\
 command = train
@@ -182,14 +183,20 @@ def test_the_newest_consistent_model_is_the_start(tmp_path: Path) -> None:
 
 def test_checkpoints_come_back_as_they_were(tmp_path: Path) -> None:
     path = str(tmp_path / "c.ckp")
-    state = {"W*x+B": {"v": np.arange(6.0).reshape(2, 3)}, "b": {"a": np.ones(2, np.float32), "c": np.float64(2.0)}}
-    Checkpoint(12, 0.5, float("inf"), 8, state, {"position": 3}, {"k": [1]}).save(path)
+    state: Any = {
+        "W*x+B": {"v": np.arange(6.0).reshape(2, 3)},
+        "b": {"a": np.ones(2, np.float32), "c": np.asarray(2.0)},
+    }
+    values = {"samples_seen": 12, "rate": 0.5, "reference": float("inf"), "minibatch_size": 8}
+    values |= {"reader": {"position": 3}, "schedule": {"k": [1]}}
+    Checkpoint(EPOCH, dict(values), Checkpoint.update_paths(state)).save(path)
     loaded = Checkpoint.load(path)
-    assert (loaded.samples_seen, loaded.rate, loaded.reference, loaded.minibatch_size) == (12, 0.5, float("inf"), 8)
-    assert loaded.reader == {"position": 3} and loaded.extra == {"k": [1]}
-    np.testing.assert_array_equal(loaded.update_state["W*x+B"]["v"], state["W*x+B"]["v"])
-    assert loaded.update_state["b"]["a"].dtype == np.float32
-    assert loaded.update_state["b"]["c"].shape == ()
+    assert loaded.values == values
+    np.testing.assert_array_equal(loaded.updates["W*x+B"]["v"], state["W*x+B"]["v"])
+    assert loaded.updates["b"]["a"].dtype == np.float32
+    assert loaded.updates["b"]["c"].shape == ()
+    with pytest.raises(UserError, match=r"it is one of another kind \(epoch\)"):
+        Checkpoint.load(path, PROGRAM)
     with pytest.raises(FileNotFoundError):
         Checkpoint.load(str(tmp_path / "none"))
     data = Path(path).read_bytes()

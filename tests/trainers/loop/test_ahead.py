@@ -67,7 +67,7 @@ class SimulatedDevice:
     def forget(self) -> None:
         """There is nothing to forget."""
 
-    def load(self) -> None:
+    def load(self, network: Any = None) -> None:
         """There is nothing to load."""
 
     def batcher(self, size: int, capacity: int) -> "SimulatedDevice":
@@ -85,7 +85,7 @@ class SimulatedDevice:
         self.copied = max(self.now, self.copied) + self.copy
         return PlacedStack(stack, (self.now, self.copied))
 
-    def run(self, placed: PlacedStack, settings: Any = None, first: int = 0) -> Results:
+    def run(self, placed: PlacedStack, settings: Any = None, first: int = 0, callbacks: Any = ()) -> Results:
         was_placed, ready = placed.batch
         self.computed = max(ready, self.computed) + self.compute
         self.lives.append((was_placed, self.computed))

@@ -21,7 +21,7 @@ class Stacks:
     """A batcher and trainer in one: stacks of up to `capacity` minibatches whose sums are (key, 1)."""
 
     def __init__(self, capacity: int) -> None:
-        self.capacity, self.nodes, self.callbacks = capacity, NODES, ()
+        self.capacity, self.nodes = capacity, NODES
         self.strategy = SimpleNamespace(copies=False)
         self.firsts: list[int] = []
         self.forgotten = 0
@@ -45,7 +45,7 @@ class Stacks:
     def place(self, stack: Any) -> Any:
         return stack
 
-    def run(self, stack: Any, settings: Any, first: int) -> np.ndarray:
+    def run(self, stack: Any, settings: Any, first: int, callbacks: Any = ()) -> np.ndarray:
         self.firsts.append(first)
         values = np.zeros((self.capacity, 2))
         for k, minibatch in enumerate(stack.minibatches):

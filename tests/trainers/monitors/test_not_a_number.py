@@ -94,7 +94,8 @@ def test_nothing_is_trained_after_it(rule: str) -> None:
     from cntkpy.readers.minibatch import Layout, Minibatch
     from cntkpy.trainers.parameters.sgd import SGDParameters
     from cntkpy.trainers.rules.rules import update_rule
-    from cntkpy.trainers.step.step import CompiledStep, EpochSettings, Regularisation
+    from cntkpy.trainers.rules.update_step import Regularisation
+    from cntkpy.trainers.step.step import CompiledStep, EpochSettings
 
     text = CONFIG.split("OutputNodes")[0].split("NDLNetworkBuilder")[1] + "]"
     network = build_network(parse("NDLNetworkBuilder" + text), "double", SeedCounter())
@@ -112,15 +113,12 @@ def test_nothing_is_trained_after_it(rule: str) -> None:
     settings = EpochSettings(0.001, 0.5, Settings(), 1)
     (group,) = groups([1.0, 2.0])
     np.asarray(trainer.run(group, settings, 0))
-    trainer.store()
-    before = np.array(network["W"].value)
+    before = np.array(trainer.trained_values()["W"])
     assert before != 0.1
     for targets in ([np.inf, 1.0, 1.0], [1.0]):
         (group,) = groups(targets)
         np.asarray(trainer.run(group, settings, 2))
-        trainer.store()
-        np.testing.assert_array_equal(network["W"].value, before)
+        np.testing.assert_array_equal(trainer.trained_values()["W"], before)
     trainer.forget()  # the next epoch
     np.asarray(trainer.run(group, settings, 0))
-    trainer.store()
-    assert network["W"].value != before
+    assert trainer.trained_values()["W"] != before

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse
-from batching_cases import batcher, case
+from batching_cases import case, dense_batcher
 from hypothesis import given
 from hypothesis import strategies as st
 from meeting import of_each
@@ -17,8 +17,8 @@ from cntkpy.trainers.parallel import batching
 from cntkpy.trainers.parallel.balancing import MIN_FRAMES_PER_MOVE, balance, moves
 from cntkpy.trainers.parallel.batching import SharedBatcher
 from cntkpy.trainers.parallel.process_group import ProcessGroup
-from cntkpy.trainers.step.batching import Pieces
 from cntkpy.trainers.step.buckets import Buckets
+from cntkpy.trainers.step.stack import Pieces
 
 
 @given(st.lists(st.integers(0, 40), min_size=1, max_size=6))
@@ -89,9 +89,7 @@ def test_stacks_of_levelled_frames(worth: bool, monkeypatch: pytest.MonkeyPatch)
     """They have as many slots as a worker has frames; where a network is small, frames stay."""
     monkeypatch.setattr(batching, "MIN_WORK", 0 if worth else 1 << 60)
     shares = (130, 126, 120, 128, 129), (126, 130, 131, 128, 126)
-    whole = batcher(minibatch_size=256)
-    whole.nodes = [node for node in whole.nodes if node.name == "x"]
-    whole.__post_init__()
+    whole = dense_batcher(256)
 
     def work(connection: Any) -> list[Any]:
         group = ProcessGroup(connection, devices=[None] * 2, own=[SimpleNamespace(platform="gpu")])

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
-from batching_cases import batcher, case
+from batching_cases import batcher, case, dense_batcher
 from meeting import of_each
 
 from cntkpy.cntk_config.base.stopping import Stopped
@@ -19,7 +18,6 @@ from cntkpy.trainers.parallel import batching
 from cntkpy.trainers.parallel.batching import Part, SharedBatcher, SharedStack, whole
 from cntkpy.trainers.parallel.process_group import ProcessGroup
 from cntkpy.trainers.step import batching as step_batching
-from cntkpy.trainers.step.buckets import Buckets
 from cntkpy.trainers.step.shape import Shape
 
 
@@ -102,9 +100,7 @@ def test_shares_of_frames_after_epochs_with_whole_minibatches(before: int) -> No
 
     def work(connection: Any) -> list[Any]:
         group = ProcessGroup(connection, devices=[None] * 2, own=[None])
-        whole = batcher(minibatch_size=256)
-        dense = [node for node in whole.nodes if node.name == "x"]
-        own = SharedBatcher.like(replace(whole, nodes=dense, buckets=Buckets()), group)
+        own = SharedBatcher.like(dense_batcher(256), group)
         own.buckets.know([Shape(1, before)] if before else [])
         given = [case([1] * n).minibatch for n in of_each_worker[connection.rank]]
         return list(own.stacks(iter(given), lambda number: False))
@@ -154,11 +150,12 @@ def test_reading_on_while_a_stack_is_computed(
         return found
 
     def counted(own: SharedBatcher, *given: Any) -> Any:
-        made[own.group.communicator.rank] += 1
-        return stacked(own, *given)
+        for stack in make(own, *given):
+            made[own.group.communicator.rank] += 1
+            yield stack
 
-    stacked = SharedBatcher._stack
-    monkeypatch.setattr(SharedBatcher, "_stack", counted)
+    make = SharedBatcher._make  # pyright: ignore[reportPrivateUsage]
+    monkeypatch.setattr(SharedBatcher, "_make", counted)
     count, made = [0, 0], [0, 0]
     read_and_made = [(2, 1), (4, 2), (6, 3)] if slow else [(4, 2), (6, 3), (6, 3)]
     for one in of_each(2, work):

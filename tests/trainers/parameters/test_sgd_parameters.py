@@ -332,4 +332,4 @@ def test_what_controls_the_rate(use: str, cntkpy, tmp_path: Path) -> None:
     shown = re.findall(r"\[(\w+)\] loss2 = ([\d.]+) \* \d+; ab = ([\d.]+)", got.err)[-2:]
     by_name = {kind: (float(se), float(ab)) for kind, se, ab in shown}
     wanted = by_name["Training"][0] if "CV" in use else by_name["Validate"][1]
-    assert Checkpoint.load(str(tmp_path / "run/m.ckp")).reference == pytest.approx(wanted, rel=1e-6)
+    assert Checkpoint.load(str(tmp_path / "run/m.ckp")).values["reference"] == pytest.approx(wanted, rel=1e-6)

@@ -1,5 +1,7 @@
 """`eval` takes the values of a network again only where some have changed."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -10,9 +12,9 @@ from cntkpy.trainers.evaluation import evaluator
 def test_values_are_taken_again_after_a_change(monkeypatch: pytest.MonkeyPatch) -> None:
     loads: list[int] = []
 
-    def counted(self: evaluator.Evaluator) -> None:
+    def counted(self: evaluator.Evaluator, start: Any = None) -> None:
         loads.append(1)
-        load(self)
+        load(self, start)
 
     load = evaluator.Evaluator.load
     monkeypatch.setattr(evaluator.Evaluator, "load", counted)

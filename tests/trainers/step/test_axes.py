@@ -68,16 +68,15 @@ def trained(net: ValidatedNetwork, batcher: Batcher, given: list[Minibatch], pie
     step = CompiledStep(net, [net["ce"]], momentum())
     (stack,) = list(batcher.stacks(iter(given), lambda number: False))
     totals = np.asarray(step.run(stack, EpochSettings(0.1, 0.9, Settings(), 1, pieces=pieces), 0))[: len(given)]
-    step.store()
-    return totals, {node.name: np.array(node.value) for node in net.parameters()}, stack.batch
+    values = step.trained_values()
+    return totals, {node.name: np.array(values[node.name]) for node in net.parameters()}, stack.batch
 
 
 @pytest.mark.parametrize(("sparse", "pieces"), [(False, 2), (True, 1)])
 def test_training_does_not_depend_on_shared_slots(sparse: bool, pieces: int) -> None:
     own, shared = network(sparse), network(sparse)
     together = CompiledStep(shared, [shared["ce"]], momentum()).batcher(11)
-    of_own_slots = together.axes and replace(together.axes, packed=frozenset[str]())
-    apart = replace(together, axes=of_own_slots, buckets=Buckets())
+    apart = replace(together, padding=together.padding.with_own_slots(), buckets=Buckets())
     one, weights, of_own = trained(own, apart, minibatches(sparse))
     other, same, of_shared = trained(shared, together, minibatches(sparse), pieces)
     np.testing.assert_allclose(other, one, rtol=1e-12)

@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 
 from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.readers.minibatch import Layout, Minibatch
-from cntkpy.trainers.step import batching
-from cntkpy.trainers.step.batching import Batcher, Stack
+from cntkpy.trainers.step import batching, padding
+from cntkpy.trainers.step.batching import Batcher
+from cntkpy.trainers.step.stack import Stack
 
 never: Any = lambda number: False  # noqa: E731
 
@@ -82,7 +83,7 @@ def test_every_value_stands_at_its_cell(lengths: list[list[int]], capacity: int,
 
 
 def test_nothing_of_what_was_in_memory_before_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batching, "empty", lambda shape, dtype: np.full(shape, np.nan, dtype))
+    monkeypatch.setattr(padding, "empty", lambda shape, dtype: np.full(shape, np.nan, dtype))
     for cases in ([case([1] * 8), case([1] * 5), case([1] * 8)], [case([3, 1]), case([2])], [case([1] * 8)] * 2):
         for stack in stacks(cases, minibatch_size=8):
             count = len(stack.minibatches)

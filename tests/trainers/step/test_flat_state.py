@@ -52,8 +52,8 @@ class Training:
 
     def shown(self) -> dict[str, Any]:
         """What a model and a checkpoint would have."""
-        updates = {f"{name} {key}": a for name, u in self.step.store().items() for key, a in u.items()}
-        weights = {node.name: node.value for node in self.step.network.parameters()}
+        updates = {f"{name} {key}": a for name, u in self.step.updates().items() for key, a in u.items()}
+        weights = {node.name: node.value for node in self.step.trained_network().parameters()}
         return {name: np.array(value) for name, value in (updates | weights).items()}
 
 
@@ -73,7 +73,7 @@ OPTIONS: list[dict[str, Any]] = [
 @pytest.mark.parametrize("options", OPTIONS)
 def test_training_changes_and_saves_the_same(monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]) -> None:
     together = Training(**options)
-    (vector,) = together.step._vectors  # pyright: ignore[reportPrivateUsage]
+    (vector,) = together.step._placement.vectors  # pyright: ignore[reportPrivateUsage]
     assert together.vectors() == [vector.key]
     assert sorted(len(matrix.names) for matrix in vector.matrices) == [1, 2, 2, 2], "two gates have W, R and b each"
     monkeypatch.setattr(flat, "MOST_ELEMENTS", 0)
@@ -101,13 +101,11 @@ def test_a_snapshot_is_restored() -> None:
 def test_the_state_of_an_update_rule_is_taken_over_by_name() -> None:
     training, other = Training(), Training()
     training.go_on()
-    updates = {name: {"v": np.array(u["v"]), "more": np.ones(1)} for name, u in training.step.store().items()}
+    updates = {name: {"v": np.array(u["v"]), "more": np.ones(1)} for name, u in training.step.updates().items()}
     expected = training.shown()
-    for node in other.step.network.parameters():
-        node.value = np.array(training.step.network.nodes[node.name].value)
     del updates[sorted(updates)[0]]
-    fresh = next(name for name in training.step.store() if name not in updates)
-    assert other.step.load(updates) == [] and not updates
+    fresh = next(name for name in training.step.updates() if name not in updates)
+    assert other.step.begin(training.step.trained_values(), updates) == [] and not updates
     found = other.step.updates()
     assert not found[fresh]["v"].any() and all("more" in u for name, u in found.items() if name != fresh)
     for name, u in found.items():
@@ -118,12 +116,11 @@ def test_the_state_of_an_update_rule_is_taken_over_by_name() -> None:
 def test_values_set_while_training_are_taken() -> None:
     training = Training()
     training.go_on()
-    training.step.store()
     node = training.step.network.parameters()[0]
-    before = training.shown()
-    assert node.value is not None
-    node.value = np.full(node.value.shape, 0.5)
-    training.step.reload()
+    before, values = training.shown(), training.step.trained_values()
+    values[node.name] = np.full(values[node.name].shape, 0.5)
+    training.step.reload(values)
+    assert not values
     after = training.shown()
     assert (after[node.name] == 0.5).all()
     same({k: v for k, v in before.items() if k != node.name}, {k: v for k, v in after.items() if k != node.name})

@@ -21,10 +21,10 @@ from cntkpy.trainers.step.step import CompiledStep
 class Done(BaseException):
     pass
 
-use, texts = CompiledStep.use, {}
+begin, texts = CompiledStep.begin, {}
 
 def lowering(self, *rest):
-    use(self, *rest)
+    begin(self, *rest)
     class Lowering:
         program = self._programs[self.strategy]
         def find(self, *arguments):
@@ -34,7 +34,7 @@ def lowering(self, *rest):
             raise Done
     self._programs[self.strategy] = Lowering()
 
-CompiledStep.use = lowering
+CompiledStep.begin = lowering
 for configuration in sys.argv[2:]:
     try:
         main(["configFile=" + configuration, "makeMode=false"])

@@ -108,11 +108,7 @@ class Recorder:
     def __init__(self, strategy: Any) -> None:
         self.strategy, self.used = strategy, []
 
-    def store(self) -> dict[str, Any]:
-        return {"w": {"v": np.ones(2)}}
-
-    def use(self, strategy: Any, update_state: dict[str, Any]) -> None:
-        assert list(update_state) == ["w"]  # the state of the update rule goes along
+    def use(self, strategy: Any) -> None:
         self.strategy = strategy
         self.used.append(strategy)
 

@@ -16,7 +16,7 @@ from cntkpy.networks.compile.evaluate import Settings
 from cntkpy.networks.compile.executables import Program
 from cntkpy.networks.graph.initialize import SeedCounter
 from cntkpy.trainers.rules.updates import Rule, momentum, rmsprop
-from cntkpy.trainers.step.batching import Prepared
+from cntkpy.trainers.step.stack import Prepared
 from cntkpy.trainers.step.step import CompiledStep, EpochSettings
 
 NDL = """NDLNetworkBuilder=[run=n
@@ -49,7 +49,7 @@ def test_the_start_of_an_update_rule_takes_no_memory_before_there_is_a_program(
 
     monkeypatch.setattr(executables, "cache_folder", lambda: tmp_path)
     monkeypatch.setattr(Program, "_made", watched)
-    shown = trainer.store()
+    shown = trainer.updates()
     assert all(np.shape(array) in ((), (3, 1)) for arrays in shown.values() for array in arrays.values())
     minibatch = case([1, 1]).minibatch
     minibatch.streams["y"], minibatch.layouts["y"] = np.ones((1, 2, 1), np.float32), minibatch.layouts["x"]

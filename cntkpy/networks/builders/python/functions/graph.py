@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -87,17 +87,18 @@ class Model:
             if node.is_parameter or node.kind.running
         ]
 
-    def keep(self, copies: bool = False) -> None:
-        """Give parameters the values that the network has now."""
+    def keep(self, values: Mapping[str, Any]) -> None:
+        """Give parameters copies of values by the name of their nodes, and the network's own values to others."""
         for value, node in self.nodes.items():
             if node.is_parameter:
-                found = np.array(node.value) if copies and node.value is not None else node.value
+                known = values.get(node.name, node.value)
+                found = None if known is None else np.array(known, self.network.dtype)
                 if not _is_rounded(cell_of(value).value, found):
                     cell_of(value).value = found
                 if value.stored is not None:
                     value.stored.value = found
             elif node.kind.running:
-                cell_of(value).samples = node.samples
+                cell_of(value).samples = int(values.get(f"{node.name}/samples", node.samples))
 
 
 def _is_rounded(value: NDArray[Any] | None, found: NDArray[Any] | None) -> bool:

@@ -8,24 +8,25 @@ import numpy as np
 import pytest
 
 from cntkpy.cntk_config.base.diagnostics import UserError
-from cntkpy.trainers.checkpoints.array_file import load_arrays, save_arrays
-from cntkpy.trainers.loop.partial import Partial
+from cntkpy.trainers.checkpoints.checkpoint import EPOCH, INSIDE, Checkpoint
+from cntkpy.trainers.loop.partial import load_partial
 
 
 def test_a_checkpoint_of_cntk_is_named(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = tmp_path / "m.ckp"
     path.write_bytes("BVersion\0".encode("utf-16-le") + bytes(30))
     with pytest.raises(UserError, match="it is one of CNTK") as caught:
-        load_arrays(str(path), "f", {})
+        Checkpoint.load(str(path), INSIDE)
     assert "delete it to resume from the model alone" in str(caught.value.diagnostic.hint)
-    assert Partial.load(str(path), {}) is None
+    assert load_partial(str(path), {}) is None
     assert "the epoch starts over, because its state inside cannot be used: " in caplog.text
 
 
 def test_nobody_is_told_to_delete_what_a_disk_does_not_give(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "m.ckp"
-    save_arrays(str(path), "f", {"a": np.arange(3)}, {})
-    assert load_arrays(str(path), "f", {})[0]["a"].tolist() == [0, 1, 2]
+    values = {"samples_seen": 1, "rate": None, "reference": 1.0, "minibatch_size": 1, "reader": {}, "schedule": {}}
+    Checkpoint(EPOCH, values, {"a": np.arange(3)}).save(str(path))
+    assert Checkpoint.load(str(path)).arrays["a"].tolist() == [0, 1, 2]
     monkeypatch.setattr("cntkpy.cntk_config.base.retry.RETRY_SECONDS", (0.0,) * 4)
 
     def fails(*given: object) -> int:
@@ -33,6 +34,6 @@ def test_nobody_is_told_to_delete_what_a_disk_does_not_give(tmp_path: Path, monk
 
     with monkeypatch.context() as disk, pytest.raises(UserError) as caught:
         disk.setattr(os, "open", fails)
-        load_arrays(str(path), "f", {})
+        Checkpoint.load(str(path))
     assert f"cannot read the checkpoint {path}: Input/output error, 5 times" in str(caught.value)
     assert caught.value.diagnostic.hint == "check the disk or the network mount"
