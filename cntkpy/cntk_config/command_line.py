@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from cntkpy.cntk_config.base.diagnostics import ConfigError, Span
 from cntkpy.cntk_config.base.files import is_file
+from cntkpy.cntk_config.base.names import split_names
 from cntkpy.cntk_config.base.source import BLANKS, Line, Place, Source, Text, join_lines, read_lines
 from cntkpy.cntk_config.includes import Loader
 from cntkpy.cntk_config.parameters import ConfigParameters, root_of
@@ -118,7 +119,7 @@ def _config_files(word: str, source: Source, loader: Loader, named: set[str]) ->
     column = len(CONFIG_FILE) + 1
     names = word[len(CONFIG_FILE) :]
     whole = "+" in names and is_file(names.strip(BLANKS))  # a file or folder with a plus sign in its name
-    for part in [names] if whole else names.split("+"):
+    for part in [names] if whole else split_names(names):
         name = part.strip(BLANKS)
         span = Span(source, 1, column + len(part) - len(part.lstrip(BLANKS)), max(1, len(name)))
         column += len(part) + 1

@@ -44,6 +44,19 @@ class Url(str):
         return format(public_name(self), spec)
 
 
+def split_names(text: str) -> list[str]:
+    """The names in `a+b`; a password of a URL may have a plus sign."""
+    first, *others = text.split("+")
+    names = [first]
+    for part in others:
+        rest = names[-1].partition("://")[2]
+        if "@" in part and "@" not in rest and _PASSWORD.match(rest):
+            names[-1] += f"+{part}"
+        else:
+            names.append(part)
+    return names
+
+
 def from_here(path: Path) -> str:
     """The path of a file as messages name it: relative to the current folder, if the file is below it."""
     return os.path.relpath(path) if Path.cwd() in path.absolute().parents else str(path)
@@ -134,8 +147,9 @@ def _end_of_user(rest: str, word: int) -> int:
     """
     if _PASSWORD.match(rest):
         first = rest.find("@")
-        if first < 0:
-            return 0
+        if first < 0:  # a part of a URL
+            authority = _AUTHORITY.match(rest, 0, word)
+            return authority.end() if authority else 0
         word = max(word, _word(rest, first, len(rest))) if first >= word else word
         query = rest.find("?", 0, word)
         return rest.rfind("@", 0, query if query > first else word) + 1
