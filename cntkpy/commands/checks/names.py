@@ -401,7 +401,7 @@ def _shadowed_words(use: Use, variables: set[str]) -> Iterator[Diagnostic]:
         if not nearer or use.section.path in others or len(others) < len(set(nearer)):
             continue
         steps = re.split("[./]", (word.source.line(1) or "").partition("=")[0].strip())
-        below = next((steps[number + 1 :] for number, step in enumerate(steps) if step.lower() == key), [])
+        below = next((steps[number + 1 :] for number, step in enumerate(steps) if step.lower() == key), list[str]())
         full = "/".join([name, *below])
         paths = [f"{path.partition(':')[2].replace(':', '/')}/{full}".lstrip("/") for path in sorted(others)]
         message = f"{use.role}: nothing reads '{name}' here: a value that is nearer counts, that of {paths[0]}"
