@@ -113,12 +113,9 @@ def _masked_line(line: str, sign: str, is_value: bool) -> str:
         begin += len("://")
         following = line.find("://", begin)
         end = following if following >= 0 else len(line)
-        quote = max(line.rfind("'", position, begin), line.rfind('"', position, begin))
-        closing = line.find(line[quote], begin) if quote >= 0 else -1
-        if 0 <= closing < end or (closing >= 0 and following > closing):
-            end, is_quoted = closing, True
-        else:
-            is_quoted = False
+        closing = _closing_quote(line, position, begin)
+        is_quoted = closing >= 0 and (closing < end or following > closing)
+        end = closing if is_quoted else end
         user = begin + _end_of_user(line[begin:end], _word(line, begin, end) - begin if not is_quoted else end - begin)
         last = end if is_quoted else _word(line, user, end)
         query = line.find("?", user, last)
@@ -130,6 +127,23 @@ def _masked_line(line: str, sign: str, is_value: bool) -> str:
         pieces += [line[position:begin], sign * (user - begin), line[user:query], sign * (last - query)]
         position = last
     return "".join(pieces) + line[position:]
+
+
+def _closing_quote(line: str, begin: int, place: int) -> int:
+    """Where the quotation closes in which a place is, -1 if it is in none.
+
+    Args:
+        line: the text.
+        begin: where to look for the opening mark from.
+        place: behind `://`.
+    """
+    opening = max(line.rfind(mark, begin, place) for mark in "'\"")
+    if opening < 0 or line[opening + 1] in " \t,;:)]":
+        return -1  # it closes another quotation
+    if line[opening] == "'" and line[opening - 1 : opening].isalnum():
+        return -1  # an apostrophe
+    closing = line.find(line[opening], place)
+    return -1 if line[opening] == "'" and 0 <= line.find('"', place) < closing else closing
 
 
 def _word(line: str, begin: int, end: int) -> int:
