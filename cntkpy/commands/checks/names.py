@@ -161,10 +161,10 @@ def _idle_words(
             continue
         what = f"uses ${name}$" if is_variable else f"reads '{name}'"
         hint = "leave the word out"
+        is_command = key in {part.command.lower() for part in everything.parts}
         if readers:
             listed = ":".join(part.command for part in running.parts)
-            hint += f", or write command={listed}:{readers[0]}"
-        is_command = readers == [key]
+            hint += f", or write command={listed}:{name if is_command else readers[0]}"
         if is_command:
             what += ": `command` does not list it"
         elif readers:

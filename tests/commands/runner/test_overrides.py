@@ -194,6 +194,9 @@ def test_a_word_counts_for_what_runs(word: str, message: str, cntkpy, tmp_path) 
 def test_a_word_for_a_command_that_does_not_run(word: str, cntkpy) -> None:
     got = cntkpy("check", "two.cntk", word, "testFile=default", files={**FILES, "two.cntk": TWO})
     assert "hint: top level: nothing that runs reads 'test': `command` does not list it" in got.out
+    named = {**FILES, "two.cntk": TWO.replace("test =", "testAll =")}
+    got = cntkpy("check", "two.cntk", word.replace("test", "TESTALL"), "testFile=default", files=named)
+    assert "hint: top level: nothing that runs reads 'testAll': `command` does not list it" in got.out
 
 
 def test_a_variable_of_a_command_that_does_not_run(cntkpy) -> None:
