@@ -75,7 +75,7 @@ def load(argv: Sequence[str]) -> ConfigParameters:
 
 
 def _element_error(source: Source, found: re.Match[str]) -> ConfigError:
-    """The error of `learningRatesPerMB[1]=0.02`."""
+    """Return the error of `learningRatesPerMB[1]=0.02`."""
     name = found["name"]
     message = f"'{found[0].rstrip('= ')}' is one element of a list, which cannot be set by itself"
     hint = f"write the whole list: {name}=FIRST:SECOND, where VALUE*COUNT repeats and the last one stays"

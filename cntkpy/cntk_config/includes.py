@@ -119,7 +119,7 @@ class Loader:
 
 
 def _from_remote(name: str, including: str, span: Span) -> str:
-    """The URL of a file that a remote configuration includes, from the folder of that one if it is relative.
+    """Return the URL of a file that a remote configuration includes, from the folder of that one if it is relative.
 
     Raises:
         ConfigError: it may be a file of this machine.

@@ -45,7 +45,7 @@ class Url(str):
 
 
 def split_names(text: str) -> list[str]:
-    """The names in `a+b`; a password of a URL may have a plus sign."""
+    """Return the names in `a+b`; a password of a URL may have a plus sign."""
     first, *others = text.split("+")
     names = [first]
     for part in others:
@@ -94,7 +94,7 @@ def masked(text: str, sign: str = "", *, is_value: bool = False) -> str:
 
 
 def reveals(text: str, url: str) -> bool:
-    """Whether a text, such as the message of a library, has a part of a password or of a query.
+    """Return True if a text, such as the message of a library, has a part of a password or of a query.
 
     Args:
         text: the message.
@@ -130,7 +130,7 @@ def _masked_line(line: str, sign: str, is_value: bool) -> str:
 
 
 def _closing_quote(line: str, begin: int, place: int) -> int:
-    """Where the quotation closes in which a place is, -1 if it is in none.
+    """Return the place at which the quotation closes that a place is in, -1 if it is in none.
 
     Args:
         line: the text.
@@ -147,13 +147,13 @@ def _closing_quote(line: str, begin: int, place: int) -> int:
 
 
 def _word(line: str, begin: int, end: int) -> int:
-    """The end of the word that begins at a place."""
+    """Return the end of the word that begins at a place."""
     found = _END_OF_WORD.search(line, begin, end)
     return found.start() if found else end
 
 
 def _end_of_user(rest: str, word: int) -> int:
-    """How much of what follows `://` is a user with a password, up to the last `@` that may end them.
+    """Return how many characters behind `://` are a user with a password, up to the last `@` that may end them.
 
     Args:
         rest: the URL without its scheme, perhaps with other text behind it.

@@ -103,19 +103,19 @@ def name_problems(everything: Use, top: Use) -> Iterator[Diagnostic]:
 
 
 def _running(everything: Use) -> Use:
-    """The commands that `command` lists; all of them where it lists none of those that are there."""
+    """Return the use of the commands that `command` lists; of all where it lists none of those that are there."""
     listed = _listed(everything.section)
     parts = [part for part in everything.parts if part.command.lower() in listed]
     return replace(everything, parts=parts or everything.parts)
 
 
 def _known(use: Use, opaque: frozenset[str]) -> set[str]:
-    """The names, in lower case, that are read from a section, by itself or by sections inside, variables left out."""
+    """Return the names, in lower case, that a section and those inside read from it, variables left out."""
     return {name.lower() for name in (*use.names(), *FREE)} | use.reads_below() | _sections_of(use) | opaque
 
 
 def _running_variables(running: Use, opaque: frozenset[str]) -> set[str]:
-    """Names, in lower case, that stand as `$name$` in what runs, or in variables that what runs uses."""
+    """Return the names, in lower case, that stand as `$name$` in what runs, or in variables that it needs."""
     root = running.section
     used = {found["name"].lower() for text in _network_files(root) for found in VARIABLE.finditer(text)}
     pending = [*used, *_known(running, opaque), *(part.command.lower() for part in running.parts)]
@@ -134,7 +134,7 @@ def _running_variables(running: Use, opaque: frozenset[str]) -> set[str]:
 def _idle_words(
     everything: Use, running: Use, variables: set[str], in_use: set[str], opaque: frozenset[str]
 ) -> Iterator[Diagnostic]:
-    """Words of the command line that only commands read which `command` does not list, or nothing.
+    """Find words of the command line that only commands read which `command` does not list, or nothing.
 
     A name of the top level is an error. A variable is a warning, a word for a command's own section a hint: scripts say
     the same words for every command.
@@ -151,11 +151,13 @@ def _idle_words(
     root = everything.section
     known = _known(running, opaque) | in_use | {part.command.lower() for part in running.parts}
     all_known = _known(everything, opaque) | {part.command.lower() for part in everything.parts}
+    idle: dict[str, set[str]] | None = None
     for name in root.names():
         key, entry = name.lower(), root.definition(name)
         if entry is None or _word_of(entry) is None or key in known or _changes_directory(key, entry):
             continue
-        readers = _idle_readers(everything, running, key)
+        idle = _idle_names(everything, running) if idle is None else idle
+        readers = [command for command, names in idle.items() if key in names]
         is_variable = key in variables and key not in all_known
         if (not readers and not is_variable) or (is_variable and (key in SCRIPTED or FOLDER.fullmatch(name))):
             continue
@@ -175,24 +177,20 @@ def _idle_words(
         yield _found(kind, message, span, hint, "warning" if is_variable else "error")
 
 
-def _idle_readers(everything: Use, running: Use, key: str) -> list[str]:
-    """The commands that do not run and read a name of the top level, or use it as a variable."""
-    root, runs = everything.section, {part.command for part in running.parts}
-    found: list[str] = []
+def _idle_names(everything: Use, running: Use) -> dict[str, set[str]]:
+    """Return, by command, the names in lower case that the commands which do not run read from the top level, or use."""
+    runs = {part.command for part in running.parts}
+    found: dict[str, set[str]] = {}
     for part in everything.parts:
-        if part.command in runs:
-            continue
-        alone = replace(everything, parts=[part], others=[])
-        entry = root.definition(part.command)
-        text = entry.text.lower() if entry is not None else ""
-        below = alone.reads_below() | _sections_of(alone) | {part.command.lower()}
-        if key in below or f"${key}$" in text or key in _running_variables(alone, frozenset()):
-            found.append(part.command)
+        if part.command not in runs:
+            alone = replace(everything, parts=[part], others=[])
+            names = alone.reads_below() | _sections_of(alone) | {part.command.lower()}
+            found[part.command] = names | _running_variables(alone, frozenset())
     return found
 
 
 def _and(commands: list[str]) -> str:
-    """`the command 'a'`, or `the commands 'a', 'b'`."""
+    """Return `the command 'a'`, or `the commands 'a', 'b'`."""
     return f"the command{'s' * (len(commands) > 1)} " + ", ".join(f"'{name}'" for name in commands)
 
 
@@ -456,7 +454,7 @@ def _without_effect(use: Use) -> dict[str, str]:
 
 
 def _is_of_run(name: str) -> bool:
-    """Whether a name is a parameter of the whole run, which is read at the top level only."""
+    """Return True for a parameter of the whole run, which is read at the top level only."""
     return RootParameters.parameter(name) is not None and name.lower() not in ("command", "type", "truncated")
 
 
