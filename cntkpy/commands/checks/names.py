@@ -178,7 +178,7 @@ def _idle_words(
 
 
 def _idle_names(everything: Use, running: Use) -> dict[str, set[str]]:
-    """Return, by command, the names in lower case that the commands which do not run read from the top level, or use."""
+    """Return, by command, the names in lower case that commands which do not run read at the top level, or use."""
     runs = {part.command for part in running.parts}
     found: dict[str, set[str]] = {}
     for part in everything.parts:
