@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from cntkpy.cntk_config.base.diagnostics import ConfigError, Span
 from cntkpy.cntk_config.base.files import is_file
+from cntkpy.cntk_config.base.names import split_names
 from cntkpy.cntk_config.base.source import BLANKS, Line, Place, Source, Text, join_lines, read_lines
 from cntkpy.cntk_config.includes import Loader
 from cntkpy.cntk_config.parameters import ConfigParameters, root_of
@@ -74,7 +75,7 @@ def load(argv: Sequence[str]) -> ConfigParameters:
 
 
 def _element_error(source: Source, found: re.Match[str]) -> ConfigError:
-    """The error of `learningRatesPerMB[1]=0.02`."""
+    """Return the error of `learningRatesPerMB[1]=0.02`."""
     name = found["name"]
     message = f"'{found[0].rstrip('= ')}' is one element of a list, which cannot be set by itself"
     hint = f"write the whole list: {name}=FIRST:SECOND, where VALUE*COUNT repeats and the last one stays"
@@ -118,7 +119,7 @@ def _config_files(word: str, source: Source, loader: Loader, named: set[str]) ->
     column = len(CONFIG_FILE) + 1
     names = word[len(CONFIG_FILE) :]
     whole = "+" in names and is_file(names.strip(BLANKS))  # a file or folder with a plus sign in its name
-    for part in [names] if whole else names.split("+"):
+    for part in [names] if whole else split_names(names):
         name = part.strip(BLANKS)
         span = Span(source, 1, column + len(part) - len(part.lstrip(BLANKS)), max(1, len(name)))
         column += len(part) + 1

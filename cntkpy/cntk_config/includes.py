@@ -10,7 +10,7 @@ from pathlib import Path
 from cntkpy.cntk_config.base import grammars
 from cntkpy.cntk_config.base.diagnostics import ConfigError, Diagnostic, Span
 from cntkpy.cntk_config.base.files import exists, read_input
-from cntkpy.cntk_config.base.names import from_here, is_url, public_name
+from cntkpy.cntk_config.base.names import from_here, is_url, public_name, split_names
 from cntkpy.cntk_config.base.source import BLANKS, COMMENT, Line, Place, Source, Text, decode, join_lines, read_lines
 
 INCLUDE = grammars.terminal("config", "INCLUDE")
@@ -119,7 +119,7 @@ class Loader:
 
 
 def _from_remote(name: str, including: str, span: Span) -> str:
-    """The URL of a file that a remote configuration includes, from the folder of that one if it is relative.
+    """Return the URL of a file that a remote configuration includes, from the folder of that one if it is relative.
 
     Raises:
         ConfigError: it may be a file of this machine.
@@ -205,7 +205,7 @@ def _file_names(text: str, offset: int, place: Place) -> list[tuple[int, str]]:
             hint="write the path itself, or give the file on the command line with configFile=",
         )
     names: list[tuple[int, str]] = []
-    for part in text.split("+"):
+    for part in split_names(text):
         name = part.strip(BLANKS)
         start = offset + len(part) - len(part.lstrip(BLANKS))
         offset += len(part) + 1

@@ -554,7 +554,7 @@ class ConfigParameters:
         return entry is not None and entry.is_default
 
     def removals(self) -> list[Definition]:
-        """The words `section/name=default` for this very set whose entries no later word has given again."""
+        """Return the words `section/name=default` for this very set whose entries no later word has given again."""
         entries = self._entries
         return [entry for key, entry in entries.removed.items() if key not in entries.by_name]
 

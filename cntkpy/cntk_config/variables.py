@@ -168,9 +168,14 @@ def _find(name: str, scope: Scope | None) -> tuple[Scope | None, Definition | No
 def _names(scope: Scope | None) -> list[str]:
     names: list[str] = []
     while scope is not None:
-        names.extend(scope.names())
+        names.extend(name for name in scope.names() if not _is_removed(scope, name))
         scope = scope.parent
     return names
+
+
+def _is_removed(scope: Scope, name: str) -> bool:
+    entry = scope.definition(name)
+    return entry is not None and entry.is_default
 
 
 def _too_deep(name: str, span: Span) -> ConfigError:

@@ -45,6 +45,19 @@ class Url(str):
         return format(public_name(self), spec)
 
 
+def split_names(text: str) -> list[str]:
+    """Return the names in `a+b`; a password of a URL may have a plus sign."""
+    first, *others = text.split("+")
+    names = [first]
+    for part in others:
+        rest = names[-1].partition("://")[2]
+        if "@" in part and "@" not in rest and _PASSWORD.match(rest):
+            names[-1] += f"+{part}"
+        else:
+            names.append(part)
+    return names
+
+
 def from_here(path: Path) -> str:
     """The path of a file as messages name it: relative to the current folder, if the file is below it."""
     return os.path.relpath(path) if Path.cwd() in path.absolute().parents else str(path)
@@ -82,7 +95,7 @@ def masked(text: str, sign: str = "", *, is_value: bool = False) -> str:
 
 
 def reveals(text: str, url: str) -> bool:
-    """Whether a text, such as the message of a library, has a part of a password or of a query.
+    """Return True if a text, such as the message of a library, has a part of a password or of a query.
 
     Args:
         text: the message.
@@ -101,12 +114,9 @@ def _masked_line(line: str, sign: str, is_value: bool) -> str:
         begin += len("://")
         following = line.find("://", begin)
         end = following if following >= 0 else len(line)
-        quote = max(line.rfind("'", position, begin), line.rfind('"', position, begin))
-        closing = line.find(line[quote], begin) if quote >= 0 else -1
-        if 0 <= closing < end or (closing >= 0 and following > closing):
-            end, is_quoted = closing, True
-        else:
-            is_quoted = False
+        closing = _closing_quote(line, position, begin)
+        is_quoted = closing >= 0 and (closing < end or following > closing)
+        end = closing if is_quoted else end
         user = begin + _end_of_user(line[begin:end], _word(line, begin, end) - begin if not is_quoted else end - begin)
         last = end if is_quoted else _word(line, user, end)
         query = line.find("?", user, last)
@@ -120,14 +130,31 @@ def _masked_line(line: str, sign: str, is_value: bool) -> str:
     return "".join(pieces) + line[position:]
 
 
+def _closing_quote(line: str, begin: int, place: int) -> int:
+    """Return the place at which the quotation closes that a place is in, -1 if it is in none.
+
+    Args:
+        line: the text.
+        begin: where to look for the opening mark from.
+        place: behind `://`.
+    """
+    opening = max(line.rfind(mark, begin, place) for mark in "'\"")
+    if opening < 0 or line[opening + 1] in " \t,;:)]":
+        return -1  # it closes another quotation
+    if line[opening] == "'" and line[opening - 1 : opening].isalnum():
+        return -1  # an apostrophe
+    closing = line.find(line[opening], place)
+    return -1 if line[opening] == "'" and 0 <= line.find('"', place) < closing else closing
+
+
 def _word(line: str, begin: int, end: int) -> int:
-    """The end of the word that begins at a place."""
+    """Return the end of the word that begins at a place."""
     found = _END_OF_WORD.search(line, begin, end)
     return found.start() if found else end
 
 
 def _end_of_user(rest: str, word: int) -> int:
-    """How much of what follows `://` is a user with a password, up to the last `@` that may end them.
+    """Return how many characters behind `://` are a user with a password, up to the last `@` that may end them.
 
     Args:
         rest: the URL without its scheme, perhaps with other text behind it.
@@ -135,8 +162,9 @@ def _end_of_user(rest: str, word: int) -> int:
     """
     if _PASSWORD.match(rest):
         first = rest.find("@")
-        if first < 0:
-            return 0
+        if first < 0:  # a part of a URL
+            authority = _AUTHORITY.match(rest, 0, word)
+            return authority.end() if authority else 0
         word = max(word, _word(rest, first, len(rest))) if first >= word else word
         query = rest.find("?", 0, word)
         return rest.rfind("@", 0, query if query > first else word) + 1

@@ -227,7 +227,7 @@ def foreign_texts(root: ConfigParameters, top: Use) -> Iterator[Diagnostic]:
 
 
 def _shell_text(value: ConfigValue) -> Iterator[Diagnostic]:
-    """What a shell would replace in a path: `~/`, `${HOME}`, `$HOME`, `%HOME%`."""
+    """Find what a shell would replace in a path: `~/`, `${HOME}`, `$HOME`, `%HOME%`."""
     for found in SHELL.finditer(value):
         name = found["name"] or found["percent"]
         if name:
@@ -240,13 +240,13 @@ def _shell_text(value: ConfigValue) -> Iterator[Diagnostic]:
 
 
 def _windows_path(value: ConfigValue, is_input: bool) -> Iterator[Diagnostic]:
-    """A path of Windows, which would be one name in the current folder; of one that is read, only a drive is told."""
+    """Find a path of Windows, which would be one name in the current folder; of an input only one with a drive."""
     if DRIVE.match(value) or not is_input:
         yield from windows_output(str(value), value.path, value.span)
 
 
 def windows_output(path: str, name: str, span: Span | None) -> Iterator[Diagnostic]:
-    """That a file which a run writes has a path of Windows, on another system.
+    """Find that a file which a run writes has a path of Windows, on another system.
 
     Args:
         path: the file.

@@ -71,7 +71,6 @@ BEHIND_A_COMMA = re.compile(r"[ \t]*([,;])[ \t]*([\w-]+)[ \t]*(?=[,;:\n]|$)")
 COMMENTS = ("//", "/*", "--", "%", "'")
 """How comments begin elsewhere."""
 LONGEST_NAME = 80
-_WORD = re.compile(r"\w+")
 _OF_NAMES = r"[^ \t\r\n$,/<>?;':\"\[\]{}\\|!@#%^&*()+=~`]"
 _DEFINED = re.compile(rf"(?<!{_OF_NAMES})(?<!\$)([A-Za-z_]{_OF_NAMES}*+)\s*+[=\[({{]")
 """A name that may be that of a variable, where it is defined."""
@@ -87,7 +86,7 @@ def name_problems(everything: Use, top: Use) -> Iterator[Diagnostic]:
     yield from _section(everything, variables, opaque, True)
     running = _running(everything)
     in_use = _running_variables(running, opaque)
-    yield from _idle_words(everything, running, in_use, opaque)
+    yield from _idle_words(everything, running, variables, in_use, opaque)
     yield from _commands_behind_a_comma(top.section)
     for other in everything.others:
         yield from _section(other, variables, opaque, False)
@@ -104,19 +103,19 @@ def name_problems(everything: Use, top: Use) -> Iterator[Diagnostic]:
 
 
 def _running(everything: Use) -> Use:
-    """The commands that `command` lists; all of them where it lists none of those that are there."""
+    """Return the use of the commands that `command` lists; of all where it lists none of those that are there."""
     listed = _listed(everything.section)
     parts = [part for part in everything.parts if part.command.lower() in listed]
     return replace(everything, parts=parts or everything.parts)
 
 
 def _known(use: Use, opaque: frozenset[str]) -> set[str]:
-    """The names, in lower case, that are read from a section, by itself or by sections inside, variables left out."""
+    """Return the names, in lower case, that a section and those inside read from it, variables left out."""
     return {name.lower() for name in (*use.names(), *FREE)} | use.reads_below() | _sections_of(use) | opaque
 
 
 def _running_variables(running: Use, opaque: frozenset[str]) -> set[str]:
-    """Names, in lower case, that stand as `$name$` in what runs, or in variables that what runs uses."""
+    """Return the names, in lower case, that stand as `$name$` in what runs, or in variables that it needs."""
     root = running.section
     used = {found["name"].lower() for text in _network_files(root) for found in VARIABLE.finditer(text)}
     pending = [*used, *_known(running, opaque), *(part.command.lower() for part in running.parts)]
@@ -132,68 +131,66 @@ def _running_variables(running: Use, opaque: frozenset[str]) -> set[str]:
     return used
 
 
-def _idle_words(everything: Use, running: Use, variables: set[str], opaque: frozenset[str]) -> Iterator[Diagnostic]:
-    """Words of the command line that only commands read which `command` does not list.
+def _idle_words(
+    everything: Use, running: Use, variables: set[str], in_use: set[str], opaque: frozenset[str]
+) -> Iterator[Diagnostic]:
+    """Find words of the command line that only commands read which `command` does not list, or nothing.
 
     A name of the top level is an error. A variable is a warning, a word for a command's own section a hint: scripts say
     the same words for every command.
+
+    Args:
+        everything: the configuration with all commands.
+        running: the same with those that run.
+        variables: the names that stand as `$name$` somewhere, in lower case.
+        in_use: those that what runs needs.
+        opaque: the names of texts in other languages.
     """
-    if running.parts == everything.parts or any(use.open and use.role not in BUILDERS for use in running.walk()):
-        return  # all of them run, or a plug-in may read any name
+    if any(use.open and use.role not in BUILDERS for use in running.walk()):
+        return  # a plug-in may read any name
     root = everything.section
-    known = _known(running, opaque) | variables | {part.command.lower() for part in running.parts}
+    known = _known(running, opaque) | in_use | {part.command.lower() for part in running.parts}
     all_known = _known(everything, opaque) | {part.command.lower() for part in everything.parts}
-    known |= _words_in(use.section for use in running.walk() if use.open)
+    idle: dict[str, set[str]] | None = None
     for name in root.names():
         key, entry = name.lower(), root.definition(name)
         if entry is None or _word_of(entry) is None or key in known or _changes_directory(key, entry):
             continue
-        readers = _idle_readers(everything, running, key)
-        is_variable = key not in all_known
-        if not readers or (is_variable and key in SCRIPTED):
+        idle = _idle_names(everything, running) if idle is None else idle
+        readers = [command for command, names in idle.items() if key in names]
+        is_variable = key in variables and key not in all_known
+        if (not readers and not is_variable) or (is_variable and (key in SCRIPTED or FOLDER.fullmatch(name))):
             continue
-        what = f"${name}$" if is_variable else f"'{name}'"
-        is_command = readers == [key]
-        why = (
-            "`command` does not list it" if is_command else f"only {_and(readers)} would, which `command` does not list"
-        )
-        listed = ":".join(part.command for part in running.parts)
-        hint = f"leave the word out, or write command={listed}:{readers[0]}"
-        verb = "uses" if is_variable else "reads"
-        message = f"{everything.role}: nothing that runs {verb} {what}: {why}"
+        what = f"uses ${name}$" if is_variable else f"reads '{name}'"
+        hint = "leave the word out"
+        is_command = key in {part.command.lower() for part in everything.parts}
+        if readers:
+            listed = ":".join(part.command for part in running.parts)
+            hint += f", or write command={listed}:{name if is_command else readers[0]}"
+        if is_command:
+            what += ": `command` does not list it"
+        elif readers:
+            what += f": only {_and(readers)} would, which `command` does not list"
+        message = f"{everything.role}: nothing that runs {what}"
         span = entry.name_span if entry.name_span is not None and entry.name_span.in_word else _word_of(entry)
         kind = "UnusedParameter" if is_command else "UnreadWord"
         yield _found(kind, message, span, hint, "warning" if is_variable else "error")
 
 
-def _idle_readers(everything: Use, running: Use, key: str) -> list[str]:
-    """The commands that do not run and read a name of the top level, or use it as a variable."""
-    root, runs = everything.section, {part.command for part in running.parts}
-    found: list[str] = []
+def _idle_names(everything: Use, running: Use) -> dict[str, set[str]]:
+    """Return, by command, the names in lower case that commands which do not run read at the top level, or use."""
+    runs = {part.command for part in running.parts}
+    found: dict[str, set[str]] = {}
     for part in everything.parts:
-        if part.command in runs:
-            continue
-        alone = replace(everything, parts=[part], others=[])
-        entry = root.definition(part.command)
-        text = entry.text.lower() if entry is not None else ""
-        below = alone.reads_below() | _sections_of(alone) | {part.command.lower()}
-        if key in below or f"${key}$" in text or key in _running_variables(alone, frozenset()):
-            found.append(part.command)
-    return found
-
-
-def _words_in(networks: Iterable[ConfigParameters]) -> set[str]:
-    """The words, in lower case, of descriptions of networks, which see the names around them."""
-    found: set[str] = set()
-    for section in networks:
-        own = section.path.rpartition(":")[2]
-        entry = section.parent.definition(own) if section.parent is not None else None
-        found |= {word.lower() for word in _WORD.findall(entry.text)} if entry is not None else set[str]()
+        if part.command not in runs:
+            alone = replace(everything, parts=[part], others=[])
+            names = alone.reads_below() | _sections_of(alone) | {part.command.lower()}
+            found[part.command] = names | _running_variables(alone, frozenset())
     return found
 
 
 def _and(commands: list[str]) -> str:
-    """`the command 'a'`, or `the commands 'a', 'b'`."""
+    """Return `the command 'a'`, or `the commands 'a', 'b'`."""
     return f"the command{'s' * (len(commands) > 1)} " + ", ".join(f"'{name}'" for name in commands)
 
 
@@ -402,7 +399,7 @@ def _shadowed_words(use: Use, variables: set[str]) -> Iterator[Diagnostic]:
         if not nearer or use.section.path in others or len(others) < len(set(nearer)):
             continue
         steps = re.split("[./]", (word.source.line(1) or "").partition("=")[0].strip())
-        below = next((steps[number + 1 :] for number, step in enumerate(steps) if step.lower() == key), [])
+        below = next((steps[number + 1 :] for number, step in enumerate(steps) if step.lower() == key), list[str]())
         full = "/".join([name, *below])
         paths = [f"{path.partition(':')[2].replace(':', '/')}/{full}".lstrip("/") for path in sorted(others)]
         message = f"{use.role}: nothing reads '{name}' here: a value that is nearer counts, that of {paths[0]}"
@@ -457,7 +454,7 @@ def idle_names(use: Use) -> dict[str, str]:
 
 
 def _is_of_run(name: str) -> bool:
-    """Whether a name is a parameter of the whole run, which is read at the top level only."""
+    """Return True for a parameter of the whole run, which is read at the top level only."""
     return RootParameters.parameter(name) is not None and name.lower() not in ("command", "type", "truncated")
 
 

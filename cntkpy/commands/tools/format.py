@@ -52,8 +52,8 @@ def format_files(words: list[str], check: bool = False, show_diff: bool = False)
         if new == old:
             continue
         if show_diff:
-            texts = (split_lines(one, keep_ends=True) for one in (old, new))
-            lines = difflib.unified_diff(*texts, name, f"{name} (formatted)")
+            before, after = (split_lines(one, keep_ends=True) for one in (old, new))
+            lines = difflib.unified_diff(before, after, name, f"{name} (formatted)")
             sys.stdout.writelines(lines)
         if check or show_diff:
             status = max(status, EXIT_WOULD_CHANGE)

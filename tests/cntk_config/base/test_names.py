@@ -3,7 +3,7 @@
 import pytest
 
 from cntkpy.cntk_config.base.diagnostics import Diagnostic, Span, UserError
-from cntkpy.cntk_config.base.names import Url, is_url, masked, public_name, reveals
+from cntkpy.cntk_config.base.names import Url, is_url, masked, public_name, reveals, split_names
 from cntkpy.cntk_config.base.source import Source
 
 
@@ -18,6 +18,11 @@ from cntkpy.cntk_config.base.source import Source
         ("what? me@home", "what? me@home"),
         ("C://a", "C://a"),
         ("at https://h:8080/a?x=1, too", "at https://h:8080/a too"),
+        ("can't read https://h/a?x=1 now, it's", "can't read https://h/a now, it's"),
+        ('{"a": "\'https://h/a?x=1", "b": "c\'"}', '{"a": "\'https://h/a", "b": "c\'"}'),
+        ('{"a": "x=https://me:a b@h/a?x=1 2", "b": "?"}', '{"a": "x=https://h/a", "b": "?"}'),
+        ('a="b";x=https://h/a?x=1 y="c"', 'a="b";x=https://h/a y="c"'),
+        ("a part, https://me:s3", "a part, https://"),
         ("hf://datasets/me/d@main/a.csv", "hf://datasets/me/d@main/a.csv"),
     ],
 )
@@ -76,3 +81,9 @@ def test_errors_have_no_secrets() -> None:
         "secret" not in f"{error}{error.hint}{error.notes}{error.__notes__}{error.diagnostic.render()}{found.render()}"
     )
     assert "file = https://**********host/a***********" in found.render()
+
+
+def test_a_password_with_a_plus_sign() -> None:
+    """R14: a configuration's name is cut at plus signs."""
+    assert split_names("a+https://me:p+w@h/b+c") == ["a", "https://me:p+w@h/b", "c"]
+    assert split_names("https://h/b+c@d") == ["https://h/b", "c@d"]

@@ -194,6 +194,9 @@ def test_a_word_counts_for_what_runs(word: str, message: str, cntkpy, tmp_path) 
 def test_a_word_for_a_command_that_does_not_run(word: str, cntkpy) -> None:
     got = cntkpy("check", "two.cntk", word, "testFile=default", files={**FILES, "two.cntk": TWO})
     assert "hint: top level: nothing that runs reads 'test': `command` does not list it" in got.out
+    named = {**FILES, "two.cntk": TWO.replace("test =", "testAll =")}
+    got = cntkpy("check", "two.cntk", word.replace("test", "TESTALL"), "testFile=default", files=named)
+    assert "hint: top level: nothing that runs reads 'testAll': `command` does not list it" in got.out
 
 
 def test_a_variable_of_a_command_that_does_not_run(cntkpy) -> None:
@@ -202,16 +205,13 @@ def test_a_variable_of_a_command_that_does_not_run(cntkpy) -> None:
         got = cntkpy("check", "two.cntk", word, files={**FILES, "two.cntk": TWO})
         name = word.partition("=")[0]
         assert f"warning: top level: nothing that runs uses ${name}$: only the command 'test' would" in got.out
+    unused = {**FILES, "u.cntk": TWO + "nothing = $unused$\nunused = 1\nmodelPath = $old$\nold = m\n"}
+    got = cntkpy("check", "u.cntk", "unused=2", "old=a", "modelPath=b", files=unused)
+    assert "warning: top level: nothing that runs uses $unused$ - leave the word out" in got.out
+    assert "warning: top level: nothing that runs uses $old$ - leave the word out" in got.out
     chained = TWO.replace("file = data.ctf", "file = $Data$").replace("command = train", "Data=$Folder$/data.ctf\\n")
     got = cntkpy("check", "c.cntk", "command=train", "Folder=.", files={**FILES, "c.cntk": chained})
     assert "[CK018]" not in got.out
-
-
-def test_a_network_in_brain_script_sees_names_around_it(cntkpy) -> None:
-    network = "train = [ action = train ; BrainScriptNetworkBuilder = [ x = Input(outputs) ; y = x ]\\n"
-    config = TWO.replace("train = [ action = train\\n", network)
-    got = cntkpy("check", "n.cntk", "outputs=3", "command=train", files={**FILES, "n.cntk": config})
-    assert "nothing that runs" not in got.out
 
 
 def test_the_path_of_a_shadowed_section(cntkpy) -> None:
