@@ -100,7 +100,7 @@ def print_file(path: str, form: str, samples: int, as_json: bool) -> None:
         UserError: it cannot be read, or a package is missing.
     """
     look = {"tar": _archive, "picture": _picture}.get(form, _table)
-    found = {"file": path, "format": form} | look(path, form, samples)
+    found: dict[str, Any] = {"file": path, "format": form} | look(path, form, samples)
     if as_json:
         print(json.dumps(found, indent=2))
         return
