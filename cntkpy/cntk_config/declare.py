@@ -337,6 +337,10 @@ class Declared:
         """Say what to write for samples of `wanted` elements, if that is more than another `dim`."""
         return None
 
+    def is_left_out(self) -> bool:
+        """Return whether a reader makes no stream of this section, though it stands among the streams."""
+        return False
+
     def needs_no_files(self) -> bool:
         """Whether the files that this section and those inside name may be missing: something holds what is in them."""
         return False

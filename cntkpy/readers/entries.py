@@ -69,6 +69,8 @@ VARYING_SLOTS = "varying slots"
 """Trait of a reader: it reports to the trainer the number of parallel sequences of its last minibatch."""
 NAMED_SEQUENCES = "named sequences"
 """Trait of a deserializer: keys of sequences are names, not numbers."""
+NEVER_FIRST, ONLY_FIRST = "never first", "only first"
+"""Traits of deserializers: the first one decides on chunks and order."""
 KINDS = (READER, DESERIALIZER, TRANSFORM, WRITER)
 
 

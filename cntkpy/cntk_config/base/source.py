@@ -256,6 +256,16 @@ def tidy_line(line: str) -> tuple[int, str] | None:
     return (0, line) if line.strip(BLANKS) else None
 
 
+BINARY_BYTES = 4096
+"""Bytes at the start of a file among which a zero says that it is no text."""
+
+
+def _is_binary(start: bytes) -> bool:
+    """Return whether a file begins with zeros among bytes that are no text; text in UTF-16 has zeros, too."""
+    letters = start.replace(b"\0", b"").translate(None, b"\t\n\r\f\v")
+    return 0 in start and not (letters.isascii() and letters.decode("latin-1").isprintable())
+
+
 def decode(data: bytes, name: str, *, path: Path | None = None, included_at: Span | None = None) -> Source:
     """A source from the bytes of a file, which must be UTF-8; a zero is a sign of UTF-16, or of no text at all."""
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
@@ -275,6 +285,10 @@ def decode(data: bytes, name: str, *, path: Path | None = None, included_at: Spa
         number = before.count(b"\n") + 1
         column = len(before.rpartition(b"\n")[2].decode("utf-8").removeprefix("\ufeff")) + 1
         message = f"the byte 0x{data[bad]:02X} {what}"
+        if _is_binary(data[:BINARY_BYTES]):  # the line is none, and not for a terminal
+            place = Span(Source(name, "", path=path, included_at=included_at), number, column)
+            hint = f"this is a binary file; if it holds data, `cntkpy preview {name}` may show it"
+            raise ConfigError("MalformedLine", message, place, hint)
         raise ConfigError("MalformedLine", message, Span(source, number, column), hint="save the file as UTF-8")
     return source
 

@@ -44,7 +44,7 @@ def idle_criteria(network: Network) -> Iterator[Diagnostic]:
     for node in computed:
         if node.operation in OVER_CLASSES and node.connected:
             operand = node.connected[min(1, len(node.connected) - 1)]
-            if operand.shape is not None and None not in operand.shape and math.prod(operand.shape) == 1:
+            if operand.shape is not None and math.prod(operand.shape) == 1:
                 yield one_class(node.operation, node.span)
         if node.operation == "CrossEntropyWithSoftmax" and len(node.connected) > 1:
             operand = _without_reshapes(node.connected[1])

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, cast
 from cntkpy.cntk_config import ConfigError, ConfigParameters, ConfigValue
 from cntkpy.cntk_config.arrays import PerEpoch
 from cntkpy.cntk_config.base.diagnostics import Diagnostic, nearest
+from cntkpy.cntk_config.base.extras import missing
 from cntkpy.commands.actions.train import TrainParameters, starts_from_model
-from cntkpy.commands.catalogue.dispatch import BUILDS, EVALUATES, has_trait
+from cntkpy.commands.catalogue.dispatch import BUILDS, EVALUATES, has_trait, names_of
 from cntkpy.commands.catalogue.section_map import Use
 from cntkpy.commands.checks.findings import diagnostics_of
 from cntkpy.commands.checks.scan import TRAINING, Command, scan_commands
@@ -23,6 +24,15 @@ from cntkpy.readers.parameters import WriterParameters
 if TYPE_CHECKING:
     from cntkpy.trainers.parameters.sgd import SGDParameters
 
+WRITING = names_of("write")
+"""The action that has a writer."""
+BINARY = "BinaryWriter"
+NODE_SECTIONS = {
+    "binarywriter": "wfile=FILE ; wrecords=COUNT ; NODE=[sectionType=Data ; dim=...], or another writerType",
+    "lmsequencewriter": "NODE=[file=... ; token=...]",
+    "lusequencewriter": "NODE=[file=... ; token=...]",
+}
+"""What a writer needs, by its type in lower case; others need `dim` and `scpFile`."""
 OF_VALUES = ("CK020", "CK021", "CK022", "CK023", "CK024")
 """What is wrong with a value by itself."""
 
@@ -48,6 +58,7 @@ def command_problems(root: ConfigParameters, top: Use) -> Iterator[Diagnostic]:
             yield from value_problems(inside)
             yield from idle_sections(inside)
         yield from reader_problems(use)
+        yield from writer_problems(use)
         if command.trains:
             yield from builder_problems(command)
             yield from training_problems(command.section, precision_of(root))
@@ -134,6 +145,51 @@ def reader_problems(use: Use) -> Iterator[Diagnostic]:
                 declared(inside.section).check_together()
         except ConfigError as error:
             yield error.diagnostic
+
+
+def writer_problems(command: Use) -> Iterator[Diagnostic]:
+    """Has a writer a file, and a section for each node that is written? Without them, only the end of a run would tell.
+
+    Args:
+        command: a command; of others than those that write there are no problems.
+    """
+    use = command.part("writer")
+    if use is None or use.open or not set(command.actions) & set(WRITING):
+        return
+    name = str(WriterParameters.writer_type.read(use.section))
+    parts = [part for part in use.walk() if part.role.partition(" ")[0] in ("node", "written")]
+    nodes = {str(_node_of(part)).lower() for part in parts}
+    if not parts:
+        hint = f"add {NODE_SECTIONS.get(name.lower(), 'NODE=[dim=... ; scpFile=...]')}"
+        given = use.section.find("deserializers")
+        if given is not None:
+            hint = f"deserializers belong to a reader; {hint}"
+        message = f"{use.section.path}: the {name} has no section of a node to write"
+        yield Diagnostic("MissingParameter", message, given.span if given is not None else use.section.span, hint)
+        return
+    if name.lower() == BINARY.lower() and missing("data") is None:
+        import numpy as np
+
+        from cntkpy.readers.formats.binary.writer import plan_files
+
+        try:
+            plan_files(use.section, np.dtype(np.float32))
+        except ConfigError as error:
+            yield error.diagnostic
+            return
+    written = command.parameter("outputNodeNames")
+    for node in cast("list[ConfigValue]", written.read(command.section)) if written is not None else []:
+        if str(node).lower() not in nodes:
+            message = f"{use.section.path}: the writer has no section for the node '{node}'"
+            there = f"its sections are of {', '.join(sorted(map(_node_of, parts)))}"
+            hint = f"add a section {node}=[...], as the others, or correct outputNodeNames; {there}"
+            yield Diagnostic("MissingParameter", message, use.section.span, hint)
+
+
+def _node_of(part: Use) -> str:
+    """Return the node that a section of a writer is about."""
+    named = part.parameter("nodeName")
+    return str((named.read(part.section) if named is not None else None) or part.role.partition(" ")[2])
 
 
 def _keeps_cache(use: Use) -> bool:

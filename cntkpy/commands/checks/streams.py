@@ -49,11 +49,21 @@ def reader_streams(reader: Use) -> Streams | None:
         if use.open:
             return None
         kind, _, name = use.role.partition(" ")
+        if _is_left_out(use):
+            continue
         if kind in ("stream", "features", "labels"):
             found[name.lower()] = Stream(name, *_width(use), use.section.span, functools.partial(_advice, use))
         elif kind == "skipped":
             found.skipped[name.lower()] = use.section.span
     return found or None
+
+
+def _is_left_out(use: Use) -> bool:
+    """Return whether the reader makes no stream of a section."""
+    try:
+        return any(declared(use.section).is_left_out() for declared in use.declared)
+    except ConfigError:
+        return False  # found where values are looked at
 
 
 def _advice(use: Use, wanted: int) -> str | None:

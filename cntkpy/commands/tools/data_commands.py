@@ -24,11 +24,14 @@ of classes, the first samples, and how fast reading is.
 \b
 WORDS are the configuration (a file, files joined by +, or configFile=...),
 overrides NAME=VALUE, and at most one PATH such as train/reader or train;
-without one, the reader of the first command is shown.
+without one, the reader of the first command is shown. A FILE of data in place
+of them is shown with a reader section for it: Parquet, Arrow, CSV, tar, CNTK
+text format, both binary formats, pictures.
 
 \b
 Examples:
   cntkpy preview digits.cntk
+  cntkpy preview train.parquet
   cntkpy preview configFile=digits.cntk test
   cntkpy preview digits.cntk train/cvReader --format json | jq .streams
   cntkpy preview speech.cntk train --size 500 --picture frames.png

@@ -20,6 +20,7 @@ from cntkpy.commands.actions.evaluate import TestParameters
 from cntkpy.commands.console import print_error
 from cntkpy.commands.context.root import RootParameters
 from cntkpy.commands.context.run_context import data_precision
+from cntkpy.commands.tools.preview_file import form_of, print_file, refuse_unknown, section_of
 from cntkpy.commands.words import sort_words
 
 MEASURE_SECONDS = 1.0
@@ -39,7 +40,7 @@ def preview(
     """Read the first minibatches of a reader section and describe them; return the exit status.
 
     Args:
-        words: a configuration, overrides, and at most one path such as `train/reader` or `train`.
+        words: a configuration, overrides, and at most one path such as `train/reader` or `train`; or a file of data.
         minibatches: how many are looked at. size: of how many samples.
         samples: how many of the first sequences are shown.
         as_json: print JSON.
@@ -49,7 +50,15 @@ def preview(
     from cntkpy.readers.registry import refusing_modules
 
     try:
-        section, name = find_reader_section(words)
+        if len(words) == 1 and (form := form_of(words[0])) is not None:
+            section = section_of(words[0], form)
+            if section is None:
+                print_file(words[0], form, samples, as_json)
+                return 0
+            name = words[0]
+        else:
+            refuse_unknown(words[0])
+            section, name = find_reader_section(words)
         with placing(section), refusing_modules(not modules):
             found = describe(section, name, minibatches, size, samples, Path(picture) if picture else None)
     except UserError as error:

@@ -106,3 +106,32 @@ def test_simple_network_of_one_class(cntkpy, criterion: str) -> None:
     assert got.code == 0
     assert (f"{criterion} is over one class" in got.err) == criterion.startswith("CrossEntropy")
     assert "ClassificationError is over one class" in got.err
+
+
+SPEECH = (
+    TOP
+    + """train = [ action = train
+ SimpleNetworkBuilder = [ layerSizes = 6:2 ; trainingCriterion = SquareError ; evalCriterion = SquareError ]
+ reader = [ %s ] ]
+"""
+)
+OF_READER = "readerType = HTKMLFReader ; features = [scpFile=f.scp;dim=6;%s] ; labels = [mlfFile=l.mlf;labelDim=2] ; %s"
+OF_DESERIALIZER = """deserializers = ([ type = HTKFeatureDeserializer
+ input = [ features = [scpFile=f.scp;dim=6;%s] ] ])"""
+
+
+@pytest.mark.parametrize(
+    ("reader", "warned"),
+    [
+        (OF_READER % ("addEnergy=3", "readMethod=rollingWindow"), False),
+        (OF_READER % ("addEnergy=3", "readMethod=blockRandomize"), True),
+        (OF_READER % ("addEnergy=3", "traceLevel=0"), True),
+        (OF_READER % ("addEnergy=0", "traceLevel=0"), False),
+        (OF_DESERIALIZER % "addEnergy=3", True),
+        (OF_DESERIALIZER % "addEnergy=0", False),
+    ],
+)
+def test_zeros_that_are_not_added(cntkpy, reader: str, warned: bool) -> None:
+    """S11."""
+    got = cntkpy("check", "--select", "CK016", "main.cntk", files={"main.cntk": SPEECH % reader})
+    assert ("addEnergy of 'features' has no effect" in got.out) == warned, got.out

@@ -12,6 +12,8 @@ from cntkpy.readers.errors import DataError
 from . import format as f
 
 _DEPTH = 16
+OF_CBF = b"nib_ktnc"
+"""How a file in CNTK binary format begins, which has nothing to do with these."""
 MOST_BYTES = 1 << 30  # of a label map or statistics, which are read at once
 
 
@@ -77,6 +79,9 @@ class BinaryFile:
     def __init__(self, path: str):
         self.path = path
         self.bytes = FileBytes(path)
+        if self.bytes.bytes(0, len(OF_CBF)) == OF_CBF:
+            message = f"{path} is a file in CNTK binary format, and not of BinaryWriter."
+            raise DataError(message, path=path, hint="readerType=CNTKBinaryReader reads it")
         self.sections: dict[str, StoredSection] = {}
         self._seen: set[int] = set()
         self.root = self._load(0, f.CLOSED, 0)

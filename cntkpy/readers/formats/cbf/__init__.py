@@ -18,5 +18,6 @@ ENTRIES = (
         ("CNTKBinaryFormatDeserializer",),
         factory=f"{_HERE}:create_deserializer",
         parameters=f"{_PARAMETERS}:CBFParameters",
+        traits=frozenset({"only first"}),
     ),
 )

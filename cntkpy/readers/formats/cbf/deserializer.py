@@ -23,6 +23,7 @@ from cntkpy.readers.common.chunk import Chunk, StreamData
 from cntkpy.readers.common.sequences import SequenceTable, starts_of
 from cntkpy.readers.common.threads import threads_for
 from cntkpy.readers.errors import DataError
+from cntkpy.readers.formats.binary.format import CLOSED
 from cntkpy.readers.formats.cbf.parameters import CBFParameters, CBFReaderParameters
 from cntkpy.readers.parameters import check_precision
 from cntkpy.readers.streams import DTYPES, StreamInformation
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("cntkpy.readers")
 MAGIC, VERSION = 0x636E746B5F62696E, 1
+OF_BINARY_WRITER = struct.pack("<H", CLOSED)
+"""How a file begins that BinaryWriter wrote, and `convert` by default where OUTPUT ends in .bin."""
 TYPES = (np.dtype("<f4"), np.dtype("<f8"))
 
 
@@ -69,8 +72,8 @@ class CBFDeserializer:
         """The file that is read."""
         return [self.path]
 
-    def _damaged(self, what: str) -> DataError:
-        return DataError(f"{self.path} is not a file in CNTK binary format: {what}.", path=self.path)
+    def _damaged(self, what: str, hint: str | None = None) -> DataError:
+        return DataError(f"{self.path} is not a file in CNTK binary format: {what}.", path=self.path, hint=hint)
 
     def _bytes(self, begin: int, end: int) -> bytes:
         with open_input(self.path) as file:
@@ -79,7 +82,10 @@ class CBFDeserializer:
 
     def _read_header(self, names: Mapping[str, str]) -> None:
         if self._bytes(0, 12) != struct.pack("<QI", MAGIC, VERSION):
-            raise self._damaged("it does not begin as one of version 1 does")
+            of_writer = self._bytes(0, 2) == OF_BINARY_WRITER
+            what = "it is one of BinaryWriter" if of_writer else "it does not begin as one of version 1 does"
+            other = "read it with readerType=BinaryReader, or " if of_writer else ""
+            raise self._damaged(what, f"{other}write one: cntkpy convert INPUT {self.path} --to cbf")
         (self._end,) = struct.unpack("<q", self._bytes(self._size - 8, self._size))
         if not 12 <= self._end < self._size:
             raise self._damaged("the place of its header is missing at the end")

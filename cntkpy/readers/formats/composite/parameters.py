@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cntkpy.cntk_config.declare import BOOLEAN, COUNT, INTEGER, SECTIONS, SIZE, TEXT, Parameter
-from cntkpy.readers.entries import DESERIALIZER, NAMED_SEQUENCES
+from cntkpy.readers.entries import DESERIALIZER, NAMED_SEQUENCES, NEVER_FIRST, ONLY_FIRST
 from cntkpy.readers.parameters import DeserializerParameters, OrderParameters, built_in, check_keys
 
 
@@ -45,6 +45,20 @@ class CompositeParameters(OrderParameters):
             raise self.error("deserializers", "no deserializer is given", "write deserializers=([type=... ; ...])")
         if self.keys_are_numbers:
             check_keys(self)
+        self._check_order()
+
+    def _check_order(self) -> None:
+        """See that the first deserializer can decide on chunks and order, and that no other one has to."""
+        for number, one in enumerate(self.deserializers):
+            p = DeserializerParameters(one)
+            entry = built_in(DESERIALIZER, p.type, p.module)
+            traits = entry.traits if entry is not None else frozenset[str]()
+            if number == 0 and NEVER_FIRST in traits:
+                message = f"{p.type} cannot be the first deserializer: it does not control chunks"
+                raise p.error("type", message, "write the deserializer of the features before it", "BadOrder")
+            if number and ONLY_FIRST in traits:
+                message = f"{p.type} can only be the first deserializer: its sequences have no ids"
+                raise p.error("type", message, "write it before the others", "BadOrder")
 
     @property
     def keys_are_numbers(self) -> bool:

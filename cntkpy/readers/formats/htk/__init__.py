@@ -20,7 +20,8 @@ ENTRIES = (
     ),
     Entry(
         "deserializer", ("HTKMLFDeserializer",), factory=f"{_HERE}.options:create_labels",
-        parameters=f"{_HERE}.parameters:LabelDeserializerParameters", traits=frozenset({"named sequences"}),
+        parameters=f"{_HERE}.parameters:LabelDeserializerParameters",
+        traits=frozenset({"named sequences", "never first"}),
     ),
     Entry("deserializer", ("HTKMLFBinaryDeserializer",), factory=f"{_HERE}.options:refuse_binary_labels"),
     Entry("deserializer", ("LatticeDeserializer",), factory=f"{_HERE}.options:refuse_lattices"),

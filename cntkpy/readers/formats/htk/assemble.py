@@ -16,7 +16,7 @@ from .sections import HTKReaderParameters, Sections
 def assemble(p: HTKReaderParameters, sections: Sections, dtype: np.dtype, *, frame_mode: bool) -> SideBySide:
     """All streams of the reader. Utterances that do not fit together are left out with a warning, to a limit."""
     streams = [(name, FeatureParameters(inside)) for name, inside in sections.features]
-    sources = [(name, one, one.source()) for name, one in streams]
+    sources = [(name, one, one.source(energy=p.read_method == "rollingWindow")) for name, one in streams]
     count = len(sources[0][2].script)
     for _name, one, source in sources[1:]:
         if len(source.script) != count:

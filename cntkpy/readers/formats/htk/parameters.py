@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from cntkpy.cntk_config.declare import (
@@ -14,6 +15,7 @@ from cntkpy.cntk_config.declare import (
     Parameter,
     sections_by_name,
 )
+from cntkpy.cntk_config.parameters import ConfigParameters
 from cntkpy.readers.errors import DataError
 from cntkpy.readers.parameters import FEATURE_TYPE, PATHS
 from cntkpy.readers.utterances.parameters import WINDOW, OneStreamParameters, UtteranceLabelParameters, window_advice
@@ -42,7 +44,10 @@ class FeatureParameters(Declared):
     )
     file = Parameter("file", PATHS, default=None, own=True, help="Another name of scpFile, beside dim.")
     energy = Parameter(
-        "addEnergy", SIZE, default="0", help="Number of equal parts of a frame; a zero is added after each."
+        "addEnergy",
+        SIZE,
+        default="0",
+        help="With readMethod=rollingWindow: number of equal parts of a frame; a zero is added after each.",
     )
 
     defines_mb_size = Parameter(
@@ -52,8 +57,8 @@ class FeatureParameters(Declared):
         "maxSequenceSize", SIZE, default=None, help="Utterances of more frames are left out by HTKFeatureDeserializer."
     )
 
-    def source(self) -> FeatureSource:
-        """The files."""
+    def source(self, *, energy: bool = False) -> FeatureSource:
+        """The files; `energy`: `addEnergy` counts."""
 
         from .features import FeatureSource
         from .script import read_script
@@ -64,7 +69,7 @@ class FeatureParameters(Declared):
         left, right = self.window
         script = read_script(self.scp, str(self.prefix))
         try:
-            return FeatureSource(script, self.dim, left, right, energy=self.energy)
+            return FeatureSource(script, self.dim, left, right, energy=self.energy if energy else 0)
         except DataError as error:
             if "dim is" in str(error):  # the file and the configuration disagree: show where the latter says so
                 advice = window_advice(self.dim, self.given("contextWindow"), str(error))
@@ -79,6 +84,14 @@ class FeatureParameters(Declared):
     def size_advice(self, wanted: int) -> str | None:
         """Say which window is meant."""
         return window_advice(wanted, self.given("contextWindow"))
+
+
+def idle_energy(sections: Iterable[tuple[str, ConfigParameters]]) -> Iterator[tuple[str, str, str]]:
+    """Say that `addEnergy` has no effect in sections of features, as in CNTK's manual."""
+    for name, section in sections:
+        if FeatureParameters(section).energy:
+            message = f"addEnergy of '{name}' has no effect: only readMethod=rollingWindow of HTKMLFReader adds zeros"
+            yield "", message, "write readMethod=rollingWindow, or leave addEnergy out; dim counts no zeros without it"
 
 
 class LabelParameters(UtteranceLabelParameters):
@@ -138,6 +151,10 @@ class FeatureDeserializerParameters(OneStreamParameters):
         sections_by_name("features", "cntkpy.readers.formats.htk.parameters:FeatureParameters"),
         help="One section for the stream, named after it.",
     )
+
+    def idle(self) -> Iterator[tuple[str, str, str]]:
+        """Zeros that are not added."""
+        return idle_energy(self.input.inner())
 
 
 class LabelDeserializerParameters(OneStreamParameters):

@@ -11,7 +11,7 @@ from cntkpy.cntk_config.parameters import ConfigParameters
 from cntkpy.readers.parameters import no_stream
 from cntkpy.readers.utterances.parameters import Sections, UtteranceReaderParameters
 
-from .parameters import FeatureParameters, LabelParameters, LatticeParameters
+from .parameters import FeatureParameters, LabelParameters, LatticeParameters, idle_energy
 
 
 class HTKReaderParameters(UtteranceReaderParameters):
@@ -50,6 +50,11 @@ class HTKReaderParameters(UtteranceReaderParameters):
     def slots(self) -> PerEpoch[int]:
         """Parallel utterances per epoch; frames have none."""
         return PerEpoch([1]) if self.frame_mode and not self.writing else self.parallel
+
+    def idle(self) -> Iterator[tuple[str, str, str]]:
+        """Zeros that are not added."""
+        if self.read_method != "rollingWindow":
+            yield from idle_energy(find_sections(self.config).features)
 
     def without_effect(self) -> Iterator[tuple[str, str]]:
         """Single frames have no parallel utterances."""

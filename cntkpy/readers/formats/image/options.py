@@ -75,6 +75,19 @@ class StreamParameters(Declared):
     )
     label_dim = Parameter("labelDim", COUNT, default=None, own=True, help="Number of classes, for labels.")
 
+    def is_left_out(self) -> bool:
+        """Neither pictures nor labels."""
+        return self.transforms is None and self.label_dim is None
+
+    def idle(self) -> Iterator[tuple[str, str, str]]:
+        """A section without its mark."""
+        if self.is_left_out():
+            dim = self.config.find("dim")
+            hint = (
+                f"write labelDim={dim}" if dim else "write labelDim=10 for labels, transforms=([type=...]) for pictures"
+            )
+            yield "", "makes no stream: it has neither labelDim nor transforms", hint
+
     def named_parts(self) -> Iterator[Part]:
         """The transforms."""
         return transform_parts(self.transforms or ())
@@ -97,6 +110,10 @@ class ImageParameters(Declared):
     views = Parameter("multiViewCrop", BOOLEAN, default="false", help="Every picture ten times; see cropType.")
     verbosity = Parameter("verbosity", INTEGER, default="0", ignored="warnings are always given.")
     trace_level = Parameter("traceLevel", TEXT, default=None, ignored="warnings are always given.")
+
+    def check_together(self) -> None:
+        """There is one section of pictures."""
+        self.streams()
 
     def streams(self) -> tuple[str, StreamParameters, tuple[str, int] | None]:
         """Name and section of the pictures; name and number of classes of the labels."""

@@ -21,7 +21,8 @@ ENTRIES = (
     ),
     Entry(
         "deserializer", ("KaldiLabelDeserializer",), factory=f"{_HERE}.deserializers:create_labels",
-        parameters=f"{_HERE}.parameters:KaldiLabelDeserializerParameters", traits=frozenset({"named sequences"}),
+        parameters=f"{_HERE}.parameters:KaldiLabelDeserializerParameters",
+        traits=frozenset({"named sequences", "never first"}),
     ),
     Entry(
         "writer", ("Kaldi2Writer",), aliases=("Kaldi2Reader", "KaldiWriter", "KaldiReader"),

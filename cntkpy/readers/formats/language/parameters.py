@@ -80,7 +80,13 @@ class SequenceReaderParameters(NoCacheParameters):
 
     def check_together(self) -> None:
         """Errors in what does not go together."""
-        label_sections(self.config)
+        names = label_sections(self.config)
+        for name in names if not self.word_classes else ():
+            p = SequenceLabelParameters(self.config.section(name))
+            if p.label_type == "category" and not p.mapping:
+                message = "there is neither a label mapping file nor a word class file"
+                hint = "give wordclass in the reader's section; action=writeWordAndClass makes both files"
+                raise p.error("labelMappingFile", message, hint, "MissingParameter")
 
     def without_effect(self) -> Iterator[tuple[str, str]]:
         """The order of the file is not that of a training, as in CNTK; in a validation no order matters."""
