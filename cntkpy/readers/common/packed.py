@@ -17,6 +17,7 @@ import numpy as np
 
 from cntkpy.cntk_config.base.files import TEXT_LIMIT, open_input, read_input
 from cntkpy.cntk_config.base.names import is_url
+from cntkpy.readers.common.bounds import most_unpacked
 from cntkpy.readers.common.codecs import LONGEST_MAGIC, PIECE, Broken, Restart, Unpacker, format_of, unpacker
 from cntkpy.readers.common.file_bytes import FileBytes
 from cntkpy.readers.common.position import Position
@@ -82,6 +83,11 @@ class PackedBytes:
         self._thread: Thread | None = None
         """Unpacks ahead from `_at` to `_until`; nobody else uses the unpacker."""
         self._at = self._until = 0
+
+    @property
+    def packed_size(self) -> int:
+        """Bytes of the compressed file."""
+        return self._file.size
 
     @property
     def size(self) -> int:
@@ -381,10 +387,10 @@ def believe(data: DataBytes, size: int, at: int) -> None:
         size: bytes of the line or the sequence so far.
         at: where it begins in the plain text.
     """
-    if data.packed and size > LONGEST:
+    if isinstance(data, PackedBytes) and size > (most := min(LONGEST, most_unpacked(data.packed_size))):
         raise DataError(
-            f"The compressed file {data.path} has a line or a sequence of more than {LONGEST >> 20} MB (byte offset "
-            f"{at} of what is unpacked).",
+            f"The compressed file {data.path} of {data.packed_size:,} bytes has a line or a sequence of more than "
+            f"{most >> 20} MB (byte offset {at} of what is unpacked).",
             path=data.path,
             hint="unpack it, if that is right",
         )
@@ -413,8 +419,13 @@ def read_data(path: str, limit: int = TEXT_LIMIT) -> bytes:
     if data.local and not data.packed:
         data.close()
         return read_input(path, limit)
+    believed = min(limit, most_unpacked(data.packed_size)) if isinstance(data, PackedBytes) else limit
     with data.stream() as file:
-        found = file.read(limit + 1)
+        found = file.read(believed + 1)
+    if len(found) > believed < limit:
+        raise OSError(
+            errno.EFBIG, f"it unpacks to more than {believed:,} bytes, which is not believed to be a list", path
+        )
     if len(found) > limit:
         raise OSError(errno.EFBIG, f"it has more than {limit:,} bytes, the limit of such a file", path)
     return found

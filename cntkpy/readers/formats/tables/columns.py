@@ -62,11 +62,11 @@ class Laid(NamedTuple):
 
 
 def is_text(kind: Any) -> bool:
-    """Whether a type of Arrow is text, or a dictionary."""
+    """Return whether a type of Arrow is text, or a dictionary of texts or bytes."""
     types = arrow().types
-    return types.is_dictionary(kind) or any(
-        test(kind) for test in (types.is_string, types.is_large_string, types.is_string_view)
-    )
+    if types.is_dictionary(kind):
+        return not types.is_nested(kind.value_type)
+    return types.is_string(kind) or types.is_large_string(kind)
 
 
 def is_number(kind: Any) -> bool:

@@ -33,6 +33,8 @@ def plain_type(kind: Any) -> Any:
     if isinstance(kind, pa.BaseExtensionType):
         known = {_UUID: pa.large_string(), _BOOL8: pa.bool_()}.get(kind.extension_name)
         return plain_type(kind.storage_type) if known is None else known
+    if (types.is_dictionary(kind) or types.is_run_end_encoded(kind)) and types.is_nested(storage_type(kind.value_type)):
+        return kind  # to write such values out may take any number of bytes
     if types.is_dictionary(kind):
         values = plain_type(kind.value_type)
         if not _has_bytes(values):
