@@ -34,6 +34,9 @@ def read(path, kind):
         stream = StreamDef(field=path.split(".")[1], shape=1)
     else:
         stream = StreamDef(field="y", shape=1000, is_sparse=True) if "text" in path else StreamDef(field="y", shape=1)
+    if kind == "b64":
+        streams = StreamDefs(x=StreamDef(field="image", transforms=[]), y=StreamDef(field="label", shape=2))
+        return MinibatchSource(Base64ImageDeserializer(path, streams)) and 1
     deserializer = (TarDeserializer if kind == "tar" else make[kind])(path, StreamDefs(x=stream))
     source = MinibatchSource(deserializer, randomize=True, max_sweeps=1)
     return len(source.next_minibatch(100)[source["x"]].as_sequences())
@@ -152,6 +155,7 @@ def texts() -> dict[str, str]:
             if ending == "gz" or name == "cells.csv":
                 Path(f"{name}.{ending}").write_bytes(pack(data))
     Path("line.ctf.gz").write_bytes(packers["gz"](long))
+    Path("line.b64.gz").write_bytes(packers["gz"](b"0\t0\t" + b"A" * (70 * MB)))
     return {path.name: path.name.split(".")[1] for path in Path().glob("*.*.*") if path.name.split(".")[1] != "tar"}
 
 
@@ -173,6 +177,7 @@ def test_small_files_cannot_make_readers_allocate(tmp_path: Path, monkeypatch: p
         elif ".csv." in path and path not in whole:
             assert "has more than 4 MB" in found[path] or "larger than field limit" in found[path], found[path]
     assert "has a line or a sequence of more than 64 MB" in found["line.ctf.gz"], found["line.ctf.gz"]
+    assert "line 1 is longer than 67108864 bytes" in found["line.b64.gz"], found["line.b64.gz"]
     assert peak < MOST_MB, f"{peak} MB"
 
 
