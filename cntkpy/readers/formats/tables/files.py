@@ -37,6 +37,8 @@ MOST_ROWS = 2**31 - 1
 """A row group has at most so many rows."""
 PLAIN = "int64, float, double or text, and lists of them"
 FEWER_ROWS = "write row groups of fewer rows: pyarrow.parquet.write_table(..., row_group_size=100_000)"
+_UNKNOWN = "LogicalType that is not recognized"
+"""What older versions of pyarrow say of a type of Parquet that they do not know."""
 DAMAGED = "the file is damaged: write it again"
 READ_BYTES = 1 << 20
 """Bytes of a column chunk of Parquet that are read at a time."""
@@ -54,11 +56,10 @@ def guarded(what: str, path: str, hint: str = DAMAGED) -> Generator[None]:
         yield
     except DataError:
         raise
-    except NotImplementedError as error:
-        version = arrow().__version__
-        hint = f"pyarrow {version} lacks this, the file may be whole: write the column as {PLAIN}"
-        raise DataError(f"{what}: {_reason(error)}.", path=path, hint=hint) from None
     except errors as error:
+        if isinstance(error, NotImplementedError) or _UNKNOWN in str(error):
+            version = arrow().__version__
+            hint = f"pyarrow {version} lacks this, the file may be whole: write the column as {PLAIN}"
         raise DataError(f"{what}: {_reason(error)}.", path=path, hint=hint) from None
 
 
