@@ -7,7 +7,7 @@ where the table belongs: `<!-- column types -->` ... `<!-- end -->`.
 import re
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.readers import ArrowDeserializer, MinibatchSource, ParquetDeserializer, StreamDef, StreamDefs
@@ -92,7 +92,7 @@ def _column(path: Path, opened: TableFile, name: str) -> Column:
     return Column(", ".join(dense), sparse, _filter(path, name), "" if dense or sparse else advice)
 
 
-def _read(path: Path, stream: StreamDef, condition: str | None = None) -> tuple[list[int], list[float]]:
+def _read(path: Path, stream: Any, condition: str | None = None) -> tuple[list[int], list[float]]:
     """Return the lengths of the sequences of a stream, and its values."""
     make = ParquetDeserializer if path.suffix == ".parquet" else ArrowDeserializer
     deserializer = make(str(path), StreamDefs(x=stream), filter=condition)

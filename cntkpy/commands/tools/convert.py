@@ -82,6 +82,10 @@ def _convert(
     if to is None:
         written = ", ".join(name for name, one in FORMATS.items() if one.target)
         raise ConfigError("UnknownFormat", f"{target.name} is only read", hint=f"convert to one of {written}")
+    if labels is None and not streams and target.name in ("parquet", "arrow") and len(words) == 1:
+        source = None if is_config_word(words[0]) else format_of(words[0], source_format, "--from")
+        if source is not None and source.name == "csv":
+            return _copy(words[0], output, target, quiet)
     found, named = _read(words, streams, source_format, precision, labels)
     beside = {stream: Path(output).with_suffix(f".{stream}.txt") for stream in found.names}
     _keep_inputs(output, target, [*named, *found.files], list(beside.values()))
@@ -112,6 +116,20 @@ def _convert(
         for stream, path in beside.items():
             classes = found.names[stream]
             print(f"{path}: the {len(classes):,} classes of {stream}: {shorten(', '.join(classes), 100)}")
+    return 0
+
+
+def _copy(path: str, output: str, target: Format, quiet: bool) -> int:
+    """Write the columns of a CSV file as those of a Parquet or Arrow file."""
+    from cntkpy.readers.convert.columns import copy_columns
+
+    begin = time.perf_counter()
+    _keep_inputs(output, target, [path], [])
+    copied = copy_columns(path, output, target.name)
+    if not quiet:
+        size, seconds = Path(output).stat().st_size, time.perf_counter() - begin
+        kinds = shorten(", ".join(f"{name} ({kind})" for name, kind in copied.kinds.items()), 300)
+        print(f"{output}: {copied.rows:,} rows of the columns {kinds}; {size:,} bytes in {seconds:.1f} s")
     return 0
 
 

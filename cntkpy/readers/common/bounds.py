@@ -4,6 +4,8 @@ BELIEVED_BYTES = 256 << 20
 """Decoded bytes that any file may have at a time."""
 BELIEVED_RATIO = 64
 """Decoded bytes at a time for each byte of a larger file."""
+MEMBER_BYTES, MEMBER_RATIO = 16 << 20, 16
+"""Bytes of a member of a compressed archive: its numbers take several times its bytes."""
 
 
 def most_decoded(nbytes: int) -> int:
@@ -13,3 +15,12 @@ def most_decoded(nbytes: int) -> int:
         nbytes: bytes of the file.
     """
     return max(BELIEVED_BYTES, BELIEVED_RATIO * nbytes)
+
+
+def most_in_member(nbytes: int) -> int:
+    """Return the most bytes that a member of a compressed archive may have.
+
+    Args:
+        nbytes: bytes of the archive, compressed.
+    """
+    return max(MEMBER_BYTES, MEMBER_RATIO * nbytes)

@@ -93,6 +93,11 @@ class PackedBytes:
         self._at = self._until = 0
 
     @property
+    def packed_size(self) -> int:
+        """Bytes of the compressed file."""
+        return self._file.size
+
+    @property
     def size(self) -> int:
         """Bytes of the plain text. The whole file is unpacked if it was not before, unless it has a table of frames."""
         with self._changed:
@@ -453,18 +458,24 @@ def believe(data: DataBytes, size: int, at: int) -> None:
         size: bytes of the line or the sequence so far.
         at: where it begins in the plain text.
     """
-    if isinstance(data, PackedBytes) and size > (most := _believed(data, LONGEST, SHORT)):
+    if isinstance(data, PackedBytes) and size > (most := most_believed(data, LONGEST, SHORT)):
         raise DataError(
-            f"The compressed file {data.path} has a line or a sequence of more than {most >> 20} MB (byte offset "
+            f"The compressed file {data.path} of {data.packed_size:,} bytes has a line or a sequence of more than {most >> 20} MB (byte offset "
             f"{at} of what is unpacked).",
             path=data.path,
             hint="unpack it, if that is right",
         )
 
 
-def _believed(data: PackedBytes, most: int, least: int) -> int:
-    """Bytes of plain text that are taken into memory as a whole: in proportion to the file."""
-    return min(most, max(least, LONGEST_TIMES * data.packed_size))
+def most_believed(data: DataBytes, most: int, least: int) -> int:
+    """Return the most bytes of plain text that are taken into memory as a whole: in proportion to a compressed file.
+
+    Args:
+        data: the file.
+        most: of any file.
+        least: what any compressed file may have.
+    """
+    return min(most, max(least, LONGEST_TIMES * data.packed_size)) if isinstance(data, PackedBytes) else most
 
 
 def open_data(path: str, buffering: int = -1) -> BinaryIO:
@@ -490,7 +501,7 @@ def read_data(path: str, limit: int = TEXT_LIMIT) -> bytes:
     if data.local and not data.packed:
         data.close()
         return read_input(path, limit)
-    most = _believed(data, limit, SHORT_LIST) if isinstance(data, PackedBytes) else limit
+    most = most_believed(data, limit, SHORT_LIST)
     parts: list[bytes] = []
     size = 0
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import logging
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from cntkpy.readers.formats.tables.library import arrow, broken, compute
 from .batches import Batch, Part, Stream, one_hot
 from .sources import Input, batch_size
 
+log = logging.getLogger("cntkpy.readers")
 _WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
 FEATURES, LABELS = "features", "labels"
 
@@ -52,6 +54,8 @@ def from_csv(
     table = _Table(paths[0])
     columns = _described(table, streams) if streams else _found(table, labels)
     given = _names_of(paths[1]) if len(paths) == 2 else None
+    if labels is not None and given is None:
+        columns = [_Columns(c.name, c.columns, "dense") if _has_values(table, c) else c for c in columns]
     if given is not None and not any(one.form == "class" for one in columns):
         raise UserError("BadStream", f"{paths[1]} has names of classes, but no stream has classes")
     names: dict[str, list[str]] = {}
@@ -130,6 +134,18 @@ class _Table(CsvText):
                 )
             found.update(names)
         return found
+
+
+def _has_values(table: _Table, column: _Columns) -> bool:
+    """Return whether the column of labels has numbers that are not whole: values, not classes."""
+    if column.form != "class":
+        return False
+    cells = table.classes(column.columns[0])
+    if not all(map(is_number, cells)) or all(float(cell).is_integer() for cell in cells):
+        return False
+    title = table.title(column.columns[0])
+    log.warning("Column %s has numbers that are not whole: they are values of one dimension, not classes.", title)
+    return True
 
 
 def _found(table: _Table, labels: str | None) -> list[_Columns]:
@@ -280,4 +296,7 @@ def _cure(cell: str, title: str) -> str:
         return "write a decimal point instead of the comma"
     if not cell.strip() or cell.strip().lower() in ("na", "n/a", "nan", "null", "none", "?", "-"):
         return "leave rows with missing values out, or fill them in"
-    return f"leave the column out; if it holds the classes: --labels {title}"
+    return (
+        f"if it holds the classes: --labels {title}; without the column, a reader section with a CsvDeserializer and "
+        "columns = (...) reads the others: cntkpy convert configFile=FILE reader OUTPUT"
+    )

@@ -7,10 +7,13 @@ import io
 from pathlib import Path
 
 import numpy as np
+import pyarrow.feather
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cntkpy.commands.cli import main
 from cntkpy.commands.tools.convert import convert
 from cntkpy.readers.convert.batches import parse_stream
 from cntkpy.readers.convert.tables import from_csv
@@ -213,3 +216,63 @@ def test_any_names_come_back(tmp_path_factory, rows, delimiter: str) -> None:
     (batch,) = found.batches
     assert batch.parts["x"].rows[:, 0].tolist() == [x for x, _ in rows]
     assert [names[i] for i in batch.parts["y"].rows.indices] == [name for _, name in rows]
+
+
+PRICES = "rooms,area,city,price\n3,50.5,a,100.5\n4,,b,200\n"
+
+
+@pytest.mark.parametrize("ending", ["parquet", "arrow"])
+def test_columns_of_a_table_are_kept(here, capsys, ending: str) -> None:
+    """So `columns = (...)`, `alias` and `filter` go on with the new file."""
+    Path("p.csv").write_text(PRICES)
+    assert main(["convert", "p.csv", f"p.{ending}"]) == 0
+    assert (
+        "2 rows of the columns rooms (int64), area (double), city (string), price (double)" in capsys.readouterr().out
+    )
+    table = pq.read_table("p.parquet") if ending == "parquet" else pyarrow.feather.read_table("p.arrow")
+    assert table.to_pydict() == {"rooms": [3, 4], "area": [50.5, None], "city": ["a", "b"], "price": [100.5, 200.0]}
+    assert main(["convert", "p.csv", "p.csv", "--to", ending]) == 2
+    assert Path("p.csv").read_text() == PRICES
+
+
+def test_many_rows_are_copied_in_row_groups(here, monkeypatch) -> None:
+    monkeypatch.setattr("cntkpy.readers.formats.tables.csv.text.BLOCK_BYTES", 100)
+    monkeypatch.setattr("cntkpy.readers.convert.columns.GROUP", 400)
+    Path("p.csv").write_text("x,y\n" + "".join(f"{i},t{i % 3}\n" for i in range(200)))
+    assert main(["convert", "p.csv", "p.parquet", "--quiet"]) == 0
+    found = pq.ParquetFile("p.parquet")
+    assert found.metadata.num_row_groups > 2
+    assert found.read().to_pydict() == {"x": list(range(200)), "y": [f"t{i % 3}" for i in range(200)]}
+
+
+def test_prices_are_values_and_no_classes(here, capsys) -> None:
+    Path("p.csv").write_text("rooms,price\n3,100.5\n4,200\n")
+    assert main(["convert", "p.csv", "p.ctf", "--labels", "price"]) == 0
+    assert Path("p.ctf").read_text().split() == [
+        "0",
+        "|features",
+        "3",
+        "|labels",
+        "100.5",
+        "1",
+        "|features",
+        "4",
+        "|labels",
+        "200",
+    ]
+    assert not Path("p.labels.txt").exists()
+    Path("p.csv").write_text("rooms,price\n3,7\n4,5.0\n")
+    assert main(["convert", "p.csv", "p.ctf", "--labels", "price"]) == 0
+    assert Path("p.labels.txt").read_text().splitlines() == ["5.0", "7"]
+
+
+def test_columns_of_texts_are_left_out_as_the_error_says(here, capsys) -> None:
+    Path("p.csv").write_text(PRICES.replace(",,", ",60,"))
+    assert main(["convert", "p.csv", "p.ctf", "--labels", "price"]) == 1
+    assert "cntkpy convert configFile=FILE reader OUTPUT" in " ".join(capsys.readouterr().err.split())
+    Path("c.cntk").write_text(
+        "reader=[deserializers=([type=CsvDeserializer;file=p.csv;"
+        "input=[features=[dim=2;columns=(rooms:area)];labels=[dim=1;alias=price]]])]"
+    )
+    assert main(["convert", "configFile=c.cntk", "reader", "p.ctf"]) == 0
+    assert Path("p.ctf").read_text().splitlines()[1] == "1 |features 4 60 |labels 200"

@@ -10,7 +10,7 @@ import numpy as np
 
 from cntkpy.readers.common import index_cache
 from cntkpy.readers.common.corpus import Corpus, check_distinct, padded_keys, same_number
-from cntkpy.readers.common.packed import DataBytes, text_bytes
+from cntkpy.readers.common.packed import SHORT, DataBytes, most_believed, text_bytes
 from cntkpy.readers.errors import DataError
 
 from .container import MAX_BASE64_BYTES, read_file
@@ -110,13 +110,14 @@ def _index(data: DataBytes, labelled: bool) -> tuple[dict[str, np.ndarray], list
     keyed: bool | None = None
     at, told, path = 0, False, data.path
     try:
+        most = most_believed(data, MAX_BASE64_BYTES, SHORT)
         with data.stream() as file:
-            while line := file.readline(MAX_BASE64_BYTES):
+            while line := file.readline(most):
                 number = len(rows) + 1
                 if number == 1 and line.startswith(b"\xef\xbb\xbf"):
                     at, line = 3, line[3:]
-                if len(line) == MAX_BASE64_BYTES and not line.endswith(b"\n"):
-                    raise _bad(path, number, f"is longer than {MAX_BASE64_BYTES} bytes", "no picture is so large")
+                if len(line) == most and not line.endswith(b"\n"):
+                    raise _bad(path, number, f"is longer than {most} bytes", "no picture is so large")
                 if keyed is None:
                     keyed = line.count(b"\t", 0, -1) > 1
                 begin = line.find(b"\t") + 1 if keyed else 0

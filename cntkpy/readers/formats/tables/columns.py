@@ -62,11 +62,11 @@ class Laid(NamedTuple):
 
 
 def is_text(kind: Any) -> bool:
-    """Whether a type of Arrow is text, or a dictionary."""
+    """Return whether a type of Arrow is text, or a dictionary of texts or bytes."""
     types = arrow().types
-    return types.is_dictionary(kind) or any(
-        test(kind) for test in (types.is_string, types.is_large_string, types.is_string_view)
-    )
+    if types.is_dictionary(kind):
+        return not types.is_nested(kind.value_type)
+    return types.is_string(kind) or types.is_large_string(kind)
 
 
 def is_number(kind: Any) -> bool:
@@ -154,15 +154,15 @@ def _dense_mismatch(kind: Any, stream: TableStream) -> tuple[str, str | None] | 
     if not sizes:
         hint = f"write dim = 1, or columns = (...) with the names of {dim} columns"
         return None if dim == 1 else (f"a row has one value, but dim is {dim}", hint)
-    whole, sample = _product(sizes), _product(sizes[1:])
+    outer, whole, sample = sizes[0], _product(sizes), _product(sizes[1:])
     if dim == whole or sample is None or (len(sizes) == 1 and whole is None) or (len(sizes) > 1 and sample == dim):
         return None
     if len(sizes) == 1 or whole is None:
         size = whole if whole is not None else sample
         return f"its samples have {size} values, but dim is {dim}", f"write dim = {size}"
     return (
-        f"a row has {sizes[0]} x {sample} values, but dim is {dim}",
-        f"write dim = {whole} for one sample, or dim = {sample} for a sequence of {sizes[0]} samples",
+        f"a row has {outer} x {sample} values, but dim is {dim}",
+        f"write dim = {whole} for one sample, or dim = {sample} for a sequence of {outer} samples",
     )
 
 

@@ -117,6 +117,10 @@ class TableDeserializer:
         self.table = SequenceTable(first, lengths, keys, named_keys)
         width = sum(ENTRY_BYTES if s.sparse else s.dim * self.dtype.itemsize for s in streams)
         self.chunk_bytes = samples * (width + SAMPLE_BYTES * len(streams))
+        for group, nbytes in zip(self.groups, self.chunk_bytes.tolist(), strict=True):
+            if nbytes > most_decoded(group.table.size):
+                where = f"row group {group.number} of {group.rows:,} rows"
+                raise too_large(group.table.path, where, nbytes, group.table.size)
         if pictures:
             self.chunk_bytes += np.array([group.nbytes for group in self.groups])
         self._cache = ChunkCache(self.load_chunk, first, _MOST_CHUNKS, DEFAULT_MEMORY)

@@ -31,12 +31,16 @@ from .ipc import (
 from .library import arrow, broken, parquet
 from .lists import are_numbers, lists_of
 from .nested import nested_array, nested_field, nested_names, top_of
+from .pages import PageSizes, coded_bytes, most_bytes, page_sizes
 from .partitions import Partition
 from .plain import plain_type
 
 MOST_ROWS = 2**31 - 1
 """A row group has at most so many rows."""
 PLAIN = "int64, float, double or text, and lists of them"
+FEWER_ROWS = "write row groups of fewer rows: pyarrow.parquet.write_table(..., row_group_size=100_000)"
+_UNKNOWN = "LogicalType that is not recognized"
+"""What older versions of pyarrow say of a type of Parquet that they do not know."""
 DAMAGED = "the file is damaged: write it again"
 READ_BYTES = 1 << 20
 """Bytes of a column chunk of Parquet that are read at a time."""
@@ -54,25 +58,24 @@ def guarded(what: str, path: str, hint: str = DAMAGED) -> Generator[None]:
         yield
     except DataError:
         raise
-    except NotImplementedError as error:
-        version = arrow().__version__
-        hint = f"pyarrow {version} lacks this, the file may be whole: write the column as {PLAIN}"
-        raise DataError(f"{what}: {_reason(error)}.", path=path, hint=hint) from None
     except errors as error:
+        if isinstance(error, NotImplementedError) or _UNKNOWN in str(error):
+            version = arrow().__version__
+            hint = f"pyarrow {version} lacks this, the file may be whole: write the column as {PLAIN}"
         raise DataError(f"{what}: {_reason(error)}.", path=path, hint=hint) from None
 
 
-def too_large(path: str, where: str, nbytes: int, size: int) -> DataError:
-    """Return the error of a part of a file that has more bytes than are believed.
+def too_large(path: str, part: str, nbytes: int, size: int, hint: str = FEWER_ROWS) -> DataError:
+    """Return the error of a part of a file that takes more bytes than are believed.
 
     Args:
         path: the file.
-        where: the part, for instance `row group 3`.
+        part: for instance `row group 3`.
         nbytes: its bytes, decoded.
         size: bytes of the file.
+        hint: what to do.
     """
-    message = f"{path}, {where}: it takes {nbytes:,} bytes decoded, in a file of {size:,} bytes"
-    hint = "write row groups of fewer rows: pyarrow.parquet.write_table(..., row_group_size=100_000)"
+    message = f"{path}: {part} takes up to {nbytes:,} bytes decoded, in a file of {size:,} bytes"
     return DataError(f"{message}: this is not believed to be data.", path=path, hint=hint)
 
 
@@ -216,8 +219,11 @@ class ParquetTable(TableFile):
 
     kind = "Parquet"
     _chunks: list[list[ColumnChunk]] | None = None  # read when they are needed
+    _coded: dict[tuple[int, str], list[str]]
+    """Columns of row groups whose bytes are known to be few enough, with their parts that are read as dictionaries."""
 
     def _schema(self, file: Any) -> Any:
+        self._coded = {}
         opened = parquet().ParquetFile(file)
         self.metadata: Any = opened.metadata
         return opened.schema_arrow
@@ -258,22 +264,24 @@ class ParquetTable(TableFile):
         return found if limits is None else [limits.count_of(self.path, rows) for rows in found]
 
     def _count(self, group: int, column: str) -> int:
+        coded = self._bounded(group, [column])
         with self.opened(group) as file:
             batches = (
                 parquet()
-                .ParquetFile(file, metadata=self.metadata)
+                .ParquetFile(file, metadata=self.metadata, read_dictionary=coded)
                 .iter_batches(1 << 16, row_groups=[group], columns=[column], use_threads=False)
             )
             return sum(batch.num_rows for batch in batches)
 
     def _read(self, file: Any, group: int, columns: Sequence[str], threads: bool) -> Any:
+        coded = self._bounded(group, columns)
         lists = self._lists(group, columns)
         rest = [name for name in columns if name not in lists]
         if not rest:
             return arrow().table(lists)
         # Else pyarrow reads whole column chunks, into new memory each time; so it does from a URL, with few requests.
         reading = {} if self._remote else {"pre_buffer": False, "buffer_size": READ_BYTES}
-        whole = parquet().ParquetFile(file, metadata=self.metadata, **reading)
+        whole = parquet().ParquetFile(file, metadata=self.metadata, read_dictionary=coded, **reading)
         if (limits := current()) is not None:
             batches = whole.iter_batches(limits.records, row_groups=[group], columns=rest, use_threads=False)
             return arrow().Table.from_batches([next(batches)])
@@ -281,6 +289,52 @@ class ParquetTable(TableFile):
         for name, array in lists.items():
             table = table.append_column(name, array)
         return table
+
+    def _bounded(self, group: int, columns: Sequence[str]) -> list[str]:
+        """Refuse columns of a row group that take too many bytes once they are decoded.
+
+        Returns:
+            The parts of columns, as `x` or `x.list.element`, that have to be read as dictionaries: their texts would
+            take too many bytes.
+
+        Raises:
+            DataError: they take too many bytes in any case.
+        """
+        most, found = most_decoded(self.size), list[str]()
+        for top in dict.fromkeys(top_of(self.schema, name) for name in columns):
+            if (group, top) not in self._coded:
+                self._coded[group, top] = self._coded_parts(group, top, most)
+            found += self._coded[group, top]
+        return found
+
+    def _coded_parts(self, group: int, column: str, most: int) -> list[str]:
+        """Return the parts of a column that have to be read as dictionaries, see `_bounded`."""
+        rows = int(self.metadata.row_group(group).num_rows)
+        total, plain, parts = 0, 0, list[str]()
+        with self.opened_bytes() as file:
+            for place, chunk in enumerate(self._chunks_of(file, group)):
+                if chunk.path[0] != column:
+                    continue
+                sizes = None if self._remote else page_sizes(file, chunk)
+                if sizes is None:  # of a URL, or with a header that only pyarrow understands
+                    sizes = PageSizes(chunk.nbytes, 0, coded=False, shared=False, values=chunk.values)
+                nbytes = most_bytes(chunk, sizes, int(self.metadata.schema.column(place).length))
+                coded = coded_bytes(chunk, sizes)
+                total += nbytes
+                plain += nbytes if coded is None else coded
+                parts += [] if coded is None else [self.metadata.schema.column(place).path]
+        if max(total, rows) <= most:
+            return []
+        if max(plain, rows) > most:
+            raise too_large(self.path, f"column '{column}' of row group {group}", max(plain, rows), self.size)
+        return parts
+
+    def _chunks_of(self, file: BinaryIO, group: int) -> list[ColumnChunk]:
+        """Return the column chunks of a row group, one for each leaf of the schema; none where they are not known."""
+        if self._chunks is None:
+            self._chunks = column_chunks(file, self.size)
+        chunks = self._chunks[group] if group < len(self._chunks) else []
+        return chunks if len(chunks) == len(self.metadata.schema) else []
 
     def _lists(self, group: int, columns: Sequence[str]) -> dict[str, Any]:
         """Those columns of a row group that `lists` reads, as Arrow arrays."""
@@ -295,16 +349,14 @@ class ParquetTable(TableFile):
         ):
             return {}
         with self.opened_bytes() as file:
-            if self._chunks is None:
-                self._chunks = column_chunks(file, self.size)
             found = {name: self._list(file, group, name) for name in possible}
         return {name: array for name, array in found.items() if array is not None}
 
     def _list(self, file: BinaryIO, group: int, name: str) -> Any:
         """A column of a row group as an Arrow array; None: pyarrow has to read it."""
-        chunks = self._chunks[group] if self._chunks and group < len(self._chunks) else []
+        chunks = self._chunks_of(file, group)
         places = [place for place, chunk in enumerate(chunks) if chunk.path[:1] == (name,)]
-        if len(places) != 1 or len(chunks) != len(self.metadata.schema):
+        if len(places) != 1:
             return None
         leaf, rows = self.metadata.schema.column(places[0]), int(self.metadata.row_group(group).num_rows)
         return lists_of(file, chunks[places[0]], rows, leaf.max_definition_level, self.schema.field(name).type)
@@ -362,11 +414,10 @@ class ArrowTable(TableFile):
         number = self._batches[group]
         before = [one for one in self._messages[:number] if one.kind != BATCH]
         needed = [*before, self._messages[number]] if self._is_stream else [*self._messages[: self._batches[0]]]
-        nbytes = sum(one.nbytes for one in {*needed, self._messages[number]})
+        rows = self._messages[number].rows
+        nbytes = sum(one.nbytes for one in {*needed, self._messages[number]}) + 8 * max(rows, 0)
         if nbytes > most_decoded(self.size):
             raise too_large(self.path, f"record batch {group}", nbytes, self.size)
-        if self._messages[number].rows > MOST_ROWS:
-            raise self._bad_rows(group, f"it has {self._messages[number].rows} rows, the limit is {MOST_ROWS}")
         tops = dict.fromkeys(top_of(self.schema, name) for name in columns)
         included = [self.schema.get_field_index(name) for name in tops]
         if self._is_stream:

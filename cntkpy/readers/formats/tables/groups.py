@@ -10,14 +10,17 @@ from typing import Any
 import numpy as np
 
 from cntkpy.readers.common.beginnings import unless_cut
+from cntkpy.readers.common.bounds import most_decoded
 from cntkpy.readers.common.sequences import starts_of
 from cntkpy.readers.errors import DataError
 
 from .columns import Place
-from .files import TableFile
+from .files import TableFile, too_large
 from .filters import Filter
 from .library import arrow
 
+ROW_BYTES = 8
+"""Bytes of the place of a row in an order."""
 log = logging.getLogger("cntkpy.readers")
 
 
@@ -89,7 +92,11 @@ def row_groups(tables: Sequence[TableFile], condition: Filter | None = None) -> 
     first = groups = skipped = 0
     for table in tables:
         possible = [True] * table.groups if condition is None else condition.groups(table)
-        sizes = zip(table.rows(), table.bytes_of_groups(), possible, strict=True)
+        counts = table.rows()
+        if (nbytes := sum(counts) * ROW_BYTES) > most_decoded(table.size):
+            part = f"the order of its {sum(counts):,} rows"
+            raise too_large(table.path, part, nbytes, table.size, "read fewer rows, or write them to several files")
+        sizes = zip(counts, table.bytes_of_groups(), possible, strict=True)
         for number, (rows, nbytes, may) in enumerate(sizes):
             chosen = None
             if condition is not None:

@@ -14,17 +14,15 @@ from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
-from .compact import CompactReader
 from .footer import ColumnChunk
 from .library import arrow, broken
+from .pages import DATA_PAGE, DICTIONARY_PAGE, page_header
 
 _TYPES: dict[int, type[np.generic]] = {4: np.float32, 5: np.float64}
 """Physical types."""
 _PLAIN_CODEC, _SNAPPY = 0, 1
-_DATA_PAGE, _DICTIONARY_PAGE = 0, 2
 _PLAIN, _RLE, _CODES = 0, 3, (2, 8)
 """Encodings; `_CODES` are places in the dictionary."""
-_HEADER_BYTES, _MOST_HEADER_BYTES = 256, 1 << 16
 _MOST_PAGE_BYTES = 1 << 26
 _MOST_TIMES = 64
 """The largest compression ratio that is believed: bytes of decoded numbers for each byte of a column chunk."""
@@ -94,12 +92,12 @@ def _numbers(file: BinaryIO, chunk: ColumnChunk, rows: int, level: int, kind: An
     pages, done, dictionary = _Pages(file, chunk), 0, None
     while done < chunk.values:
         page = pages.next()
-        if page.kind == _DICTIONARY_PAGE:
+        if page.kind == DICTIONARY_PAGE:
             _expect(page.encoding in (_PLAIN, _CODES[0]) and dictionary is None)
             _expect(len(page.data) == page.values * dtype.itemsize)
             dictionary = page.data.copy().view(dtype)
             continue
-        _expect(page.kind == _DATA_PAGE and 0 < page.values <= chunk.values - done)
+        _expect(page.kind == DATA_PAGE and 0 < page.values <= chunk.values - done)
         starts, data = _cut(page.data)
         defined, data = _cut(data)
         _expect(pattern(starts, 1, page.values, done, size, 0, 1))
@@ -141,10 +139,10 @@ class _Pages:
 
     def next(self) -> _Page:
         """The next page, decompressed. Its bytes stay what they are until the page after it is asked for."""
-        header = self._header(_HEADER_BYTES)
+        header, self._at = page_header(self._file, self._at, self._end)
         kind, size, packed = header[1], header[2], header[3]
-        about = header[7] if kind == _DICTIONARY_PAGE else header[5]
-        if kind == _DATA_PAGE:
+        about = header[7] if kind == DICTIONARY_PAGE else header[5]
+        if kind == DATA_PAGE:
             _expect(about[3] == about[4] == _RLE)
         _expect(0 <= packed <= self._end - self._at and 0 <= size <= _MOST_PAGE_BYTES)
         if len(self._packed) < packed:
@@ -154,18 +152,6 @@ class _Pages:
         self._at += packed
         _expect(self._file.readinto(data) == packed)  # type: ignore[attr-defined]
         return _Page(kind, int(about[1]), about[2], self._unpacked(data, size))
-
-    def _header(self, most: int) -> dict[int, Any]:
-        self._file.seek(self._at)
-        reader = CompactReader(self._file.read(min(most, self._end - self._at)))
-        try:
-            found = reader.fields()
-        except (ValueError, LookupError):
-            if most >= _MOST_HEADER_BYTES:
-                raise
-            return self._header(_MOST_HEADER_BYTES)
-        self._at += reader.at
-        return found
 
     def _unpacked(self, data: np.ndarray, size: int) -> np.ndarray:
         if self._codec is None:

@@ -33,6 +33,8 @@ def plain_type(kind: Any) -> Any:
     if isinstance(kind, pa.BaseExtensionType):
         known = {_UUID: pa.large_string(), _BOOL8: pa.bool_()}.get(kind.extension_name)
         return plain_type(kind.storage_type) if known is None else known
+    if (types.is_dictionary(kind) or types.is_run_end_encoded(kind)) and types.is_nested(storage_type(kind.value_type)):
+        return kind  # to write such values out may take any number of bytes
     if types.is_dictionary(kind):
         values = plain_type(kind.value_type)
         if not _has_bytes(values):
@@ -57,24 +59,16 @@ def _plain_lists(kind: Any) -> Any:
     if types.is_map(kind):
         key, item = plain_type(kind.key_type), plain_type(kind.item_type)
         return kind if (key, item) == (kind.key_type, kind.item_type) else pa.map_(key, item)
-    make = next((make for test, make in _lists() if test(kind)), None)
-    if make is None:
+    if types.is_fixed_size_list(kind):
+        values = plain_type(kind.value_type)
+        return kind if values == kind.value_type else pa.list_(values, kind.list_size)
+    view = types.is_list_view(kind) or types.is_large_list_view(kind)
+    if not (view or types.is_list(kind) or types.is_large_list(kind)):
         return kind
     values = plain_type(kind.value_type)
-    view = types.is_list_view(kind) or types.is_large_list_view(kind)
-    return kind if values == kind.value_type and not view else make(values, kind)
-
-
-def _lists() -> list[tuple[Any, Any]]:
-    """Tests for types of lists, and what makes the type of plain lists of other values."""
-    pa, types = arrow(), arrow().types
-    return [
-        (types.is_list, lambda values, kind: pa.list_(values)),
-        (types.is_list_view, lambda values, kind: pa.list_(values)),
-        (types.is_large_list, lambda values, kind: pa.large_list(values)),
-        (types.is_large_list_view, lambda values, kind: pa.large_list(values)),
-        (types.is_fixed_size_list, lambda values, kind: pa.list_(values, kind.list_size)),
-    ]
+    if values == kind.value_type and not view:
+        return kind
+    return (pa.list_ if types.is_list(kind) or types.is_list_view(kind) else pa.large_list)(values)
 
 
 def _has_bytes(kind: Any) -> bool:

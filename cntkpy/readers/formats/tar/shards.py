@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from cntkpy.readers.common.beginnings import current
-from cntkpy.readers.common.packed import DataBytes, open_or_say
+from cntkpy.readers.common.bounds import most_in_member
+from cntkpy.readers.common.packed import DataBytes, PackedBytes, open_or_say
 from cntkpy.readers.common.sequences import starts_of
 from cntkpy.readers.errors import DataError
 
@@ -52,10 +53,12 @@ class Shards:
         Raises:
             DataError: it is too large, or cannot be read.
         """
-        size = int(self.size[sample, stream])
+        size, data = int(self.size[sample, stream]), self._archive(sample)
         if size > MOST_BYTES:
             raise self.error(sample, stream, f"it has {size} bytes, more than the limit of {MOST_BYTES}")
-        data = self._archive(sample)
+        if isinstance(data, PackedBytes) and size > most_in_member(data.packed_size):
+            what = f"it has {size:,} bytes in an archive of {data.packed_size:,}: this is not believed to be data"
+            raise self.error(sample, stream, what, "unpack the archive (gunzip), if it is")
         found = data.bytes(int(self.at[sample, stream]), size)
         if len(found) < size:
             raise data.cut_short()

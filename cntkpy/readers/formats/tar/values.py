@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from tokenize import TokenError
 from typing import Any, cast
@@ -13,6 +14,9 @@ import numpy as np
 
 from cntkpy.cntk_config.base.lines import split_lines
 
+PIECE = 1 << 18
+"""Characters of a text whose numbers are converted at a time."""
+_BETWEEN = re.compile(r"[\s,]")
 _DEEP = "its arrays are nested too deeply"
 _BAD_HEADER = (
     ValueError,
@@ -121,7 +125,23 @@ def _text(data: bytes) -> str:
 
 
 def _numbers(text: str) -> np.ndarray:
-    """Numbers with blanks or commas between them."""
+    """Return numbers with blanks or commas between them, float64[n]."""
+    found = [_numbers_in(piece) for piece in _pieces(text)]
+    return found[0] if len(found) == 1 else np.concatenate(found)
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """Return a text cut between words: the words of all of it would take many times its bytes."""
+    begin = 0
+    while begin + PIECE < len(text):
+        cut = _BETWEEN.search(text, begin + PIECE)
+        end = len(text) if cut is None else cut.start()
+        yield text[begin:end]
+        begin = end
+    yield text[begin:]
+
+
+def _numbers_in(text: str) -> np.ndarray:
     words = text.replace(",", " ").split()
     try:
         return np.array(words, np.float64) if words else np.empty(0)

@@ -99,7 +99,7 @@ class Unregistered(pa.ExtensionType):
         return cls()
 
 
-def samples(path: str, stream: StreamDef, **options: Any) -> list[Any]:
+def samples(path: str, stream: Any, **options: Any) -> list[Any]:
     make = MAKERS["parquet" if path.endswith("parquet") else "arrow"]
     source = MinibatchSource(make(path, StreamDefs(s=stream), **options), randomize=False, max_sweeps=1)
     found = source.next_minibatch(100)[source["s"]].as_sequences()

@@ -17,6 +17,8 @@ from .rows import DELIMITERS, lines_in, rows_in
 
 BLOCK_BYTES = 4 << 20
 """Bytes of text that are parsed at a time; a row is not longer."""
+MOST_COLUMNS = 100_000
+"""Columns of a row; each takes memory of its own."""
 MISSING = ("", "NA", "N/A", "n/a", "<NA>", "#N/A", "#N/A N/A", "#NA", "NULL", "null")
 """Cells that are missing values in a column of numbers, dates or booleans; in one of texts empty ones are."""
 
@@ -84,12 +86,7 @@ class CsvText:
                 raise self._unclosed(at, line)
             size = len(content) if whole else int(ends[-1]) if len(ends) else 0
             if not size:
-                raise DataError(
-                    f"{self.path}: the row from line {line + 1} on has more than {BLOCK_BYTES >> 20} MB.",
-                    path=self.path,
-                    line=line + 1,
-                    hint="is a quote not closed?",
-                )
+                raise self._too_long(line)
             begin = 0
             if header:
                 begin = _end_of_first_row(content, [*ends.tolist(), size], self.delimiter)
@@ -198,12 +195,26 @@ class CsvText:
         hint = "save it as UTF-8, for instance: iconv -f latin1 -t utf-8"
         return DataError(f"{where} is not text in UTF-8: {error.reason}", path=self.path, line=line, hint=hint)
 
+    def _too_long(self, line: int) -> DataError:
+        """Return the error of a row that begins behind so many lines."""
+        return DataError(
+            f"{self.path}: the row from line {line + 1} on has more than {BLOCK_BYTES >> 20} MB.",
+            path=self.path,
+            line=line + 1,
+            hint="is a quote not closed?",
+        )
+
     def _first_line(self) -> str:
         with self._text() as file:
             try:
-                return next((line for line in file if line.strip()), "")
+                for number, line in enumerate(iter(lambda: file.readline(BLOCK_BYTES + 1), "")):
+                    if len(line) > BLOCK_BYTES:
+                        raise self._too_long(number)
+                    if line.strip():
+                        return line
             except UnicodeDecodeError as error:
                 raise self._not_text(error, _START) from None
+        return ""
 
     def _lines(self) -> Iterator[tuple[int, list[str]]]:
         with self._text() as file:
@@ -211,9 +222,27 @@ class CsvText:
 
     def _read(self, file: io.TextIOWrapper, block: TextBlock) -> Iterator[tuple[int, list[str]]]:
         """The rows of a text that begins where a block does."""
+        held = [0, 0]  # characters of the row that is read, and lines before it
+
+        def lines() -> Iterator[str]:
+            while line := file.readline(BLOCK_BYTES + 1):
+                held[0] += len(line)
+                if held[0] > BLOCK_BYTES:
+                    raise self._too_long(block.line + held[1])
+                yield line
+
         try:
-            reader = csv.reader(file, delimiter=self.delimiter, strict=True)
+            reader = csv.reader(lines(), delimiter=self.delimiter, strict=True)
             for cells in reader:
+                held[:] = 0, reader.line_num
+                if len(cells) > MOST_COLUMNS:
+                    raise DataError(
+                        f"{self.path}:{block.line + reader.line_num}: the row has {len(cells):,} columns, the limit is "
+                        f"{MOST_COLUMNS:,}.",
+                        path=self.path,
+                        line=block.line + reader.line_num,
+                        hint="write a row for each sample; lists of numbers fit into Parquet",
+                    )
                 if any(cell.strip() for cell in cells):
                     yield block.line + reader.line_num, cells
         except UnicodeDecodeError as error:
