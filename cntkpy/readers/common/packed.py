@@ -443,6 +443,11 @@ def believe(data: DataBytes, size: int, at: int) -> None:
         )
 
 
+def longest_line(data: DataBytes, most: int) -> int:
+    """Bytes of a line that are taken into memory: `most`, and of a compressed file as many as it can be believed."""
+    return _believed(data, most, SHORT) if isinstance(data, PackedBytes) else most
+
+
 def _believed(data: PackedBytes, most: int, least: int) -> int:
     """Bytes of plain text that are taken into memory as a whole: in proportion to the file."""
     return min(most, max(least, LONGEST_TIMES * data.packed_size))

@@ -10,7 +10,7 @@ import numpy as np
 
 from cntkpy.readers.common import index_cache
 from cntkpy.readers.common.corpus import Corpus
-from cntkpy.readers.common.packed import DataBytes, data_bytes
+from cntkpy.readers.common.packed import DataBytes, data_bytes, longest_line
 from cntkpy.readers.errors import DataError
 
 from .container import MAX_BASE64_BYTES, read_file
@@ -111,12 +111,14 @@ def _index(data: DataBytes, labelled: bool) -> tuple[dict[str, np.ndarray], list
     at, told, path = 0, False, data.path
     try:
         with data.stream() as file:
-            while line := file.readline(MAX_BASE64_BYTES):
+            most = longest_line(data, MAX_BASE64_BYTES)
+            while line := file.readline(most):
                 number = len(rows) + 1
                 if number == 1 and line.startswith(b"\xef\xbb\xbf"):
                     at, line = 3, line[3:]
-                if len(line) == MAX_BASE64_BYTES and not line.endswith(b"\n"):
-                    raise _bad(path, number, f"is longer than {MAX_BASE64_BYTES} bytes", "no picture is so large")
+                if len(line) == most and not line.endswith(b"\n"):
+                    hint = "no picture is so large" if most == MAX_BASE64_BYTES else "unpack it, if that is right"
+                    raise _bad(path, number, f"is longer than {most} bytes", hint)
                 if keyed is None:
                     keyed = line.count(b"\t", 0, -1) > 1
                 begin = line.find(b"\t") + 1 if keyed else 0
