@@ -350,7 +350,7 @@ class PackedBytes:
         self._told = True
         log.warning(
             "WARNING: %s can only be unpacked from its start on (byte %d), not from where data are read in a shuffled "
-            "order: each jump costs that again. Compress it in pieces (bgzip, gzip, pbzip2, pzstd, xz -T0), unpack "
+            "order: each jump costs that again. Compress it in pieces (bgzip, gzip, pbzip2, pzstd), unpack "
             "it, or write randomize=false.",
             self.path,
             place.packed,

@@ -417,8 +417,8 @@ def test_a_file_cut_short_while_it_is_read(files, singles):
 
 def test_frame_mode_refuses_sequences(files):
     with pytest.raises(DataError, match="Detected a non-frame sequence of size 2 in frame mode") as caught:
-        files.minibatches("0 |y 1 |x 1\n0 |x 2\n", "x:1 y:1", frameMode=True)
-    assert "one of the stream 'x'" in str(caught.value.diagnostic.hint)
+        files.minibatches("6 |y 1 |x 1\n7 |y 1 |x 1\n7 |x 2\n", "x:1 y:1", frameMode=True, randomize=False)
+    assert "it is sequence 7 of the stream 'x'" in str(caught.value.diagnostic.hint)
 
 
 @pytest.mark.parametrize(
