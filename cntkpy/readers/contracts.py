@@ -268,6 +268,15 @@ class NamesClasses(Protocol):
 
 
 @runtime_checkable
+class KnowsAbsence(Protocol):
+    """Capability of a deserializer: it knows why a stream has no samples."""
+
+    def absence(self, stream: str) -> tuple[str, str, str] | None:
+        """Message, hint and file, if the data lack the stream as far as they have been looked at; else None."""
+        ...
+
+
+@runtime_checkable
 class Wraps(Protocol):
     """Capability of a source: it has its data from a deserializer."""
 

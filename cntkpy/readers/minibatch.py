@@ -158,6 +158,22 @@ class Minibatch:
         self.end_of_sweep, self.end_of_epoch, self.truncated = end_of_sweep, end_of_epoch, truncated
         self.columns_together = columns_together
 
+    @property
+    def absent(self) -> dict[str, tuple[str, str, str]]:
+        """Of streams that the data lack, as far as the reader knows: message, hint and file."""
+        return self.__dict__.get("_absent", {})
+
+    @absent.setter
+    def absent(self, streams: dict[str, tuple[str, str, str]]) -> None:
+        self.__dict__["_absent"] = streams
+
+    def missing(self, stream: str) -> DataError | None:
+        """The error of a stream that the data lack; None of any other."""
+        if stream not in self.absent:
+            return None
+        message, hint, path = self.absent[stream]
+        return DataError(message, path=path, hint=hint)
+
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_keys": self.keys}  # and not what they are made of
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .contracts import EpochSource, Joins, NamesClasses, ReadsAhead, ReadsFiles, SharesData, Wraps
+from .contracts import EpochSource, Joins, KnowsAbsence, NamesClasses, ReadsAhead, ReadsFiles, SharesData, Wraps
 from .epochs import EpochReader, EpochRequest
 from .errors import ArgumentError, DataError
 from .minibatch import Minibatch
 from .streams import StreamInformation
+
+log = logging.getLogger("cntkpy.readers")
 
 
 class Reader(EpochReader):
@@ -24,7 +27,7 @@ class Reader(EpochReader):
         self.source = source
         self.data_end = False
         """Whether the last minibatch was the last of its epoch."""
-        self._started = False
+        self._started = self._looked = False
         self.remake: Callable[[dict[str, Any] | None], tuple[Any, ...]] | None = None
         """Given a position or None, what `pickle` makes the reader with again; None: nothing does."""
 
@@ -76,8 +79,20 @@ class Reader(EpochReader):
             minibatch = self.source.next()
         except DataError as error:
             raise error.with_traceback(None) from error.__cause__  # frames of the pipeline do not help
+        if not self._looked and minibatch is not None:
+            self._looked = True
+            self._look_for_absent(minibatch)
         self.data_end = minibatch is None or minibatch.end_of_epoch
         return minibatch
+
+    def _look_for_absent(self, minibatch: Minibatch) -> None:
+        """Say of the streams without samples in the first minibatch why they have none, if the data lack them."""
+        empty = [name for name, layout in minibatch.layouts.items() if not layout.num_samples]
+        if empty and len(empty) < len(minibatch.layouts):
+            known = {name: _absence(self.source, name) for name in empty}
+            minibatch.absent = {name: why for name, why in known.items() if why is not None}
+            for message, hint, _ in minibatch.absent.values():
+                log.warning("WARNING: %s (%s)", message, hint)
 
     def state(self) -> dict[str, Any]:
         """Position after the last minibatch given out, to be stored as JSON."""
@@ -108,6 +123,13 @@ def _files_of(part: Any) -> Sequence[str]:
     if isinstance(part, ReadsFiles):
         return part.files
     return [path for one in _inside(part) for path in _files_of(one)]
+
+
+def _absence(part: Any, stream: str) -> tuple[str, str, str] | None:
+    """Why a source or a deserializer, or one of those it is made of, has no samples of a stream."""
+    if isinstance(part, KnowsAbsence):
+        return part.absence(stream)
+    return next((found for one in _inside(part) if (found := _absence(one, stream)) is not None), None)
 
 
 def _names_of(part: Any, name: str) -> dict[int, str]:

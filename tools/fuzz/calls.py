@@ -52,17 +52,24 @@ def network(path: str) -> None:
 
 
 def packed_seeds() -> list[bytes]:
-    """A file in text format, compressed in every way, also in two streams."""
+    """A file in text format, compressed in every way, also in two streams, with parts to skip and a table of frames."""
     import bz2
     import gzip
     import lzma
+    import struct
+    import zlib
 
     import zstandard
 
     text = b"".join(b"%d |x %d 2 3 |s %d:1\n" % (i, i, i % 6) for i in range(50))
     one = zstandard.ZstdCompressor(write_checksum=True)
     packs = (gzip.compress, bz2.compress, lzma.compress, one.compress)
-    return [pack(text) for pack in packs] + [pack(text[:300]) + pack(text[300:]) for pack in packs]
+    found = [pack(text) for pack in packs] + [pack(text[:300]) + pack(text[300:]) for pack in packs]
+    first, second = one.compress(text[:300]), one.compress(text[300:])
+    table = struct.pack("<4IIBI", len(first), 300, len(second), len(text) - 300, 2, 0, 0x8F92EAB1)
+    note = struct.pack("<II", 0x184D2A50, 4) + b"note"
+    found += [note + first + note + second, first + second + struct.pack("<II", 0x184D2A5E, len(table)) + table]
+    return [*found, lzma.compress(text, format=lzma.FORMAT_ALONE), zlib.compress(text)]
 
 
 TAR_SECTION = """randomize=false ; deserializers=([ type=TarDeserializer ; file="{file}" ; input=[

@@ -357,7 +357,7 @@ class PackedBytes:
         self._told = True
         log.warning(
             "WARNING: %s can only be unpacked from its start on (byte %d), not from where data are read in a shuffled "
-            "order: each jump costs that again. Compress it in pieces (bgzip, gzip, pbzip2, pzstd, xz -T0), unpack "
+            "order: each jump costs that again. Compress it in pieces (bgzip, gzip, pbzip2, pzstd), unpack "
             "it, or write randomize=false.",
             self.path,
             place.packed,
@@ -460,7 +460,8 @@ def believe(data: DataBytes, size: int, at: int) -> None:
     """
     if isinstance(data, PackedBytes) and size > (most := most_believed(data, LONGEST, SHORT)):
         raise DataError(
-            f"The compressed file {data.path} of {data.packed_size:,} bytes has a line or a sequence of more than {most >> 20} MB (byte offset "
+            f"The compressed file {data.path} of {data.packed_size:,} bytes has a line or a sequence of more than "
+            f"{most >> 20} MB (byte offset "
             f"{at} of what is unpacked).",
             path=data.path,
             hint="unpack it, if that is right",

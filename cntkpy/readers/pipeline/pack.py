@@ -269,14 +269,30 @@ def _split_csr(arrays: tuple[np.ndarray, np.ndarray, np.ndarray], rows: np.ndarr
     return split_csr(values, columns, own, entries, rows + np.arange(len(rows)), dim)
 
 
+class NotAFrame(DataError):
+    """A sequence that is not one sample, in frame mode.
+
+    Args:
+        place: the place of the sequence in what was packed.
+        size: how many samples it has.
+        stream: the name of the stream.
+        key: that of the sequence, where it is known.
+    """
+
+    def __init__(self, place: int, size: int, stream: str, key: int | str | None = None) -> None:
+        self.place, self.size, self.stream = place, size, stream
+        which = "it is one" if key is None else f"it is sequence {key}"
+        super().__init__(
+            f"Detected a non-frame sequence of size {size} in frame mode.",
+            hint=f"{which} of the stream '{stream}'; leave frameMode out to read sequences of several samples",
+        )
+
+
 class FramePacker(SequencePacker):
     """Every sequence is one sample: T = 1, a slot each."""
 
     def check(self, lengths: np.ndarray, name: str) -> None:
         """There must be no longer ones, and none that are empty."""
-        longer = lengths[lengths != 1]
+        longer = np.flatnonzero(lengths != 1)
         if len(longer):
-            raise DataError(
-                f"Detected a non-frame sequence of size {int(longer[0])} in frame mode.",
-                hint=f"it is one of the stream '{name}'; leave frameMode out to read sequences of several samples",
-            )
+            raise NotAFrame(int(longer[0]), int(lengths[longer[0]]), name)

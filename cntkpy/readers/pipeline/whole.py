@@ -16,7 +16,7 @@ from cntkpy.readers.common.chunk import Part
 from cntkpy.readers.common.selection import Selection, Several
 from cntkpy.readers.common.sequences import starts_of
 from cntkpy.readers.minibatch import Layout, Minibatch
-from cntkpy.readers.pipeline.pack import SequencePacker, place
+from cntkpy.readers.pipeline.pack import NotAFrame, SequencePacker, place
 
 from .assembly import Inputs, Made
 from .randomize import Timeline
@@ -182,8 +182,12 @@ class WholeSequences:
         self, inputs: Inputs, sequences: np.ndarray, cuts: np.ndarray, parts: Sequence[Part], marks: Iterator[_Mark]
     ) -> Iterator[Made]:
         """The arrays of minibatches at once, the minibatches themselves as they are asked for."""
-        packed = self._packer.pack_several(parts, cuts)
         names = inputs.deserializer.table.names  # and not inputs.keys: who keeps a minibatch need not keep the reader
+        try:
+            packed = self._packer.pack_several(parts, cuts)
+        except NotAFrame as error:
+            key = names(sequences[error.place : error.place + 1])[0]
+            raise NotAFrame(error.place, error.size, error.stream, key) from None
         return (
             _made(data, layouts, partial(names, sequences[a:b]), *mark)
             for (data, layouts), mark, (a, b) in zip(packed, marks, pairwise(cuts.tolist()), strict=True)

@@ -61,7 +61,7 @@ class Labels:
         hint, labelled = "every frame has one label", self.ends[self.first[utterance + 1] - 1]
         if self.timed:
             hint += "; times count frames of 10 ms, or of the sample period that the feature file has"
-            if abs(labelled - frames) > 1 and frames:
+            if labelled and frames and abs(labelled - frames) > 1:
                 hint += f": they would fit frames of {10 * labelled / frames:.4g} ms"
         return hint
 

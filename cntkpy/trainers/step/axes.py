@@ -242,6 +242,8 @@ def place(axes: Axes, nodes: Sequence[Node], minibatch: Minibatch, stream: Calla
             )
         ids, own = table[:, 0], table[:, 3] - table[:, 2]
         axis = node.axis or DEFAULT
+        if (own < 1).any() and (error := minibatch.missing(stream(node.name))) is not None:
+            raise error
         if (own < 1).any():
             at = int(np.argmax(own < 1))
             raise UserError(

@@ -146,7 +146,7 @@ class SingleAxis(Padding):
             if layout is None:
                 layout, first = other, node.name
             elif other is not layout and not np.array_equal(other.sequences, layout.sequences):
-                raise _different(minibatch, layout, other, first, node.name)
+                raise _absent(minibatch, [first, node.name]) or _different(minibatch, layout, other, first, node.name)
         layout = layout or next(iter(minibatch.layouts.values()))
         dtype = self.inputs.dtype
         rows: list[Any] = [_csr(self.inputs.values(minibatch, node)) for node in self.inputs.sparse]
@@ -318,20 +318,28 @@ def _parts(values: Any, size: int) -> list[NDArray[Any]]:
     return [as_dense(part).reshape(-1, size) for part in parts]
 
 
+def _absent(minibatch: Minibatch, inputs: Sequence[str]) -> UserError | None:
+    """Return the error of inputs that the data lack, if one of them is."""
+    errors = (minibatch.missing(stream_of(minibatch, name)) for name in inputs)
+    return next((error for error in errors if error is not None), None)
+
+
 def _different(minibatch: Minibatch, layout: Layout, other: Layout, first: str, second: str) -> UserError:
     """Inputs whose sequences do not have the same lengths: which sequence it is, where the reader says."""
     lengths = [one.sequences[:, 3] - one.sequences[:, 2] for one in (layout, other)]
-    told, other_axis = "", second
+    told, other_axis, none_of = "", second, ""
     if len(lengths[0]) == len(lengths[1]) == len(minibatch.keys) and (lengths[0] != lengths[1]).any():
         at = int(np.argmax(lengths[0] != lengths[1]))
         counts = f"{count_of_samples(lengths[0][at])} of '{first}', {lengths[1][at]} of '{second}'"
         told = f": sequence {minibatch.keys[at]} has {counts}"
         other_axis = first if lengths[0][at] < lengths[1][at] else second
+        if not min(lengths[0][at], lengths[1][at]):
+            none_of = f"the data have no sample of '{other_axis}' there, or call it otherwise (see the log); "
     return UserError(
         "DifferentLengths",
         f"inputs '{first}' and '{second}' have sequences of different lengths in one minibatch{told}",
-        hint="these inputs share one time axis: a sequence needs as many samples of one as of the other. If their "
-        f"lengths differ on purpose, {own_axis(other_axis)}",
+        hint=f"{none_of}these inputs share one time axis: a sequence needs as many samples of one as of the other. If "
+        f"their lengths differ on purpose, {own_axis(other_axis)}",
     )
 
 

@@ -117,7 +117,8 @@ def _index(data: DataBytes, labelled: bool) -> tuple[dict[str, np.ndarray], list
                 if number == 1 and line.startswith(b"\xef\xbb\xbf"):
                     at, line = 3, line[3:]
                 if len(line) == most and not line.endswith(b"\n"):
-                    raise _bad(path, number, f"is longer than {most} bytes", "no picture is so large")
+                    hint = "no picture is so large" if most == MAX_BASE64_BYTES else "unpack it, if that is right"
+                    raise _bad(path, number, f"is longer than {most} bytes", hint)
                 if keyed is None:
                     keyed = line.count(b"\t", 0, -1) > 1
                 begin = line.find(b"\t") + 1 if keyed else 0

@@ -9,6 +9,7 @@ from contextlib import suppress
 
 import numpy as np
 
+from cntkpy.cntk_config.base.diagnostics import nearest
 from cntkpy.readers.common.chunk import Chunk
 from cntkpy.readers.common.corpus import Corpus
 from cntkpy.readers.common.packed import DataBytes, PackedBytes, open_text
@@ -26,6 +27,7 @@ from .parsed_ahead import Kept, ParsedAhead
 from .stream_format import StreamFormat
 from .tables import Runs, Text
 
+_LOOKED_AT = 256 << 10
 GAP = 4096  # bytes that are as quickly read as left out
 _NO_TEXT = np.empty(0, np.uint8)
 log = logging.getLogger("cntkpy.readers")
@@ -103,6 +105,26 @@ class TextFormatDeserializer:
     def files(self) -> list[str]:
         """The file that is read."""
         return [self.path]
+
+    def absence(self, stream: str) -> tuple[str, str, str] | None:
+        """See `KnowsAbsence`: the first bytes of the file have no sample of the stream, but have other names."""
+        from .messages import names_in
+
+        alias = next((f.alias for f in self.formats if f.name == stream), None)
+        text = self._file.bytes(0, _LOOKED_AT)
+        names = names_in(text)
+        if alias is None or alias in names:
+            return None
+        what = f"'{alias}'" if alias == stream else f"'{alias}', the alias of the input '{stream}'"
+        where = f" in its first {_LOOKED_AT >> 10} KB" if len(text) == _LOOKED_AT else ""
+        near = nearest(alias, names)
+        there = f"it has: {', '.join(names) or 'none'}"
+        cure = f"did you mean '{near}'? write alias = {near}" if near else "write one of them as alias = ..."
+        return (
+            f"The input file ({self.path}) has no values called {what}{where}.",
+            f"{there}; {cure} in the section of '{stream}'" if names else there,
+            self.path,
+        )
 
     @property
     def whole_chunks(self) -> bool:

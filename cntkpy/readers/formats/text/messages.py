@@ -104,6 +104,13 @@ def _other_names(buffer: np.ndarray, begin: int, formats: Sequence[StreamFormat]
     return [f"'{name[:40]}'" for name in dict.fromkeys(names)][:3]
 
 
+def names_in(text: bytes, most: int = 20) -> list[str]:
+    """The names of the samples in the whole lines of a text, in their order, as many as a message may have."""
+    parts = (part for line in text.split(b"\n")[:-1] or [text] for part in line.split(b"|")[1:])
+    names = {part.split()[0]: None for part in parts if part[:1].strip().strip(b"#")}
+    return [name[:40].decode("utf-8", "replace") for name in list(names)[:most]]
+
+
 def other_format(
     buffer: np.ndarray, kind: int, position: int, stream: int, formats: Sequence[StreamFormat]
 ) -> str | None:

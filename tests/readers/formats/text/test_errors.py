@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 import zipfile
+from pathlib import Path
 
 import pytest
 
 from cntkpy.cntk_config import ConfigError
+from cntkpy.commands.cli import main
 from cntkpy.readers import DataError, create_reader
 
 pytestmark = pytest.mark.malformed
@@ -415,8 +417,8 @@ def test_a_file_cut_short_while_it_is_read(files, singles):
 
 def test_frame_mode_refuses_sequences(files):
     with pytest.raises(DataError, match="Detected a non-frame sequence of size 2 in frame mode") as caught:
-        files.minibatches("0 |y 1 |x 1\n0 |x 2\n", "x:1 y:1", frameMode=True)
-    assert "one of the stream 'x'" in str(caught.value.diagnostic.hint)
+        files.minibatches("6 |y 1 |x 1\n7 |y 1 |x 1\n7 |x 2\n", "x:1 y:1", frameMode=True, randomize=False)
+    assert "it is sequence 7 of the stream 'x'" in str(caught.value.diagnostic.hint)
 
 
 @pytest.mark.parametrize(
@@ -479,3 +481,47 @@ def test_bad_configurations(section, kind, part):
     assert error.exit_code == 2
     if kind == "UnknownReader":
         assert "did you mean" in (error.diagnostic.hint or "")
+
+
+RUN = """command = train
+modelPath = m/m.dnn
+train = [ action = train
+    BrainScriptNetworkBuilder = { x = Input{2} ; y = Input{1} ; z = DenseLayer{1}(x) ; e = SquareError(y, z) ; criterionNodes = (e) }
+    SGD = [ maxEpochs=1 ; minibatchSize=2 ; learningRatesPerMB=0.1 ]
+    reader = [ readerType=CNTKTextFormatReader ; file=a.ctf ; input=[ x=[dim=2;format=dense%s] ; y=[dim=1;format=dense] ] ] ]
+"""
+
+
+@pytest.mark.parametrize(
+    ("alias", "text", "message", "hint"),
+    [
+        ("", "|y 1 |xs 1 2\n|y 0 |xs 3 4\n", "has no values called 'x'.", "it has: y, xs; did you mean 'xs'? write alias = xs in the section of 'x'"),
+        ("", "|y 1 |S0 1 2\n|y 0 |S0 3 4\n", "has no values called 'x'.", "it has: y, S0; write one of them as alias = ... in the section of 'x'"),
+        (";alias=S0", "|y 1 |S1 1 2\n|y 0 |S1 3 4\n", "called 'S0', the alias of the input 'x'.", "it has: y, S1; write one of them"),
+        ("", "|y 1\n|y 0\n", "has no values called 'x'.", "it has: y; write one of them"),
+        ("", "|y 1 |x 1 2\n|y 0 |S0 3 4\n", "sequence 1 has 1 sample of 'y', 0 of 'x'", "the data have no sample of 'x' there, or call it otherwise (see the log); these inputs"),
+        ("", "| y 1 | x 1 2\n", "Input name prefix ('|') is followed by an invalid character (a blank) (line 1, column 1,", "directly follows '|', without a blank"),
+    ],
+)  # fmt: skip
+def test_a_training_says_what_the_file_has(tmp_path, monkeypatch, capsys, alias, text, message, hint):
+    """W6, W7: the run names the file, the name that it lacks, those that it has, and the nearest."""
+    monkeypatch.chdir(tmp_path)
+    Path("a.ctf").write_text(text)
+    Path("c.cntk").write_text(RUN % alias)
+    assert main(["run", "c.cntk"]) == 1
+    printed = " ".join("".join(capsys.readouterr()).split())
+    assert message in printed and hint in printed
+    assert ("axis of its own" in printed) == ("0 of 'x'" in message)
+
+
+def test_a_stream_that_is_not_needed_may_be_absent(tmp_path, caplog):
+    """A warning names it; the data of the other streams are given."""
+    (tmp_path / "a.ctf").write_text("|xs 1 2\n|xs 3 4\n" * 20000)
+    section = "randomize=false;input=[x=[dim=2;format=dense;alias=xs];y=[dim=1;format=dense]]"
+    reader = create_reader(f"file={tmp_path}/a.ctf;{section}")
+    reader.start_minibatch_loop(2, 0)
+    assert reader.get_minibatch().streams["x"].tolist() == [[[1, 2], [3, 4]]]
+    assert "has no values called 'y' in its first 256 KB. (it has: xs; write one of them" in caplog.text
+    caplog.clear()
+    reader.get_minibatch()
+    assert "no values" not in caplog.text
