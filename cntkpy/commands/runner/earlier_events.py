@@ -61,7 +61,7 @@ def _epochs(path: Path) -> list[tuple[str, int, tuple[Any, ...], str]]:
     except OSError:
         return []
     found: list[tuple[str, int, tuple[Any, ...], str]] = []
-    for line in text.splitlines():
+    for line in text.split("\n"):
         if not any(f'"{kind}"' in line for kind in KEPT):
             continue
         try:

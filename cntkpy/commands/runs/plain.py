@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, cast
@@ -27,6 +28,12 @@ def number(value: object) -> float | None:
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) < MAX_COUNT:
         return float(value)
     return None
+
+
+def finite(value: object) -> float | None:
+    """A number that is finite; None if it is anything else."""
+    found = number(value)
+    return found if found is not None and math.isfinite(found) else None
 
 
 def text(value: object) -> str:

@@ -18,6 +18,7 @@ from cntkpy.cntk_config.base.files import LIST_LIMIT, open_input, read_input
 from cntkpy.cntk_config.base.names import masked
 from cntkpy.cntk_config.base.writing import atomic_write
 from cntkpy.cntk_config.export import Export
+from cntkpy.commands.runs import plain
 from cntkpy.commands.sweeps.choices import Space
 from cntkpy.commands.sweeps.locks import hold
 from cntkpy.commands.sweeps.outputs import moving_words, outside
@@ -137,7 +138,7 @@ class Follower:
 
 def parse_events(text: str) -> Iterator[dict[str, Any]]:
     """The objects of lines; a line that is none says nothing."""
-    for line in text.splitlines():
+    for line in text.split("\n"):  # not at other characters that break lines: JSON may have them in texts
         try:
             event = json.loads(line)
         except (ValueError, RecursionError):
@@ -148,8 +149,7 @@ def parse_events(text: str) -> Iterator[dict[str, Any]]:
 
 def seconds_of(events: Iterator[dict[str, Any]]) -> float:
     """How long the epochs took that have finished."""
-    seconds = (event.get("seconds") for event in events if event.get("event") == "epoch finished")
-    return sum(float(one) for one in seconds if isinstance(one, int | float))
+    return sum(plain.finite(event.get("seconds")) or 0.0 for event in events if event.get("event") == "epoch finished")
 
 
 def _before(path: Path) -> Path:
