@@ -42,7 +42,7 @@ def read_run(path: Path) -> Run:
         if isinstance(error, FileNotFoundError):  # a wrong word of the command line
             raise ConfigError("CannotRead", message, hint="name a log, an event file or a folder with runs") from None
         raise UserError("CannotRead", message) from None
-    run = run_of(path, json_events(text.split("\n")) if path.suffix == EVENTS else log_events(text.splitlines()))
+    run = run_of(path, json_events(text) if path.suffix == EVENTS else log_events(text.splitlines()))
     log = path.with_suffix("")
     if path.suffix == EVENTS and not run.words and _is_log(log):  # of a version whose runs had no first and last event
         logged = read_run(log)

@@ -14,7 +14,6 @@ from cntkpy.cntk_config.base.files import LIST_LIMIT, open_input, read_input
 from cntkpy.cntk_config.base.names import shareable
 from cntkpy.cntk_config.base.writing import open_in_place
 from cntkpy.commands.runs import plain
-from cntkpy.commands.sweeps.trial_folder import parse_events
 
 NAME = "trials.jsonl"
 State = Literal["finished", "failed", "pruned"]
@@ -88,7 +87,7 @@ class Rows:
 
 
 def _rows(text: str) -> Iterator[Row]:
-    for one in parse_events(text):
+    for one in plain.objects(text):
         match one:
             case {"number": number, "state": "finished" | "failed" | "pruned" as state, "values": dict()} if (
                 plain.is_count(number)

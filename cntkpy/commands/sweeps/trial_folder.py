@@ -6,11 +6,10 @@ anew; so what is there before is kept aside as `log.before` and put in front of 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from cntkpy.cntk_config import load
 from cntkpy.cntk_config.base.diagnostics import UserError
@@ -99,12 +98,12 @@ class TrialFolder:
 
     def earlier_events(self) -> Iterator[dict[str, Any]]:
         """The events of earlier runs, which `begin` has kept aside."""
-        return parse_events(_read(_before(self.events)))
+        return plain.objects(_read(_before(self.events)))
 
     def all_events(self) -> Iterator[dict[str, Any]]:
         """The events of all runs."""
         yield from self.earlier_events()
-        yield from parse_events(_read(self.events))
+        yield from plain.objects(_read(self.events))
 
     def error(self, status: int) -> str:
         """Why the run ended: the last error of its log, or what it printed before it had one."""
@@ -133,18 +132,7 @@ class Follower:
         self._read += len(got)
         whole, newline, self._rest = (self._rest + got).rpartition(b"\n")
         if newline:
-            yield from parse_events(whole.decode("utf-8", "replace"))
-
-
-def parse_events(text: str) -> Iterator[dict[str, Any]]:
-    """The objects of lines; a line that is none says nothing."""
-    for line in text.split("\n"):  # not at other characters that break lines: JSON may have them in texts
-        try:
-            event = json.loads(line)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(event, dict):
-            yield cast("dict[str, Any]", event)
+            yield from plain.objects(whole.decode("utf-8", "replace"))
 
 
 def seconds_of(events: Iterator[dict[str, Any]]) -> float:

@@ -13,12 +13,13 @@ from typing import Any
 import pytest
 
 from cntkpy.cntk_config import ConfigError, UserError
+from cntkpy.commands.runs import plain
 from cntkpy.commands.sweeps.choices import read_words
 from cntkpy.commands.sweeps.criterion import Criterion, Progress
 from cntkpy.commands.sweeps.plan import Plan
 from cntkpy.commands.sweeps.points import Draws, Grid
 from cntkpy.commands.sweeps.rows import NAME, Row, Rows
-from cntkpy.commands.sweeps.trial_folder import parse_events, seconds_of
+from cntkpy.commands.sweeps.trial_folder import seconds_of
 
 LONG = "9" * 400
 GOOD = {
@@ -78,9 +79,9 @@ def test_events_with_other_values(value: str) -> None:
         good = {"event": '"epoch finished"', "command": '"train"', "epoch": "1", "seconds": "2", "nodes": '{"ce": 0.5}'}
         text += "{" + ", ".join(f'"{key}": {value if key == name else one}' for key, one in good.items()) + "}\n"
     text += f'{{"event": "epoch finished", "command": "train", "epoch": 1, "nodes": {{"ce": {value}}}}}\n'
-    for event in parse_events(text):
+    for event in plain.objects(text):
         progress.observe(event)
-    assert 0 <= progress.epochs < 2**53 and abs(seconds_of(parse_events(text))) < 1e308
+    assert 0 <= progress.epochs < 2**53 and abs(seconds_of(plain.objects(text))) < 1e308
 
 
 @pytest.mark.parametrize(
