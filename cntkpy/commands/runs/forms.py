@@ -45,9 +45,9 @@ def as_csv(table: Table) -> str:
 
 def _inert(cell: Cell) -> Cell:
     """A cell that spreadsheets show and do not compute; numbers are as they are."""
-    if cell is None:
-        return ""
-    if isinstance(cell, float) or (cell[:1] not in FORMULA and cell.isprintable()):
+    if not isinstance(cell, str):
+        return "" if cell is None else cell
+    if cell[:1] not in FORMULA and cell.isprintable():
         return cell
     shown = cell.translate(CONTROL_BUT_BREAKS)
     return shown if cell[:1] not in FORMULA or NUMBER.fullmatch(cell) else f"'{shown}"

@@ -79,8 +79,11 @@ class Plan:
             TypeError: an attribute has another type.
             ValueError: a sampler or a pruner is not known, or a number is out of its bounds.
         """
-        texts = (self.sampler, self.pruner, self.criterion, self.storage, self.configuration, self.name)
-        if not all(isinstance(one, str) for one in texts) or type(self.trials) is not int or type(self.seed) is not int:
+        values = asdict(self)
+        texts = ("sampler", "pruner", "criterion", "storage", "configuration", "name")
+        if any(type(values[name]) is not str for name in texts) or any(
+            type(values[n]) is not int for n in ("trials", "seed")
+        ):
             raise TypeError
         if self.sampler not in SAMPLERS or self.pruner not in PRUNERS or not 0 <= self.trials <= MOST_TRIALS:
             raise ValueError
