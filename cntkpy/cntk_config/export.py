@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from cntkpy.cntk_config.base.diagnostics import ConfigError, printable, shorten
+from cntkpy.cntk_config.base.diagnostics import ConfigError, printable, printable_json, shorten
 from cntkpy.cntk_config.base.lines import json_line
 from cntkpy.cntk_config.base.source import Source
 from cntkpy.cntk_config.definitions import Origin
@@ -137,7 +137,7 @@ class Export:
     def json(self) -> str:
         """Sections are objects, every other value is its text. With `origins`, one flat object of names."""
         tree = {name: self._row(node) for name, node in self._rows()} if self.origins else self.tree()
-        return json.dumps(tree, indent=2, ensure_ascii=False) + "\n"
+        return printable_json(json.dumps(tree, indent=2, ensure_ascii=False)) + "\n"
 
     def yaml(self) -> str:
         """YAML of the same shape as the JSON form; texts are always quoted. Origins are comments."""

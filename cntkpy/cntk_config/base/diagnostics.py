@@ -224,6 +224,15 @@ def shorten(text: str, limit: int = 60) -> str:
     return flat if len(flat) <= limit and len(text) <= 4 * limit else flat[: limit - 3] + "..."
 
 
+_NOT_ESCAPED = {code: f"\\u{code:04x}" for code in range(127, 160)}
+"""Control characters that `json.dumps` leaves as they are, and their escapes."""
+
+
+def printable_json(text: str) -> str:
+    """Return a text of JSON whose control characters are all escaped: some terminals obey those from 128 on, too."""
+    return text.translate(_NOT_ESCAPED)
+
+
 def printable(text: str) -> str:
     """`text` with control characters (which could confuse a terminal) made visible."""
     if text.isprintable():

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TextIO
 
 from cntkpy import __version__
-from cntkpy.cntk_config.base.diagnostics import ConfigError, Span, UserError
+from cntkpy.cntk_config.base.diagnostics import ConfigError, Span, UserError, printable
 from cntkpy.cntk_config.base.names import masked
 from cntkpy.cntk_config.base.systems.locks import lock
 from cntkpy.cntk_config.base.writing import NotOurFile, open_text_in_place, shown, why_no_folder
@@ -43,7 +43,7 @@ class LogHandler(logging.Handler):
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the message, stamped where it has to be. Several lines have one stamp, as in CNTK."""
-        text = masked(super().format(record))
+        text = printable(masked(super().format(record)))
         if self.timestamping and not getattr(record, "plain", False):
             return time.strftime("%m/%d/%Y %H:%M:%S: ", time.localtime(record.created)) + text
         return text
@@ -55,7 +55,7 @@ class LogHandler(logging.Handler):
             UserError: See `fail`.
         """
         if record.levelno >= logging.ERROR:
-            self.last_error = record.getMessage()
+            self.last_error = printable(masked(record.getMessage()))
         try:
             stream = self.stream or sys.stderr
             stream.write(self.format(record) + "\n")

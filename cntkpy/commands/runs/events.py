@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import base64
-import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from cntkpy.commands.runs import plain
 from cntkpy.commands.runs.record import Confusion, Curves, Example, Pixels, Result, Run, Setting, State, Step
@@ -22,15 +21,9 @@ STOPPED = (130, 143)
 """Exit statuses of a run that a signal has ended."""
 
 
-def json_events(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
-    """The objects of a `.jsonl` file; the last line of a run that was killed, and lines of others, say nothing."""
-    for line in lines:
-        try:
-            event = json.loads(line)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(event, dict) and "trial" not in event:
-            yield cast("dict[str, Any]", event)
+def json_events(text: str) -> Iterator[dict[str, Any]]:
+    """The events of a `.jsonl` file, but for those of trials of a search for rates; see `plain.objects`."""
+    return (event for event in plain.objects(text) if "trial" not in event)
 
 
 def run_of(path: Path, events: Iterable[dict[str, Any]]) -> Run:

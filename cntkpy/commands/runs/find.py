@@ -37,13 +37,13 @@ def read_run(path: Path) -> Run:
         UserError: it cannot be read.
     """
     try:
-        lines = split_lines(read_input(path, LIST_LIMIT).decode("utf-8", "replace"))
+        text = read_input(path, LIST_LIMIT).decode("utf-8", "replace")
     except OSError as error:
         message = f"cannot read {path}: {error.strerror or error}"
         if isinstance(error, FileNotFoundError):  # a wrong word of the command line
             raise ConfigError("CannotRead", message, hint="name a log, an event file or a folder with runs") from None
         raise UserError("CannotRead", message) from None
-    run = run_of(path, json_events(lines) if path.suffix == EVENTS else log_events(lines))
+    run = run_of(path, json_events(text) if path.suffix == EVENTS else log_events(split_lines(text)))
     log = path.with_suffix("")
     if path.suffix == EVENTS and not run.words and _is_log(log):  # of a version whose runs had no first and last event
         logged = read_run(log)

@@ -6,13 +6,18 @@ import csv
 import io
 import json
 import math
+import re
 import sys
 
+from cntkpy.cntk_config.base.diagnostics import printable_json
+from cntkpy.commands.runs.plain import CONTROL
 from cntkpy.commands.runs.table import Cell, Table
 
 FORMS = ("table", "json", "csv", "markdown")
-CONTROL = dict.fromkeys((*range(32), *range(127, 160)), "?")
-"""Characters with which a text could move the cursor of a terminal."""
+FORMULA = (*"=+-@\t\r\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+"""Beginnings of texts that programs of spreadsheets take for formulas, wide forms of the signs among them."""
+NUMBER = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?", re.ASCII)
+CONTROL_BUT_BREAKS = {code: "?" for code in CONTROL if chr(code) not in "\t\n"}
 
 
 def write(table: Table, form: str) -> str:
@@ -23,16 +28,29 @@ def write(table: Table, form: str) -> str:
 def as_json(table: Table) -> str:
     """A list of objects; a number that JSON does not have is null."""
     rows = [dict(zip(table.columns, map(_finite, row), strict=True)) for row in table.rows]
-    return json.dumps(rows, indent=2, ensure_ascii=False) + "\n"
+    return printable_json(json.dumps(rows, indent=2, ensure_ascii=False)) + "\n"
 
 
 def as_csv(table: Table) -> str:
-    """Comma-separated values; numbers with all their digits."""
+    """Comma-separated values; numbers with all their digits.
+
+    A text that a program of spreadsheets would compute has an apostrophe in front; control characters are `?`.
+    """
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(table.columns)
-    writer.writerows([["" if cell is None else cell for cell in row] for row in table.rows])
+    writer.writerow(map(_inert, table.columns))
+    writer.writerows([map(_inert, row) for row in table.rows])
     return out.getvalue()
+
+
+def _inert(cell: Cell) -> Cell:
+    """A cell that spreadsheets show and do not compute; numbers are as they are."""
+    if not isinstance(cell, str):
+        return "" if cell is None else cell
+    if cell[:1] not in FORMULA and cell.isprintable():
+        return cell
+    shown = cell.translate(CONTROL_BUT_BREAKS)
+    return shown if cell[:1] not in FORMULA or NUMBER.fullmatch(cell) else f"'{shown}"
 
 
 def as_markdown(table: Table) -> str:

@@ -2,12 +2,41 @@
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, cast
 
 MAX_COUNT = 2**53
 """Greater whole numbers are not exact in JSON."""
+
+
+CONTROL = dict.fromkeys((*range(32), *range(127, 160)), "?")
+"""Characters with which a text could move the cursor of a terminal, or that no XML may have."""
+
+
+def objects(text: str) -> Iterator[dict[str, Any]]:
+    """The objects of JSON lines; a line that is none, such as the last one of a run that was killed, says nothing.
+
+    Lines end at line feeds only: texts may have other characters that break lines. Half a surrogate pair, which no file
+    and no terminal takes, becomes `?`.
+    """
+    for line in text.split("\n"):
+        try:
+            value = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(value, dict):
+            yield _whole(value) if "\\u" in line else cast("dict[str, Any]", value)
+
+
+def _whole(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    if isinstance(value, dict):
+        return {_whole(name): _whole(part) for name, part in cast("dict[str, Any]", value).items()}
+    return [_whole(part) for part in cast("list[Any]", value)] if isinstance(value, list) else value
 
 
 def is_count(value: object) -> bool:
@@ -27,6 +56,12 @@ def number(value: object) -> float | None:
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) < MAX_COUNT:
         return float(value)
     return None
+
+
+def finite(value: object) -> float | None:
+    """A number that is finite; None if it is anything else."""
+    found = number(value)
+    return found if found is not None and math.isfinite(found) else None
 
 
 def text(value: object) -> str:

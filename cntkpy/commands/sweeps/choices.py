@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from cntkpy.cntk_config import ConfigError, Span
-from cntkpy.cntk_config.base.diagnostics import suggestion
+from cntkpy.cntk_config.base.diagnostics import shorten, suggestion
 from cntkpy.cntk_config.base.source import Source
 from cntkpy.cntk_config.command_line import CONFIG_FILE, CURRENT_DIRECTORY
 
@@ -25,6 +25,8 @@ NUMBER = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?")
 WHOLE = re.compile(r"[-+]?\d+")
 MOST_VALUES = 1_000_000
 """Most values of one range."""
+MOST_WHOLE = 2**53
+"""Greater whole numbers have no exact floating-point number."""
 EXAMPLE = "write range(LOW, HIGH), range(LOW, HIGH, log), range(LOW, HIGH, count=5) or range(LOW, HIGH, step=2)"
 
 
@@ -248,6 +250,8 @@ def _range(form: _Form) -> Axis:
         raise form.error("BadNumber", f"the range of {form.name} begins with two numbers", EXAMPLE)
     low, high = map(float, bounds)
     log, count, step = _options(form, options)
+    whole = all(map(WHOLE.fullmatch, bounds))
+    _check_width(form, bounds, log, whole)
     if not low < high:
         raise form.error(
             "BadOrder", f"the range of {form.name} is empty: {bounds[0]} is not below {bounds[1]}", EXAMPLE
@@ -255,19 +259,41 @@ def _range(form: _Form) -> Axis:
     if log and low <= 0:
         hint = "begin with a number above 0, or leave out log"
         raise form.error("BadValue", f"the range of {form.name} begins with {bounds[0]}, which has no logarithm", hint)
-    interval = Interval(form.name, low, high, log, all(map(WHOLE.fullmatch, bounds)))
+    interval = Interval(form.name, low, high, log, whole)
     if count is not None:
         parts = [one / (count - 1) for one in range(count)]
         values = [low * (high / low) ** part if log else low + (high - low) * part for part in parts]
     elif step is not None:
-        listed = math.floor((high - low) / step * (1 + 1e-12)) + 1
-        if listed > MOST_VALUES:
-            raise form.error("BadValue", f"the range of {form.name} has {listed:,} values", "write a larger step")
+        steps = (high - low) / step * (1 + 1e-12)
+        if steps >= MOST_VALUES:
+            message = f"the range of {form.name} has more than {MOST_VALUES:,} values"
+            raise form.error("BadValue", message, "write a larger step")
+        listed = math.floor(steps) + 1
         values = [low + step * one for one in range(listed)]
         interval = Interval(form.name, low, high, log, interval.whole and float(step).is_integer())
     else:
         return interval
     return Choice((form.name,), tuple(dict.fromkeys((interval.text(value),) for value in values)))
+
+
+def _check_width(form: _Form, bounds: Sequence[str], log: bool, whole: bool) -> None:
+    """Check that the numbers of a range can be computed.
+
+    Raises:
+        ConfigError: they are too large, or too far apart.
+    """
+    low, high = map(float, bounds)
+    for text, value in zip(bounds, (low, high), strict=True):
+        if not math.isfinite(value):
+            raise form.error(
+                "BadNumber", f"the range of {form.name} has {shorten(text, 40)}, which is too large", EXAMPLE
+            )
+        if whole and abs(value) > MOST_WHOLE:
+            message = f"the range of {form.name} has {shorten(text, 40)}; its whole numbers are {MOST_WHOLE:,} at most"
+            raise form.error("BadNumber", message, "write a point in it, such as 1e20, for any number")
+    if not math.isfinite(high - low) or (log and low > 0 and not math.isfinite(high / low)):
+        message = f"the range from {bounds[0]} to {bounds[1]} of {form.name} is too wide"
+        raise form.error("BadNumber", message, EXAMPLE)
 
 
 def _options(form: _Form, options: Sequence[str]) -> tuple[bool, int | None, float | None]:

@@ -7,6 +7,8 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Protocol
 
+from cntkpy.cntk_config.base.diagnostics import printable
+
 REFRESHES_PER_SECOND = 2
 
 
@@ -27,7 +29,7 @@ class Lines:
 
     def say(self, text: str) -> None:
         """See `Console`."""
-        print(text, flush=True)
+        print(printable(text), flush=True)
 
     def show(self, text: str) -> None:
         """See `Console`; nothing is shown."""
@@ -46,10 +48,10 @@ def console() -> Generator[Console]:
 
     class Terminal:
         def say(self, text: str) -> None:
-            screen.print(Text(text), soft_wrap=True)
+            screen.print(Text(printable(text)), soft_wrap=True)
 
         def show(self, text: str) -> None:
-            status.update(Text(text, no_wrap=True, overflow="ellipsis"))
+            status.update(Text(printable(text), no_wrap=True, overflow="ellipsis"))
 
     with screen.status("", refresh_per_second=REFRESHES_PER_SECOND) as status:
         yield Terminal()

@@ -9,6 +9,7 @@ from typing import Any, cast
 from cntkpy.cntk_config import ConfigError, ConfigParameters, UserError, suggestion
 from cntkpy.commands.actions.train import TrainParameters
 from cntkpy.commands.checks.scan import scan_commands
+from cntkpy.commands.runs import plain
 from cntkpy.commands.tools.network_of import describe_network
 
 
@@ -101,8 +102,8 @@ class Progress:
     def observe(self, event: Mapping[str, Any]) -> tuple[int, float] | None:
         """Take note of an event; the epoch and its criterion, if the event is the report of an epoch."""
         name, wanted, epoch = event.get("event"), self.criterion, event.get("epoch")
-        if name == "epoch finished" and isinstance(epoch, int):
-            self.epochs = epoch
+        if name == "epoch finished" and plain.is_count(epoch):
+            self.epochs = plain.count(epoch)
         kind = ("validation" if wanted.validates else "epoch finished") if wanted.trains else "final results"
         nodes = event.get("nodes")
         if name != kind or str(event.get("command")).lower() != wanted.command.lower() or not isinstance(nodes, dict):
@@ -111,11 +112,11 @@ class Progress:
         if value is None:
             return None
         self.value = value
-        return (epoch, value) if isinstance(epoch, int) else None
+        return (plain.count(epoch), value) if plain.is_count(epoch) else None
 
     def _value(self, nodes: dict[str, Any]) -> float | None:
         found = {name.lower(): value for name, value in nodes.items()}
         value = found.get(self.criterion.node.lower()) if self.criterion.node else next(iter(nodes.values()), None)
         if self.criterion.node and self.criterion.node.lower() not in found:
             self.others = list(nodes)
-        return float(value) if isinstance(value, int | float) else None
+        return plain.number(value)

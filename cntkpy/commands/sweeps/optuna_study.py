@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import platform
+import traceback
 import warnings
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
@@ -27,7 +28,9 @@ from optuna.trial import FrozenTrial, TrialState
 
 from cntkpy.cntk_config.base.diagnostics import UserError, suggestion
 from cntkpy.cntk_config.base.names import masked, public_name
+from cntkpy.commands.runs import plain
 from cntkpy.commands.sweeps.choices import Axis, Choice, Space
+from cntkpy.commands.sweeps.journal import repair
 from cntkpy.commands.sweeps.locks import held
 from cntkpy.commands.sweeps.plan import Plan, check_same
 from cntkpy.commands.sweeps.rows import Row, Rows, State
@@ -54,6 +57,8 @@ PRUNERS: Mapping[str, Callable[[], BasePruner]] = {
 JOURNAL, SQLITE = "study.journal", "sqlite:///"
 PLAN, FOLDER, POINT, WHERE, ERROR = "cntkpy plan", "cntkpy folder", "cntkpy point", "cntkpy where", "error"
 """Attributes of studies and trials."""
+OPTUNA = ("optuna", "sqlalchemy")
+"""Packages whose errors are those of a storage."""
 STATES: Mapping[TrialState, State] = {
     TrialState.COMPLETE: "finished",
     TrialState.PRUNED: "pruned",
@@ -228,7 +233,9 @@ def find_plan(where: str, out: str | None) -> tuple[Plan, Path]:
         hint = (suggestion(name, list(found)) if name else None) or f"choose one: {url}#{next(iter(found))}"
         raise UserError("BadFile", message, hint=hint)
     attributes = found[name or next(iter(found))]
-    plan = Plan.of_json(attributes[PLAN], url)
+    plan = Plan.of_json(attributes[PLAN], public_name(url))
+    if not out and not isinstance(attributes.get(FOLDER), str):
+        raise UserError("BadFile", f"{public_name(url)} names no folder of its sweep", hint="give one with --out")
     withheld = tuple(name for name in plan.withheld if name != "storage")
     return replace(plan, storage=url, withheld=withheld), Path(out or attributes[FOLDER])
 
@@ -238,6 +245,7 @@ def open_storage(where: str) -> BaseStorage:
     if "://" in where:
         return optuna.storages.RDBStorage(where)
     Path(where).parent.mkdir(parents=True, exist_ok=True)
+    repair(Path(where))
     return JournalStorage(JournalFileBackend(where))
 
 
@@ -248,7 +256,9 @@ def _fill(study: optuna.Study, plan: Plan, folder: Path) -> None:
         check_same(Plan.of_json(before, study.study_name), plan, f"the study {study.study_name}")
     points = plan.points()
     size = points.size if points is not None else plan.trials
-    there = {one.user_attrs.get(POINT) for one in study.get_trials(deepcopy=False)}
+    there = {
+        plain.count(one.user_attrs.get(POINT)) for one in study.get_trials(deepcopy=False) if POINT in one.user_attrs
+    }
     for number in range(size):
         if number not in there:
             values = points.values(number) if points is not None else {}
@@ -295,8 +305,8 @@ def _row(one: FrozenTrial, space: Space) -> Row:
         if isinstance(axis, Choice):
             rows = list(_rows_of(axis))
             values |= axis.values(rows.index(found)) if found in rows else {}
-        elif found is not None:
-            values[axis.path] = axis.exact(found)
+        elif (number := plain.finite(found)) is not None:
+            values[axis.path] = axis.exact(number)
     seconds = one.duration.total_seconds() if one.duration is not None else 0.0
     error = str(one.user_attrs.get(ERROR, ""))
     reported = one.intermediate_values
@@ -342,12 +352,23 @@ def _storage_errors(where: str) -> Generator[None]:
             raise
         message = f"the storage {public_name(where)} cannot be used: {error.strerror or error}"
         raise UserError("CannotWrite", message) from None
+    except (UserError, ModuleNotFoundError):
+        raise
     except Exception as error:
-        if type(error).__module__.partition(".")[0] not in ("optuna", "sqlalchemy"):
-            raise
+        if type(error).__module__.partition(".")[0] not in OPTUNA:
+            if not _is_raised_by_optuna(error):
+                raise
+            what = f"the storage {public_name(where)} is damaged: {type(error).__name__}: {masked(str(error)[:200])}"
+            raise UserError("BadFile", what, hint="move it away: the same command begins a new one") from None
         reason = masked(str(error).splitlines()[0]) if str(error) else type(error).__name__
         message = f"the storage {public_name(where)} cannot be used: {reason}"
         raise UserError("CannotRead", message, hint="write sqlite:///FILE, another database URL, or FILE") from None
+
+
+def _is_raised_by_optuna(error: BaseException) -> bool:
+    """Whether code of Optuna has raised an error, be it of Python, such as a KeyError of an entry that lacks a part."""
+    frames = (frame for frame, _ in traceback.walk_tb(error.__traceback__))
+    return any(str(frame.f_globals.get("__name__")).partition(".")[0] in OPTUNA for frame in frames)
 
 
 @contextmanager

@@ -16,8 +16,8 @@ from cntkpy.cntk_config.base.names import masked, shareable
 from cntkpy.cntk_config.base.writing import atomic_write, not_written
 from cntkpy.cntk_config.export import Export
 from cntkpy.commands.sweeps.choices import Space, read_words
-from cntkpy.commands.sweeps.names import GRID, NO_PRUNER, RANDOM
-from cntkpy.commands.sweeps.points import Draws, Grid, Points
+from cntkpy.commands.sweeps.names import GRID, NO_PRUNER, PRUNERS, RANDOM, SAMPLERS
+from cntkpy.commands.sweeps.points import MOST_TRIALS, Draws, Grid, Points, check_trials
 
 NAME = "sweep.json"
 VERSION = 1
@@ -67,9 +67,27 @@ class Plan:
 
     def points(self) -> Points | None:
         """The values of trials by their numbers; None: a sampler of Optuna chooses them."""
+        check_trials(self.trials)
         if self.sampler == GRID:
             return Grid(self.space)
         return Draws(self.space, self.trials, self.seed) if self.sampler == RANDOM else None
+
+    def checked(self) -> Plan:
+        """Return the plan itself.
+
+        Raises:
+            TypeError: an attribute has another type.
+            ValueError: a sampler or a pruner is not known, or a number is out of its bounds.
+        """
+        values = asdict(self)
+        texts = ("sampler", "pruner", "criterion", "storage", "configuration", "name")
+        if any(type(values[name]) is not str for name in texts) or any(
+            type(values[n]) is not int for n in ("trials", "seed")
+        ):
+            raise TypeError
+        if self.sampler not in SAMPLERS or self.pruner not in PRUNERS or not 0 <= self.trials <= MOST_TRIALS:
+            raise ValueError
+        return self
 
     def to_json(self) -> str:
         """The plan as text, without users, passwords and queries of URLs."""
@@ -94,8 +112,8 @@ class Plan:
             version = got.get("version")
             if version == VERSION:
                 words, withheld = (tuple(map(str, got.pop(name, ()))) for name in ("words", "withheld"))
-                return Plan(words=words, withheld=withheld, **got)
-        except (ValueError, TypeError, KeyError, AttributeError):
+                return Plan(words=words, withheld=withheld, **got).checked()
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
             version = None
         what = f"is of version {version}, this program knows {VERSION}" if version else "is no plan of a sweep"
         raise UserError("BadFile", f"{where} {what}", hint="give another folder with --out")

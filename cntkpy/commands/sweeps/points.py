@@ -36,12 +36,24 @@ class Grid:
                 raise ConfigError("Conflict", message, space.place(axis.path), hint)
         self.size = product(space.axes) or 0
         if self.size > MOST_TRIALS:
-            message = f"the grid has {self.size:,} trials, more than {MOST_TRIALS:,}"
+            size_text = f"{self.size:,}" if self.size < MOST_TRIALS**3 else "far too many"
+            message = f"the grid has {size_text} trials, more than {MOST_TRIALS:,}"
             raise ConfigError("BadValue", message, None, "search with --sampler random --trials N")
 
     def values(self, number: int) -> dict[str, str]:
         """The values of a trial, by path."""
         return combination(self._axes, number)
+
+
+def check_trials(trials: int) -> None:
+    """Check a number of trials.
+
+    Raises:
+        ConfigError: there are too many.
+    """
+    if trials > MOST_TRIALS:
+        message = f"--trials asks for more than {MOST_TRIALS:,}"
+        raise ConfigError("BadValue", message, None, f"write --trials {MOST_TRIALS} at most")
 
 
 class Draws:
@@ -53,14 +65,15 @@ class Draws:
         seed: trials of the same seed are the same.
 
     Raises:
-        ConfigError: there are fewer combinations than trials.
+        ConfigError: there are fewer combinations than trials, or too many trials.
     """
 
     def __init__(self, space: Space, trials: int, seed: int) -> None:
         self._axes, self._seed, self.size = space.axes, seed, trials
+        check_trials(trials)
         count = product(space.axes)
         if count is not None and count < trials:
-            message = f"there are {count} combinations, fewer than {trials} trials"
+            message = f"there are {count:,} combinations, fewer than {trials} trials"
             raise ConfigError("BadValue", message, None, f"write --trials {count}, or leave out --sampler for a grid")
         self._numbers: list[int] | None = None
         if count is not None:

@@ -13,7 +13,7 @@ from cntkpy.cntk_config.base.files import LIST_LIMIT, open_input, read_input
 from cntkpy.cntk_config.base.lines import json_line
 from cntkpy.cntk_config.base.names import shareable
 from cntkpy.cntk_config.base.writing import open_in_place
-from cntkpy.commands.sweeps.trial_folder import parse_events
+from cntkpy.commands.runs import plain
 
 NAME = "trials.jsonl"
 State = Literal["finished", "failed", "pruned"]
@@ -87,19 +87,20 @@ class Rows:
 
 
 def _rows(text: str) -> Iterator[Row]:
-    for one in parse_events(text):
+    for one in plain.objects(text):
         match one:
-            case {"number": int(number), "state": "finished" | "failed" | "pruned" as state, "values": dict()}:
-                values: dict[Any, Any] = one["values"]
-                criterion = one.get("criterion")
+            case {"number": number, "state": "finished" | "failed" | "pruned" as state, "values": dict()} if (
+                plain.is_count(number)
+            ):
+                values: dict[str, Any] = one["values"]
                 yield Row(
-                    number,
+                    plain.count(number),
                     state,
-                    {str(path): str(value) for path, value in values.items()},
-                    float(criterion) if isinstance(criterion, int | float) else None,
-                    int(one.get("epochs") or 0),
-                    float(one.get("seconds") or 0),
-                    str(one.get("error") or ""),
+                    {path: str(value) for path, value in values.items()},
+                    plain.finite(one.get("criterion")),
+                    plain.count(one.get("epochs")),
+                    plain.finite(one.get("seconds")) or 0.0,
+                    plain.text(one.get("error")),
                 )
             case _:
                 continue

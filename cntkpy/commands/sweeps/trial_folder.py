@@ -6,11 +6,10 @@ anew; so what is there before is kept aside as `log.before` and put in front of 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from cntkpy.cntk_config import load
 from cntkpy.cntk_config.base.diagnostics import UserError
@@ -19,6 +18,7 @@ from cntkpy.cntk_config.base.lines import split_lines
 from cntkpy.cntk_config.base.names import masked
 from cntkpy.cntk_config.base.writing import atomic_write
 from cntkpy.cntk_config.export import Export
+from cntkpy.commands.runs import plain
 from cntkpy.commands.sweeps.choices import Space
 from cntkpy.commands.sweeps.locks import hold
 from cntkpy.commands.sweeps.outputs import moving_words, outside
@@ -99,12 +99,12 @@ class TrialFolder:
 
     def earlier_events(self) -> Iterator[dict[str, Any]]:
         """The events of earlier runs, which `begin` has kept aside."""
-        return parse_events(_read(_before(self.events)))
+        return plain.objects(_read(_before(self.events)))
 
     def all_events(self) -> Iterator[dict[str, Any]]:
         """The events of all runs."""
         yield from self.earlier_events()
-        yield from parse_events(_read(self.events))
+        yield from plain.objects(_read(self.events))
 
     def error(self, status: int) -> str:
         """Why the run ended: the last error of its log, or what it printed before it had one."""
@@ -133,24 +133,12 @@ class Follower:
         self._read += len(got)
         whole, newline, self._rest = (self._rest + got).rpartition(b"\n")
         if newline:
-            yield from parse_events(whole.decode("utf-8", "replace"))
-
-
-def parse_events(text: str) -> Iterator[dict[str, Any]]:
-    """The objects of lines; a line that is none says nothing."""
-    for line in split_lines(text):
-        try:
-            event = json.loads(line)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(event, dict):
-            yield cast("dict[str, Any]", event)
+            yield from plain.objects(whole.decode("utf-8", "replace"))
 
 
 def seconds_of(events: Iterator[dict[str, Any]]) -> float:
     """How long the epochs took that have finished."""
-    seconds = (event.get("seconds") for event in events if event.get("event") == "epoch finished")
-    return sum(float(one) for one in seconds if isinstance(one, int | float))
+    return sum(plain.finite(event.get("seconds")) or 0.0 for event in events if event.get("event") == "epoch finished")
 
 
 def _before(path: Path) -> Path:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cntkpy.cntk_config.base.diagnostics import ConfigError, UserError, shorten, suggestion
+from cntkpy.cntk_config.base.diagnostics import ConfigError, UserError, printable, shorten, suggestion
 from cntkpy.cntk_config.base.files import exists, is_folder
 from cntkpy.cntk_config.base.writing import atomic_write, not_written
 from cntkpy.commands.console import print_error
@@ -112,10 +112,12 @@ def _convert(
         names = ", ".join(f"{s.name} ({s.form} {s.dim})" for s in kept)
         for loss in _losses(target, found.precision, sequences, samples):
             print(f"note: {loss}", file=sys.stderr)
-        print(f"{output}: {sequences:,} sequences, {samples:,} samples of {names}; {size:,} bytes in {seconds:.1f} s")
+        told = f"{sequences:,} sequences, {samples:,} samples of {names}; {size:,} bytes in {seconds:.1f} s"
+        print(printable(f"{output}: {told}"))
         for stream, path in beside.items():
             classes = found.names[stream]
-            print(f"{path}: the {len(classes):,} classes of {stream}: {shorten(', '.join(classes), 100)}")
+            listed = shorten(", ".join(classes), 100)
+            print(printable(f"{path}: the {len(classes):,} classes of {stream}: {listed}"))
     return 0
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from cntkpy.cntk_config import ConfigError, ConfigParameters, load
-from cntkpy.cntk_config.base.diagnostics import UserError, shorten
+from cntkpy.cntk_config.base.diagnostics import UserError, printable, shorten
 from cntkpy.cntk_config.declare import Parameter
 from cntkpy.cntk_config.export import nodes, select, split_path
 from cntkpy.cntk_config.parameters import ConfigValue
@@ -36,7 +36,7 @@ def explain(words: list[str], form: str = "text") -> int:
     except UserError as error:
         print_error(error)
         return EXIT_ERROR
-    sys.stdout.write(as_json(facts) if form == "json" else as_text(facts))
+    sys.stdout.write(as_json(facts) if form == "json" else printable(as_text(facts)))
     return 0
 
 

@@ -8,6 +8,7 @@ from cntkpy.cntk_config.base.extras import how_to_install
 from cntkpy.cntk_config.base.writing import output_file
 from cntkpy.commands.console import print_error
 from cntkpy.commands.runs.find import EVENTS, read_run
+from cntkpy.commands.runs.plain import CONTROL
 from cntkpy.commands.runs.record import Curves, Points
 
 FORMATS = ("png", "svg", "pdf")
@@ -64,10 +65,10 @@ def draw(runs: list[Curves], node: str, out: Path) -> None:
         color = f"C{index % 10}"
         curves: list[tuple[Points, str | None, dict[str, Any]]] = [
             (run.progress(node), None, {"linewidth": 0.7, "alpha": 0.4}),
-            (run.training.get(node, {}), run.name, {"marker": "o", "markersize": 3}),
+            (run.training.get(node, {}), run.name.translate(CONTROL), {"marker": "o", "markersize": 3}),
             (
                 run.validation.get(node, {}),
-                f"{run.name}, validation",
+                f"{run.name}, validation".translate(CONTROL),
                 {"marker": "s", "markersize": 3, "linestyle": "--"},
             ),
         ]
@@ -75,11 +76,12 @@ def draw(runs: list[Curves], node: str, out: Path) -> None:
             if points:
                 axes.plot(sorted(points), [points[x] for x in sorted(points)], color=color, label=label, **style)
     axes.set_xlabel("epoch")
-    axes.set_ylabel(node)
+    axes.set_ylabel(node.translate(CONTROL), parse_math=False)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.grid(alpha=0.3)
     if axes.get_legend_handles_labels()[1]:
-        axes.legend()
+        for text in axes.legend().get_texts():
+            text.set_parse_math(False)
     with output_file(out) as file:
         figure.savefig(file, format=form, dpi=120)
 

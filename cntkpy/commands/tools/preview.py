@@ -13,7 +13,7 @@ from typing import Any, cast
 import click
 
 from cntkpy.cntk_config import load
-from cntkpy.cntk_config.base.diagnostics import ConfigError, UserError
+from cntkpy.cntk_config.base.diagnostics import ConfigError, UserError, printable
 from cntkpy.cntk_config.export import split_path
 from cntkpy.cntk_config.parameters import ConfigParameters, ConfigValue
 from cntkpy.commands.actions.evaluate import TestParameters
@@ -67,7 +67,7 @@ def preview(
     if as_json:
         print(json.dumps(found, indent=2))
     else:
-        print(as_text(found))
+        print(printable(as_text(found)))
     return 0
 
 

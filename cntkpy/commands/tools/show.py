@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from cntkpy.cntk_config import ConfigError, ConfigParameters, ConfigValue, load
+from cntkpy.cntk_config.base.diagnostics import printable
 from cntkpy.cntk_config.base.lines import split_lines
 from cntkpy.commands.catalogue.section_map import section_map
 from cntkpy.commands.console import print_error
@@ -72,7 +73,7 @@ def show(
         at_default = unchanged(root)
         lines = (line for line in split_lines(text, keep_ends=True) if line.partition("=")[0].lower() not in at_default)
         text = "".join(lines)
-    sys.stdout.write(text)
+    sys.stdout.write(printable(text) if form == "flat" else text)
     sys.stdout.flush()
     for finding in [*root.warnings, *(error.diagnostic for error in errors)]:
         print(finding.one_line(), file=sys.stderr)

@@ -3,7 +3,7 @@
 import json
 from typing import TYPE_CHECKING, Any
 
-from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.cntk_config.base.diagnostics import UserError, printable, printable_json
 from cntkpy.commands.console import print_error
 
 if TYPE_CHECKING:
@@ -40,9 +40,9 @@ def show_model(path: str, form: str = "flat") -> int:
 
 def _print(path: str, found: dict[str, Any], form: str) -> None:
     if form == "json":
-        print(json.dumps({"model": path, **found}, indent=2, ensure_ascii=False))
+        print(printable_json(json.dumps({"model": path, **found}, indent=2, ensure_ascii=False)))
     else:
-        print("\n".join(_lines(path, found)))
+        print(printable("\n".join(_lines(path, found))))
 
 
 def _records(path: str) -> "Records | None":

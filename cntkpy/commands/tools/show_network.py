@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cntkpy.cntk_config import load
-from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.cntk_config.base.diagnostics import UserError, printable, printable_json
 from cntkpy.cntk_config.base.writing import output_file
 from cntkpy.commands.console import print_error
 from cntkpy.commands.tools.network_of import Described, describe_network
@@ -35,7 +35,10 @@ def show_network(words: list[str], form: str = "flat") -> int:
         print_error(error)
         return EXIT_ERROR
     found = describe(described)
-    print(json.dumps(found, indent=2, ensure_ascii=False) if form == "json" else "\n".join(lines(found)))
+    if form == "json":
+        print(printable_json(json.dumps(found, indent=2, ensure_ascii=False)))
+    else:
+        print(printable("\n".join(lines(found))))
     return 0
 
 

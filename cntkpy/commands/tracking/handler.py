@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import queue
 import threading
+import time
 from collections.abc import Callable
 
 from cntkpy.cntk_config.base.names import shareable
@@ -16,6 +17,8 @@ log = logging.getLogger("cntkpy.commands")
 
 WAIT_SECONDS, STOPPED_WAIT_SECONDS = 60.0, 0.5
 """How long the end of a run waits for its tracker; of a run that a signal ends."""
+STALL_SECONDS = 4.0
+"""How long it waits for a tracker that takes nothing before it asks whether the server can still be reached."""
 MAX_WAITING = 100_000
 """Calls that wait for a tracker; with more, values inside of epochs are left out."""
 
@@ -35,6 +38,9 @@ class TrackingHandler(logging.Handler):
         self._calls: queue.SimpleQueue[Call | None] = queue.SimpleQueue()
         self._failed = threading.Event()
         self._wait = WAIT_SECONDS
+        self._taken = 0
+        self._tracker: Tracker | None = None
+        self._closed = False
         self._command: dict[str, str] = {}
         self._thread = threading.Thread(target=self._work, name=f"cntkpy-track-{name}", daemon=True)
         self._thread.start()
@@ -54,19 +60,29 @@ class TrackingHandler(logging.Handler):
             self._calls.put(call)
 
     def close(self) -> None:
-        """Wait for what is on its way."""
+        """Wait for what is on its way; when Python ends it closes all handlers once more."""
+        if self._closed:
+            return
+        self._closed = True
         self._calls.put(None)
-        self._thread.join(self._wait)
+        begin, taken, problem = time.monotonic(), -1, ""
+        while self._thread.is_alive() and not problem and (left := begin + self._wait - time.monotonic()) > 0:
+            if taken == self._taken:
+                problem = getattr(self._tracker, "problem", str)()
+            taken = self._taken
+            self._thread.join(min(STALL_SECONDS, left))
         if self._thread.is_alive() and not self._failed.is_set():
             self._failed.set()
-            log.warning("WARNING: %s has not taken everything after %g s; it is left alone.", self.tracker, self._wait)
+            after = f"after {round(time.monotonic() - begin, 1):g} s" + (f": {problem}" if problem else "")
+            log.warning("WARNING: %s has not taken everything %s; it is left alone.", self.tracker, after)
         super().close()
 
     def _work(self) -> None:
         try:
-            tracker = self._make()
+            self._tracker = self._make()
             while (call := self._calls.get()) is not None:
-                getattr(tracker, call.method)(*call.arguments)
+                getattr(self._tracker, call.method)(*call.arguments)
+                self._taken += 1
         except Exception as error:
             if not self._failed.is_set():
                 self._failed.set()

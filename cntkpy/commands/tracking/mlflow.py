@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import importlib
 import re
+import socket
 import time
 from collections.abc import Iterator, Mapping
 from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
+from cntkpy.cntk_config.base.names import public_name
 from cntkpy.commands.runs.events import STOPPED
 from cntkpy.commands.tracking.tracker import Place
 
@@ -15,17 +19,29 @@ BATCH = 100
 """Parameters, or metrics, of one request: what MLflow's servers take."""
 MAX_NAME, MAX_VALUE, MAX_TAG = 250, 6000, 5000
 """Characters that MLflow takes."""
+CONNECT_SECONDS = 5.0
+"""How long to wait for a connection before the first request, because MLflow's own requests take minutes to fail."""
 NOT_IN_NAMES = re.compile(r"[^\w\-. :/]")
 
 
 class MlflowTracker:
-    """Parameters, metrics, tags and artefacts of a run."""
+    """Parameters, metrics, tags and artefacts of a run.
+
+    Raises:
+        ConnectionError: nobody answers at the address of the server.
+    """
 
     def __init__(self, place: Place) -> None:
         self._package: Any = importlib.import_module("mlflow")
         self._client: Any = self._package.MlflowClient(tracking_uri=place.target or None)
         self._place = place
         self._run = ""
+        if problem := self.problem():
+            raise ConnectionError(problem)
+
+    def problem(self) -> str:
+        """Return why the server cannot be reached; empty: it can, or the store is no server, or behind a proxy."""
+        return why_unreachable(str(self._client.tracking_uri))
 
     def started(self, parameters: Mapping[str, str], tags: Mapping[str, str]) -> None:
         """Create the run, in its experiment."""
@@ -58,6 +74,26 @@ class MlflowTracker:
             self._client.set_tag(self._run, "error", error[:MAX_TAG])
         ended = "FINISHED" if status == 0 else "KILLED" if status in STOPPED else "FAILED"
         self._client.set_terminated(self._run, ended)
+
+
+def why_unreachable(url: str) -> str:
+    """Return why nothing answers at the host and port of a URL of http or https; empty for other URLs."""
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError:  # MLflow says what is wrong
+        return ""
+    if parts.scheme not in ("http", "https") or not host or (parts.scheme in getproxies() and not proxy_bypass(host)):
+        return ""
+    try:
+        socket.create_connection((host, port or {"http": 80, "https": 443}[parts.scheme]), CONNECT_SECONDS).close()
+    except ConnectionRefusedError:
+        return f"{public_name(url)} refused the connection: is the server running?"
+    except TimeoutError:
+        return f"{public_name(url)} does not answer"
+    except OSError as error:
+        return f"{public_name(url)} cannot be reached: {error.strerror or error}"
+    return ""
 
 
 def _name(text: str) -> str:

@@ -8,9 +8,9 @@ import pytest
 from cntkpy.cntk_config.base.lines import json_line, split_lines
 from cntkpy.cntk_config.export import Export
 from cntkpy.cntk_config.parameters import ConfigParameters
+from cntkpy.commands.runs import plain
 from cntkpy.commands.runs.find import read_run
 from cntkpy.commands.sweeps.rows import Row, Rows
-from cntkpy.commands.sweeps.trial_folder import parse_events
 
 ODD = "a\u2028b\u2029c\x85d\x1ce\x0bf\x0cg"
 """Characters at which `str.splitlines` cuts, besides line feeds and carriage returns."""
@@ -32,7 +32,7 @@ def test_a_line_of_json_is_one_line_for_everybody() -> None:
 @pytest.mark.parametrize("write", [json_line, lambda value: json.dumps(value, ensure_ascii=False)])
 def test_readers_of_events(write, tmp_path: Path) -> None:
     event = {"event": "run started", "words": ["configFile=a", f"x={ODD}"], "settings": []}
-    assert list(parse_events(write(event) + "\r\n" + write({"event": "b"}))) == [event, {"event": "b"}]
+    assert list(plain.objects(write(event) + "\r\n" + write({"event": "b"}))) == [event, {"event": "b"}]
     (tmp_path / "log.jsonl").write_text(write(event) + "\n", newline="")
     assert f"x={ODD}" in read_run(tmp_path / "log.jsonl").words
 

@@ -268,16 +268,17 @@ def test_a_standard_error_that_cannot_be_written(words: str, status: int, tmp_pa
 
 def test_the_files_of_a_process_that_may_write_little(tmp_path: Path) -> None:
     """As on a full disk, but of the system itself: the log, the events, and what a run writes at its end."""
-    resource = pytest.importorskip("resource")
+    pytest.importorskip("resource")
     (tmp_path / "m.cntk").write_text("command = c\nc = [ action = dumpNode ; modelPath = m.dnn ]\n")
     for words, size, what in (
         (["stderr=log"], 20, "cannot write the log file log"),
         (["stderr=log", "logFormat=json"], 700, "cannot write the events to log.jsonl"),
     ):
+        limited = f"import os, resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, ({size}, {size}))"
+        command = [sys.executable, "-P", "-m", "cntkpy", "run", "m.cntk", *words]
         done = subprocess.run(
-            [sys.executable, "-P", "-m", "cntkpy", "run", "m.cntk", *words],
+            [sys.executable, "-c", f"{limited}; os.execv(sys.argv[1], sys.argv[1:])", *command],
             cwd=tmp_path, capture_output=True, text=True, check=False, timeout=100,
-            preexec_fn=lambda size=size: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size)),
         )  # fmt: skip
         assert (done.returncode, done.stderr.splitlines()[-1]) == (1, f"EXCEPTION occurred: {what}: File too large")
         assert "Traceback" not in done.stderr + (tmp_path / "log").read_text()

@@ -181,7 +181,7 @@ def test_hostile_events() -> None:
     values = [None, True, -1, 1e400, "x", [], {}, [[]], {"a": {}}, [1, "2"], 2**70]
     fields = ["epoch", "epochs", "nodes", "minibatches", "seconds", "counts", "worst", "settings", "time", "status"]
     lines = [json.dumps({"event": name, field: value}) for name in names for field in fields for value in values]
-    run = run_of(Path("x"), json_events([*lines, "[1]", "{", "[" * 100_000]))
+    run = run_of(Path("x"), json_events("\n".join([*lines, "[1]", "{", "[" * 100_000])))
     table = table_of([run])
     assert {len(row) for row in table.rows} == {len(table.columns)}
 
@@ -201,3 +201,60 @@ def test_texts_cannot_move_the_cursor(cntkpy, tmp_path: Path) -> None:
 def test_empty_cells_come_last() -> None:
     table = Table(["a"], [[None], [2.0], [""], [1.0]])
     assert [row[0] for row in select(table, [], "-a").rows] == [2.0, 1.0, None, ""]
+
+
+def test_csv_has_no_formulas_and_no_control_characters() -> None:
+    """Programs of spreadsheets compute cells that begin with such signs; numbers with a sign stay numbers."""
+    from cntkpy.commands.runs.forms import as_csv, as_json
+    from cntkpy.commands.runs.table import Table
+
+    texts = ["=1+1", "+x", "-x", "@x", "\t=1", "\r=1", "\n=1", "\uff1d1", "=cmd|' /C calc'!A1"]
+    numbers = ["-0.5", "+1e-3", "-.5", "-1"]
+    plain = ["a=b", "", "x\x1b[31my", "x\x9b31my", "two\nlines", "a\tb", "x\ry"]
+    table = Table(["=column", "b\x1b"], [[text, -2.5] for text in texts + numbers + plain] + [[None, None]])
+    rows = list(csv.reader(io.StringIO(as_csv(table))))
+    assert rows[0] == ["'=column", "b?"] and rows[-1] == ["", ""]
+    found = [row[0] for row in rows[1:-1]]
+    assert found[: len(texts)] == [
+        "'=1+1", "'+x", "'-x", "'@x", "'\t=1", "'?=1", "'\n=1", "'\uff1d1", "'=cmd|' /C calc'!A1",
+    ]  # fmt: skip
+    assert found[len(texts) :] == [*numbers, "a=b", "", "x?[31my", "x?31my", "two\nlines", "a\tb", "x?y"]
+    assert all(row[1] == "-2.5" for row in rows[1:-1])
+    assert "\x9b" not in as_json(table) and json.loads(as_json(table))[-4]["=column"] == "two\nlines"
+
+
+def test_names_from_elsewhere_in_pictures_and_on_terminals(cntkpy, tmp_path: Path) -> None:
+    """matplotlib would read `$` as mathematics; escapes, and halves of surrogate pairs, stand in no terminal."""
+    name = "c$\\frac{e$\x1b[31m\ud800\x9b1m"
+    events: list[dict] = [
+        {"event": "action", "command": "train", "action": "train"},
+        {"event": "epoch finished", "epoch": 1, "epochs": 2, "nodes": {name: 0.5}, "samples": 20, "seconds": 0.5},
+    ]
+    log = tmp_path / "r$\\frac{x$.jsonl"
+    log.write_text("".join(json.dumps(one) + "\n" for one in events))
+    for form in ("png", "svg"):
+        got = cntkpy("plot", str(log), "--out", f"p.{form}")
+        assert got.code == 0, got.err
+    assert b"\x1b" not in (tmp_path / "p.svg").read_bytes()
+    for words in (["runs", str(log)], *(["runs", str(log), "--format", form] for form in ("csv", "markdown", "json"))):
+        got = cntkpy(*words)
+        assert got.code == 0 and not {"\x1b", "\x9b", "\ud800"} & set(got.out), words
+    assert cntkpy("report", str(log), "--out", "r.html").code == 0
+    assert not {"\x1b", "\x9b"} & set((tmp_path / "r.html").read_text())
+
+
+def test_commands_print_names_from_data_and_configurations_without_escapes(cntkpy, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("x,kind\n1,ro\x1bcse\n2,\x1b]0;title\x07b\n")
+    reader = "[deserializers=([type=CsvDeserializer;file=a.csv;input=[x=[dim=1];y=[format=sparse;dim=2;alias=kind]]])]"
+    (tmp_path / "c.cntk").write_text(
+        f'command=a\na=[action=test;modelPath="m\x1bc\x9b1m.dnn"\nreader={reader}]\n', encoding="utf-8"
+    )
+    said = ""
+    for words in (
+        ["convert", "a.csv", "o.ctf", "--labels", "kind"], ["preview", "c.cntk", "a/reader"], ["show", "c.cntk"],
+        ["show", "--format", "json", "c.cntk"], ["explain", "c.cntk", "a/modelPath"], ["run", "c.cntk"],
+    ):  # fmt: skip
+        got = cntkpy(*words)
+        assert not {"\x1b", "\x9b", "\x07"} & set(got.out + got.err), words
+        said += got.out + got.err
+    assert "ro\\x1bcse" in said and "m\\x1bc\\x9b1m.dnn" in said

@@ -1,6 +1,7 @@
 """Trackers: which are asked for, what they get, what happens when they fail; TensorBoard and MLflow where installed."""
 
 import json
+import socket
 import threading
 import time
 from pathlib import Path
@@ -263,3 +264,50 @@ def test_event_files_on_a_full_disk_are_an_error_and_nothing_waits(tmp_path: Pat
     with pytest.raises(UserError, match=r"cannot be written: No space left on device"):
         file.close()
     file.close()
+
+
+def test_mlflow_where_nothing_listens_ends_fast_and_says_why(run) -> None:
+    """MLflow's own requests are retried for two minutes; the end of a run waited for them twice."""
+    pytest.importorskip("mlflow")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    begin = time.monotonic()
+    got = run("--track", f"mlflow:http://me:s3cret@127.0.0.1:{port}/?k=s3cret")
+    assert got.code == 0 and time.monotonic() - begin < 15
+    warnings = [line for line in got.err.splitlines() if line.startswith("WARNING")]
+    assert warnings == [
+        "WARNING: mlflow fails, and this run is tracked no further: ConnectionError: "
+        f"http://127.0.0.1:{port}/ refused the connection: is the server running?"
+    ]
+
+
+def test_a_server_that_goes_away_is_left_alone_soon(run, recorder, monkeypatch) -> None:
+    monkeypatch.setattr(handler_module, "STALL_SECONDS", 0.2)
+    begun = threading.Event()
+
+    def scalars(self, values, step) -> None:
+        begun.wait(60)
+
+    monkeypatch.setattr(Recorder, "scalars", scalars, raising=False)
+    monkeypatch.setattr(Recorder, "problem", lambda self: "it refused the connection", raising=False)
+    begin = time.monotonic()
+    got = run("--track", "mine")
+    begun.set()
+    assert got.code == 0 and time.monotonic() - begin < 30
+    assert "WARNING: mine has not taken everything after 0." in got.err
+    assert " s: it refused the connection; it is left alone." in got.err and got.err.count("WARNING: mine") == 1
+
+
+def test_why_a_server_cannot_be_reached(monkeypatch) -> None:
+    from cntkpy.commands.tracking import mlflow
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        assert mlflow.why_unreachable(f"http://{address}") == ""
+    assert mlflow.why_unreachable(f"http://{address}").endswith("refused the connection: is the server running?")
+    for url in ("", "mlruns", "sqlite:///a.db", "databricks", "http://[::1", "http://h:99999999"):
+        assert mlflow.why_unreachable(url) == ""
+    assert "cannot be reached" in mlflow.why_unreachable("http://no-such-host.invalid")
+    monkeypatch.setattr(mlflow, "getproxies", lambda: {"http": "http://proxy"})
+    monkeypatch.setattr(mlflow, "proxy_bypass", lambda host: False)
+    assert mlflow.why_unreachable(f"http://{address}") == ""
