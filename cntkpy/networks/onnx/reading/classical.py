@@ -66,12 +66,12 @@ def regression(use: Use) -> list[Value]:
     return [_transformed(use, _linear(use, use.integer("targets", 1)))]
 
 
-def classification(use: Use) -> "list[Value | Unreadable]":
+def classification(use: Use) -> list[Value | Unreadable]:
     """LinearClassifier: the scores of its classes; the label is none."""
-    labels = use.get("classlabels_ints") or use.get("classlabels_strings") or []
+    classes = len(use.get("classlabels_ints") or ()) or len(use.get("classlabels_strings") or ())
     intercepts = max(1, len(use.get("intercepts") or ()))
     scores = _linear(use, intercepts)
-    if intercepts == 1 and len(labels) == 2:
+    if intercepts == 1 and classes == 2:
         if use.get("post_transform", "NONE") == "LOGISTIC":
             positive = use.part("Sigmoid", scores)
             negative = use.part("Sub", Array(np.array(1.0)), positive)

@@ -206,7 +206,7 @@ def _padded(use: Use) -> list[Value]:
         raise Unusable("only a constant around all axes is supported there")
     around = [*zip(pads[: array.ndim], pads[array.ndim :], strict=True)]
     use.build.take(*(size + sum(more) for size, more in zip(array.shape, around, strict=True)))
-    return [Array(np.pad(array, around, constant_values=value))]
+    return [Array(np.pad(array, around, constant_values=value or 0.0))]
 
 
 def _parts(use: Use) -> list[Value]:
@@ -255,7 +255,7 @@ def _dequantised(use: Use) -> list[Value]:
         if size < 1 or scale.ndim != x.ndim or size * scale.shape[axis] < x.shape[axis] or size > x.shape[axis]:
             raise Unusable(f"block_size = {size} does not fit its scales")
         use.build.take(x.size, 2)
-        places = np.arange(x.shape[axis]) // size
+        places = np.arange(int(x.shape[axis])) // size
         factors = [scale.take(places, axis), zero.take(places, axis) if zero.ndim else zero]
     return [Array((x.astype(scale.dtype) - factors[1].astype(scale.dtype)) * factors[0])]
 
@@ -325,8 +325,19 @@ def _sliced(use: Use) -> list[Value]:
 
 
 TYPES: dict[int, type[np.generic]] = {
-    **{1: np.float32, 11: np.float64, 10: np.float32, 16: np.float32, 9: np.bool_},
-    **{7: np.int64, 6: np.int32, 5: np.int16, 3: np.int8, 13: np.uint64, 12: np.uint32, 4: np.uint16, 2: np.uint8},
+    1: np.float32,
+    11: np.float64,
+    10: np.float32,
+    16: np.float32,
+    9: np.bool_,
+    7: np.int64,
+    6: np.int32,
+    5: np.int16,
+    3: np.int8,
+    13: np.uint64,
+    12: np.uint32,
+    4: np.uint16,
+    2: np.uint8,
 }
 """Types of elements by ONNX's numbers; numbers of 2 bytes are kept in 4."""
 
@@ -394,10 +405,6 @@ def _smallest(*arrays: np.ndarray) -> np.ndarray:
 
 def _erf(x: np.ndarray) -> np.ndarray:
     return np.vectorize(math.erf, otypes=[x.dtype])(x)
-
-
-def _clipped(x: np.ndarray, low: np.ndarray | None = None, high: np.ndarray | None = None) -> np.ndarray:
-    return np.clip(x, low, high)
 
 
 def _relu(x: np.ndarray) -> np.ndarray:

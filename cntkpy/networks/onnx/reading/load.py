@@ -96,7 +96,7 @@ def build(model: Model, name: str, precision: str | None = None) -> tuple[Valida
             return _build(model, name, precision, way)
         except UserError as problem:
             problems.append(problem)
-    raise problems[0] if "Loop" not in kinds else min(problems, key=lambda one: len(one.diagnostic.message))
+    raise problems[1 if "Loop" in kinds else 0]
 
 
 class Way(NamedTuple):
@@ -136,6 +136,9 @@ def _build(model: Model, name: str, precision: str | None, way: Way) -> tuple[Va
     graph.finish(outputs)
     network = building.network
     network.left_out.update(wrong)
+    for output in wrong:
+        if output in network.nodes:  # a node on the way to another output of the same operator
+            network.rename(output, building.free(f"{output}.part"))
     for output, why in wrong.items():
         log.warning("the output '%s' of %s is left out: it %s", output, name, why)
     _time_axes(building, graph, model)
@@ -156,7 +159,7 @@ def _listed(metadata: Mapping[str, str], key: str) -> list[str] | None:
 
 
 def _error(name: str, refused: Sequence[tuple[Operator, str]]) -> UserError:
-    """One error for all operators that cannot be read: for each kind and reason, the first one and how many there are."""
+    """One error for all operators that cannot be read: of each kind and reason the first one, and how many there are."""
     groups: dict[tuple[str, str], list[Operator]] = {}
     for operator, why in refused:
         groups.setdefault((operator.key, why), []).append(operator)

@@ -54,7 +54,9 @@ def _over_time(use: Use, body: Model) -> list[Value]:
     outer = [value for value in _captured(use, body) if isinstance(value, Data) and len(value.words) == 2]
     times = [word for value in outer for word in value.words if _is_count(use, number, word)]
     if not times:
-        raise Unusable("its trip count is not the number of steps of the data that it takes")
+        raise Unusable(
+            f"its trip count is neither the number of steps of the data that it takes nor a number up to {MOST_UNROLLED}"
+        )
     time = times[0]
     like = next(value for value in outer if time in value.words)
     batch = next(word for word in like.words if word != time)
@@ -217,8 +219,8 @@ OF_STEPS: dict[str, Rule] = {
 
 def _unrolled(use: Use, body: Model) -> list[Value]:
     count = int(use.array(0).value.reshape(()))
-    if count > MOST_UNROLLED:
-        raise Unusable(f"a trip count of {count:,}; at most {MOST_UNROLLED} are possible where no axis is time")
+    if not 0 < count <= MOST_UNROLLED:
+        raise Unusable(f"its trip count is no number from 1 to {MOST_UNROLLED}")
     states: list[Value] = [use.value(index) for index in range(GIVEN, len(body.inputs))]
     every: list[list[Value]] = []
     for step in range(count):

@@ -225,7 +225,7 @@ def dynamic_product(use: Use) -> list[Value]:
 
 POOLED = ("kernel_shape", "strides", "pads", "auto_pad", "ceil_mode", "count_include_pad")
 
-OF_MICROSOFT: dict[str, Callable[[Use], "list[Value]"]] = {
+OF_MICROSOFT: dict[str, Callable[[Use], list[Value]]] = {
     "QuantizeLinear": quantised,
     "DequantizeLinear": dequantised,
     "QLinearAdd": both("Add"),

@@ -17,7 +17,7 @@ Axis: TypeAlias = "int | str"
 Axes: TypeAlias = "tuple[Axis, ...]"
 
 VARYING = 1 << 52
-"""From here on (negative), numbers of shape arithmetic stand for the sizes of axes of a minibatch: `float64` has them."""
+"""From here on (negative), numbers stand for the sizes of axes of a minibatch: `int64` and `float64` have them."""
 
 MOST_SIZES = 1 << 20
 """Sizes of axes of a minibatch and their products, at most."""
@@ -145,4 +145,6 @@ class Unusable(Exception):
 
 def varying(value: np.ndarray) -> bool:
     """Whether some elements stand for sizes of axes of a minibatch."""
-    return value.dtype in (np.int64, np.float64) and bool(np.any((value <= -VARYING) & (value > -VARYING - MOST_SIZES)))
+    return value.dtype.name in ("int64", "float64") and bool(
+        np.any((value <= -VARYING) & (value > -VARYING - MOST_SIZES))
+    )
