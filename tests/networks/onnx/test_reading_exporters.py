@@ -281,7 +281,7 @@ def test_a_loop_that_counts_otherwise_is_refused(tmp_path):
     model = keras_cell("time")
     body = next(one.g for node in model.graph.node for one in node.attribute if one.name == "body")
     body.node[0].op_type = "Sub"
-    with pytest.raises(UserError, match=r"it counts something else than its steps"):
+    with pytest.raises(UserError, match="the number of a step can be compared"):
         loaded(model, tmp_path)
 
 

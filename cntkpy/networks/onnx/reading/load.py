@@ -159,7 +159,7 @@ def _listed(metadata: Mapping[str, str], key: str) -> list[str] | None:
 
 
 def _error(name: str, refused: Sequence[tuple[Operator, str]]) -> UserError:
-    """One error for all operators that cannot be read: of each kind and reason the first one, and how many there are."""
+    """One error for all operators that cannot be read: of each kind and reason the first one, and how many."""
     groups: dict[tuple[str, str], list[Operator]] = {}
     for operator, why in refused:
         groups.setdefault((operator.key, why), []).append(operator)

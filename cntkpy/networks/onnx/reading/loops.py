@@ -54,9 +54,7 @@ def _over_time(use: Use, body: Model) -> list[Value]:
     outer = [value for value in _captured(use, body) if isinstance(value, Data) and len(value.words) == 2]
     times = [word for value in outer for word in value.words if _is_count(use, number, word)]
     if not times:
-        raise Unusable(
-            f"its trip count is neither the number of steps of the data that it takes nor a number up to {MOST_UNROLLED}"
-        )
+        raise Unusable(f"its trip count is neither the number of steps of its data nor a number up to {MOST_UNROLLED}")
     time = times[0]
     like = next(value for value in outer if time in value.words)
     batch = next(word for word in like.words if word != time)
