@@ -22,7 +22,7 @@ EVERYWHERE = "*"
 LEAST_ELEMENTS, PER_BYTE = 1 << 23, 4
 """Elements that rules may compute: for any model, and for each byte of it."""
 
-LEAST_OPERATORS = 1 << 15
+LEAST_OPERATORS = 1 << 14
 """Operators that become nodes, at most, those of loops as often as they are computed; for any model."""
 
 LARGEST_SAMPLE = 1 << 28
