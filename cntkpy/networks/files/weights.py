@@ -1,7 +1,8 @@
 """The parameters of a network as arrays for other programs: `.npz` of NumPy, and safetensors.
 
 Axes are those of memory, the reverse of CNTK's: a layer computes `x @ W + b`, images are `(channels, height, width)`,
-and the kernels of a convolution `(maps, channels, height, width)`, as PyTorch has them. The matrix of kernels of an old
+and the kernels of a convolution `(maps, channels, height, width)`, as PyTorch has them. A vector has one axis, also
+where the network has it as a matrix `[N x 1]`. The matrix of kernels of an old
 2-D convolution gets these axes.
 """
 
@@ -36,7 +37,28 @@ def weights(network: ValidatedNetwork) -> dict[str, np.ndarray]:
         kernels = _kernels(node)
         if kernels is not None and (value := found.get(kernels[0].name)) is not None:
             found[kernels[0].name] = value.reshape(kernels[1])
+    for node in _vectors(network):
+        found[node.name] = found[node.name].reshape(-1)
     return found
+
+
+OF_VECTORS = ("BatchNormalization", "DiagTimes", "PerDimMeanVarNormalization", "PerDimMeanVarDeNormalization")
+"""Operations beside the elementwise ones whose parameters are vectors."""
+
+
+def _vectors(network: ValidatedNetwork) -> list[Node]:
+    """What has the values of a vector, but further axes of one element, `[N x 1]`, and is no matrix of a product."""
+    used: dict[Node, bool] = {}
+    for user in network.nodes.values():
+        fits = user.kind.elementwise or user.operation in OF_VECTORS
+        for node in user.connected:
+            used[node] = used.get(node, True) and fits
+    values = [node for node in network.nodes.values() if node.value is not None and used.get(node)]
+    return [
+        node
+        for node in values
+        if node.value is not None and node.value.ndim > 1 and node.value.size == node.value.shape[-1]
+    ]
 
 
 def _kernels(node: Node) -> tuple[Node, tuple[int, ...]] | None:

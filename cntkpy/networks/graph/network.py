@@ -76,6 +76,7 @@ class Network:
         groups: for each of `GROUPS`, its nodes in order.
         changing: names of constants of one element whose value a program changes: it is an argument of compiled
             programs, while that of the others is a part of them.
+        left_out: names that the file of the model has, but the network has not, and why.
     """
 
     def __init__(self, precision: str = "float", values: bool = True) -> None:
@@ -84,6 +85,7 @@ class Network:
         self.nodes = NodeTable()
         self.groups: dict[str, list[Node]] = {group: [] for group in GROUPS}
         self.changing: set[str] = set()
+        self.left_out: dict[str, str] = {}
 
     @property
     def dtype(self) -> np.dtype:
@@ -200,6 +202,8 @@ class Network:
         """
         if name not in self.nodes:
             name = FORMER_NAMES.get(name.lower(), name)
+        if name not in self.nodes and name in self.left_out:
+            raise UserError("NotSupported", f"'{name}' could not be read from the model: it {self.left_out[name]}")
         if name not in self.nodes:
             raise UserError("UnknownNode", f"the network has no node '{name}'", hint=suggestion(name, list(self.nodes)))
         return self.nodes[name]

@@ -172,6 +172,7 @@ FUNCTIONS = {
     "asinh": "arcsinh",
     "atanh": "arctanh",
     "erf": "",
+    "round": "round",
 }
 """What ElementFunction computes, by names of jax.numpy; the error function is none of them."""
 

@@ -53,6 +53,42 @@ def test_axes(network):
     }
 
 
+def test_vectors_have_one_axis(tmp_path):
+    """D25: SimpleNetworkBuilder and older scripts have biases as matrices of one column."""
+    text = """\
+x = Input(4, tag=feature)
+m = Mean(x)
+v = InvStdDev(x)
+n = PerDimMeanVarNormalization(x, m, v)
+W0 = Parameter(3, 4)
+B0 = Parameter(3, 1)
+d = Parameter(3, 1)
+h = DiagTimes(d, Tanh(Plus(Times(W0, n), B0)))
+s = Parameter(3, 1)
+o = Parameter(3, 1)
+r = Parameter(3, 1, needGradient=false)
+q = Parameter(3, 1, needGradient=false)
+b = BatchNormalization(h, s, o, r, q)
+one = Parameter(1, 3)
+column = Parameter(2, 1)
+z = Times(column, Times(one, b), tag=output)
+"""
+    network = parse_ndl(text, precision="float", diagnostics=[]).validate()
+    for name in ("m", "v"):
+        network[name].value = np.ones((1, 4), np.float32)
+    shapes = {name: array.shape for name, array in weights(network).items()}
+    vectors = {name: shape for name, shape in shapes.items() if len(shape) == 1}
+    assert vectors == {"m": (4,), "v": (4,), **dict.fromkeys(("B0", "d", "s", "o", "r", "q"), (3,))}
+    assert {name: shape for name, shape in shapes.items() if len(shape) > 1} == {
+        "W0": (4, 3),
+        "one": (3, 1),
+        "column": (1, 2),
+    }
+    write_weights(tmp_path / "w.safetensors", network)
+    with TensorFile(tmp_path / "w.safetensors") as file:
+        assert file.read("B0", np.dtype(np.float32), transposed=False).shape == (3,)
+
+
 def test_both_formats_hold_the_same(network, tmp_path):
     assert write_weights(tmp_path / "w.npz", network) == write_weights(tmp_path / "w.safetensors", network) == 4
     with np.load(tmp_path / "w.npz") as archive, TensorFile(tmp_path / "w.safetensors") as file:

@@ -89,6 +89,39 @@ def test_a_criterion_has_a_value_for_each_sample(tmp_path):
         np.testing.assert_allclose(one.reshape(-1), expected, rtol=1e-5, atol=1e-6)
 
 
+WINDOWS = {
+    "all windows": {},
+    "padded": {"pad": True},
+    "strides": {"strides": 2},
+    "padded strides": {"strides": 3, "pad": True},
+    "dilated": {"dilation": 2, "strides": 2},
+}
+
+
+@pytest.mark.parametrize("name", WINDOWS)
+def test_convolutions_along_sequences(name, tmp_path):
+    """W11: which steps have a window is known by their number, in sequences of one length."""
+    x = C.sequence.input_variable(3, name="x")
+    function = L.SequentialConvolution((3,), 4, activation=C.tanh, **WINDOWS[name])(x)
+    function.save(tmp_path / "f.onnx", format=C.ModelFormat.ONNX)
+    session = onnxruntime.InferenceSession(tmp_path / "f.onnx")
+    for steps in (5, 6, 9):
+        data = np.random.default_rng(steps).normal(size=(2, steps, 3)).astype(np.float32)
+        found, expected = session.run(None, {"x": data.swapaxes(0, 1)})[0], np.array(function.eval({x: list(data)}))
+        np.testing.assert_allclose(found, expected.swapaxes(0, 1), rtol=1e-5, atol=1e-5)
+
+
+def test_outputs_keep_their_names(tmp_path):
+    """W11: criteria too, which have a value for each sample there."""
+    x, y = C.input_variable(2, name="x"), C.input_variable(2, name="y")
+    z = L.Dense(2, name="z")(x)
+    criteria = [C.cross_entropy_with_softmax(z, y, name="ce"), C.classification_error(z, y, name="errs")]
+    C.combine([z, *criteria]).save(tmp_path / "f.onnx", format=C.ModelFormat.ONNX)
+    assert [one.name for one in onnx.load(tmp_path / "f.onnx").graph.output] == ["z", "ce", "errs"]
+    criteria[0].save(tmp_path / "g.onnx", format=C.ModelFormat.ONNX)
+    assert [one.name for one in onnx.load(tmp_path / "g.onnx").graph.output] == ["ce"]
+
+
 def test_random_numbers_are_an_error(tmp_path):
     x = C.input_variable(3)
     with pytest.raises(UserError, match="it draws random numbers"):

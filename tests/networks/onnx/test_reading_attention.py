@@ -140,8 +140,8 @@ def test_what_is_no_attention_is_refused(message, tmp_path):
     ("before", "behind", "message"),
     [
         (
-            "scaled = Mul (half, scores)",
-            "odd = Relu (qt)\n  scaled = Mul (half, scores)",
+            "scores = MatMul (qt, kt)",
+            "odd = Relu (qt)\n  scores = MatMul (odd, kt)",
             "one joins samples and elements",
         ),
         ("y = Reshape (out, whole)", "y = Identity (out)", "its output 'y' joins axes of the minibatch"),

@@ -11,6 +11,7 @@ import numpy as np
 from cntkpy.networks.graph.node import Node
 from cntkpy.networks.onnx.reading import delays
 from cntkpy.networks.onnx.reading.building import Use
+from cntkpy.networks.onnx.reading.constants import part_sizes
 from cntkpy.networks.onnx.reading.elementwise import Rule
 from cntkpy.networks.onnx.reading.joined import atoms_within, reshaped
 from cntkpy.networks.onnx.reading.values import Array, Axes, Data, Longer, Unusable, Value
@@ -73,7 +74,7 @@ def squeeze(use: Use) -> list[Value]:
     x, axes = use.data(), use.integers("axes", 1)
     if axes is None:
         axes = [index for index, one in enumerate(x.axes) if one == 1]
-    gone = {axis % len(x.axes) for axis in axes}
+    gone = {use.axis(axis, len(x.axes)) for axis in axes}
     if any(x.axes[index] != 1 for index in gone):
         raise Unusable(f"the axes {axes} of {list(x.axes)} do not have one element each")
     return [use.build.data(x.node, tuple(one for index, one in enumerate(x.axes) if index not in gone))]
@@ -83,7 +84,9 @@ def unsqueeze(use: Use) -> list[Value]:
     """Axes of one element put in."""
     x, axes = use.data(), use.integers("axes", 1) or []
     rank = len(x.axes) + len(axes)
-    places = {axis % rank for axis in axes}
+    places = {use.axis(axis, rank) for axis in axes}
+    if len(places) < len(axes):
+        raise Unusable(f"axes = {axes} names an axis twice")
     rest = iter(x.axes)
     return [use.build.data(x.node, tuple(1 if index in places else next(rest) for index in range(rank)))]
 
@@ -125,7 +128,7 @@ def concat(use: Use) -> list[Value]:
     values = [one for index in range(len(use.inputs)) if isinstance(one := use.value(index), (Array, Data))]
     like = next(one for one in values if isinstance(one, Data))
     axis = use.integer("axis", 1)
-    place = axis % len(like.axes)
+    place = use.axis(axis, len(like.axes))
     if isinstance(like.axes[place], str):
         return [delays.lengthened(use, values, place)]
     number = like.sample_axis(axis)
@@ -182,15 +185,28 @@ def cut(use: Use) -> list[Value]:
             if isinstance(size, str):
                 raise Unusable(f"of the axis '{size}' only steps of 1 can be taken")
             enumerable(size)
+            if not step:
+                raise Unusable("its step is 0")
             end = None if step < 0 and end < -size else end
             x = picked(use, x, axis, list(range(size))[begin:end:step])
         elif isinstance(x, Longer):
             x = delays.delayed(use, x, axis, begin, end)
+        elif isinstance(x, Data) and isinstance(x.axes[axis], str) and _is_all(use, x.axes[axis], begin, end):
+            continue
         elif isinstance(x, Data) and isinstance(x.axes[axis], str):
             x = delays.one_step(use, x, axis % len(x.axes), begin, end)
         elif isinstance(x, Data):
             x = part(use, x, axis, begin, end)
     return [x]
+
+
+UNLIMITED = (1 << 31) - 1
+"""The end of a slice that takes everything, at least."""
+
+
+def _is_all(use: Use, word: int | str, begin: int, end: int) -> bool:
+    """Whether a slice takes a whole axis of the minibatch."""
+    return begin == 0 and end >= min(UNLIMITED, use.build.fixed.get(str(word), UNLIMITED))
 
 
 def _rank(x: Data | Longer) -> int:
@@ -203,8 +219,7 @@ def split(use: Use) -> list[Value]:
     x.sample_axis(axis)
     total = x.axes[axis % len(x.axes)]
     assert isinstance(total, int)
-    count = len(use.operator.outputs)
-    sizes = use.integers("split", 1) or [-(-total // count)] * count
+    sizes = part_sizes(use, total, len(use.operator.outputs))
     found: list[Value] = []
     begin = 0
     for size in sizes:
@@ -218,7 +233,7 @@ def gather(use: Use) -> list[Value]:
     if isinstance(use.value(0), Array):
         return [_rows(use)]
     x, index, axis = use.data(), use.array(1), use.integer("axis", 0)
-    place = axis % len(x.axes)
+    place = use.axis(axis, len(x.axes))
     size = x.axes[place]
     if isinstance(size, str):
         if index.value.ndim or int(index.value) not in (0, -1):
@@ -227,7 +242,7 @@ def gather(use: Use) -> list[Value]:
         return [use.build.data(found.node, (*x.axes[:place], *x.axes[place + 1 :]))]
     if index.value.ndim > 1:
         raise Unusable("its second operand must be a number or a list")
-    found = picked(use, x, place, [int(one) % size for one in index.value.reshape(-1)])
+    found = picked(use, x, place, [use.axis(int(one), size) for one in index.value.reshape(-1)])
     axes = found.axes if index.value.ndim else (*x.axes[:place], *x.axes[place + 1 :])
     return [use.build.data(found.node, axes)]
 
@@ -267,6 +282,8 @@ def pad(use: Use) -> list[Value]:
     x, pads, value = use.data(), use.integers("pads", 1) or [], use.real("value", 2, 0.0)
     if use.has(3):
         raise Unusable("only all axes together can be padded")
+    if len(pads) != 2 * len(x.axes):
+        raise Unusable(f"{len(pads)} paddings for {len(x.axes)} axes")
     for axis in range(len(x.axes)):
         before, after = pads[axis], pads[axis + len(x.axes)]
         if (before or after) and mode != "constant":
@@ -312,6 +329,7 @@ def padded(use: Use, x: Data, axis: int, before: int, after: int, value: float) 
     for count in (before, 0, after):
         if count > 0:
             dims = tuple(count if index == axis else int(x.axes[index]) for index in sizes)
+            use.build.take(*dims)
             nodes.append(use.build.parameter(Array(np.full(dims, value, use.build.network.dtype)), dims))
         elif not count and len(nodes) == (before > 0):
             nodes.append(x.node)
@@ -323,7 +341,10 @@ def padded(use: Use, x: Data, axis: int, before: int, after: int, value: float) 
 def tile(use: Use) -> list[Value]:
     """A value several times along axes of the sample."""
     x = use.data()
-    for axis, count in enumerate(use.integers("repeats", 1) or []):
+    repeats = use.integers("repeats", 1) or []
+    if len(repeats) != len(x.axes):
+        raise Unusable(f"{len(repeats)} repeats for {len(x.axes)} axes")
+    for axis, count in enumerate(repeats):
         if count == 1:
             continue
         if not 1 <= count <= MOST_PICKED:
@@ -349,6 +370,7 @@ def repeated(use: Use) -> list[Value]:
     dims = [one for one in axes if isinstance(one, int)]
     if tuple(axes) == x.axes:
         return [x]
+    build.take(*dims)
     zeros = build.parameter(Array(np.zeros(dims, build.network.dtype)), dims)
     return [build.data(build.node("Plus", x.node, zeros), tuple(axes))]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, Protocol
 
@@ -11,11 +12,25 @@ import numpy as np
 from cntkpy.networks.graph.network import Network, Node
 from cntkpy.networks.graph.shapes import ShapeProblem
 from cntkpy.networks.nodes import create, operation
-from cntkpy.networks.onnx.reading.parse import Operator
-from cntkpy.networks.onnx.reading.values import VARYING, Array, Axes, Data, Joined, Unusable, Value
+from cntkpy.networks.onnx.reading.parse import Model, Operator, Unreadable
+from cntkpy.networks.onnx.reading.values import MOST_SIZES, VARYING, Array, Axes, Data, Joined, Unusable, Value
 
 EVERYWHERE = "*"
 """The time axis of all nodes until they are validated."""
+
+
+LEAST_ELEMENTS, PER_BYTE = 1 << 23, 4
+"""Elements that rules may compute: for any model, and for each byte of it."""
+
+LEAST_OPERATORS = 1 << 14
+"""Operators that become nodes, at most, those of loops as often as they are computed; for any model."""
+
+LARGEST_SAMPLE = 1 << 28
+"""Elements of a value of one sample, at most."""
+
+
+MOST_WORDS = 8
+"""Factors of a product of sizes of axes of a minibatch, at most."""
 
 
 class Size(NamedTuple):
@@ -37,23 +52,65 @@ class Building:
         precision: of the network.
         opset: the version of the operators.
         trained: the names of the parameters that training changes; None: all initialisers of real numbers.
+        size: bytes of the model, which bound the elements of constants.
+        operators: of the model.
 
     Attributes:
         network: so far.
         owner: the name that the nodes of the current operator begin with.
+        unrolled: whether the body of a Loop is computed as often as its fixed trip count says.
+        loop: the time axis of the Loop whose body becomes nodes, and its trip count.
         fixed: the sizes of axes of the minibatch that the model says.
         times: the axes of the minibatch that are known to be time.
+        left: elements of constants that may still be computed.
+        operators_left: operators that may still become nodes.
     """
 
-    def __init__(self, precision: str, opset: int, trained: Iterable[str] | None = None) -> None:
+    def __init__(
+        self, precision: str, opset: int, trained: Iterable[str] | None = None, size: int = 0, operators: int = 0
+    ) -> None:
         self.network = Network(precision)
         self.opset = opset
         self.owner = ""
+        self.unrolled = False
+        self.loop: tuple[str, int] | None = None
         self.fixed: dict[str, int] = {}
         self.times: list[str] = []
         self._trained = None if trained is None else set(trained)
-        self._sizes: list[Size] = []
+        self.left = LEAST_ELEMENTS + PER_BYTE * size
+        self.operators_left = LEAST_OPERATORS + operators
+        self._sizes: dict[Size, int] = {}
+        self._numbered: list[Size] = []
+        self._counts: dict[str, int] = {}
         self._parameters: dict[tuple[str, tuple[int, ...]], Node] = {}
+
+    # ---- bounds
+
+    def take(self, *sizes: int) -> None:
+        """Count the elements of a constant before it is computed.
+
+        Args:
+            sizes: of its axes.
+
+        Raises:
+            Unusable: the constants would be too large for the model.
+        """
+        count = math.prod(sizes)
+        if count < 0 or any(one < 0 for one in sizes):
+            raise Unusable(f"a size of {list(sizes)} is negative")
+        if count > self.left:
+            raise Unusable(f"it would make {count:,} elements, more than a file of that size may ask for")
+        self.left -= count
+
+    def take_operator(self) -> None:
+        """Count an operator.
+
+        Raises:
+            Unusable: loops would make too many.
+        """
+        self.operators_left -= 1
+        if self.operators_left < 0:
+            raise Unusable("its loops would make too many nodes")
 
     # ---- sizes of a minibatch
 
@@ -67,18 +124,34 @@ class Building:
         if not size.words:
             return size.known
         if size not in self._sizes:
-            self._sizes.append(size)
-        return -VARYING - self._sizes.index(size)
+            if len(self._sizes) >= MOST_SIZES - 1 or len(size.words) > MOST_WORDS or size.known >= VARYING:
+                raise Unusable("its shape arithmetic has too many sizes")
+            self._sizes[size] = len(self._sizes)
+            self._numbered.append(size)
+        return -VARYING - self._sizes[size]
 
     def size_of(self, number: int) -> Size:
         """The size that an integer is or stands for."""
         index = -VARYING - number
-        return self._sizes[index] if 0 <= index < len(self._sizes) else Size(number)
+        return self._numbered[index] if 0 <= index < len(self._numbered) else Size(number)
 
     def product(self, first: int, second: int) -> int:
         """The integer that is or stands for a product."""
         one, other = self.size_of(first), self.size_of(second)
         return self._number(Size(one.known * other.known, tuple(sorted((*one.words, *other.words)))))
+
+    def quotient(self, first: int, second: int) -> int:
+        """The integer that is or stands for a quotient without a remainder.
+
+        Raises:
+            Unusable: it is none.
+        """
+        one, other = self.size_of(first), self.size_of(second)
+        words = Counter(one.words)
+        words.subtract(other.words)
+        if other.known == 0 or one.known % other.known or min(words.values(), default=0) < 0:
+            raise Unusable("it divides the size of an axis of the minibatch")
+        return self._number(Size(one.known // other.known, tuple(sorted(words.elements()))))
 
     def word_of(self, number: int) -> str | None:
         """The axis of the minibatch whose size an integer stands for; None: it is a size, or a product."""
@@ -95,10 +168,12 @@ class Building:
     def free(self, wanted: str) -> str:
         """A name that no node has, as near as possible to the wanted one."""
         wanted = self.printable(wanted)
-        name, count = wanted, 1
+        name, count = wanted, self._counts.get(wanted, 1)
         while name in self.network.nodes:
             count += 1
             name = f"{wanted}_{count}"
+        if count > 1:
+            self._counts[wanted] = count
         return name
 
     def node(
@@ -119,6 +194,8 @@ class Building:
             made.shape = made.kind.shape(made) if made.kind.shape is not None else None
         except ShapeProblem as problem:
             raise Unusable(str(problem)) from None
+        if math.prod(made.shape or ()) > LARGEST_SAMPLE:
+            raise Unusable(f"it would make {math.prod(made.shape or ()):,} elements of each sample")
         return made
 
     def data(self, node: Node, axes: Axes) -> Data:
@@ -142,6 +219,7 @@ class Building:
         key = (array.name, dims)
         if array.name and key in self._parameters:
             return self._parameters[key]
+        self.take(array.value.size)
         value = np.ascontiguousarray(array.value, self.network.dtype).reshape(dims or (1,))
         named = array.name or f"{self.owner}.constant"
         node = self.network.add(self.free(named), operation("LearnableParameter"), shape=value.shape[::-1], value=value)
@@ -173,6 +251,14 @@ class Scope(Protocol):
 
     def body(self) -> Scope:
         """For a graph inside of this one."""
+        ...
+
+    def results(self, operator: Operator, inputs: Sequence[Value | None]) -> list[Value]:
+        """What an operator makes of values."""
+        ...
+
+    def add_initialisers(self, model: Model) -> None:
+        """Make the initialisers of a model known."""
         ...
 
 
@@ -207,7 +293,7 @@ class Use:
         Raises:
             Unusable: it is not given.
         """
-        found = self.inputs[index] if index < len(self.inputs) else None
+        found = self.inputs[index] if 0 <= index < len(self.inputs) else None
         if found is None:
             raise Unusable(f"its input {index + 1} is missing")
         return found
@@ -235,21 +321,49 @@ class Use:
         return found
 
     def get(self, name: str, default: Any = None) -> Any:
-        """An attribute."""
-        return self.operator.attributes.get(name, default)
+        """An attribute.
+
+        Raises:
+            Unusable: its type is not supported.
+        """
+        found = self.operator.attributes.get(name, default)
+        if isinstance(found, Unreadable):
+            raise Unusable(found.why)
+        return found
 
     def integer(self, name: str, default: int) -> int:
         """An attribute that is an integer."""
-        return int(self.operator.attributes.get(name, default))
+        return int(self.get(name, default))
 
     def sizes(self, name: str, default: Sequence[int] = ()) -> list[int]:
         """An attribute that is a list of integers."""
-        return [int(one) for one in self.operator.attributes.get(name) or default]
+        return [int(one) for one in self.get(name) or default]
+
+    def counts(self, name: str, default: Sequence[int] = ()) -> list[int]:
+        """An attribute that is a list of numbers from 1 on: sizes, strides, dilations.
+
+        Raises:
+            Unusable: one is less than 1, or larger than any size.
+        """
+        found = self.sizes(name, default)
+        if any(not 1 <= one < 1 << 31 for one in found):
+            raise Unusable(f"{name} = {found}: each must be 1 or more")
+        return found
+
+    def axis(self, axis: int, rank: int) -> int:
+        """The number of an axis from 0 on; a negative one counts from the last.
+
+        Raises:
+            Unusable: there is no such axis.
+        """
+        if not -rank <= axis < rank:
+            raise Unusable(f"there is no axis {axis} among {rank}")
+        return axis % rank
 
     def integers(self, name: str, index: int | None = None) -> list[int] | None:
         """A list of integers: an attribute, or in later versions input `index`; None: it is not given."""
         if name in self.operator.attributes:
-            return [int(one) for one in self.operator.attributes[name]]
+            return [int(one) for one in self.get(name)]
         if index is None or not self.has(index):
             return None
         return [int(one) for one in self.array(index).value.reshape(-1)]
@@ -257,7 +371,7 @@ class Use:
     def real(self, name: str, index: int, default: float | None = None) -> float | None:
         """A number: an attribute, or in later versions input `index`."""
         if name in self.operator.attributes:
-            return float(self.operator.attributes[name])
+            return float(self.get(name))
         if not self.has(index):
             return default
         value = self.array(index).value
@@ -267,7 +381,7 @@ class Use:
 
     def refuse(self, name: str, *allowed: Any) -> None:
         """Refuse an attribute whose value is none of the allowed ones."""
-        value = self.operator.attributes.get(name)
+        value = self.get(name)
         if value is not None and value not in allowed:
             raise Unusable(f"{name} = {value} is not supported")
 
@@ -276,3 +390,13 @@ class Use:
         if axes is None:
             axes = next(one.axes for one in self.inputs if isinstance(one, Data))
         return [self.build.data(node, axes)]
+
+    def part(self, kind: str, *inputs: Value | None, **attributes: Any) -> Value:
+        """The first result of another operator of ONNX, which this one is made of.
+
+        Raises:
+            Unusable: it is not supported there.
+        """
+        outputs = [name for name in self.operator.outputs if name][:1] or [self.build.owner]
+        operator = Operator(kind, "", self.operator.name, [], outputs, attributes)
+        return self.scope.results(operator, list(inputs))[0]

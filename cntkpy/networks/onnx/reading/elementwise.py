@@ -24,13 +24,14 @@ def aligned(use: Use, values: list[Array | Data]) -> tuple[list[Node], Axes]:
     for one in values:
         if isinstance(one, Data):
             _merge(axes, one.axes)
+    values = [_without_batch(use, one, axes) if isinstance(one, Array) else one for one in values]
     for one in values:
         if isinstance(one, Array):
             _merge_array(axes, one.value.shape)
     nodes: list[Node] = []
     for one in values:
         if isinstance(one, Data):
-            if one.words != tuple(word for word in axes if isinstance(word, str)):
+            if one.words and one.words != tuple(word for word in axes if isinstance(word, str)):
                 raise Unusable("its operands have different axes of the minibatch")
             nodes.append(one.node)
             continue
@@ -40,6 +41,18 @@ def aligned(use: Use, values: list[Array | Data]) -> tuple[list[Node], Axes]:
             dims = dims[1:]
         nodes.append(use.build.parameter(one, dims or (1,)))
     return nodes, tuple(axes)
+
+
+def _without_batch(use: Use, array: Array, axes: list[int | str]) -> Array:
+    """A constant that has the size of the minibatch of an example, the same for all its samples, with one of them."""
+    value, offset = array.value, len(axes) - array.value.ndim
+    for index, size in enumerate(value.shape):
+        axis = axes[index + offset]
+        if isinstance(axis, str) and size > 1 and size == use.build.fixed.get(axis):
+            first = value.take([0], index)
+            if (value == first).all():
+                value = first
+    return array if value is array.value else Array(value)
 
 
 def _merge(axes: list[int | str], own: Axes) -> None:
@@ -154,7 +167,33 @@ def clip(use: Use) -> list[Value]:
 
 def cast(use: Use) -> list[Value]:
     """Numbers of another type. Booleans are 0 and 1 here."""
-    if use.get("to") not in (1, 10, 11, 9):
+    if use.get("to") not in (1, 10, 11, 16, 9) and not _is_whole(use.data().node):
+        raise Unusable("numbers that depend on the data become integers")
+    if use.get("to") == 9 and not _is_condition(use.data().node):
+        return use.same(use.build.node("NotEqual", use.data().node, use.build.number(0)))
+    return [use.data()]
+
+
+CONDITIONS = ("Less", "LessEqual", "Greater", "GreaterEqual", "Equal", "NotEqual", "Hardmax")
+
+
+def _is_condition(node: Node) -> bool:
+    """Whether a node has the values 0 and 1 only."""
+    return node.operation in CONDITIONS
+
+
+def _is_whole(node: Node) -> bool:
+    """Whether a node has whole numbers only."""
+    function = node.operation == "ElementFunction" and node.options["function"] == "round"
+    numbers = node.operation == "TopK" and bool(node.options["numbers"])
+    reshaped = node.operation == "NewReshape" and _is_whole(node.input(0))
+    return function or numbers or reshaped or node.operation == "Floor" or _is_condition(node)
+
+
+def cast_like(use: Use) -> list[Value]:
+    """Numbers of the type of others: those that depend on the data stay real numbers."""
+    like = use.value(1)
+    if isinstance(like, Array) and like.value.dtype.kind in "iu" and not _is_whole(use.data().node):
         raise Unusable("numbers that depend on the data become integers")
     return [use.data()]
 
@@ -216,6 +255,52 @@ def _hard(build: Building, x: Node, alpha: float, beta: float) -> Node:
     return build.node("Clip", build.number(0), build.number(1), line)
 
 
+def gelu(use: Use, build: Building, x: Node) -> Node:
+    """x times the share of a normal distribution below x, or its approximation by tanh."""
+    if use.get("approximate", "none") == "tanh":
+        cube = build.node("ElementTimes", x, build.node("ElementTimes", x, x))
+        inner = build.node("Plus", x, build.node("ElementTimes", build.number(0.044715), cube))
+        share = build.node("Tanh", build.node("ElementTimes", build.number(np.sqrt(2 / np.pi)), inner))
+    else:
+        use.refuse("approximate", "none")
+        scaled = build.node("ElementTimes", build.number(np.sqrt(0.5)), x)
+        share = build.node("ElementFunction", scaled, function="erf")
+    half = build.node("ElementTimes", build.number(0.5), x)
+    return build.node("ElementTimes", half, build.node("Plus", share, build.number(1)))
+
+
+def complement_of_error(use: Use, build: Building, x: Node) -> Node:
+    """1 - erf(x): no operator of ONNX, but tf2onnx writes it for the Gelu of Keras."""
+    return build.node("Minus", build.number(1), build.node("ElementFunction", x, function="erf"))
+
+
+def swish(use: Use, build: Building, x: Node) -> Node:
+    """x times sigmoid(alpha x)."""
+    alpha = use.get("alpha", 1.0)
+    scaled = x if alpha == 1 else build.node("ElementTimes", build.number(alpha), x)
+    return build.node("ElementTimes", x, build.node("Sigmoid", scaled))
+
+
+def mish(use: Use, build: Building, x: Node) -> Node:
+    """x times tanh(softplus(x))."""
+    return build.node("ElementTimes", x, build.node("Tanh", softplus(use, build, x)))
+
+
+def celu(use: Use, build: Building, x: Node) -> Node:
+    """x, and alpha (e^(x / alpha) - 1) below 0."""
+    alpha = use.get("alpha", 1.0)
+    scaled = build.node("ElementTimes", build.number(1 / alpha), x)
+    return build.node("ElementTimes", build.number(alpha), _exponential(use, build, scaled, 1.0))
+
+
+def shrunk(use: Use, build: Building, x: Node) -> Node:
+    """x - bias above lambd, x + bias below -lambd, else 0."""
+    limit, bias = build.number(use.get("lambd", 0.5)), build.number(use.get("bias", 0.0))
+    above = build.node("If", build.node("Greater", x, limit), build.node("Minus", x, bias), build.number(0))
+    below = build.node("Less", x, build.node("Negate", limit))
+    return build.node("If", below, build.node("Plus", x, bias), above)
+
+
 def hard_swish(use: Use, build: Building, x: Node) -> Node:
     """x times x / 6 + 0.5 between 0 and 1."""
     return build.node("ElementTimes", x, _hard(build, x, 1 / 6, 0.5))
@@ -259,7 +344,7 @@ def function(name: str) -> Rule:
     return lambda use: use.same(use.build.node("ElementFunction", use.data().node, function=name))
 
 
-FUNCTIONS = ("Tan", "Asin", "Acos", "Atan", "Sinh", "Cosh", "Asinh", "Atanh", "Erf")
+FUNCTIONS = ("Round", "Tan", "Asin", "Acos", "Atan", "Sinh", "Cosh", "Asinh", "Atanh", "Erf")
 
 RULES: dict[str, Rule] = {
     **{name: function(name.lower()) for name in FUNCTIONS},
@@ -277,6 +362,13 @@ RULES: dict[str, Rule] = {
     "Cos": one("Cosine"),
     "Identity": same,
     "Cast": cast,
+    "CastLike": cast_like,
+    "Erfc": made(complement_of_error),
+    "Gelu": made(gelu),
+    "Swish": made(swish),
+    "Mish": made(mish),
+    "Celu": made(celu),
+    "Shrink": made(shrunk),
     "Dropout": dropout,
     "Add": both("Plus"),
     "Sub": both("Minus"),

@@ -8,14 +8,27 @@ import numpy as np
 
 from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.networks.graph.node import Node
-from cntkpy.networks.onnx.reading import attention, constants, joined
+from cntkpy.networks.onnx.reading import attention, constants, joined, loops
 from cntkpy.networks.onnx.reading.building import Building, Use
 from cntkpy.networks.onnx.reading.elementwise import Rule
-from cntkpy.networks.onnx.reading.parse import DEFAULT_DOMAINS, Operator
-from cntkpy.networks.onnx.reading.values import Data, Joined, Longer, Scores, Unusable, Value
+from cntkpy.networks.onnx.reading.parse import DEFAULT_DOMAINS, Model, Operator, Unreadable
+from cntkpy.networks.onnx.reading.values import Array, Data, Joined, Longer, Scores, Step, Unusable, Value
 
-DAMAGE = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, MemoryError)
+DAMAGE = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    MemoryError,
+    RuntimeError,
+    StopIteration,
+    TypeError,
+    ValueError,
+)
 """What attributes of other types and operands of other shapes lead to."""
+
+
+UNSUPPORTED, OTHER_DOMAIN = "this operator is not supported", "operators of other domains are not supported"
 
 
 def _results(rule: Rule, use: Use) -> list[Value]:
@@ -38,6 +51,7 @@ class Graph:
 
     Attributes:
         values: by name.
+        unreadable: names of initialisers whose type is not supported, and what it is.
         refused: operators that cannot become nodes, and why.
     """
 
@@ -46,41 +60,72 @@ class Graph:
     ) -> None:
         self.building, self._rules = building, rules
         self.values: dict[str, Value] = dict(values or {})
+        self.unreadable: dict[str, str] = {}
         self.refused: list[tuple[Operator, str]] = []
 
     def run(self, operators: Sequence[Operator]) -> None:
-        """Make nodes of operators, in their order."""
+        """Make nodes of operators, in their order; of those that take what is missing, refuse the unsupported ones."""
         for operator in operators:
-            if all(name in self.values for name in operator.inputs if name):
-                try:
+            missing = [name for name in operator.inputs if name and name not in self.values]
+            unreadable = [self.unreadable[name] for name in missing if name in self.unreadable]
+            try:
+                if not missing:
                     self._operator(operator)
+                elif unreadable:
+                    raise Unusable(f"an operand of it is not supported: {unreadable[0]}")
+                else:
+                    self._refuse_unsupported(operator)
+            except Unusable as problem:
+                self.refused.append((operator, str(problem)))
+
+    def _refuse_unsupported(self, operator: Operator) -> None:
+        """Refuse an operator without rules, and such ones inside of it."""
+        for body in operator.bodies:
+            for inner in body.operators:
+                try:
+                    self._refuse_unsupported(inner)
                 except Unusable as problem:
-                    self.refused.append((operator, str(problem)))
+                    self.refused.append((inner, str(problem)))
+        if operator.key not in self._rules and operator.key not in constants.RULES:
+            raise Unusable(UNSUPPORTED if operator.domain in DEFAULT_DOMAINS else OTHER_DOMAIN)
 
     def _operator(self, operator: Operator) -> None:
-        if operator.domain not in DEFAULT_DOMAINS:
-            raise Unusable("operators of other domains are not supported")
+        self.building.take_operator()
         self.building.owner = next((name for name in operator.outputs if name), operator.name)
-        use = Use(operator, [self.values[name] if name else None for name in operator.inputs], self.building, self)
-        rules = constants.RULES if constants.is_known(use) else self._rules
-        if rules is self._rules and any(isinstance(one, Scores) for one in use.inputs):
-            rules = attention.RULES if operator.kind in attention.RULES else {operator.kind: attention.refuse}
-        if operator.kind not in rules:
-            known = operator.kind in self._rules or operator.kind in constants.RULES
-            raise Unusable("it has no data among its inputs" if known else "this operator is not supported")
-        if operator.kind != "Slice" and any(isinstance(one, Longer) for one in use.inputs):
-            raise Unusable("it looks at values that were put before or behind a sequence")
-        joined.check(use)
         before = len(self.building.network.nodes)
-        results = _results(rules[operator.kind], use)
-        made = [*self.building.network.nodes.values()][before:]
+        results: Sequence[Value | Unreadable] = self.results(
+            operator, [self.values[name] if name else None for name in operator.inputs]
+        )
+        made = [*self.building.network.nodes.values()][before:] if len(self.building.network.nodes) > before else []
         for name, value in zip(operator.outputs, results, strict=False):
-            if name:
+            if name and isinstance(value, Unreadable):
+                self.unreadable[name] = value.why
+            elif name:
                 self.values[name] = value
                 if isinstance(value, Data) and value.node in made:
                     self._named(value.node, name, made)
         if missing := [name for name in operator.outputs[len(results) :] if name]:
             raise Unusable(f"its output '{missing[0]}' is not supported")
+
+    def results(self, operator: Operator, inputs: Sequence[Value | None]) -> list[Value]:
+        """What an operator makes of values.
+
+        Raises:
+            Unusable: it is not supported, or its operands are of the wrong kind.
+        """
+        self._refuse_unsupported(operator)
+        use = Use(operator, inputs, self.building, self)
+        rules = constants.RULES if constants.is_known(use) else self._rules
+        if rules is self._rules and any(isinstance(one, Scores) for one in use.inputs):
+            rules = attention.RULES if operator.key in attention.RULES else {operator.key: attention.refuse}
+        elif rules is self._rules and any(isinstance(one, Step) for one in use.inputs):
+            rules = loops.OF_STEPS if operator.key in loops.OF_STEPS else {operator.key: loops.refuse}
+        if operator.key not in rules:
+            raise Unusable("it has no data among its inputs")
+        if operator.kind != "Slice" and any(isinstance(one, Longer) for one in use.inputs):
+            raise Unusable("it looks at values that were put before or behind a sequence")
+        joined.check(use)
+        return _results(rules[operator.key], use)
 
     def _named(self, node: Node, name: str, made: Sequence[Node]) -> None:
         """Give a node the name of a value, which another node that was made on the way may have."""
@@ -96,19 +141,59 @@ class Graph:
 
     def body(self) -> Graph:
         """For a graph inside of this one, which sees its values."""
-        return Graph(self.building, self._rules, self.values)
+        body = Graph(self.building, self._rules, self.values)
+        body.unreadable = dict(self.unreadable)
+        return body
 
-    def finish(self, outputs: Sequence[str]) -> None:
-        """Put the outputs of the model into the group of that name, under their own names."""
-        building = self.building
+    def add_initialisers(self, model: Model) -> None:
+        """Make the initialisers of a model known."""
+        for name, value in model.initialisers.items():
+            if isinstance(value, Unreadable):
+                self.unreadable[name] = value.why
+            else:
+                self.values[name] = Array(value, name if value.dtype.kind == "f" else "")
+
+    def usable(self, outputs: Sequence[str], operators: Sequence[Operator]) -> tuple[list[str], dict[str, str]]:
+        """The outputs of the model that are values of the network, and why the others are none."""
+        found: list[str] = []
+        wrong: dict[str, str] = {}
         for name in outputs:
             value = self.values.get(name)
             if value is None:
+                wrong[name] = self._reason(name, operators)
+            elif not isinstance(value, Data):
+                wrong[name] = "does not depend on its inputs"
+            elif any(isinstance(one, Joined) for one in value.axes):
+                wrong[name] = f"joins axes of the minibatch: {list(value.axes)}"
+            elif value.node.kind.layout != "always" and not value.node.has_layout:
+                wrong[name] = "is one value for all samples of a minibatch"
+            else:
+                found.append(name)
+        return found, wrong
+
+    def _reason(self, output: str, operators: Sequence[Operator]) -> str:
+        """The refused operators on which an output depends."""
+        makers = {name: one for one in operators for name in one.outputs}
+        wanted, seen, reasons = [output], set[str](), list[str]()
+        refused = {id(one): why for one, why in self.refused}
+        while wanted:
+            operator = makers.get(wanted.pop())
+            if operator is None or id(operator) in refused:
+                if operator is not None:
+                    reasons.append(f"{operator.shown()}: {refused[id(operator)]}")
                 continue
-            if not isinstance(value, Data):
-                raise Unusable(f"its output '{name}' does not depend on its inputs")
-            if any(isinstance(one, Joined) for one in value.axes):
-                raise Unusable(f"its output '{name}' joins axes of the minibatch: {list(value.axes)}")
+            wanted += [name for name in operator.inputs if name not in seen and name not in self.values]
+            seen.update(operator.inputs)
+        if reasons:
+            return "needs " + "; ".join(dict.fromkeys(reasons[::-1]))
+        return f"is not supported: {self.unreadable.get(output, 'nothing computes it')}"
+
+    def finish(self, outputs: Sequence[str]) -> None:
+        """Put outputs of the model into the group of that name, under their own names."""
+        building = self.building
+        for name in outputs:
+            value = self.values[name]
+            assert isinstance(value, Data)
             node, network = value.node, building.network
             if node.kind.layout == "always" or node in network.groups["output"]:
                 node = building.node("Pass", node, name=name)

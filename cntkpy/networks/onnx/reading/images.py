@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cntkpy.networks.graph.node import Node
-from cntkpy.networks.onnx.reading.axes import enumerable, padded, part, stacked
+from cntkpy.networks.onnx.reading.axes import LONGEST, enumerable, padded, part, permuted, stacked
 from cntkpy.networks.onnx.reading.building import Use
 from cntkpy.networks.onnx.reading.elementwise import Rule
 from cntkpy.networks.onnx.reading.reductions import reduced
@@ -51,31 +51,62 @@ def _image(use: Use) -> Data:
     return x
 
 
-def _windows(use: Use, x: Data, kernel: list[int]) -> tuple[Data, Windows]:
-    """The windows, and the image without the elements that no window reaches."""
+def _windows(use: Use, x: Data, kernel: list[int], fill: float) -> tuple[Data, Windows]:
+    """The windows, and the image without the elements that no window reaches.
+
+    Args:
+        use: the operator.
+        x: the image.
+        kernel: the sizes of windows.
+        fill: the value of padding. An image that is smaller than a window gets its padding here.
+    """
     spatial = list(x.dims[1:])
-    if len(kernel) != len(spatial):
-        raise Unusable(f"a kernel of {len(kernel)} axes for an image of {len(spatial)}")
-    stride, dilation = use.sizes("strides", [1] * len(kernel)), use.sizes("dilations", [1] * len(kernel))
-    reach = [(k - 1) * by + 1 for k, by in zip(kernel, dilation, strict=True)]
+    stride, dilation, reach = _steps(use, spatial, kernel)
     before, after = _pads(use, spatial, reach, stride)
     for axis, (n, k, s) in enumerate(zip(spatial, reach, stride, strict=True)):
+        place = len(x.axes) - len(spatial) + axis
+        if n + before[axis] + after[axis] < k:
+            raise Unusable(f"a window of {k} elements for an axis of {n + before[axis] + after[axis]}")
+        if k > n:
+            x = padded(use, x, place, before[axis], after[axis], fill)
+            n += before[axis] + after[axis]
+            before[axis] = after[axis] = 0
         rest = (n + before[axis] + after[axis] - k) % s
         drop = max(0, rest - after[axis])
         after[axis] = max(0, after[axis] - rest)
         if drop:
-            x = part(use, x, len(x.axes) - len(spatial) + axis, 0, n - drop)
+            x = part(use, x, place, 0, n - drop)
     return x, Windows(kernel, stride, before, after, dilation)
 
 
-def _pads(use: Use, sizes: list[int], kernel: list[int], stride: list[int]) -> tuple[list[int], list[int]]:
+def _steps(use: Use, spatial: Sequence[int], kernel: Sequence[int]) -> tuple[list[int], list[int], list[int]]:
+    """Strides, dilations, and from how many elements of an axis a window takes some.
+
+    Raises:
+        Unusable: they are not one for each axis of the image, or less than 1.
+    """
+    if len(kernel) != len(spatial):
+        raise Unusable(f"a kernel of {len(kernel)} axes for an image of {len(spatial)}")
+    if any(one < 1 for one in kernel):
+        raise Unusable(f"a kernel of {list(kernel)} elements")
+    stride, dilation = use.counts("strides", [1] * len(kernel)), use.counts("dilations", [1] * len(kernel))
+    if not len(stride) == len(dilation) == len(kernel):
+        raise Unusable("strides and dilations need one number for each axis")
+    return stride, dilation, [(k - 1) * by + 1 for k, by in zip(kernel, dilation, strict=True)]
+
+
+def _pads(use: Use, sizes: Sequence[int], kernel: list[int], stride: list[int]) -> tuple[list[int], list[int]]:
     how = use.get("auto_pad", "NOTSET")
     if how in ("NOTSET", "VALID"):
         pads = use.sizes("pads") if how == "NOTSET" else []
         pads = pads or [0] * (2 * len(kernel))
         if any(one < 0 for one in pads):
             raise Unusable("negative paddings are not supported")
+        if len(pads) != 2 * len(kernel):
+            raise Unusable(f"{len(pads)} paddings for {len(kernel)} axes")
         return pads[: len(kernel)], pads[len(kernel) :]
+    if how not in ("SAME_UPPER", "SAME_LOWER"):
+        raise Unusable(f"auto_pad = {how} is not supported")
     total = [max(0, (-(-n // s) - 1) * s + k - n) for n, k, s in zip(sizes, kernel, stride, strict=True)]
     less, more = [one // 2 for one in total], [one - one // 2 for one in total]
     return (less, more) if how == "SAME_UPPER" else (more, less)
@@ -94,9 +125,11 @@ def convolution(use: Use) -> list[Value]:
     """A convolution, of groups of channels, too."""
     x, weights, groups = _image(use), use.array(1), use.integer("group", 1)
     maps, channels, *kernel = weights.value.shape
-    if channels * groups != x.dims[0]:
+    if use.sizes("kernel_shape", kernel) != kernel:
+        raise Unusable(f"kernel_shape = {use.sizes('kernel_shape')} for kernels of {kernel}")
+    if groups < 1 or maps % groups or channels * groups != x.dims[0]:
         raise Unusable(f"kernels of {channels} channels in {groups} groups for an image of {x.dims[0]}")
-    x, windows = _windows(use, x, kernel)
+    x, windows = _windows(use, x, kernel, 0.0)
     options = windows.lists(channels, channels * groups)
     if groups > 1:
         options["groups"] = groups
@@ -109,7 +142,9 @@ def transposed(use: Use) -> list[Value]:
     """A transposed convolution, one for each group of channels."""
     x, weights, groups = _image(use), use.array(1), use.integer("group", 1)
     channels, count, *kernel = weights.value.shape
-    if channels != x.dims[0] or channels % groups:
+    if use.sizes("kernel_shape", kernel) != kernel:
+        raise Unusable(f"kernel_shape = {use.sizes('kernel_shape')} for kernels of {kernel}")
+    if groups < 1 or channels != x.dims[0] or channels % groups:
         raise Unusable(f"kernels of {channels} channels in {groups} groups for an image of {x.dims[0]}")
     sizes, windows = _larger(use, x, kernel)
     axis, own = len(x.axes) - len(kernel) - 1, channels // groups
@@ -129,9 +164,10 @@ def transposed(use: Use) -> list[Value]:
 def _larger(use: Use, x: Data, kernel: list[int]) -> tuple[list[int], Windows]:
     """The sizes of the result of a transposed convolution, and how windows slide along it."""
     rank = len(kernel)
-    stride, dilation = use.sizes("strides", [1] * rank), use.sizes("dilations", [1] * rank)
+    stride, dilation, reach = _steps(use, x.dims[1:], kernel)
     more, how = use.sizes("output_padding", [0] * rank), use.get("auto_pad", "NOTSET")
-    reach = [(k - 1) * by + 1 for k, by in zip(kernel, dilation, strict=True)]
+    if min((*more, *use.sizes("pads"), *use.sizes("output_shape")), default=0) < 0:
+        raise Unusable("negative paddings and sizes are not supported")
     whole = [(n - 1) * s + k + m for n, s, k, m in zip(x.dims[1:], stride, reach, more, strict=True)]
     wanted = use.sizes("output_shape")[-rank:]
     if not wanted and how.startswith("SAME"):
@@ -148,21 +184,31 @@ def _larger(use: Use, x: Data, kernel: list[int]) -> tuple[list[int], Windows]:
 
 
 def pooling(kind: str) -> Rule:
-    """Pooling; padded cells do not count."""
+    """Pooling; padded cells do not count unless the model says so."""
 
     def rule(use: Use) -> list[Value]:
         x = _image(use)
-        kernel = use.sizes("kernel_shape")
-        if len(use.operator.outputs) > 1:
+        kernel = use.counts("kernel_shape")
+        if len([name for name in use.operator.outputs if name]) > 1:
             raise Unusable("the places of the largest elements are not supported")
-        before = _ceiled(use, x, kernel)
-        x, windows = before if before is not None else _windows(use, x, kernel)
-        if any(one != 1 for one in windows.dilation):
-            return [_apart(use, x, windows, kind, before is not None)]
+        stride, _, reach = _steps(use, x.dims[1:], kernel)
+        asked = _pads(use, x.dims[1:], reach, stride)
+        counting = [*zip(*asked, strict=True)] if use.get("count_include_pad", 0) else [(0, 0)] * len(kernel)
+        ceiled = _ceiled(use, x, kernel)
+        small = any(k > n for k, n in zip(reach, x.dims[1:], strict=True))
+        if any(one != 1 for one in use.sizes("dilations")):
+            x, windows = (x, ceiled) if ceiled is not None else _windows_of(use, x, kernel)
+            return [_apart(use, x, windows, kind, counting)]
+        if kind == "average" and (small or (ceiled is not None and use.get("count_include_pad", 0))):
+            windows = ceiled if ceiled is not None else _windows_of(use, x, kernel)[1]
+            return [_averaged(use, x, windows, counting)]
+        outside = 0.0 if kind == "average" else float(np.finfo(use.build.network.dtype).min)
+        if ceiled is None:
+            x, windows = _windows(use, x, kernel, outside)
+        else:
+            x, windows = (_around(use, x, ceiled, outside), _bare(ceiled)) if small else (x, ceiled)
         options = windows.lists(1)
         if kind == "average" and use.get("count_include_pad", 0) and any((*windows.before, *windows.after)):
-            if before is not None:
-                raise Unusable("count_include_pad = 1 with ceil_mode = 1 is not supported")
             options["includePad"] = True
         node = use.build.node("Pooling", x.node, kind=kind, **options)
         return [use.build.data(node, (*x.words, *reversed(node.shape or ())))]
@@ -170,17 +216,61 @@ def pooling(kind: str) -> Rule:
     return rule
 
 
-def _apart(use: Use, x: Data, windows: Windows, kind: str, ceiled: bool) -> Data:
+def _windows_of(use: Use, x: Data, kernel: list[int]) -> tuple[Data, Windows]:
+    """The windows, and the image without the elements that no window reaches; an image may be smaller than a window."""
+    stride, dilation, reach = _steps(use, x.dims[1:], kernel)
+    before, after = _pads(use, x.dims[1:], reach, stride)
+    for axis, (n, k, s) in enumerate(zip(x.dims[1:], reach, stride, strict=True)):
+        if n + before[axis] + after[axis] < k:
+            raise Unusable(f"a window of {k} elements for an axis of {n + before[axis] + after[axis]}")
+        rest = (n + before[axis] + after[axis] - k) % s
+        if (drop := max(0, rest - after[axis])) > 0:
+            x = part(use, x, len(x.axes) - len(kernel) + axis, 0, n - drop)
+        after[axis] = max(0, after[axis] - rest)
+    return x, Windows(kernel, stride, before, after, dilation)
+
+
+def _around(use: Use, x: Data, windows: Windows, value: float) -> Data:
+    """An image with the padding of windows."""
+    first = len(x.axes) - len(windows.kernel)
+    for axis, (before, after) in enumerate(zip(windows.before, windows.after, strict=True), first):
+        x = padded(use, x, axis, before, after, value) if before or after else x
+    return x
+
+
+def _bare(windows: Windows) -> Windows:
+    """The same windows for an image that has its padding."""
+    none = [0] * len(windows.kernel)
+    return windows._replace(before=none, after=none)
+
+
+def _averaged(use: Use, x: Data, windows: Windows, counting: Sequence[tuple[int, int]]) -> Data:
+    """The mean of each window over the cells that count.
+
+    Args:
+        use: the operator.
+        x: the image.
+        windows: how they slide; behind the image as far as the last one reaches.
+        counting: how many cells before and behind the image count, per axis.
+    """
+    build, counts = use.build, _counts(use, x.dims[1:], windows, counting)
+    image = _around(use, x, windows, 0.0)
+    node = build.node("Pooling", image.node, kind="average", **_bare(windows).lists(1))
+    mean = build.data(node, (*x.words, *reversed(node.shape or ())))
+    factors = build.parameter(Array(math.prod(windows.kernel) / counts))
+    return Data(build.node("ElementTimes", mean.node, factors), mean.axes)
+
+
+def _apart(use: Use, x: Data, windows: Windows, kind: str, counting: Sequence[tuple[int, int]]) -> Data:
     """Pooling of windows with gaps: convolutions with kernels of a single 1 take the elements of each window."""
     build, channels, kernel = use.build, x.dims[0], windows.kernel
-    counts = _counts(x.dims[1:], windows)
+    counts = _counts(use, x.dims[1:], windows, counting)
     outside = 0.0 if kind == "average" else float(np.finfo(build.network.dtype).min)
-    for axis, (before, after) in enumerate(zip(windows.before, windows.after, strict=True), len(x.axes) - len(kernel)):
-        x = padded(use, x, axis, before, after, outside) if before or after else x
+    x = _around(use, x, windows, outside)
     count = math.prod(kernel)
+    build.take(count, count, channels)
     ones = np.tile(np.eye(count).reshape(count, 1, *kernel), (channels, *(1,) * (len(kernel) + 1)))
-    none = [0] * len(kernel)
-    options = windows._replace(before=none, after=none).lists(1, channels)
+    options = _bare(windows).lists(1, channels)
     options["groups"] = channels
     node = build.node("Convolution", build.parameter(Array(ones)), x.node, mapCount=channels * count, **options)
     sizes = tuple(reversed(node.shape or ()))[1:]
@@ -189,38 +279,38 @@ def _apart(use: Use, x: Data, windows: Windows, kind: str, ceiled: bool) -> Data
     result = build.data(found.node, (*x.words, channels, *sizes))
     if kind == "max":
         return result
-    if use.get("count_include_pad", 0):
-        if ceiled:
-            raise Unusable("count_include_pad = 1 with ceil_mode = 1 is not supported")
-        counts = np.full_like(counts, count)
     return Data(build.node("ElementTimes", result.node, build.parameter(Array(1 / counts))), result.axes)
 
 
-def _counts(sizes: Sequence[int], windows: Windows) -> np.ndarray:
-    """How many elements of each window are in the image."""
+def _counts(use: Use, sizes: Sequence[int], windows: Windows, counting: Sequence[tuple[int, int]]) -> np.ndarray:
+    """How many elements of each window count: those of the image, and some before and behind it."""
     found: np.ndarray = np.ones((), np.float64)
     for axis, n in enumerate(sizes):
         kernel, step, gap = windows.kernel[axis], windows.stride[axis], windows.dilation[axis]
-        enumerable((n + abs(windows.before[axis]) + abs(windows.after[axis])) * kernel)
+        before, behind = counting[axis]
+        enumerable((n + windows.before[axis] + windows.after[axis]) * kernel)
         end = n + windows.after[axis] - (kernel - 1) * gap
-        inside = [sum(0 <= at + gap * k < n for k in range(kernel)) for at in range(-windows.before[axis], end, step)]
+        places = range(-windows.before[axis], end, step)
+        inside = [sum(-before <= at + gap * k < n + behind for k in range(kernel)) for at in places]
+        use.build.take(found.size, len(inside))
         found = np.multiply.outer(found, np.array(inside))
     return found
 
 
-def _ceiled(use: Use, x: Data, kernel: list[int]) -> tuple[Data, Windows] | None:
+def _ceiled(use: Use, x: Data, kernel: list[int]) -> Windows | None:
     """With ceil_mode, the windows that reach beyond the image: that is padding behind it."""
     if not use.get("ceil_mode", 0):
         return None
-    stride, dilation = use.sizes("strides", [1] * len(kernel)), use.sizes("dilations", [1] * len(kernel))
-    reach = [(k - 1) * by + 1 for k, by in zip(kernel, dilation, strict=True)]
-    before, after = _pads(use, list(x.dims[1:]), reach, stride)
+    stride, dilation, reach = _steps(use, x.dims[1:], kernel)
+    before, after = _pads(use, x.dims[1:], reach, stride)
     for axis, (n, k, s) in enumerate(zip(x.dims[1:], reach, stride, strict=True)):
         count = -(-(n + before[axis] + after[axis] - k) // s) + 1
         if (count - 1) * s >= n + before[axis]:  # the last window would begin in the padding behind
             count -= 1
+        if count < 1:
+            raise Unusable(f"a window of {k} elements for an axis of {n + before[axis] + after[axis]}")
         after[axis] = max(0, (count - 1) * s + k - n - before[axis])
-    return x, Windows(kernel, stride, before, after, dilation)
+    return Windows(kernel, stride, before, after, dilation)
 
 
 def everywhere(kind: str) -> Rule:
@@ -282,10 +372,62 @@ def by_sample(use: Use) -> list[Value]:
     return use.same(found)
 
 
+def by_group(use: Use) -> list[Value]:
+    """GroupNormalization: each group of channels of each sample less its mean, divided by its deviation."""
+    x, build, groups = _image(use), use.build, use.integer("num_groups", 0)
+    channels = x.dims[0]
+    if groups < 1 or channels % groups:
+        raise Unusable(f"num_groups = {groups} of {channels} channels")
+    each = build.data(x.node, (*x.words, groups, math.prod(x.dims) // groups))
+    axes = [len(x.words) + 1]
+    less = build.node("Minus", each.node, reduced(use, each, axes, "Mean").node)
+    squares = Data(build.node("ElementTimes", less, less), each.axes)
+    variance = build.node("Plus", reduced(use, squares, axes, "Mean").node, build.number(use.get("epsilon", 1e-5)))
+    divided = build.node("ElementTimes", less, build.node("Reciprocal", build.node("Sqrt", variance)))
+    found = build.data(divided, x.axes).node
+    for index, kind in ((1, "ElementTimes"), (2, "Plus")):
+        vector = use.array(index)
+        if vector.value.size == groups != channels:  # before version 21, one for each group
+            vector = Array(np.repeat(vector.value, channels // groups))
+        if vector.value.size != channels:
+            raise Unusable(f"{vector.value.size} factors for {channels} channels")
+        found = build.node(kind, found, build.parameter(vector, (channels, *(1,) * (len(x.dims) - 1))))
+    return use.same(found)
+
+
+def blocks_to_space(use: Use) -> list[Value]:
+    """DepthToSpace: channels become blocks of elements."""
+    x, size, mode = _image(use), use.integer("blocksize", 0), use.get("mode", "DCR")
+    channels, *sizes = x.dims
+    if len(sizes) != 2 or not 1 <= size <= channels or channels % (size * size) or mode not in ("DCR", "CRD"):
+        raise Unusable(f"blocks of {size} x {size}, mode {mode}, of {channels} channels")
+    count, lead = channels // (size * size), len(x.words)
+    inner = (size, size, count) if mode == "DCR" else (count, size, size)
+    order = (2, 3, 0, 4, 1) if mode == "DCR" else (0, 3, 1, 4, 2)
+    each = use.build.data(x.node, (*x.words, *inner, *sizes))
+    turned = permuted(use, each, [*range(lead), *(lead + one for one in order)])
+    return [use.build.data(turned.node, (*x.words, count, sizes[0] * size, sizes[1] * size))]
+
+
+def space_to_blocks(use: Use) -> list[Value]:
+    """SpaceToDepth: blocks of elements become channels."""
+    x, size = _image(use), use.integer("blocksize", 0)
+    channels, *sizes = x.dims
+    if len(sizes) != 2 or not 1 <= size <= min(sizes) or sizes[0] % size or sizes[1] % size:
+        raise Unusable(f"blocks of {size} x {size} of an image of {sizes}")
+    height, width, lead = sizes[0] // size, sizes[1] // size, len(x.words)
+    each = use.build.data(x.node, (*x.words, channels, height, size, width, size))
+    turned = permuted(use, each, [*range(lead), *(lead + one for one in (2, 4, 0, 1, 3))])
+    return [use.build.data(turned.node, (*x.words, channels * size * size, height, width))]
+
+
 def local_response(use: Use) -> list[Value]:
     """Each element divided by a power of the sum of squares of channels around it."""
     x, build = _image(use), use.build
     size, alpha, beta, bias = use.get("size"), use.get("alpha", 1e-4), use.get("beta", 0.75), use.get("bias", 1.0)
+    if not 1 <= size <= LONGEST:
+        raise Unusable(f"size = {size} is not supported")
+    use.build.take(x.dims[0], x.dims[0])
     channels, squares = x.dims[0], build.node("ElementTimes", x.node, x.node)
     rest = math.prod(x.dims[1:])
     before, after = (size - 1) // 2, size - 1 - (size - 1) // 2
@@ -310,4 +452,7 @@ RULES: dict[str, Rule] = {
     "BatchNormalization": normalisation,
     "InstanceNormalization": by_sample,
     "LRN": local_response,
+    "GroupNormalization": by_group,
+    "DepthToSpace": blocks_to_space,
+    "SpaceToDepth": space_to_blocks,
 }

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from cntkpy.networks.onnx.reading.building import Size, Use
 from cntkpy.networks.onnx.reading.values import Array, Axes, Axis, Data, Joined, Unusable
 
-PASSED = ("Identity", "MatMul", "Reshape", "Shape", "Transpose")
+PASSED = ("Gemm", "Identity", "MatMul", "Reshape", "Shape", "Transpose")
 """Operators that take values of which an axis joins some of the minibatch with some of the sample."""
 
 FACTORS = ("Div", "Mul")

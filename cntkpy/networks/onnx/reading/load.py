@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -14,13 +15,26 @@ from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.networks.graph.axes import ONE
 from cntkpy.networks.graph.network import Network, ValidatedNetwork
 from cntkpy.networks.nodes import create
-from cntkpy.networks.onnx.reading import axes, elementwise, images, matrices, recurrent, reductions, resizing
+from cntkpy.networks.onnx.reading import (
+    axes,
+    classical,
+    elementwise,
+    images,
+    loops,
+    matrices,
+    quantised,
+    recurrent,
+    reductions,
+    resizing,
+)
 from cntkpy.networks.onnx.reading.building import Building
 from cntkpy.networks.onnx.reading.elementwise import Rule
 from cntkpy.networks.onnx.reading.graph import Graph
 from cntkpy.networks.onnx.reading.lengths import without_lengths
 from cntkpy.networks.onnx.reading.parse import Input, Model, Operator, read_model
-from cntkpy.networks.onnx.reading.values import Array, Data, Unusable
+from cntkpy.networks.onnx.reading.values import Data, Unusable
+
+log = logging.getLogger("cntkpy.networks")
 
 RULES: dict[str, Rule] = {
     **elementwise.RULES,
@@ -30,6 +44,9 @@ RULES: dict[str, Rule] = {
     **recurrent.RULES,
     **reductions.RULES,
     **resizing.RULES,
+    **loops.RULES,
+    **quantised.RULES,
+    **classical.RULES,
 }
 """By operator: makes nodes of it, where it depends on the inputs."""
 
@@ -40,6 +57,9 @@ TRAINED, LAYOUT = "cntkpy.trained", "cntkpy.layout"
 """Names of texts that a model written here has: the parameters that training changes, and the leading axes."""
 
 BATCH = "batch"
+
+MOST_LINES = 50
+"""Of a message with the operators that cannot be read."""
 
 REAL = (1, 10, 11)
 """Numbers of the types float, float16 and double."""
@@ -64,23 +84,64 @@ def build(model: Model, name: str, precision: str | None = None) -> tuple[Valida
     Raises:
         UserError: it has operators that cannot become nodes, all of which are named.
     """
+    problems: list[UserError] = []
+    kinds = {one.kind for one in model.operators}
+    ways = [Way()]
+    if kinds & {*recurrent.UNITS, "Scan", "Loop"}:
+        ways.append(Way(steps=True))
+    if "Loop" in kinds:
+        ways.append(Way(unrolled=True))
+    for way in ways:
+        try:
+            return _build(model, name, precision, way)
+        except UserError as problem:
+            problems.append(problem)
+    raise problems[1 if "Loop" in kinds else 0]
+
+
+class Way(NamedTuple):
+    """How a model with loops is read.
+
+    Attributes:
+        steps: whether the second axis of inputs is time though its size is fixed.
+        unrolled: whether the body of a Loop is computed as often as its fixed trip count says.
+    """
+
+    steps: bool = False
+    unrolled: bool = False
+
+
+def _build(model: Model, name: str, precision: str | None, way: Way) -> tuple[ValidatedNetwork, Graph]:
     model = without_lengths(model)
-    stored = any(one.dtype == np.float64 for one in (*model.initialisers.values(), *model.inputs))
+    arrays = [one for one in model.initialisers.values() if isinstance(one, np.ndarray)]
+    stored = any(one.dtype == np.float64 for one in (*arrays, *model.inputs))
     trained = _listed(model.metadata, TRAINED)
-    found = Building(precision or ("double" if stored else "float"), model.opset, trained)
-    graph = Graph(found, RULES)
-    for key, array in model.initialisers.items():
-        graph.values[key] = Array(array, key if array.dtype.kind == "f" else "")
+    building = Building(
+        precision or ("double" if stored else "float"), model.opset, trained, model.size, len(model.operators)
+    )
+    building.unrolled = way.unrolled
+    graph = Graph(building, RULES)
+    graph.add_initialisers(model)
     try:
-        _add_inputs(found, graph, model)
+        _add_inputs(building, graph, model, way)
         graph.run(model.operators)
-        graph.finish(model.outputs)
     except Unusable as problem:
         raise UserError("BadModel", f"the ONNX model {name} cannot be used: {problem}") from None
-    if graph.refused:
+    outputs, wrong = graph.usable(model.outputs, model.operators)
+    if not outputs and graph.refused:
         raise _error(name, graph.refused)
-    network = found.network
-    _time_axes(found, graph, model)
+    if not outputs:
+        first, why = next(iter(wrong.items()), ("", "is missing"))
+        raise UserError("BadModel", f"the ONNX model {name} cannot be used: its output '{first}' {why}")
+    graph.finish(outputs)
+    network = building.network
+    network.left_out.update(wrong)
+    for output in wrong:
+        if output in network.nodes:  # a node on the way to another output of the same operator
+            network.rename(output, building.free(f"{output}.part"))
+    for output, why in wrong.items():
+        log.warning("the output '%s' of %s is left out: it %s", output, name, why)
+    _time_axes(building, graph, model)
     _drop_unused(network)
     try:
         return network.validate(), graph
@@ -98,21 +159,32 @@ def _listed(metadata: Mapping[str, str], key: str) -> list[str] | None:
 
 
 def _error(name: str, refused: Sequence[tuple[Operator, str]]) -> UserError:
-    listed = "\n".join(f"  {operator.shown()}: {why}" for operator, why in refused)
-    count = f"{len(refused)} operator" + "s" * (len(refused) > 1)
-    return UserError("NotSupported", f"the ONNX model {name} cannot be used, because of {count}:\n{listed}")
+    """One error for all operators that cannot be read: of each kind and reason the first one, and how many."""
+    groups: dict[tuple[str, str], list[Operator]] = {}
+    for operator, why in refused:
+        groups.setdefault((operator.key, why), []).append(operator)
+    lines = [
+        f"  {operators[0].shown()}{f' and {len(operators) - 1:,} more' if len(operators) > 1 else ''}: {why}"
+        for (_, why), operators in groups.items()
+    ]
+    if len(lines) > MOST_LINES:
+        lines[MOST_LINES - 1 :] = [f"  and {len(lines) - MOST_LINES + 1:,} more kinds and reasons"]
+    count = f"{len(refused):,} operator" + "s" * (len(refused) > 1)
+    return UserError("NotSupported", f"the ONNX model {name} cannot be used, because of {count}:\n" + "\n".join(lines))
 
 
 # ---- inputs
 
 
-def _add_inputs(building: Building, graph: Graph, model: Model) -> None:
+def _add_inputs(building: Building, graph: Graph, model: Model, way: Way) -> None:
     for one in model.inputs:
         if one.sizes is None or not one.sizes:
             raise Unusable(f"the dimensions of its input '{one.name}' are not given")
         building.owner = one.name
         embedded = _embedding(one, model)
-        axes_, dims = _split(building, one, _recurrent_user(one, model))
+        rank = len(one.sizes)
+        steps = rank == 2 if embedded is not None else way.steps and rank > 2
+        axes_, dims = _split(building, one, _recurrent_user(one, model), steps)
         if one.integer and embedded is None and not _becomes_real(one, model):
             what = "as numbers of rows of Gather, as lengths of sequences, or before a Cast to real numbers"
             raise Unusable(f"its input '{one.name}' has integers, which are supported {what} only")
@@ -126,16 +198,32 @@ def _add_inputs(building: Building, graph: Graph, model: Model) -> None:
         graph.values[one.name] = Data(node, (*axes_, *dims))
 
 
-def _split(building: Building, one: Input, user: Operator | None) -> tuple[tuple[str, ...], tuple[int, ...]]:
-    """The axes of a minibatch that an input has, and the sizes of the others."""
+def _split(
+    building: Building, one: Input, user: Operator | None, steps: bool
+) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    """The axes of a minibatch that an input has, and the sizes of the others.
+
+    Args:
+        building: keeps the sizes that are fixed.
+        one: the input.
+        user: the recurrent operator that takes it.
+        steps: whether its first two axes are batch and time, though their sizes are fixed.
+    """
     sizes = one.sizes or ()
-    lead = max((index + 1 for index, size in enumerate(sizes) if isinstance(size, str)), default=1)
-    lead = max(lead, 2) if user is not None else lead
-    order = ("sequence", BATCH) if user is None or not user.attributes.get("layout", 0) else (BATCH, "sequence")
+    varying = [index for index, size in enumerate(sizes) if isinstance(size, str)]
+    lead = max((index + 1 for index in varying), default=1)
+    lead = max(lead, 2) if user is not None or (steps and len(sizes) > 1) else lead
+    order = (BATCH, "sequence") if user is None or user.attributes.get("layout", 0) else ("sequence", BATCH)
     words: list[str] = []
     for index, size in enumerate(sizes[:lead]):
         if isinstance(size, int):
-            word = BATCH if lead == 1 else order[index] if user is not None else f"axis {index}"
+            word = f"axis {index}"
+            if lead == 1:
+                word = BATCH
+            elif steps and varying:
+                word = "sequence"
+            elif user is not None or steps:
+                word = order[index]
             if building.fixed.setdefault(word, size) != size:
                 raise Unusable(f"its inputs have {building.fixed[word]} and {size} samples")
         else:
@@ -168,11 +256,13 @@ def _embedding(one: Input, model: Model) -> int | None:
     tables = [
         model.initialisers.get(o.inputs[0])
         for o in users
-        if o.kind == "Gather" and o.inputs[1] == one.name and o.attributes.get("axis", 0) == 0
+        if o.kind == "Gather" and o.inputs[1:] == [one.name] and o.attributes.get("axis", 0) == 0
     ]
-    if len(tables) < len(users) or not tables or any(table is None or table.ndim != 2 for table in tables):
+    if len(tables) < len(users) or not tables:
         return None
-    counts = {len(table) for table in tables if table is not None}
+    if any(not isinstance(table, np.ndarray) or table.ndim != 2 for table in tables):
+        return None
+    counts = {len(table) for table in tables if isinstance(table, np.ndarray)}
     return counts.pop() if len(counts) == 1 else None
 
 

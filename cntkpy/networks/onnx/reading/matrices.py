@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
+from cntkpy.networks.graph.node import Node
 from cntkpy.networks.onnx.reading.attention import scores_of
+from cntkpy.networks.onnx.reading.axes import MOST_PICKED, part, stacked
 from cntkpy.networks.onnx.reading.building import Use
 from cntkpy.networks.onnx.reading.elementwise import Rule
 from cntkpy.networks.onnx.reading.values import Array, Data, Unusable, Value
@@ -34,10 +38,34 @@ def _of_data(use: Use, x: Data, y: Data) -> list[Value]:
     """Matrices of each sample, (..., r, k) times (..., k, m), or queries and keys of all steps."""
     if (scores := scores_of(x, y)) is not None:
         return [scores]
+    if (
+        len(x.dims) > 2
+        and x.dims[:-2] == y.dims[:-2]
+        and x.words == y.words == x.axes[: len(x.words)] == y.axes[: len(y.words)]
+    ):
+        return [_of_each(use, x, y)]
     if len(x.dims) != 2 or len(y.dims) != 2 or x.words != y.words or x.axes[-2:] != x.dims or y.axes[-2:] != y.dims:
         raise Unusable("products of two values that depend on the data need one matrix of each per sample")
     found = use.build.node("Times", y.node, x.node)
     return [use.build.data(found, (*x.axes[:-1], y.axes[-1]))]
+
+
+def _of_each(use: Use, x: Data, y: Data) -> Data:
+    """Products of several matrices of each sample, one by one: (..., c, r, k) times (..., c, k, m)."""
+    build, words, lead = use.build, x.words, x.dims[:-2]
+    count, rows, inner, columns = math.prod(lead), x.dims[-2], x.dims[-1], y.dims[-1]
+    if count > MOST_PICKED or y.dims[-2] != inner:
+        raise Unusable(
+            f"{count} products of matrices per sample; at most {MOST_PICKED} are possible, of sizes that fit"
+        )
+    left, right = build.data(x.node, (*words, count, rows, inner)), build.data(y.node, (*words, count, inner, columns))
+    nodes: list[Node] = []
+    for index in range(count):
+        a = build.data(part(use, left, len(words), index, index + 1).node, (*words, rows, inner))
+        b = build.data(part(use, right, len(words), index, index + 1).node, (*words, inner, columns))
+        product_ = build.data(build.node("Times", b.node, a.node), (*words, rows, columns))
+        nodes.append(build.data(product_.node, (*words, 1, rows, columns)).node)
+    return build.data(nodes[0] if count == 1 else stacked(use, nodes, 3), (*words, *lead, rows, columns))
 
 
 def _from_left(use: Use, matrix: Array, x: Data) -> list[Value]:
@@ -59,7 +87,7 @@ def _from_left(use: Use, matrix: Array, x: Data) -> list[Value]:
 def general(use: Use) -> list[Value]:
     """Gemm: alpha x B + beta C."""
     x, matrix = use.data(0), use.array(1)
-    if use.get("transA", 0) or len(x.dims) != 1 or isinstance(x.axes[-1], str):
+    if use.get("transA", 0) or len(x.axes) != 2 or isinstance(x.axes[-1], str):
         raise Unusable("its first operand must be a vector per sample, not transposed")
     value = matrix.value.T if use.get("transB", 0) else matrix.value
     alpha, beta = use.get("alpha", 1.0), use.get("beta", 1.0)

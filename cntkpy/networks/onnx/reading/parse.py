@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+import stat
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -28,8 +29,23 @@ DEEPEST = 8
 """Graphs inside of graphs."""
 
 DEFAULT_DOMAINS = ("", "ai.onnx")
-KINDS = ("float32", "float64", "float16", "int64", "int32", "int16", "int8", "uint8", "bool")
+REAL = ("float32", "float64", "float16")
+INTEGER = ("int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8")
+KINDS = (*REAL, *INTEGER, "bool")
 """Types of elements that are read."""
+
+MOST_SHARED = 4
+"""How many times the bytes of a file beside the model may be read for different initialisers."""
+
+
+class Unreadable(NamedTuple):
+    """An initialiser or attribute whose type is not supported; an operator that takes it is refused.
+
+    Attributes:
+        why: what its elements are.
+    """
+
+    why: str
 
 
 @dataclass(frozen=True)
@@ -71,10 +87,19 @@ class Operator:
     outputs: list[str]
     attributes: dict[str, Any] = field(default_factory=dict[str, Any])
 
+    @property
+    def key(self) -> str:
+        """Its name, after that of its domain if it is none of ONNX itself."""
+        return self.kind if self.domain in DEFAULT_DOMAINS else f"{self.domain}.{self.kind}"
+
     def shown(self) -> str:
         """The operator in a message."""
-        kind = f"{self.domain}.{self.kind}" if self.domain not in DEFAULT_DOMAINS else self.kind
-        return f"{kind} '{self.name or next((one for one in self.outputs if one), '')}'"
+        return f"{self.key} '{self.name or next((one for one in self.outputs if one), '')}'"
+
+    @property
+    def bodies(self) -> list[Model]:
+        """The graphs inside of it."""
+        return [one for one in self.attributes.values() if isinstance(one, Model)]
 
 
 @dataclass
@@ -86,16 +111,18 @@ class Model:
         outputs: names of values.
         operators: each after those whose results it takes.
         initialisers: by name.
-        opset: the version of the operators.
+        opset: the version of the operators of ONNX; 0: the file has none of them.
         metadata: texts by name.
+        size: bytes of the file and of the initialisers beside it.
     """
 
     inputs: list[Input]
     outputs: list[str]
     operators: list[Operator]
-    initialisers: dict[str, np.ndarray]
+    initialisers: dict[str, np.ndarray | Unreadable]
     opset: int = 0
     metadata: Mapping[str, str] = field(default_factory=dict[str, str])
+    size: int = 0
 
 
 def read_model(path: str | Path) -> Model:
@@ -117,7 +144,10 @@ def read_model(path: str | Path) -> Model:
     except Exception as problem:  # protobuf's DecodeError, of whichever implementation it uses
         raise _bad(path, f"it is damaged: {problem}") from None
     try:
-        return _Reading(path.parent if isinstance(path, Path) else None).model(found)
+        reading = _Reading(path.parent if isinstance(path, Path) else None)
+        model = reading.model(found)
+        model.size = len(content) + reading.outside
+        return model
     except _Wrong as problem:
         raise _bad(path, str(problem)) from None
 
@@ -145,53 +175,62 @@ class _Reading:
     def __init__(self, folder: Path | None) -> None:
         self._folder = folder
         self._package = onnx()
+        self._outside_bytes: dict[Path, int] = {}
+
+    @property
+    def outside(self) -> int:
+        """Bytes of initialisers that were read beside the model."""
+        return sum(self._outside_bytes.values())
 
     def model(self, model: Any) -> Model:
         """The graph of a model."""
         versions = [int(one.version) for one in model.opset_import if one.domain in DEFAULT_DOMAINS]
-        if not versions:
+        others = [text(one.domain) for one in model.opset_import if one.domain not in DEFAULT_DOMAINS]
+        if not versions and not others:
             raise _Wrong("it does not say which version of ONNX's operators it uses")
-        if not OLDEST <= versions[0] <= NEWEST:
+        versions = versions or [0]
+        if versions[0] and not OLDEST <= versions[0] <= NEWEST:
             raise _Wrong(f"it uses version {versions[0]} of the operators; {OLDEST} to {NEWEST} can be read")
-        found = self.graph(model.graph, 0, set())
+        found = self.graph(model.graph, 0, ())
         found.opset = versions[0]
         found.metadata = {text(one.key): text(one.value) for one in model.metadata_props}
         return found
 
-    def graph(self, graph: Any, depth: int, outer: set[str]) -> Model:
+    def graph(self, graph: Any, depth: int, outer: tuple[set[str], ...]) -> Model:
         """A graph, whose operators may use the values `outer`."""
         if depth > DEEPEST:
             raise _Wrong(f"graphs are inside of each other {depth} times")
         if graph.sparse_initializer:
             raise _Wrong("sparse initialisers are not supported")
-        initialisers: dict[str, np.ndarray] = {}
+        initialisers: dict[str, np.ndarray | Unreadable] = {}
         for tensor in graph.initializer:
             if (name := text(tensor.name)) in initialisers:
                 raise _Wrong(f"there are two initialisers '{name}'")
-            initialisers[name] = self.array(tensor)
+            initialisers[name] = self.array_or_why(tensor)
         inputs = [self._input(one) for one in graph.input if text(one.name) not in initialisers]
-        known = {*outer, *initialisers}
+        known = set(initialisers)
+        scopes = (*outer, known)
         for one in inputs:
-            if one.name in known:
+            if _is_known(one.name, scopes):
                 raise _Wrong(f"two values are called '{one.name}'")
             known.add(one.name)
-        operators = [self._operator(node, depth, known) for node in graph.node]
+        operators = [self._operator(node, depth, scopes) for node in graph.node]
         outputs = [text(one.name) for one in graph.output]
-        if unknown := [name for name in outputs if name not in known]:
+        if unknown := [name for name in outputs if not _is_known(name, scopes)]:
             raise _Wrong(f"nothing computes its output '{unknown[0]}'")
         return Model(inputs, outputs, operators, initialisers)
 
-    def _operator(self, node: Any, depth: int, known: set[str]) -> Operator:
+    def _operator(self, node: Any, depth: int, scopes: tuple[set[str], ...]) -> Operator:
         inputs, outputs = [text(one) for one in node.input], [text(one) for one in node.output]
         kind, name = text(node.op_type), text(node.name)
         shown = f"{kind} '{name or ''.join(outputs[:1])}'"
-        if unknown := [name for name in inputs if name and name not in known]:
+        if unknown := [name for name in inputs if name and not _is_known(name, scopes)]:
             raise _Wrong(f"{shown} takes '{unknown[0]}', which nothing before it computes")
-        if twice := [name for name in outputs if name and name in known]:
+        if twice := [name for name in outputs if name and _is_known(name, scopes)]:
             raise _Wrong(f"{shown} computes '{twice[0]}', which is there already")
         found = Operator(kind, text(node.domain), name, inputs, outputs)
-        found.attributes = {text(one.name): self._attribute(one, depth, known) for one in node.attribute}
-        known.update(name for name in outputs if name)
+        found.attributes = {text(one.name): self._attribute(one, depth, scopes) for one in node.attribute}
+        scopes[-1].update(name for name in outputs if name)
         return found
 
     def _input(self, one: Any) -> Input:
@@ -218,25 +257,44 @@ class _Reading:
             raise _Wrong(f"'{name}' has elements of type {dtype.name}, which is not supported")
         return dtype
 
-    def _attribute(self, one: Any, depth: int, known: set[str]) -> Any:
+    def _attribute(self, one: Any, depth: int, scopes: tuple[set[str], ...]) -> Any:
         if one.ref_attr_name:
             raise _Wrong(f"the attribute '{text(one.name)}' belongs to a function")
         kinds = self._package.AttributeProto
         if one.type == kinds.TENSOR:
-            return self.array(one.t)
+            return self.array_or_why(one.t)
         if one.type == kinds.GRAPH:
-            return self.graph(one.g, depth + 1, set(known))
+            return self.graph(one.g, depth + 1, scopes)
         if one.type == kinds.STRING:
             return text(one.s)
         if one.type == kinds.STRINGS:
             return [text(each) for each in one.strings]
         simple = {kinds.FLOAT: "f", kinds.INT: "i", kinds.FLOATS: "floats", kinds.INTS: "ints"}.get(one.type)
         if simple is None:
-            raise _Wrong(f"the attribute '{text(one.name)}' is of a type that is not supported")
+            return Unreadable(f"its attribute '{text(one.name)}' is of a type that is not supported")
         value = getattr(one, simple)
         return list(cast("Iterable[Any]", value)) if simple.endswith("s") else value
 
     # ---- arrays
+
+    def array_or_why(self, tensor: Any) -> np.ndarray | Unreadable:
+        """The values of a tensor, or why they are not read: texts, for example, which only some outputs need.
+
+        Raises:
+            _Wrong: they are not as many as its dimensions say.
+        """
+        helper, number = self._package.helper, int(tensor.data_type)
+        try:
+            name = (
+                ""
+                if number == self._package.TensorProto.STRING
+                else np.dtype(helper.tensor_dtype_to_np_dtype(number)).name
+            )
+        except (KeyError, TypeError):
+            raise _Wrong(f"'{text(tensor.name)}' has elements of type {number}, which is none of ONNX") from None
+        if name in KINDS:
+            return self.array(tensor)
+        return Unreadable(f"'{text(tensor.name)}' has elements of type {name or 'string'}, which is not supported")
 
     def array(self, tensor: Any) -> np.ndarray:
         """The values of a tensor.
@@ -261,12 +319,16 @@ class _Reading:
 
     def _typed(self, tensor: Any, dtype: np.dtype[Any], dims: tuple[int, ...]) -> np.ndarray:
         kinds = {"float32": "float_data", "float64": "double_data", "int64": "int64_data"}
+        kinds |= dict.fromkeys(("uint32", "uint64"), "uint64_data")
         values = getattr(tensor, kinds.get(dtype.name, "int32_data"))
         if len(values) != math.prod(dims):
             raise _Wrong(f"'{text(tensor.name)}' has {len(values)} values, not {math.prod(dims)}")
         if dtype.name == "float16":
             return np.array(values, np.uint16).view(np.float16).reshape(dims)
-        return np.array(values, dtype).reshape(dims)
+        try:
+            return np.array(values, dtype).reshape(dims)
+        except OverflowError:
+            raise _Wrong(f"'{text(tensor.name)}' has values that are not of the type {dtype.name}") from None
 
     def _outside(self, tensor: Any, size: int) -> bytes:
         """The bytes of a tensor in a file beside the model.
@@ -278,20 +340,32 @@ class _Reading:
         location = entries.get("location", "")
         if self._folder is None:
             raise _Wrong(f"the values of '{text(tensor.name)}' are beside it, which is not read from a URL")
+        if not location.isprintable():
+            raise _Wrong(f"the values of '{text(tensor.name)}' are in {location[:80]!r}, which is no name of a file")
         folder = self._folder.resolve()
         path = (folder / location).resolve()
         if not location or Path(location).is_absolute() or folder not in path.parents:
             raise _Wrong(f"the values of '{text(tensor.name)}' are in '{location}', which is not inside of its folder")
         offset, length = (_number(entries.get(key), default) for key, default in (("offset", 0), ("length", size)))
         try:
-            there = path.stat().st_size
+            status = path.stat()
+            there = status.st_size
+            if not stat.S_ISREG(status.st_mode):
+                raise _Wrong(f"the values of '{text(tensor.name)}' are in '{location}', which is no file")
             if length != size or offset + size > there or there > MOST_OUTSIDE:
                 raise _Wrong(f"'{location}' has no {size} bytes for '{text(tensor.name)}' at byte {offset}")
+            self._outside_bytes[path] = self._outside_bytes.get(path, 0) + size
+            if self._outside_bytes[path] > MOST_SHARED * there:
+                raise _Wrong(f"its initialisers are more than {MOST_SHARED} times as large as '{location}'")
             with open_input(path) as file:
                 file.seek(offset)
                 return file.read(size)
         except OSError as problem:
             raise _Wrong(f"the values of '{text(tensor.name)}' cannot be read: {problem.strerror or problem}") from None
+
+
+def _is_known(name: str, scopes: Sequence[set[str]]) -> bool:
+    return any(name in scope for scope in scopes)
 
 
 def _number(digits: str | None, default: int) -> int:

@@ -78,7 +78,8 @@ class Direction(NamedTuple):
         return self.use.build.node(kind, *operands)
 
 
-def _connected(state: Node, source: Node) -> None:
+def connected(state: Node, source: Node) -> None:
+    """Connect a delay with what it delays."""
     state.inputs[0] = source
 
 
@@ -99,15 +100,15 @@ def _lstm(cell: Direction) -> list[Node]:
     memory = cell.node("Plus", cell.node("ElementTimes", keep, c), cell.node("ElementTimes", take, candidate))
     show = cell.apply(0, cell.looking(cell.gate(total, 1), 1, memory))
     result = cell.node("ElementTimes", show, cell.apply(2, memory))
-    _connected(h, result)
-    _connected(c, memory)
+    connected(h, result)
+    connected(c, memory)
     return [result, memory]
 
 
 def _rnn(cell: Direction) -> list[Node]:
     h = cell.state(0)
     result = cell.apply(0, _sum(cell, h))
-    _connected(h, result)
+    connected(h, result)
     return [result]
 
 
@@ -134,7 +135,7 @@ def _gru(cell: Direction) -> list[Node]:
     candidate = cell.apply(1, cell.node("Plus", cell.gate(known, 2), passed))
     rest = cell.node("Minus", cell.use.build.number(1), update)
     result = cell.node("Plus", cell.node("ElementTimes", rest, candidate), cell.node("ElementTimes", update, h))
-    _connected(h, result)
+    connected(h, result)
     return [result]
 
 
@@ -249,12 +250,12 @@ def scan(use: Use) -> list[Value]:
     if time not in use.build.times:
         use.build.times.append(time)
     inner = use.scope.body()
-    states = [_scanned_state(use, index, kind, batch) for index in range(first)]
-    _reconcile(use, body, inner, sequences[0])
+    states = [scanned_state(use, index, kind, batch) for index in range(first)]
+    reconcile(use, body, inner, sequences[0])
     given = [*states, *(Data(one.node, one.axes[1:]) for one in sequences)]
     if len(body.inputs) != len(given):
         raise Unusable("its body has another number of inputs")
-    inner.values.update({name: Array(array) for name, array in body.initialisers.items()})
+    inner.add_initialisers(body)
     inner.values.update({one.name: value for one, value in zip(body.inputs, given, strict=True)})
     inner.run(body.operators)
     if inner.refused:
@@ -273,17 +274,28 @@ def _direction_of(use: Use) -> str:
     return FUTURE if directions.pop() else PAST
 
 
-def _scanned_state(use: Use, index: int, kind: str, batch: str) -> Data:
+def scanned_state(use: Use, index: int, kind: str, batch: str) -> Data:
+    """A state of a loop, to be connected.
+
+    Args:
+        use: the loop.
+        index: of the input that is its value before the first step.
+        kind: of the delay.
+        batch: the axis of the samples.
+
+    Raises:
+        Unusable: that value differs from sample to sample, but is a constant.
+    """
     start = use.value(index)
     if isinstance(start, Data):
         return Data(delay(use, kind, None, start, start.dims), start.axes)
-    if not isinstance(start, Array) or start.value.ndim < 1 or start.value.shape[0] != 1:
+    if not isinstance(start, Array) or start.value.ndim < 1 or not (start.value == start.value[:1]).all():
         raise Unusable("the initial values of its states differ from sample to sample")
     dims = start.value.shape[1:]
     return Data(delay(use, kind, None, Array(start.value[0], start.name), dims), (batch, *dims))
 
 
-def _reconcile(use: Use, body: Model, inner: Scope, like: Data) -> None:
+def reconcile(use: Use, body: Model, inner: Scope, like: Data) -> None:
     """Values from outside of the loop that have one step per sequence are the same at every step of it."""
     own = {*(one.name for one in body.inputs), *(name for one in body.operators for name in one.outputs)}
     for name in dict.fromkeys(name for one in body.operators for name in one.inputs):
@@ -300,12 +312,12 @@ def _results(use: Use, outputs: list[Value | None], states: list[Data], way: tup
         if not isinstance(value, Data):
             raise Unusable("a state of it does not depend on the data")
         node = use.build.data(value.node, state.axes).node
-        _connected(state.node, node)
+        connected(state.node, node)
         found.append(Data(node, value.axes))
     for index, name in enumerate(use.operator.outputs[: len(states)]):
         value = found[index]
         assert isinstance(value, Data)
-        if name and index < 0:
+        if name:
             found[index] = Data(edge_of(use, value.node, kind == PAST), value.axes)
     for value in outputs[len(states) :]:
         if not isinstance(value, Data):

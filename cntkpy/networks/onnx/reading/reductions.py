@@ -18,7 +18,7 @@ def _axes_of(use: Use, x: Data) -> list[int]:
     given = use.integers("axes", 1)
     if not given and use.get("noop_with_empty_axes", 0):
         return []
-    axes = sorted({axis % len(x.axes) for axis in given}) if given else list(range(len(x.axes)))
+    axes = sorted({use.axis(axis, len(x.axes)) for axis in given}) if given else list(range(len(x.axes)))
     for axis in axes:
         x.sample_axis(axis)
     return axes
@@ -58,11 +58,12 @@ def reduction(how: str, before: str = "", after: str = "") -> Rule:
 
 
 def arg_max(use: Use) -> list[Value]:
-    """The number of the first largest element."""
+    """The number of the first largest or smallest element."""
     use.refuse("select_last_index", 0)
     x, axis = use.data(), use.integer("axis", 0)
-    node = use.build.node("TopK", x.node, k=1, axis=x.sample_axis(axis), numbers=True)
-    place = axis % len(x.axes)
+    source = x.node if use.operator.kind == "ArgMax" else use.build.node("Negate", x.node)
+    node = use.build.node("TopK", source, k=1, axis=x.sample_axis(axis), numbers=True)
+    place = use.axis(axis, len(x.axes))
     found = Data(node, (*x.axes[:place], 1, *x.axes[place + 1 :]))
     return _kept_or_gone(use, found, [place])
 
@@ -72,7 +73,7 @@ def normalised(logarithm: bool) -> Rule:
 
     def rule(use: Use) -> list[Value]:
         x, build = use.data(), use.build
-        axis = use.integer("axis", -1 if use.opset >= 13 else 1) % len(x.axes)
+        axis = use.axis(use.integer("axis", -1 if use.opset >= 13 else 1), len(x.axes))
         last = axis if use.opset >= 13 else len(x.axes) - 1  # before version 13, of all axes from this one on
         axes = list(range(axis, last + 1))
         sizes = [x.axes[index] for index in axes]
@@ -93,7 +94,9 @@ def top(use: Use) -> list[Value]:
     smallest = not use.get("largest", 1)
     source = use.build.node("Negate", x.node) if smallest else x.node
     count = int(use.get("k", 0)) if use.opset < 10 else (use.integers("k", 1) or [0])[0]
-    place, number = axis % len(x.axes), x.sample_axis(axis)
+    place, number = use.axis(axis, len(x.axes)), x.sample_axis(axis)
+    if not 1 <= count <= int(x.axes[place]):
+        raise Unusable(f"k = {count} of an axis of {x.axes[place]} elements")
     axes = (*x.axes[:place], count, *x.axes[place + 1 :])
     found: list[Value] = []
     for numbers in (False, True)[: len(use.operator.outputs)]:
@@ -105,7 +108,7 @@ def top(use: Use) -> list[Value]:
 def layer_normalised(use: Use) -> list[Value]:
     """Each sample less its mean, divided by its deviation, over the last axes; then scaled and shifted."""
     x, build = use.data(), use.build
-    axes = list(range(use.integer("axis", -1) % len(x.axes), len(x.axes)))
+    axes = list(range(use.axis(use.integer("axis", -1), len(x.axes)), len(x.axes)))
     mean = reduced(use, x, axes, "Mean")
     less = build.node("Minus", x.node, mean.node)
     squares = Data(build.node("ElementTimes", less, less), x.axes)
@@ -119,10 +122,22 @@ def layer_normalised(use: Use) -> list[Value]:
     return [found, mean, inverse]
 
 
+def by_root_mean_square(use: Use) -> list[Value]:
+    """RMSNormalization: each sample divided by the root of the mean of its squares over the last axes; then scaled."""
+    x, build = use.data(), use.build
+    axes = list(range(use.axis(use.integer("axis", -1), len(x.axes)), len(x.axes)))
+    squares = Data(build.node("ElementTimes", x.node, x.node), x.axes)
+    mean = build.node("Plus", reduced(use, squares, axes, "Mean").node, build.number(use.get("epsilon", 1e-5)))
+    inverse = build.node("Reciprocal", build.node("Sqrt", mean))
+    found = Data(build.node("ElementTimes", x.node, inverse), x.axes)
+    nodes, _ = aligned(use, [found, use.array(1)])
+    return [Data(build.node("ElementTimes", *nodes), x.axes)]
+
+
 def hard_max(use: Use) -> list[Value]:
     """1 at the first largest element of an axis; before version 13, of all axes from this one on."""
     x, build = use.data(), use.build
-    place = use.integer("axis", -1 if use.opset >= 13 else 1) % len(x.axes)
+    place = use.axis(use.integer("axis", -1 if use.opset >= 13 else 1), len(x.axes))
     size = math.prod(int(one) for one in x.axes[place:] if isinstance(one, int)) if use.opset < 13 else x.axes[place]
     if x.dims == (size,) or (use.opset < 13 and place == len(x.words)):
         return use.same(build.node("Hardmax", x.node))
@@ -147,9 +162,11 @@ RULES: dict[str, Rule] = {
     "ReduceSumSquare": reduction("Sum", before="square"),
     "ReduceLogSum": reduction("Sum", after="Log"),
     "ArgMax": arg_max,
+    "ArgMin": arg_max,
     "Softmax": normalised(False),
     "LogSoftmax": normalised(True),
     "Hardmax": hard_max,
     "LayerNormalization": layer_normalised,
+    "RMSNormalization": by_root_mean_square,
     "TopK": top,
 }

@@ -76,6 +76,7 @@ def _matrix(use: Use, size: int, wanted: int, scale: float) -> np.ndarray:
     """The matrix `(size, wanted)` of one axis."""
     if wanted > LONGEST or size * wanted > LARGEST:
         raise Unusable(f"an axis of {size} elements becomes one of {wanted}")
+    use.build.take(size, wanted)
     mode, how = use.get("mode", "nearest"), use.get("coordinate_transformation_mode", "half_pixel")
     rounding = use.get("nearest_mode", "round_prefer_floor")
     if use.operator.kind == "Upsample" or use.opset < 11:
@@ -105,9 +106,11 @@ def _sizes(use: Use, x: Data) -> list[tuple[int, int, float]]:
     wanted = None if scales is not None else use.integers("sizes", 3)
     if scales is None and wanted is None:
         raise Unusable("neither scales nor sizes are given")
+    if len(scales if scales is not None else wanted or []) != len(axes):
+        raise Unusable("its scales or sizes are not one for each axis")
     found: list[tuple[int, int, float]] = []
     for number, axis in enumerate(axes):
-        size = x.axes[axis % len(x.axes)]
+        size = x.axes[use.axis(axis, len(x.axes))]
         if isinstance(size, str):
             if (1 if scales is None else scales[number]) != 1:
                 raise Unusable(f"it changes the axis '{size}' of the minibatch")

@@ -16,15 +16,18 @@ from cntkpy.networks.graph.node import Node
 Axis: TypeAlias = "int | str"
 Axes: TypeAlias = "tuple[Axis, ...]"
 
-VARYING = 1 << 60
-"""From here on (negative), integers of shape arithmetic stand for the sizes of axes of a minibatch."""
+VARYING = 1 << 52
+"""From here on (negative), numbers stand for the sizes of axes of a minibatch: `int64` and `float64` have them."""
+
+MOST_SIZES = 1 << 20
+"""Sizes of axes of a minibatch and their products, at most."""
 
 
 class Array(NamedTuple):
     """A value that is known.
 
     Attributes:
-        value: the elements; sizes of axes of a minibatch are below `-VARYING`.
+        value: the elements; sizes of axes of a minibatch are from `-VARYING` down, as int64 or float64.
         name: of the initialiser that it is; empty: it was computed, or is a constant.
     """
 
@@ -121,7 +124,19 @@ class Scores(NamedTuple):
         return (*self.query.axes[:-1], self.keys.axes[-1])
 
 
-Value: TypeAlias = "Array | Data | Longer | Scores"
+class Step(NamedTuple):
+    """The number of the step in a loop over time.
+
+    Attributes:
+        offset: what was added to it.
+        holds: whether it was compared with the number of steps: true at every step.
+    """
+
+    offset: int = 0
+    holds: bool = False
+
+
+Value: TypeAlias = "Array | Data | Longer | Scores | Step"
 
 
 class Unusable(Exception):
@@ -130,4 +145,6 @@ class Unusable(Exception):
 
 def varying(value: np.ndarray) -> bool:
     """Whether some elements stand for sizes of axes of a minibatch."""
-    return value.dtype.kind == "i" and value.dtype.itemsize == 8 and bool(np.any(value <= -VARYING))
+    return value.dtype.name in ("int64", "float64") and bool(
+        np.any((value <= -VARYING) & (value > -VARYING - MOST_SIZES))
+    )

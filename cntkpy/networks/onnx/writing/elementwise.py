@@ -21,6 +21,7 @@ FUNCTIONS = {
     "asinh": "Asinh",
     "atanh": "Atanh",
     "erf": "Erf",
+    "round": "Round",
 }
 """What ElementFunction computes, by the names of ONNX operators."""
 

@@ -85,6 +85,32 @@ def steps_of(condition: Node) -> Steps | None:
     return Steps(max(one.first, other.first), stop, last, max(one.left, other.left))
 
 
+def _is_zero(node: Node) -> bool:
+    """Whether a node is a constant of zeros."""
+    return node.is_parameter and not node.trainable and node.value is not None and not node.value.any()
+
+
+def _looks_at_numbers_only(condition: Node) -> bool:
+    """Whether a condition depends on numbers of steps only: it keeps the same ones in sequences of equal length."""
+    seen, wanted = set[Node](), [condition]
+    while wanted:
+        node = wanted.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        if node.kind.layout == "always" or node.kind.random:
+            return False
+        if node.operation == "ElementTimes" and any(map(_is_zero, node.connected)):
+            continue
+        if node.operation == "ReconcileDynamicAxis":
+            wanted.append(node.input(0))
+        elif node.operation == "PackedIndex":  # of its first operand only the steps count
+            wanted.append(node.input(1))
+        elif node.operation != "RepeatSteps":
+            wanted += node.connected
+    return True
+
+
 def where(use: Use) -> str:
     """The numbers of the steps that a condition keeps."""
     emit, condition = use.emit, use.node.input(0)
@@ -94,10 +120,13 @@ def where(use: Use) -> str:
         found = emit.op("ArgMax", emit.op("Cast", kept, to=np.dtype(np.int32)), axis=0, keepdims=1)
         return emit.cast(emit.unsqueeze(found, -1))
     steps = steps_of(condition)
+    lengths = emit.lengths.get(condition.axis or "")
+    if steps is None and lengths is None and _looks_at_numbers_only(condition):
+        first = emit.squeeze(emit.slice(emit.reshape(name, 2, ()), 1, 0, 1), 1)
+        return _numbered(use, emit.cast(emit.squeeze(emit.op("NonZero", first), 0)))
     if steps is None:
         raise NotExpressible("it keeps some steps of each sequence, how many is known with the data only")
     count = _size(emit, name, 0)
-    lengths = emit.lengths.get(condition.axis or "")
     if lengths is not None:
         emit.lengths[use.node.axis or ""] = _kept_lengths(emit, lengths, steps)
         if steps.last is not None:

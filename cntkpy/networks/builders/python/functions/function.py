@@ -585,6 +585,7 @@ class Function(Variable, Evaluated):
             from cntkpy.networks.onnx.save import save_onnx
 
             network = as_reread(Function(map(per_sample, self.roots)).network)
+            _rename_outputs(network, [node.name for node in self.network.groups["output"]])
             outputs = tuple(node.name for node in network.groups["output"])
             save_onnx(path, network, Settings(outputs, double=network.precision == "double"))
             return
@@ -912,3 +913,10 @@ def _replaced(substitutions: Any, own: Sequence[NodeValue]) -> dict[NodeValue, N
             message = f"{key!r} is not a part of the function, so nothing can be in its place"
             raise UserError("NoNode", message, hint="find_by_name finds its parts, .arguments are its inputs")
     return {key.root: to_node(one) for key, one in pairs.items()}
+
+
+def _rename_outputs(network: Network, names: Sequence[str]) -> None:
+    """Give the outputs of a network other names, where no other node has them."""
+    for node, name in zip(list(network.groups["output"]), names, strict=True):
+        if node.name != name and name not in network:
+            network.rename(node.name, name)
