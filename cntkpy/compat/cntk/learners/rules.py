@@ -16,6 +16,8 @@ from cntkpy.trainers.session.schedules import Schedule
 from ..missing import no_attribute
 from .schedules import IGNORE
 
+ONE_PER_SAMPLE = schedules.learning_rate_per_sample(1.0)
+
 _defaults = {"unit_gain": True, "use_mean_gradient": False}
 
 
@@ -222,7 +224,7 @@ def adam(
 
 def adadelta(
     parameters: Parameters,
-    lr: Rate = schedules.learning_rate_per_sample(1.0),
+    lr: Rate = ONE_PER_SAMPLE,
     rho: float = 0.95,
     epsilon: float = 1e-8,
     l1_regularization_weight: float = 0.0,
@@ -296,6 +298,7 @@ def _learner(make: Callable[..., Learner], meaning: _Meaning, lr: Any, *momentum
         rate = rate.for_minibatches_of(IGNORE)
     learner = make(rate, *(meaning.applied(one, meaning.epoch_size) for one in momentum))
     learner.size = meaning.size or rate.minibatch_size
+    learner.of_sums = meaning.size != IGNORE
     return learner
 
 

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Any, Self
 
-from cntkpy.cntk_config.base.diagnostics import UserError, suggestion
+from cntkpy.cntk_config.base.diagnostics import UserError, shorten, suggestion
 from cntkpy.networks.builders.brainscript.node_values import NodeValue
 from cntkpy.networks.builders.python.functions import calls
 from cntkpy.networks.builders.python.functions.blocks import (
@@ -153,8 +153,8 @@ class Structure:
 
     @property
     def custom_attributes(self) -> dict[str, Any]:
-        """What a program has attached to its operation; model files keep it. Assign a dictionary to change it."""
-        return json.loads(self._resolved.options.get(CUSTOM, "{}"))
+        """What a program has attached to its operation; model files keep it. Items can be set and deleted."""
+        return CustomAttributes(self)
 
     @custom_attributes.setter
     def custom_attributes(self, values: Mapping[str, Any]) -> None:
@@ -167,6 +167,9 @@ class Structure:
         if not calls.inputs_of(node):
             message = f"{self!r} is no operation that attributes could be attached to"
             raise UserError("NoFunction", message, hint="alias(x) is one")
+        if not isinstance(values, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+            message = f"custom attributes are a dictionary, not {shorten(repr(values))}"
+            raise UserError("WrongArguments", message, hint="f.custom_attributes = {'version': 2}")
         try:
             node.options[CUSTOM] = json.dumps(dict(values))
         except (TypeError, ValueError) as error:
@@ -186,6 +189,64 @@ class Structure:
             hint = suggestion(name, known) or (f"possible: {', '.join(known)}" if known else "make another function")
             raise UserError("UnknownArgument", message, hint=hint)
         node.options[SETTABLE[name]] = float(value) if name == "dropoutRate" else seed_option(value)
+
+
+class CustomAttributes(dict[str, Any]):
+    """What a program has attached to an operation: a dictionary whose changes are kept by the function.
+
+    Args:
+        function: the function.
+    """
+
+    def __init__(self, function: Structure) -> None:
+        super().__init__(json.loads(function._resolved.options.get(CUSTOM, "{}")))
+        self._function = function
+
+    def _keep(self, changed: dict[str, Any]) -> None:
+        """Attach other items; those that cannot be kept change nothing."""
+        self._function.custom_attributes = changed
+        super().clear()
+        super().update(json.loads(self._function._resolved.options[CUSTOM]))
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        self._keep({**self, key: value})
+
+    def __delitem__(self, key: str) -> None:
+        if key not in self:
+            raise KeyError(key)
+        self._keep({name: value for name, value in self.items() if name != key})
+
+    def __ior__(self, other: Any) -> Self:  # pyright: ignore[reportIncompatibleMethodOverride]
+        self._keep({**self, **dict(other)})
+        return self
+
+    def update(self, *given: Any, **named: Any) -> None:
+        """Set several items."""
+        self._keep({**self, **dict(*given, **named)})
+
+    def setdefault(self, key: str, default: Any = None) -> Any:
+        """The item; where it is missing it is set."""
+        if key not in self:
+            self[key] = default
+        return self[key]
+
+    def pop(self, key: str, *default: Any) -> Any:
+        """Remove an item and return it."""
+        value = super().get(key, *default) if key in self or default else self[key]
+        if key in self:
+            del self[key]
+        return value
+
+    def popitem(self) -> tuple[str, Any]:
+        """Remove the last item and return it."""
+        if not self:
+            raise KeyError("there are no custom attributes")
+        key = list(self)[-1]
+        return key, self.pop(key)
+
+    def clear(self) -> None:
+        """Remove all items."""
+        self._keep({})
 
 
 def signature_text(function: Any, name: str = "") -> str:
