@@ -59,7 +59,7 @@ def test_what_schedules_do_not_say_follows_the_learner() -> None:
             w, C.learning_parameter_schedule(0.5, 2), C.momentum_schedule(0.9, minibatch_size=3), use_mean_gradient=True
         ),
     }
-    assert [(one.rate.minibatch_size, one.momentum.minibatch_size) for one in sizes.values()] == list(sizes)
+    assert [(one.rate.size, one.momentum.size) for one in sizes.values()] == list(sizes)
     learner = C.data_parallel_distributed_learner(C.sgd(w, C.learning_parameter_schedule(0.5, 16)))
     learner.reset_learning_rate(C.learning_parameter_schedule([0.2, 0.1]))
     assert (learner.rate.minibatch_size, learner.learning_rate()) == (16, 0.2)

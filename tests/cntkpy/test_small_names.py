@@ -279,7 +279,7 @@ def test_deprecated_schedules_warn(make, wanted, instead) -> None:
     with pytest.warns(DeprecationWarning, match=f"is deprecated since CNTK 2.2: use {instead}") as seen:
         schedule = make()
     assert seen[0].filename == __file__
-    assert (schedule.minibatch_size, schedule[10]) == (wanted[0], pytest.approx(wanted[1]))
+    assert (schedule.size, schedule[10]) == (wanted[0], pytest.approx(wanted[1]))
 
 
 def test_a_session_tells_a_subclass_of_evaluations() -> None:

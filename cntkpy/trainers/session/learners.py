@@ -92,13 +92,13 @@ class Learner:
         rate, momentum = self.rate, self.momentum
         value = self.learning_rate()
         kept = momentum.at(self.samples_seen, self.sweeps)
-        if rate.minibatch_size is not None:
-            value /= rate.minibatch_size
-        if momentum.minibatch_size is not None:
-            kept **= 1 / momentum.minibatch_size
+        if rate.size is not None:
+            value /= rate.size
+        if momentum.size is not None:
+            kept **= 1 / momentum.size
         any_size = OF_MINIBATCH if self.of_sums else OF_MEAN
-        rate_for = PER_SAMPLE if rate.minibatch_size is not None else any_size
-        return value, kept, float(rate_for), float(momentum.minibatch_size is not None)
+        rate_for = PER_SAMPLE if rate.size is not None else any_size
+        return value, kept, float(rate_for), float(momentum.size is not None)
 
     def count(self, samples: int, sweep_end: bool) -> None:
         """Add what was trained on."""
@@ -387,7 +387,7 @@ def _beta(name: str, given: Any) -> tuple[float, bool]:
     schedule = as_schedule(given)
     if not schedule.constant:
         raise ArgumentError(f"the variance momentum of {name} is constant")
-    value, size = schedule.at(0), schedule.minibatch_size
+    value, size = schedule.at(0), schedule.size
     if not 0 <= value < 1:
         raise ArgumentError(f"the variance momentum of {name} lies from 0 to 1, it is not {value}")
     return (value, False) if size is None else (value ** (1 / size), True)

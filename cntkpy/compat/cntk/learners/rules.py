@@ -183,7 +183,7 @@ def fsadagrad(
     constant = VARIANCE_SAMPLES
     if variance_momentum is not None:
         schedule = schedules.as_schedule(variance_momentum)
-        if schedule.minibatch_size is None:
+        if schedule.size is None:
             schedule = Schedule(schedule.steps, minibatch_size or 1, schedule.epoch_size)
         constant = schedules.time_constant_of(schedule)
     more = {"variance_time_constant": constant, "unit_gain": _gain(unit_gain)}
@@ -294,10 +294,10 @@ def _learner(make: Callable[..., Learner], meaning: _Meaning, lr: Any, *momentum
         momentum: of a rule that has it, as the rate.
     """
     rate = meaning.applied(lr, meaning.epoch_size)
-    if meaning.is_mean and rate.minibatch_size == 1:  # the mean gradient takes a rate as it is
+    if meaning.is_mean and rate.size == 1:  # the mean gradient takes a rate as it is
         rate = rate.for_minibatches_of(IGNORE)
     learner = make(rate, *(meaning.applied(one, meaning.epoch_size) for one in momentum))
-    learner.size = meaning.size or rate.minibatch_size
+    learner.size = meaning.size or rate.size
     learner.of_sums = meaning.size != IGNORE
     return learner
 

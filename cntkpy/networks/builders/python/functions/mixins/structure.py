@@ -24,7 +24,8 @@ from cntkpy.networks.builders.python.functions.blocks import (
     op_name_of,
     written_operands,
 )
-from cntkpy.networks.builders.python.functions.checks import seed_option
+from cntkpy.networks.builders.python.functions.cells import OPTIONS
+from cntkpy.networks.builders.python.functions.checks import check_number, seed_option
 from cntkpy.networks.builders.python.functions.nodes import ordered
 from cntkpy.networks.builders.python.functions.recipes import OpenShape
 from cntkpy.networks.nodes.host import HOST
@@ -34,6 +35,10 @@ CUSTOM = "customAttributes"
 
 SETTABLE = {"dropoutRate": "rate", "rngSeed": "seed"}
 """The attributes that can be set, and the options of nodes that they are."""
+
+
+_GIVEN_SEED = "_given_seed"
+"""The attribute of a node for the seed that a program has set."""
 
 
 class View(Enum):
@@ -146,10 +151,15 @@ class Structure:
         """The options of its operation by name; those that can be set have CNTK's names. A seed of -1: it has none."""
         options = dict(self._resolved.options)
         if "seed" in options:
-            options["rngSeed"] = options.pop("seed") - 1  # see `seed_option`
+            options["rngSeed"] = self._seed(options.pop("seed"))
         if "rate" in options:
             options["dropoutRate"] = options.pop("rate")
         return {key: value for key, value in options.items() if key not in (HOST, CUSTOM)}
+
+    def _seed(self, option: int) -> int:
+        """The seed that an option stands for; -1: there is none. Options have 32 bits, seeds of programs 64."""
+        given = vars(self._resolved).get(_GIVEN_SEED)
+        return given if given is not None and seed_option(given) == option else option - 1
 
     @property
     def custom_attributes(self) -> dict[str, Any]:
@@ -172,12 +182,13 @@ class Structure:
             raise UserError("WrongArguments", message, hint="f.custom_attributes = {'version': 2}")
         try:
             node.options[CUSTOM] = json.dumps(dict(values))
+            OPTIONS.count += 1
         except (TypeError, ValueError) as error:
             hint = "give numbers, texts, lists and dictionaries of them; array.tolist() makes such"
             raise UserError("WrongArguments", f"custom attributes are kept as JSON: {error}", hint=hint) from None
 
     def set_attribute(self, name: str, value: Any) -> None:
-        """Change the rate or the seed of a dropout, for functions that are compiled from now on.
+        """Change the rate or the seed of a dropout, also in functions that were computed and trainers that have begun.
 
         Raises:
             UserError: its operation has no such attribute, or it cannot be changed.
@@ -188,7 +199,12 @@ class Structure:
             message = f"{self!r} has no attribute '{name}' that could be changed"
             hint = suggestion(name, known) or (f"possible: {', '.join(known)}" if known else "make another function")
             raise UserError("UnknownArgument", message, hint=hint)
+        if name == "dropoutRate" and not 0 <= check_number("a dropout rate", value) < 1:
+            raise UserError("BadValue", f"a dropout rate lies from 0 to 1, it is not {value}")
         node.options[SETTABLE[name]] = float(value) if name == "dropoutRate" else seed_option(value)
+        if name == "rngSeed":
+            vars(node)[_GIVEN_SEED] = value
+        OPTIONS.count += 1
 
 
 class CustomAttributes(dict[str, Any]):
