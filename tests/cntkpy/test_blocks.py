@@ -127,3 +127,22 @@ def test_a_model_with_blocks_is_saved(tmp_path: Path) -> None:
     data = np.ones((1, 3), np.float32)
     loaded = C.load_model(tmp_path / "m")
     assert np.array_equal(loaded.eval({loaded.arguments[0]: data}), z.eval({x: data}))
+
+
+def test_custom_attributes_keep_what_is_set_by_item(tmp_path: Any) -> None:
+    """W12, P26: `f.custom_attributes['k'] = v` was lost."""
+    f = C.plus(C.input_variable(1), 1)
+    f.custom_attributes["a"] = 1
+    f.custom_attributes = {"b": [2]}
+    f.custom_attributes["c"] = "x"
+    f.custom_attributes.update(d=None)
+    assert f.custom_attributes == {"b": [2], "c": "x", "d": None}
+    del f.custom_attributes["b"]
+    assert f.custom_attributes.pop("d") is None and f.custom_attributes.setdefault("e", 5) == 5
+    with pytest.raises(UserError, match="kept as JSON"):
+        f.custom_attributes["f"] = object()
+    with pytest.raises(UserError, match="custom attributes are a dictionary, not 3"):
+        f.custom_attributes = 3  # pyright: ignore
+    assert f.custom_attributes == {"c": "x", "e": 5}
+    f.save(str(tmp_path / "m"))
+    assert C.load_model(str(tmp_path / "m")).custom_attributes == {"c": "x", "e": 5}

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
@@ -58,10 +59,34 @@ def test_what_schedules_do_not_say_follows_the_learner() -> None:
             w, C.learning_parameter_schedule(0.5, 2), C.momentum_schedule(0.9, minibatch_size=3), use_mean_gradient=True
         ),
     }
-    assert [(one.rate.minibatch_size, one.momentum.minibatch_size) for one in sizes.values()] == list(sizes)
+    assert [(one.rate.size, one.momentum.size) for one in sizes.values()] == list(sizes)
     learner = C.data_parallel_distributed_learner(C.sgd(w, C.learning_parameter_schedule(0.5, 16)))
     learner.reset_learning_rate(C.learning_parameter_schedule([0.2, 0.1]))
     assert (learner.rate.minibatch_size, learner.learning_rate()) == (16, 0.2)
+
+
+ADAPTIVE = {
+    "adam": lambda w, rate, **more: C.adam(w, rate, 0.0, epsilon=1e-12, **more),
+    "adamax": lambda w, rate, **more: C.adam(w, rate, 0.0, epsilon=1e-12, adamax=True, **more),
+    "adagrad": lambda w, rate, **more: C.adagrad(w, rate, need_ave_multiplier=False, **more),
+}
+
+
+@pytest.mark.parametrize("rule", ADAPTIVE)
+@pytest.mark.parametrize(
+    ("rate", "size", "step"),
+    [
+        (C.learning_parameter_schedule_per_sample(0.5), None, 0.5),  # of the sum of gradients
+        (C.learning_parameter_schedule(0.5, 4), None, 0.5 / 4),
+        (C.learning_parameter_schedule(0.5), 4, 0.5 / 4),
+        (C.learning_parameter_schedule(0.5), None, 0.5 / 8),  # that of a minibatch, of 8 samples
+        (C.learning_parameter_schedule(0.5), C.learners.IGNORE, 0.5),  # of the mean gradient
+    ],
+)
+def test_the_first_step_of_adaptive_rules_is_the_rate(rule: str, rate: Any, size: int | None, step: float) -> None:
+    w = C.parameter(1, init=0.0)
+    ADAPTIVE[rule]([w], rate, minibatch_size=size).update({w: np.array([40.0])}, 8)
+    assert w.value == pytest.approx([-step], rel=1e-4)
 
 
 def test_learners_have_cntks_defaults() -> None:

@@ -435,7 +435,7 @@ def test_an_autoencoder_with_noise_learns() -> None:
     y = C.layers.Sequential([C.layers.Dense(8, activation=C.relu), C.layers.Dense(6, activation=C.sigmoid)])(code)
     divergence = -0.5 * C.reduce_sum(1 + logarithm - C.square(mean) - C.exp(logarithm))
     loss = divergence + C.binary_cross_entropy(y, x)
-    trainer = C.Trainer(y, (loss, None), C.adam(y.parameters, C.learning_parameter_schedule(0.02), 0.9))
+    trainer = C.Trainer(y, (loss, None), C.adam(y.parameters, C.learning_parameter_schedule_per_sample(0.02), 0.9))
     data = np.repeat(np.eye(2, dtype=np.float32), 3, axis=1)[np.random.RandomState(3).randint(0, 2, 100)]
     losses = []
     for _ in range(200):

@@ -619,7 +619,7 @@ def test_defaults_of_learners() -> None:
     learner = C.sgd(z.parameters, lr=[0.1, 0.2], minibatch_size=16, epoch_size=60)
     assert (learner.rate.minibatch_size, learner.rate[0], learner.rate[60]) == (16, 0.1, 0.2)
     mean = C.sgd(z.parameters, C.learning_parameter_schedule_per_sample(0.5), use_mean_gradient=True)
-    assert mean.rate.minibatch_size is None
+    assert mean.rate.minibatch_size == C.learners.IGNORE == 0
 
 
 def test_a_model_without_an_input_yet() -> None:

@@ -252,11 +252,15 @@ def test_epsilon_and_the_mean_multiplier() -> None:
         return w.value
 
     epsilon = 0.25
-    x = g * np.sqrt(epsilon) / np.sqrt(0.1 * g * g + epsilon)
+    x = 2 * g * np.sqrt(epsilon) / np.sqrt(0.4 * g * g + epsilon)  # of the sum of gradients
     found = stepped(lambda w: C.adadelta(w, C.learning_parameter_schedule(0.5), 0.9, epsilon))
-    assert np.allclose(found, -0.5 * x)
+    assert np.allclose(found, -0.25 * x)
+    ignored = stepped(lambda w: C.adadelta(w, 0.5, 0.9, epsilon, minibatch_size=C.learners.IGNORE))
+    assert np.allclose(ignored, -0.5 * g * np.sqrt(epsilon) / np.sqrt(0.1 * g * g + epsilon))  # of the mean
+    default = stepped(lambda w: C.adadelta(w, rho=0.9, epsilon=epsilon))
+    assert np.allclose(default, -x)
     plain = stepped(lambda w: C.adagrad(w, C.learning_parameter_schedule(0.1), need_ave_multiplier=False))
-    assert np.allclose(plain, -0.1 * np.sign(g), rtol=1e-5)
+    assert np.allclose(plain, -0.1 / 2 * np.sign(g), rtol=1e-5)
     scale = 1 / np.abs(2 * g)
     mean = stepped(lambda w: C.adagrad(w, C.learning_parameter_schedule_per_sample(0.1)))
     assert np.allclose(mean, -0.1 / scale.mean() * np.sign(g), rtol=1e-5)
@@ -275,7 +279,7 @@ def test_deprecated_schedules_warn(make, wanted, instead) -> None:
     with pytest.warns(DeprecationWarning, match=f"is deprecated since CNTK 2.2: use {instead}") as seen:
         schedule = make()
     assert seen[0].filename == __file__
-    assert (schedule.minibatch_size, schedule[10]) == (wanted[0], pytest.approx(wanted[1]))
+    assert (schedule.size, schedule[10]) == (wanted[0], pytest.approx(wanted[1]))
 
 
 def test_a_session_tells_a_subclass_of_evaluations() -> None:

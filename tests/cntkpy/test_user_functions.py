@@ -413,3 +413,57 @@ def test_grad_computes_forward_once() -> None:
     own = Logistic(x)
     _ = C.user_function(own).grad({x: np.ones((3, 2), np.float32)})
     assert own.calls == ["forward", "backward"]
+
+
+class Scale(C.ops.functions.UserFunction):
+    """x times k, as CNTK 2.7 calls it: `backward` of several inputs fills a dictionary (W8, P19)."""
+
+    def __init__(self, x: Any, k: Any, name: str = "scale") -> None:
+        super().__init__([x, k], name=name)
+
+    def infer_outputs(self) -> list[Any]:
+        return [C.output_variable(self.inputs[0].shape, self.inputs[0].dtype, self.inputs[0].dynamic_axes)]
+
+    def forward(self, arguments: Any, device: Any = None, outputs_to_retain: Any = None) -> Any:
+        return arguments[1], arguments[0] * arguments[1]
+
+    def backward(self, state: Any, root_gradients: Any, variables: Any) -> None:
+        for one in variables:
+            variables[one] = root_gradients * state
+
+
+def test_backward_of_several_inputs_fills_a_dictionary_also_where_one_needs_a_gradient() -> None:
+    x = C.input_variable(2, needs_gradient=True)
+    f = C.user_function(Scale(x, C.constant([3.0, 4.0])))
+    assert f.grad({x: [[1, 2]]}, wrt=[x]).tolist() == [[3, 4]]
+
+
+def test_a_user_function_is_a_function_by_itself() -> None:
+    x = C.input_variable(2, needs_gradient=True)
+    code = Scale(x, C.constant([3.0, 4.0]))
+    assert code.eval({x: [[1, 2]]}).tolist() == [[3, 8]]
+    assert C.plus(code, 1).eval({x: [[1, 2]]}).tolist() == [[4, 9]]
+    with pytest.raises(AttributeError):
+        _ = code.no_such_attribute
+
+
+class Copied(C.ops.functions.UserFunction):
+    """The value itself, cloned."""
+
+    def __init__(self, x: Any, name: str = "copied") -> None:
+        super().__init__([x], as_numpy=False, name=name)
+
+    def infer_outputs(self) -> list[Any]:
+        return [C.output_variable(self.inputs[0].shape, self.inputs[0].dtype, self.inputs[0].dynamic_axes)]
+
+    def forward(self, argument: Any, device: Any = None, outputs_to_retain: Any = None) -> Any:
+        copy = argument.deep_clone()
+        assert not np.shares_memory(copy.asarray(), argument.asarray())
+        assert np.shares_memory(argument.alias().asarray(), argument.asarray())
+        assert argument.deep_clone(True).is_read_only and not copy.is_read_only
+        return None, copy
+
+
+def test_values_are_cloned() -> None:
+    x = C.input_variable(2)
+    assert C.user_function(Copied(x)).eval({x: [[1, 2]]}).tolist() == [[1, 2]]

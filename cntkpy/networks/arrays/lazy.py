@@ -10,13 +10,14 @@ import functools
 import importlib
 import logging
 import os
+import random
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cntkpy.cntk_config.base.cache_folders import is_private, private_folder
-from cntkpy.cntk_config.base.lazy_modules import LazyModule
+from cntkpy.cntk_config.base.lazy_modules import LazyModule, np
 
 log = logging.getLogger("cntkpy.networks")
 
@@ -27,6 +28,7 @@ __all__ = [
     "checkpoint_name",
     "custom_gradient",
     "default_device",
+    "imported",
     "io_callback",
     "jax",
     "jnp",
@@ -55,10 +57,26 @@ def cache_folder() -> Path | None:
     return None
 
 
+def imported(name: str) -> Any:
+    """A module of JAX, imported without a change of the random numbers that NumPy and Python draw next.
+
+    JAX 0.10 draws some when it is imported: the first run of a seeded program would differ from its second.
+    """
+    if name in sys.modules:
+        return sys.modules[name]
+    python, numpy = random.getstate(), np.random.get_state()
+    try:
+        return importlib.import_module(name)
+    finally:
+        random.setstate(python)
+        np.random.set_state(numpy)
+
+
 @functools.cache
 def prepare() -> None:
     """Configure JAX once, before its first use: 64-bit numbers allowed, compiled programs kept on disk."""
-    real = importlib.import_module("jax")
+    real = imported("jax")
+    imported("jax.numpy")
     real.config.update("jax_enable_x64", True)
     folder = cache_folder()
     real.config.update("jax_compilation_cache_dir", str(folder) if folder is not None else None)
@@ -99,12 +117,13 @@ else:
 def io_callback(function: Callable[..., Any], result: Any, *arrays: Any) -> Any:
     """`jax.experimental.io_callback`: a compiled program calls a function of the process with its arrays."""
     prepare()
-    return importlib.import_module("jax.experimental").io_callback(function, result, *arrays)
+    return imported("jax.experimental").io_callback(function, result, *arrays)
 
 
 def checkpoint_name(array: Any, name: str) -> Any:
     """`jax.ad_checkpoint.checkpoint_name`: policies of `jax.checkpoint` know the array by a name."""
-    return importlib.import_module("jax.ad_checkpoint").checkpoint_name(array, name)
+    prepare()
+    return imported("jax.ad_checkpoint").checkpoint_name(array, name)
 
 
 def default_device() -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from collections.abc import Sequence
 from functools import cached_property
@@ -366,6 +367,28 @@ class Value:
     def data(self) -> NDArrayView:
         """A view of the data, see `asarray`."""
         return NDArrayView.from_data(self.padded() if self.lengths is not None else self._asarray(), borrow=True)
+
+    def deep_clone(self, read_only: bool = False) -> Value:
+        """A copy with data of its own.
+
+        Args:
+            read_only: what `is_read_only` of the copy says.
+        """
+        found = copy.deepcopy(self)
+        if found._array is not None and not found._array.flags.writeable:
+            found._array = found._array.copy()
+        found._read_only = bool(read_only)
+        return found
+
+    def alias(self, read_only: bool = False) -> Value:
+        """Another value of the same data.
+
+        Args:
+            read_only: what `is_read_only` of the other value says.
+        """
+        found = copy.copy(self)
+        found._read_only = bool(read_only) or self._read_only
+        return found
 
     def erase(self) -> None:
         """Let go of the data; they cannot be read any more."""

@@ -6,11 +6,10 @@ run that misses one ends with an error that names it. No other file of cntkpy im
 
 from __future__ import annotations
 
-import importlib
 from typing import Any, NamedTuple
 
 from cntkpy.cntk_config.base.diagnostics import UserError
-from cntkpy.networks.arrays.lazy import jax
+from cntkpy.networks.arrays.lazy import imported, jax
 
 
 class Internal(NamedTuple):
@@ -52,7 +51,7 @@ def found(internal: Internal) -> Any:
         UserError: this version of JAX has nothing of that name.
     """
     try:
-        value: Any = importlib.import_module(internal.module)
+        value: Any = imported(internal.module)
         for name in internal.name.split("."):
             value = getattr(value, name)
     except (ImportError, AttributeError):

@@ -1,8 +1,8 @@
 """Update rules as the field defines them, for `cntkpy.training`; those of the `SGD` section are in `updates`.
 
-Notation: `g` the gradient that the learning rate `lr` is for, `m` the momentum of this minibatch, `W` weight. A rate for
-minibatches of any size is for the mean gradient; one per sample is for the gradient summed over the samples, as in
-CNTK: what a rule keeps of a large minibatch counts by its samples.
+Notation: `g` the gradient that the learning rate `lr` is for, `m` the momentum of this minibatch, `W` weight. A rate
+for minibatches of any size is for the mean gradient; one per sample is for the gradient summed over the samples, as
+in CNTK: what a rule keeps of a large minibatch counts by its samples.
 """
 
 from __future__ import annotations

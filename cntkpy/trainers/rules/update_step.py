@@ -16,6 +16,9 @@ from cntkpy.trainers.rules.updates import Rule, StepScalars, clip, shrink, updat
 
 Array = Any
 
+PER_SAMPLE, OF_MEAN, OF_MINIBATCH = 0, 1, 2
+"""What a learning rate is for: each sample; the mean gradient; a minibatch, whose rule is of the sum of gradients."""
+
 
 @dataclass(frozen=True)
 class Regularisation:
@@ -122,8 +125,8 @@ class Update:
             scalars: of this minibatch, for a parameter without a multiplier of its own.
             key: random key of the noise; None: there is none.
             finite: bool; if not, parameters stay as they were: gradients, rate and momentum count as 0.
-            more: the scalars of groups (groups, 4): rate, momentum, whether the rate is that of the mean gradient,
-                whether the momentum is per sample.
+            more: the scalars of groups (groups, 4): rate, momentum, what the rate is for, see `PER_SAMPLE`, whether
+                the momentum is per sample.
 
         Returns:
             Parameters and arrays of the update rule after the update.
@@ -170,9 +173,11 @@ class Update:
 
 def scalars_of(row: Array, samples: Array, finite: Array) -> StepScalars:
     """Rate and momentum of a group for this minibatch."""
-    divisor = jnp.where(row[2] > 0, jnp.maximum(samples, 1), 1)
+    number = jnp.maximum(samples, 1)
+    rate = jnp.where(row[2] == PER_SAMPLE, row[0], row[0] / number)
     momentum = jnp.where(row[3] > 0, row[1] ** samples, row[1])
-    return StepScalars(jnp.where(finite, row[0] / divisor, 0), jnp.where(finite, momentum, 0), samples, divisor)
+    divisor = jnp.where(row[2] == OF_MEAN, number, 1)
+    return StepScalars(jnp.where(finite, rate, 0), jnp.where(finite, momentum, 0), samples, divisor)
 
 
 def _rows_to_apply(finite: Array, decay: Array | None, values: Array, weight: Array) -> Array:

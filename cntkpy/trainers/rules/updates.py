@@ -29,7 +29,7 @@ class StepScalars(NamedTuple):
     - `rate`: learning rate per sample, multiplied by the parameter's own multiplier.
     - `momentum`: `mu**n`.
     - `samples`: `n`.
-    - `divisor`: what the gradient is divided by to be the one that the rate is for: `n` for a rate of the mean gradient.
+    - `divisor`: the gradient that the rate is for is the sum divided by it: `n` for a rate of the mean gradient.
     """
 
     rate: Array

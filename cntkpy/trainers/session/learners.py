@@ -18,7 +18,7 @@ from cntkpy.networks.builders.python.functions.cells import cell_of
 from cntkpy.networks.builders.python.functions.function import Function
 from cntkpy.readers.errors import ArgumentError
 from cntkpy.trainers.rules import standard, updates
-from cntkpy.trainers.rules.update_step import Regularisation, Update, scalars_of
+from cntkpy.trainers.rules.update_step import OF_MEAN, OF_MINIBATCH, PER_SAMPLE, Regularisation, Update, scalars_of
 from cntkpy.trainers.rules.updates import Rule
 from cntkpy.trainers.session.checks import check_flag, check_range, is_number
 from cntkpy.trainers.session.schedules import Schedule, Values, as_schedule
@@ -73,6 +73,8 @@ class Learner:
         """What the rule keeps between calls of `update`."""
         self.size: int | None = None
         """A rate that is set later, and does not say, is for minibatches of this many samples; None: of any size."""
+        self.of_sums = False
+        """Whether the rule is of sums of gradients also where the rate is for minibatches of any size."""
 
     def learning_rate(self) -> float:
         """The learning rate of now."""
@@ -86,15 +88,17 @@ class Learner:
         self.rate_since = self.samples_seen, self.sweeps
 
     def scalars(self) -> tuple[float, float, float, float]:
-        """Rate and momentum of now, whether the rate is for the mean gradient, whether the momentum is per sample."""
+        """Rate and momentum of now, what the rate is for, whether the momentum is per sample."""
         rate, momentum = self.rate, self.momentum
         value = self.learning_rate()
         kept = momentum.at(self.samples_seen, self.sweeps)
-        if rate.minibatch_size is not None:
-            value /= rate.minibatch_size
-        if momentum.minibatch_size is not None:
-            kept **= 1 / momentum.minibatch_size
-        return value, kept, float(rate.minibatch_size is None), float(momentum.minibatch_size is not None)
+        if rate.size is not None:
+            value /= rate.size
+        if momentum.size is not None:
+            kept **= 1 / momentum.size
+        any_size = OF_MINIBATCH if self.of_sums else OF_MEAN
+        rate_for = PER_SAMPLE if rate.size is not None else any_size
+        return value, kept, float(rate_for), float(momentum.size is not None)
 
     def count(self, samples: int, sweep_end: bool) -> None:
         """Add what was trained on."""
@@ -383,7 +387,7 @@ def _beta(name: str, given: Any) -> tuple[float, bool]:
     schedule = as_schedule(given)
     if not schedule.constant:
         raise ArgumentError(f"the variance momentum of {name} is constant")
-    value, size = schedule.at(0), schedule.minibatch_size
+    value, size = schedule.at(0), schedule.size
     if not 0 <= value < 1:
         raise ArgumentError(f"the variance momentum of {name} lies from 0 to 1, it is not {value}")
     return (value, False) if size is None else (value ** (1 / size), True)
@@ -455,5 +459,5 @@ def _distributed(learner: Learner, after: int, block: BlockMomentumOptions | Non
         raise ArgumentError(f"the samples before workers train together are a number from 0 on, not {after!r}")
     fields = {name: getattr(learner, name) for name in Learner.__dataclass_fields__}
     found = DistributedLearner(**fields, after=int(after), block=block)
-    found.size = learner.size
+    found.size, found.of_sums = learner.size, learner.of_sums
     return found

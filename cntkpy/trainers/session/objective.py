@@ -161,9 +161,9 @@ class CurrentSettings:
         if self._settings is not None and now == self._constants:
             return self._settings
         self._constants = now if all(one.constant for one in now[1:]) else []
-        (value, kept, mean, per_sample), *more = (one.scalars() for one in self._learners)
+        (value, kept, rate_for, per_sample), *more = (one.scalars() for one in self._learners)
         self._settings = EpochSettings(
-            value, kept, Settings(), seed, per_step=not per_sample, mean=bool(mean), more=tuple(more)
+            value, kept, Settings(), seed, per_step=not per_sample, rate_for=int(rate_for), more=tuple(more)
         )
         return self._settings
 

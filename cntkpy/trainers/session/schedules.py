@@ -30,7 +30,8 @@ class Schedule:
     """
 
     def __init__(self, values: Values, minibatch_size: int | None = None, epoch_size: int | None = None) -> None:
-        self.minibatch_size = _size("minibatch_size", minibatch_size)
+        self.size = _size("minibatch_size", minibatch_size)
+        """The number of samples that a value is for; None: any number."""
         self.epoch_size = _size("epoch_size", epoch_size)
         self.open = minibatch_size is None
         """Whether nothing was said of the size of minibatches, not even that it does not matter (0)."""
@@ -46,7 +47,12 @@ class Schedule:
     @property
     def is_minibatch_size_specified(self) -> bool:
         """Whether its values are for minibatches of a certain size."""
-        return self.minibatch_size is not None
+        return self.size is not None
+
+    @property
+    def minibatch_size(self) -> int:
+        """The number of samples that a value is for; 0, CNTK's IGNORE: any number."""
+        return self.size or 0
 
     def at(self, samples: int, sweeps: int = 0) -> float:
         """The value after this many samples and passes over the data."""
@@ -77,7 +83,7 @@ class Schedule:
         return all(value >= 1 and value == int(value) for _, value in self._steps)
 
     def __repr__(self) -> str:
-        size = "" if self.minibatch_size is None else f", minibatch_size={self.minibatch_size}"
+        size = "" if self.size is None else f", minibatch_size={self.size}"
         return f"{type(self).__name__}({[(n, v) for n, v in self._steps]}{size})"
 
 
@@ -135,7 +141,7 @@ def momentum_as_time_constant(values: Values, epoch_size: int | None = None) -> 
 
 def time_constant_of(schedule: Schedule) -> float:
     """The time constant of a constant momentum, in samples."""
-    value, size = schedule.at(0), schedule.minibatch_size
+    value, size = schedule.at(0), schedule.size
     if not schedule.constant or size is None or not 0 < value < 1:
         raise ArgumentError(f"{schedule!r} is no constant momentum per sample", "momentum_as_time_constant(n)")
     return -size / math.log(value)

@@ -5,7 +5,11 @@ from __future__ import annotations
 import os
 from typing import Any
 
+import numpy as np
+
+from cntkpy.cntk_config.base.diagnostics import shorten
 from cntkpy.networks.builders.python.functions.function import Function
+from cntkpy.readers.errors import ArgumentError
 from cntkpy.trainers.log.event_files import EventFile
 from cntkpy.trainers.log.totals import Totals
 from cntkpy.trainers.session.checks import check_type
@@ -66,10 +70,19 @@ class TensorBoardProgressWriter(ProgressWriter):
         """A value of the program's own."""
         self.write_value(key, value, self._minibatches)
 
-    def write_value(self, name: str, value: float, step: int) -> None:
-        """A value of the program's own at a step."""
+    def write_value(self, name: str, value: Any, step: int) -> None:
+        """A value of the program's own at a step.
+
+        Args:
+            name: of the curve.
+            value: a number, or an array of one element, as `reduce_mean(p).eval()` gives it.
+            step: the place on the curve.
+
+        Raises:
+            ArgumentError: `value` is not one number.
+        """
         if self._file is not None:
-            self._file.scalar(name, float(value), int(step))
+            self._file.scalar(name, _number(name, value), int(_number("the step", step)))
 
     def flush(self) -> None:
         """Write everything to the file."""
@@ -80,6 +93,16 @@ class TensorBoardProgressWriter(ProgressWriter):
         """Write everything and close the file."""
         if self._file is not None:
             self._file.close()
+
+
+def _number(what: str, given: Any) -> float:
+    """A number of an array of one element, whatever its axes."""
+    read: Any = getattr(given, "asarray", None)  # of a `Value`
+    array = np.asarray(given if read is None else read())
+    if array.size != 1 or array.dtype.kind not in "fiub":
+        message = f"{what}: {shorten(repr(given))} is not one number"
+        raise ArgumentError(message, "C.reduce_mean(p).eval() gives one of an array")
+    return float(array.reshape(())[()])
 
 
 __all__ = ["TensorBoardProgressWriter"]

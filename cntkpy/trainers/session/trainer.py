@@ -300,10 +300,9 @@ class Trainer:
     def _hold(self) -> None:
         """Become the holder of the parameters: what has their newest values."""
         cells = self._objective.cells
-        for cell in cells:
-            if cell.holder is not self:
-                break
-        else:
+        if self._objective.model.has_old_options:
+            self.release()
+        elif all(cell.holder is self for cell in cells):
             return
         for cell in cells:
             if cell.holder is not self:

@@ -57,12 +57,12 @@ class StepOptions(NamedTuple):
     Attributes:
         frozen: compute the criteria, but change no parameter.
         pieces: number of pieces that a minibatch is computed in; see `cntkpy.trainers.step.pieces`.
-        mean: the learning rate is that of the mean gradient of a minibatch, not of the sum over its samples.
+        rate_for: what the learning rate is for, see `cntkpy.trainers.rules.update_step.PER_SAMPLE`.
     """
 
     frozen: bool = False
     pieces: int = 1
-    mean: bool = False
+    rate_for: int = 0
 
 
 if TYPE_CHECKING:

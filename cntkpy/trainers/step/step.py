@@ -28,7 +28,7 @@ from cntkpy.networks.compile.executables import Program
 from cntkpy.networks.compile.flat import flat_parameters
 from cntkpy.networks.compile.recurrence import CARRIED
 from cntkpy.networks.graph.network import Node, ValidatedNetwork
-from cntkpy.trainers.rules.update_step import Group, Regularisation, Update
+from cntkpy.trainers.rules.update_step import OF_MEAN, PER_SAMPLE, Group, Regularisation, Update
 from cntkpy.trainers.rules.updates import Rule, StepScalars
 from cntkpy.trainers.step.ahead import PlacedStack
 from cntkpy.trainers.step.batching import CAPACITY, Batcher
@@ -67,7 +67,7 @@ class EpochSettings:
         frozen: compute the criteria, but change nothing.
         pieces: see `cntkpy.trainers.step.pieces`.
         per_step: `momentum` is per time step of a minibatch instead, however many sequences it has.
-        mean: `rate` is that of the mean gradient of a minibatch instead.
+        rate_for: what `rate` is for, see `cntkpy.trainers.rules.update_step.PER_SAMPLE`.
         more: the scalars of groups of parameters, see `cntkpy.trainers.rules.update_step.Update`.
     """
 
@@ -78,7 +78,7 @@ class EpochSettings:
     frozen: bool = False
     pieces: int = 1
     per_step: bool = False
-    mean: bool = False
+    rate_for: int = PER_SAMPLE
     more: tuple[tuple[float, ...], ...] = ()
 
 
@@ -328,7 +328,7 @@ class CompiledStep:
         state = self._state
         if self._has_waiting_updates:
             state = state._replace(updates=jax.tree.map(_as_placed, state.updates))
-        return state, given, StepOptions(epoch.frozen, epoch.pieces, epoch.mean)
+        return state, given, StepOptions(epoch.frozen, epoch.pieces, epoch.rate_for)
 
     def _step(
         self, state: TrainState, given: StepInput, options: StepOptions
@@ -348,8 +348,9 @@ class CompiledStep:
             weights, updates = before.weights, before.updates
             if not options.frozen:
                 row = row_of(given.scalars, k)
-                divisor = jnp.maximum(row[1], 1) if options.mean else 1.0
-                scalars = StepScalars(given.rate / divisor, row[0], row[1], divisor)
+                number = jnp.maximum(row[1], 1)
+                rate = given.rate if options.rate_for == PER_SAMPLE else given.rate / number
+                scalars = StepScalars(rate, row[0], row[1], number if options.rate_for == OF_MEAN else 1.0)
                 changed = self._update(weights, updates, gradients, scalars, noise_key, finite, given.more)
                 weights, updates = strategy.updated(changed, (weights, updates), scalars.samples)
             values = jnp.stack([sums[name] for name in columns]).astype(totals.dtype)

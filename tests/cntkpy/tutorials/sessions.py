@@ -71,7 +71,7 @@ class Job(object):
         self.loss, self.error = C.cross_entropy_with_softmax(self.z, self.y), C.classification_error(self.z, self.y)
         learner = C.adam(
             self.z.parameters,
-            lr=C.learning_parameter_schedule([0.01, 0.005], minibatch_size=32, epoch_size=4 * SWEEP),
+            lr=C.learning_parameter_schedule([0.32, 0.16], minibatch_size=32, epoch_size=4 * SWEEP),
             momentum=C.momentum_schedule(0.9),
             unit_gain=True,
             minibatch_size=32,

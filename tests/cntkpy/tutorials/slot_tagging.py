@@ -98,11 +98,10 @@ def train(layer, epochs):
     criterion = C.combine([C.cross_entropy_with_softmax(z, tags), C.classification_error(z, tags)])
     learner = C.adam(
         parameters=z.parameters,
-        lr=C.learning_parameter_schedule([0.02] * 2 + [0.01] * 2 + [0.005], epoch_size=SWEEP),
+        lr=C.learning_parameter_schedule_per_sample([0.02] * 2 + [0.01] * 2 + [0.005], epoch_size=SWEEP),
         momentum=C.momentum_schedule(0.9, minibatch_size=BATCH),
         gradient_clipping_threshold_per_sample=15,
         gradient_clipping_with_truncation=True,
-        minibatch_size=BATCH,
     )
     printer = C.logging.ProgressPrinter(tag="tags", num_epochs=epochs)
     trainer = C.Trainer(z, criterion, learner, printer)

@@ -46,7 +46,7 @@ assert divergence.shape in ((1,), ()), divergence.shape
 
 learner = C.adam(
     loss.parameters,
-    lr=C.learning_parameter_schedule_per_sample(0.003 / BATCH),
+    lr=C.learning_parameter_schedule_per_sample(0.003),
     momentum=C.momentum_schedule(0.9),
     variance_momentum=C.momentum_schedule(0.999),
     gradient_clipping_threshold_per_sample=10,
@@ -66,8 +66,8 @@ trainer.summarize_training_progress()
 print("reconstruction ratio: {:.4f}".format(last / first))
 
 # another rate from here on
-learner.reset_learning_rate(C.learning_parameter_schedule_per_sample(0.0003 / BATCH))
-assert abs(learner.learning_rate() - 0.0003 / BATCH) < 1e-9
+learner.reset_learning_rate(C.learning_parameter_schedule_per_sample(0.0003))
+assert abs(learner.learning_rate() - 0.0003) < 1e-9
 for step in range(100):
     trainer.train_minibatch({x: bars(BATCH), weight: np.ones((BATCH, 1), np.float32)})
 

@@ -26,7 +26,7 @@ vectors = Embedding(SIZE, init=C.uniform(0.5), name="vectors")(word)
 weights = C.parameter((WORDS, SIZE), init=C.glorot_uniform(), name="output")
 biases = C.parameter((WORDS, 1), init=0.0)
 loss = C.nce_loss(weights, biases, vectors, neighbour, np.ones(WORDS, np.float32) / WORDS, num_samples=12, seed=5)
-learner = C.adagrad(loss.parameters, C.learning_parameter_schedule_per_sample(0.3 / BATCH), need_ave_multiplier=False)
+learner = C.adagrad(loss.parameters, C.learning_parameter_schedule_per_sample(0.3), need_ave_multiplier=False)
 trainer = C.Trainer(vectors, (loss, None), [learner], C.logging.ProgressPrinter(100, tag="words"))
 for _ in range(600):
     given, wanted = pairs()

@@ -1,6 +1,7 @@
 """Writers beside the printer: event files of TensorBoard, the program's own."""
 
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -121,3 +122,15 @@ def test_a_printer_into_a_file(tmp_path) -> None:
 def test_other_workers_are_silent(capsys) -> None:
     ProgressPrinter(rank=1).after_epoch(Totals.of_loss(5.0, 2.0, 10, 1), False)
     assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize("value", [3, 2.5, np.float32(2), np.array(1.5), np.array([[1.5]]), np.ones((1, 1, 1))])
+def test_a_value_of_a_curve_is_a_number_or_an_array_of_one(value: object, tmp_path: Path) -> None:
+    """W5: `C.reduce_mean(p).eval()` is an array of one element, which NumPy 2 makes no number of."""
+    TensorBoardProgressWriter(log_dir=tmp_path).write_value("curve", value, np.array([1]))
+
+
+def test_other_values_of_a_curve_are_refused(tmp_path: Path) -> None:
+    writer = TensorBoardProgressWriter(log_dir=tmp_path)
+    with pytest.raises(ArgumentError, match=r"curve: array.* is not one number"):
+        writer.write_value("curve", np.ones(2), 1)

@@ -16,6 +16,8 @@ from cntkpy.trainers.session.schedules import Schedule
 from ..missing import no_attribute
 from .schedules import IGNORE
 
+ONE_PER_SAMPLE = schedules.learning_rate_per_sample(1.0)
+
 _defaults = {"unit_gain": True, "use_mean_gradient": False}
 
 
@@ -181,7 +183,7 @@ def fsadagrad(
     constant = VARIANCE_SAMPLES
     if variance_momentum is not None:
         schedule = schedules.as_schedule(variance_momentum)
-        if schedule.minibatch_size is None:
+        if schedule.size is None:
             schedule = Schedule(schedule.steps, minibatch_size or 1, schedule.epoch_size)
         constant = schedules.time_constant_of(schedule)
     more = {"variance_time_constant": constant, "unit_gain": _gain(unit_gain)}
@@ -222,7 +224,7 @@ def adam(
 
 def adadelta(
     parameters: Parameters,
-    lr: Rate = schedules.learning_rate_per_sample(1.0),
+    lr: Rate = ONE_PER_SAMPLE,
     rho: float = 0.95,
     epsilon: float = 1e-8,
     l1_regularization_weight: float = 0.0,
@@ -292,10 +294,11 @@ def _learner(make: Callable[..., Learner], meaning: _Meaning, lr: Any, *momentum
         momentum: of a rule that has it, as the rate.
     """
     rate = meaning.applied(lr, meaning.epoch_size)
-    if meaning.is_mean and rate.minibatch_size == 1:  # the mean gradient takes a rate as it is
+    if meaning.is_mean and rate.size == 1:  # the mean gradient takes a rate as it is
         rate = rate.for_minibatches_of(IGNORE)
     learner = make(rate, *(meaning.applied(one, meaning.epoch_size) for one in momentum))
-    learner.size = meaning.size or rate.minibatch_size
+    learner.size = meaning.size or rate.size
+    learner.of_sums = meaning.size != IGNORE
     return learner
 
 

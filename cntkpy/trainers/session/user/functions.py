@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
@@ -57,6 +58,9 @@ class UserFunction:
         name: names the result.
     """
 
+    _function: Function | None = None
+    """The function of a network, once it was used without `user_function`."""
+
     def __init__(self, inputs: Sequence[Any], as_numpy: bool = True, attributes: Any = None, name: str = "") -> None:
         if isinstance(inputs, Function) or not isinstance(inputs, list | tuple):
             message = f"the inputs of {type(self).__name__} are a list, not {shorten(repr(inputs))}"
@@ -93,11 +97,11 @@ class UserFunction:
         """The gradient by the inputs.
 
         Args:
-            given: the state; the gradient by the output, or a dictionary of those by all; where several inputs need a
-                gradient, a dictionary to be filled, by input.
+            given: the state; the gradient by the output, or a dictionary of those by all; of a function of several
+                inputs a dictionary to be filled, whose keys are the inputs that need a gradient.
 
         Returns:
-            The gradient, where one input needs one.
+            The gradient by the input, where there is one input.
         """
         raise NotImplementedError(f"{type(self).__name__} needs backward(self, state, root_gradients)")
 
@@ -150,6 +154,18 @@ class UserFunction:
         """See `user_function`."""
         return user_function(self)
 
+    def of_placeholder(self) -> Function:
+        """The function of a network that it computes, the same one every time: what operators take it for."""
+        if self._function is None:
+            self._function = user_function(self)
+        return self._function
+
+    def __getattr__(self, name: str) -> Any:
+        """What the function has: `eval`, `grad`, `find_by_name` and so on."""
+        if name.startswith("_") or "inputs" not in vars(self):
+            raise AttributeError(f"{type(self).__name__} has no attribute '{name}'")
+        return getattr(self.of_placeholder(), name)
+
 
 def _without_state(cls: Any, inputs: Sequence[Function], name: str, state: Any) -> Any:
     """A function of a model file whose class has no `deserialize`.
@@ -178,11 +194,13 @@ def user_function(user_func: UserFunction) -> Function:
     if calls.is_inside_step():
         message = f"the step of a recurrence cannot have a user-defined function, {user_func.op_name}"
         raise ArgumentError(message, "apply it to the whole sequence, before or after the recurrence")
-    return _built(list(user_func.inputs), user_func, user_func.name)
+    return _built(list(user_func.inputs), lambda: user_func, user_func.name)
 
 
 @needs_shapes
-def _built(inputs: list[Function], user_func: UserFunction, name: str) -> Function:
+def _built(inputs: list[Function], code: Callable[[], UserFunction], name: str) -> Function:
+    """The function of some inputs; `code` gives the code, which is an operand itself elsewhere."""
+    user_func = code()
     if tuple(inputs) != user_func.inputs:
         user_func.inputs = tuple(inputs)
         vars(user_func).pop("outputs", None)
@@ -222,6 +240,22 @@ class _Host:
         inputs = self.function.inputs
         return [one for one in inputs if one.needs_gradient] or list(inputs)
 
+    @cached_property
+    def _takes_variables(self) -> bool:
+        """Whether `backward` fills a dictionary: that of a function of several inputs does, as in CNTK.
+
+        One that takes no dictionary returns the gradient by the only input that needs one.
+        """
+        if len(self._wanted) > 1:
+            return True
+        if len(self.function.inputs) < 2:
+            return False
+        try:
+            inspect.signature(self.function.backward).bind(None, None, None)
+        except TypeError:
+            return False
+        return True
+
     def forward(self, operands: list[Any]) -> tuple[Any, Any]:
         """See `HostFunction`."""
         function = self.function
@@ -248,11 +282,11 @@ class _Host:
         if len(function.outputs) > 1:
             parts = self._split(gradient)
             roots = {one: self._given(part, one) for one, part in zip(function.outputs, parts, strict=True)}
-        if len(self._wanted) == 1:
-            found = {self._wanted[0]: function.backward(state, roots)}
-        else:
+        if self._takes_variables:
             found = dict[Function, Any].fromkeys(self._wanted)
             function.backward(state, roots, found)
+        else:
+            found = {self._wanted[0]: function.backward(state, roots)}
         if any(value is None for value in found.values()):
             missing = next(one for one, value in found.items() if value is None)
             message = f"{type(function).__name__}.backward has given no gradient by its input {missing!r}"

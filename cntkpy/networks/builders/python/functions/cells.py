@@ -101,6 +101,19 @@ class Cell:
                 one.holder = None
 
 
+@dataclass
+class Changes:
+    """How often programs have changed options of operations; models compare it with what they have seen.
+
+    Attributes:
+        count: the number.
+    """
+
+    count: int = 0
+
+
+OPTIONS = Changes()
+
 _CELL = "_cell"
 """The attribute of a node for its cell, and the node that it belongs to: a copy of the node has a cell of its own.
 

@@ -15,7 +15,7 @@ from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.networks.builders.brainscript.node_values import NodeValue
 from cntkpy.networks.builders.python.functions.blocks import leaves_in_order
 from cntkpy.networks.builders.python.functions.calls import MARK, UNSEEDED, inputs_of
-from cntkpy.networks.builders.python.functions.cells import Cell, cell_of
+from cntkpy.networks.builders.python.functions.cells import OPTIONS, Cell, cell_of
 from cntkpy.networks.builders.python.functions.defaults import DOUBLE, HALF, SINGLE, kept_dtype
 from cntkpy.networks.builders.python.functions.nodes import (
     CASTS,
@@ -33,6 +33,9 @@ from cntkpy.networks.graph import shapes
 from cntkpy.networks.graph.initialize import SeedCounter
 from cntkpy.networks.graph.network import Network, ValidatedNetwork
 from cntkpy.networks.graph.node import Node
+
+CHANGEABLE = ("rate", "seed", "customAttributes")
+"""Options of operations that a program may change after they were made."""
 
 SEEDS = SeedCounter()
 """The seeds of parameters whose initializer names none: 1, 2, 3, ... in the order of networks' parameters."""
@@ -56,9 +59,12 @@ class Model:
     network: ValidatedNetwork
     nodes: dict[NodeValue, Node] = field(default_factory=dict[NodeValue, Node])
     version: int = 0
+    _options: int = field(default_factory=lambda: OPTIONS.count)
 
     def load(self) -> None:
         """Take the values that parameters have now; programs compiled for other `network.changing` are outdated."""
+        if self.has_old_options:
+            self._take_options()
         dtype = self.network.dtype
         for cell, node, inlined in self._cells:
             if not node.is_parameter:
@@ -76,6 +82,20 @@ class Model:
             if inlined and not np.array_equal(array, np.asarray(node.value), equal_nan=True):
                 self.network.changing.add(node.name)
             node.value = array
+
+    @property
+    def has_old_options(self) -> bool:
+        """Whether a program may have changed options of its operations."""
+        return self._options != OPTIONS.count
+
+    def _take_options(self) -> None:
+        """Take the options that a program has changed; programs compiled for others are outdated."""
+        self._options = OPTIONS.count
+        for value, node in self.nodes.items():
+            for key in CHANGEABLE:
+                if key in value.options and node.options.get(key) != value.options[key]:
+                    node.options[key] = value.options[key]
+                    self.network.changing.add(f"{node.name}/{key}/{self._options}")
 
     @cached_property
     def _cells(self) -> list[tuple[Cell, Node, bool]]:

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Any, Self
 
-from cntkpy.cntk_config.base.diagnostics import UserError, suggestion
+from cntkpy.cntk_config.base.diagnostics import UserError, shorten, suggestion
 from cntkpy.networks.builders.brainscript.node_values import NodeValue
 from cntkpy.networks.builders.python.functions import calls
 from cntkpy.networks.builders.python.functions.blocks import (
@@ -24,7 +24,8 @@ from cntkpy.networks.builders.python.functions.blocks import (
     op_name_of,
     written_operands,
 )
-from cntkpy.networks.builders.python.functions.checks import seed_option
+from cntkpy.networks.builders.python.functions.cells import OPTIONS
+from cntkpy.networks.builders.python.functions.checks import check_number, seed_option
 from cntkpy.networks.builders.python.functions.nodes import ordered
 from cntkpy.networks.builders.python.functions.recipes import OpenShape
 from cntkpy.networks.nodes.host import HOST
@@ -34,6 +35,10 @@ CUSTOM = "customAttributes"
 
 SETTABLE = {"dropoutRate": "rate", "rngSeed": "seed"}
 """The attributes that can be set, and the options of nodes that they are."""
+
+
+_GIVEN_SEED = "_given_seed"
+"""The attribute of a node for the seed that a program has set."""
 
 
 class View(Enum):
@@ -146,15 +151,20 @@ class Structure:
         """The options of its operation by name; those that can be set have CNTK's names. A seed of -1: it has none."""
         options = dict(self._resolved.options)
         if "seed" in options:
-            options["rngSeed"] = options.pop("seed") - 1  # see `seed_option`
+            options["rngSeed"] = self._seed(options.pop("seed"))
         if "rate" in options:
             options["dropoutRate"] = options.pop("rate")
         return {key: value for key, value in options.items() if key not in (HOST, CUSTOM)}
 
+    def _seed(self, option: int) -> int:
+        """The seed that an option stands for; -1: there is none. Options have 32 bits, seeds of programs 64."""
+        given = vars(self._resolved).get(_GIVEN_SEED)
+        return given if given is not None and seed_option(given) == option else option - 1
+
     @property
     def custom_attributes(self) -> dict[str, Any]:
-        """What a program has attached to its operation; model files keep it. Assign a dictionary to change it."""
-        return json.loads(self._resolved.options.get(CUSTOM, "{}"))
+        """What a program has attached to its operation; model files keep it. Items can be set and deleted."""
+        return CustomAttributes(self)
 
     @custom_attributes.setter
     def custom_attributes(self, values: Mapping[str, Any]) -> None:
@@ -167,14 +177,18 @@ class Structure:
         if not calls.inputs_of(node):
             message = f"{self!r} is no operation that attributes could be attached to"
             raise UserError("NoFunction", message, hint="alias(x) is one")
+        if not isinstance(values, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+            message = f"custom attributes are a dictionary, not {shorten(repr(values))}"
+            raise UserError("WrongArguments", message, hint="f.custom_attributes = {'version': 2}")
         try:
             node.options[CUSTOM] = json.dumps(dict(values))
+            OPTIONS.count += 1
         except (TypeError, ValueError) as error:
             hint = "give numbers, texts, lists and dictionaries of them; array.tolist() makes such"
             raise UserError("WrongArguments", f"custom attributes are kept as JSON: {error}", hint=hint) from None
 
     def set_attribute(self, name: str, value: Any) -> None:
-        """Change the rate or the seed of a dropout, for functions that are compiled from now on.
+        """Change the rate or the seed of a dropout, also in functions that were computed and trainers that have begun.
 
         Raises:
             UserError: its operation has no such attribute, or it cannot be changed.
@@ -185,7 +199,70 @@ class Structure:
             message = f"{self!r} has no attribute '{name}' that could be changed"
             hint = suggestion(name, known) or (f"possible: {', '.join(known)}" if known else "make another function")
             raise UserError("UnknownArgument", message, hint=hint)
+        if name == "dropoutRate" and not 0 <= check_number("a dropout rate", value) < 1:
+            raise UserError("BadValue", f"a dropout rate lies from 0 to 1, it is not {value}")
         node.options[SETTABLE[name]] = float(value) if name == "dropoutRate" else seed_option(value)
+        if name == "rngSeed":
+            vars(node)[_GIVEN_SEED] = value
+        OPTIONS.count += 1
+
+
+class CustomAttributes(dict[str, Any]):
+    """What a program has attached to an operation: a dictionary whose changes are kept by the function.
+
+    Args:
+        function: the function.
+    """
+
+    def __init__(self, function: Structure) -> None:
+        super().__init__(json.loads(function._resolved.options.get(CUSTOM, "{}")))
+        self._function = function
+
+    def _keep(self, changed: dict[str, Any]) -> None:
+        """Attach other items; those that cannot be kept change nothing."""
+        self._function.custom_attributes = changed
+        super().clear()
+        super().update(json.loads(self._function._resolved.options[CUSTOM]))
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        self._keep({**self, key: value})
+
+    def __delitem__(self, key: str) -> None:
+        if key not in self:
+            raise KeyError(key)
+        self._keep({name: value for name, value in self.items() if name != key})
+
+    def __ior__(self, other: Any) -> Self:  # pyright: ignore[reportIncompatibleMethodOverride]
+        self._keep({**self, **dict(other)})
+        return self
+
+    def update(self, *given: Any, **named: Any) -> None:
+        """Set several items."""
+        self._keep({**self, **dict(*given, **named)})
+
+    def setdefault(self, key: str, default: Any = None) -> Any:
+        """The item; where it is missing it is set."""
+        if key not in self:
+            self[key] = default
+        return self[key]
+
+    def pop(self, key: str, *default: Any) -> Any:
+        """Remove an item and return it."""
+        value = super().get(key, *default) if key in self or default else self[key]
+        if key in self:
+            del self[key]
+        return value
+
+    def popitem(self) -> tuple[str, Any]:
+        """Remove the last item and return it."""
+        if not self:
+            raise KeyError("there are no custom attributes")
+        key = list(self)[-1]
+        return key, self.pop(key)
+
+    def clear(self) -> None:
+        """Remove all items."""
+        self._keep({})
 
 
 def signature_text(function: Any, name: str = "") -> str:
