@@ -8,19 +8,17 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.networks.compile.evaluate import start_values
 from cntkpy.networks.graph.network import ValidatedNetwork
 from cntkpy.networks.nodes.host import is_failed, raise_failure
 from cntkpy.readers.minibatch import Minibatch
 from cntkpy.trainers.log.totals import Totals
-from cntkpy.trainers.monitors.not_finite import first_not_finite
+from cntkpy.trainers.loop.runner import StepRunner, TrainedStack, not_a_number
 from cntkpy.trainers.step.batching import CAPACITY, STACK_BYTES, Batcher
 from cntkpy.trainers.step.buckets import Buckets
 from cntkpy.trainers.step.context import Callback
@@ -30,23 +28,6 @@ from cntkpy.trainers.step.step import CompiledStep, EpochSettings
 
 MAX_UNREAD = 2
 """Calls of the compiled step whose results are not read yet, at most."""
-
-
-@dataclass
-class _Unread:
-    """A call of the compiled step whose results are not read yet.
-
-    Attributes:
-        results: (capacity, nodes), on the device.
-        stack: What was trained on.
-        samples: Of every minibatch.
-        first: Number of its first minibatch.
-    """
-
-    results: Any
-    stack: Stack
-    samples: NDArray[np.int64]
-    first: int
 
 
 class HeldStep(NamedTuple):
@@ -75,7 +56,6 @@ class StepQueue:
         started: Whether the compiled step was made.
         changed: Whether parameters were trained since this was set to False.
         always_stacked: A single minibatch goes through the program for many; else it has a program of its own.
-        done: Minibatches given to the step so far.
         size: Samples of the first minibatch, by which others are padded, after a restart as before; 0: none yet.
     """
 
@@ -83,7 +63,7 @@ class StepQueue:
         self._make = make
         self._step: CompiledStep | None = None
         self.changed = self.always_stacked = False
-        self.done = self.size = 0
+        self.size = 0
         self._changing = 0
         """How many constants were known to change when the step was compiled."""
         self._stacked: Batcher | None = None
@@ -91,7 +71,7 @@ class StepQueue:
         self._pending: list[Minibatch] = []
         self._pending_bytes = 0
         self._settings: EpochSettings | None = None
-        self._unread: list[_Unread] = []
+        self._runner = StepRunner(self._read)
         self._totals = self._last = Totals()
 
     @property
@@ -207,49 +187,37 @@ class StepQueue:
 
     def _run(self, stack: Stack, callbacks: Sequence[Callback]) -> None:
         assert self._settings is not None
-        of_criterion = CountedStack.of(stack)
-        results = self.step.run(of_criterion, self._settings, self.done, callbacks)
-        self._unread.append(_Unread(results, stack, of_criterion.columns, self.done))
-        self.done += len(stack.minibatches)
-        while len(self._unread) > MAX_UNREAD:
-            self._read(self._unread.pop(0))
+        self._runner.run(self.step, CountedStack.of(stack), self._settings, callbacks)
+        self._runner.collect(but=MAX_UNREAD)
 
     def collect(self) -> tuple[Totals, Totals]:
-        """Wait for all results; the totals since the start, and those of the last minibatch."""
+        """Wait for all results; return the totals since the start, and those of the last minibatch."""
         self.flush()
-        while self._unread:
-            self._read(self._unread.pop(0))
+        self._runner.collect()
         return self._totals, self._last
 
-    def _read(self, one: _Unread) -> None:
-        count = len(one.samples)
-        values = np.asarray(one.results, np.float64)[:count]
+    def _read(self, trained: TrainedStack) -> None:
+        values, samples = trained.values(), trained.stack.columns
         if is_failed():
-            self._unread.clear()
-            self.step.forget()
+            self._drop()
             raise_failure()
-        bad = np.flatnonzero(~np.isfinite(values[:, 0]))
-        if len(bad):
-            self._unread.clear()
-            self._not_finite(one, int(bad[0]))
-        metric = values[:, 1] if values.shape[1] > 1 else np.zeros(count)
-        total = Totals.of_loss(float(values[:, 0].sum()), float(metric.sum()), int(one.samples.sum()), count)
+        bad = trained.not_finite(values)
+        if bad is not None:
+            node, criterion = bad.node(self.step), self.step.nodes[0].name
+            self._drop()
+            notes = [f"first node that is not finite: {node.name} = {node.operation}"] if node is not None else []
+            intact = "parameters are as they were before that minibatch"
+            where, bound = f"minibatch {bad.number}", "gradient_clipping_threshold_per_sample"
+            raise not_a_number(criterion, where, bound, intact, notes)
+        metrics = values[:, 1] if values.shape[1] > 1 else np.zeros(len(values))
+        total = Totals.of_loss(float(values[:, 0].sum()), float(metrics.sum()), int(samples.sum()), len(values))
         self._totals = self._totals.plus(total)
-        self._last = Totals.of_loss(float(values[-1, 0]), float(metric[-1]), int(one.samples[-1]), 1)
+        self._last = Totals.of_loss(float(values[-1, 0]), float(metrics[-1]), int(samples[-1]), 1)
 
-    def _not_finite(self, one: _Unread, index: int) -> None:
-        step, number = self.step, one.first + index + 1
-        criterion = step.nodes[0]
-        node = first_not_finite(step.network, criterion, step.at(one.stack, index, number))
-        notes = [f"first node that is not finite: {node.name} = {node.operation}"] if node is not None else []
-        step.forget()
-        raise UserError(
-            "NotANumber",
-            f"the training criterion '{criterion.name}' is not a number (minibatch {number})",
-            hint="lower the learning rate, bound gradients with gradient_clipping_threshold_per_sample, or look for "
-            "values in the data that are far too large; parameters are as they were before that minibatch",
-            notes=notes,
-        )
+    def _drop(self) -> None:
+        """Drop results that are not read; training continues with what it had before."""
+        self._runner.drop()
+        self.step.forget()
 
     # ---- what a checkpoint keeps
 
@@ -258,15 +226,15 @@ class StepQueue:
         return {
             "totals": self._totals.numbers(),
             "last": self._last.numbers(),
-            "done": self.done,
+            "done": self._runner.done,
             "size": self.size,
         }
 
     def restore(self, state: dict[str, Any]) -> None:
         """The inverse of `state`; what was collected is dropped."""
-        self._pending, self._pending_bytes, self._unread = [], 0, []
+        self._pending, self._pending_bytes = [], 0
         self._stacked = self._single = None
-        self.done, self.size = int(state["done"]), int(state.get("size", 0))
+        self._runner, self.size = StepRunner(self._read, int(state["done"])), int(state.get("size", 0))
         self._totals, self._last = Totals.of_loss(*state["totals"]), Totals.of_loss(*state["last"])
 
 
