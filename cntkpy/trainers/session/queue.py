@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,49 +30,20 @@ MAX_UNREAD = 2
 """Calls of the compiled step whose results are not read yet, at most."""
 
 
-class HeldStep(NamedTuple):
-    """A compiled step that is put aside, with its batchers.
-
-    **Fields:**
-
-    - `step`: the step.
-    - `stacked`, `single`: its batchers; None: not made yet.
-    - `changing`: how many constants were known to change when it was compiled.
-    """
-
-    step: CompiledStep
-    stacked: Batcher | None
-    single: Batcher | None
-    changing: int
-
-
-class StepQueue:
-    """Collects minibatches, runs the compiled step, reads its results.
+class ObjectiveStep:
+    """The compiled step of an objective, and its batchers.
 
     Args:
-        make: Makes the compiled step, when it is first needed, with the padded shapes of minibatches.
-
-    Attributes:
-        started: Whether the compiled step was made.
-        changed: Whether parameters were trained since this was set to False.
-        always_stacked: A single minibatch goes through the program for many; else it has a program of its own.
-        size: Samples of the first minibatch, by which others are padded, after a restart as before; 0: none yet.
+        make: makes the step, when it is first needed, with the padded shapes of minibatches.
     """
 
     def __init__(self, make: Callable[[Buckets], CompiledStep]) -> None:
         self._make = make
         self._step: CompiledStep | None = None
-        self.changed = self.always_stacked = False
-        self.size = 0
         self._changing = 0
         """How many constants were known to change when the step was compiled."""
-        self._stacked: Batcher | None = None
-        self._single: Batcher | None = None
-        self._pending: list[Minibatch] = []
-        self._pending_bytes = 0
-        self._settings: EpochSettings | None = None
-        self._runner = StepRunner(self._read)
-        self._totals = self._last = Totals()
+        self._batchers: dict[bool, Batcher] = {}
+        """By whether they take a minibatch alone."""
 
     @property
     def started(self) -> bool:
@@ -86,37 +57,56 @@ class StepQueue:
             self._step = self._make(Buckets())
         return self._step
 
-    def load(self, updates: UpdateState, network: ValidatedNetwork) -> None:
+    def load(self, network: ValidatedNetwork, updates: UpdateState) -> None:
         """Take the values of a network's nodes, and the arrays of the update rule; nothing is on its way."""
         if self._changing == len(network.changing):
             self.step.begin(start_values(network), updates)
             return
         self._changing = len(network.changing)
-        self._stacked = self._single = None
+        self.renew_batchers()
         self._step = self._make(self.step.buckets)
         self._step.reload_updates(updates)
-
-    def exchange(self, other: HeldStep | None) -> HeldStep | None:
-        """Let another compiled step take the place of this one; everything was collected.
-
-        Args:
-            other: one that was there before, with its batchers; None: it is made when it is first needed.
-
-        Returns:
-            This one; None: it was not made yet.
-        """
-        held = None
-        if self._step is not None:
-            held = HeldStep(self._step, self._stacked, self._single, self._changing)
-        self._step, self._stacked, self._single, self._changing = other or (None, None, None, 0)
-        return held
 
     def reload(self, network: ValidatedNetwork) -> None:
         """Take the values of a network's nodes; nothing is on its way."""
         if self._changing == len(network.changing):
             self.step.reload(start_values(network))
         else:
-            self.load(copy.deepcopy(self.step.updates()), network)
+            self.load(network, copy.deepcopy(self.step.updates()))
+
+    def batcher(self, alone: bool, size: int, capacity: int = CAPACITY) -> Batcher:
+        """Return the batcher of minibatches that come alone, or of several; frames are padded to `size` samples."""
+        if alone not in self._batchers:
+            self._batchers[alone] = self.step.batcher(size, 1 if alone else capacity, chosen=0)
+        return self._batchers[alone]
+
+    def renew_batchers(self) -> None:
+        """Let batchers be made anew."""
+        self._batchers = {}
+
+
+class StepQueue:
+    """Collects minibatches, runs the compiled step, reads its results.
+
+    Args:
+        now: what is trained.
+
+    Attributes:
+        now: what is trained; everything is collected before it is replaced.
+        changed: Whether parameters were trained since this was set to False.
+        always_stacked: A single minibatch goes through the program for many; else it has a program of its own.
+        size: Samples of the first minibatch, by which others are padded, after a restart as before; 0: none yet.
+    """
+
+    def __init__(self, now: ObjectiveStep) -> None:
+        self.now = now
+        self.changed = self.always_stacked = False
+        self.size = 0
+        self._pending: list[Minibatch] = []
+        self._pending_bytes = 0
+        self._settings: EpochSettings | None = None
+        self._runner = StepRunner(self._read)
+        self._totals = self._last = Totals()
 
     @property
     def is_full(self) -> bool:
@@ -149,14 +139,8 @@ class StepQueue:
         if not self._pending:
             return
         minibatches, self._pending, self._pending_bytes = self._pending, [], 0
-        if len(minibatches) == 1 and not self.always_stacked:
-            if self._single is None:
-                self._single = self.step.batcher(self._first_size(minibatches[0]), 1, chosen=0)
-            batcher = self._single
-        else:
-            if self._stacked is None:
-                self._stacked = self.step.batcher(self._first_size(minibatches[0]), chosen=0)
-            batcher = self._stacked
+        alone = len(minibatches) == 1 and not self.always_stacked
+        batcher = self.now.batcher(alone, self._first_size(minibatches[0]))
         for stack in batcher.stacks(iter(minibatches), lambda number: False):
             self._run(stack, callbacks)
 
@@ -172,10 +156,11 @@ class StepQueue:
             callbacks: Get the minibatch before it is trained on.
         """
         self._settings = settings
-        if renew or self._stacked is None:
-            self._stacked = self.step.batcher(self._first_size(minibatch), 1, chosen=0)
+        if renew:
+            self.now.renew_batchers()
+        batcher = self.now.batcher(False, self._first_size(minibatch), capacity=1)
         source = iter([] if minibatch is None or not minibatch.num_sequences else [minibatch])
-        for stack in self._stacked.stacks(source, lambda number: True):
+        for stack in batcher.stacks(source, lambda number: True):
             samples = int(stack.sizes(False).sum())
             self._run(stack, callbacks)
             self.changed = True
@@ -187,7 +172,7 @@ class StepQueue:
 
     def _run(self, stack: Stack, callbacks: Sequence[Callback]) -> None:
         assert self._settings is not None
-        self._runner.run(self.step, CountedStack.of(stack), self._settings, callbacks)
+        self._runner.run(self.now.step, CountedStack.of(stack), self._settings, callbacks)
         self._runner.collect(but=MAX_UNREAD)
 
     def collect(self) -> tuple[Totals, Totals]:
@@ -203,7 +188,7 @@ class StepQueue:
             raise_failure()
         bad = trained.not_finite(values)
         if bad is not None:
-            node, criterion = bad.node(self.step), self.step.nodes[0].name
+            node, criterion = bad.node(self.now.step), self.now.step.nodes[0].name
             self._drop()
             notes = [f"first node that is not finite: {node.name} = {node.operation}"] if node is not None else []
             intact = "parameters are as they were before that minibatch"
@@ -217,7 +202,7 @@ class StepQueue:
     def _drop(self) -> None:
         """Drop results that are not read; training continues with what it had before."""
         self._runner.drop()
-        self.step.forget()
+        self.now.step.forget()
 
     # ---- what a checkpoint keeps
 
@@ -233,7 +218,7 @@ class StepQueue:
     def restore(self, state: dict[str, Any]) -> None:
         """The inverse of `state`; what was collected is dropped."""
         self._pending, self._pending_bytes = [], 0
-        self._stacked = self._single = None
+        self.now.renew_batchers()
         self._runner, self.size = StepRunner(self._read, int(state["done"])), int(state.get("size", 0))
         self._totals, self._last = Totals.of_loss(*state["totals"]), Totals.of_loss(*state["last"])
 
