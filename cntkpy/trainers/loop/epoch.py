@@ -20,7 +20,8 @@ from cntkpy.trainers.step.ahead import StacksAhead
 from cntkpy.trainers.step.batching import CAPACITY
 from cntkpy.trainers.step.context import Callback
 from cntkpy.trainers.step.stack import Stack
-from cntkpy.trainers.step.step import CompiledStep, EpochSettings
+from cntkpy.trainers.step.state import EpochSettings
+from cntkpy.trainers.step.step import CompiledStep
 
 log = logging.getLogger("cntkpy.trainers")
 

@@ -17,7 +17,8 @@ from cntkpy.trainers.monitors.not_finite import first_not_finite
 from cntkpy.trainers.step.ahead import PlacedStack
 from cntkpy.trainers.step.context import Callback
 from cntkpy.trainers.step.stack import Stack
-from cntkpy.trainers.step.step import CompiledStep, EpochSettings
+from cntkpy.trainers.step.state import EpochSettings
+from cntkpy.trainers.step.step import CompiledStep
 
 
 @dataclass(frozen=True)

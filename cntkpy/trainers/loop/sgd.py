@@ -53,7 +53,8 @@ from cntkpy.trainers.schedules.schedules import Schedules, time_constant
 from cntkpy.trainers.step.pieces import pieces_of
 from cntkpy.trainers.step.reading import CountedReader
 from cntkpy.trainers.step.stack import Stack
-from cntkpy.trainers.step.step import CompiledStep, EpochSettings
+from cntkpy.trainers.step.state import EpochSettings
+from cntkpy.trainers.step.step import CompiledStep
 
 log = logging.getLogger("cntkpy.trainers")
 

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cntkpy.networks.compile.evaluate import start_values
 from cntkpy.networks.graph.network import ValidatedNetwork
@@ -24,7 +23,8 @@ from cntkpy.trainers.step.buckets import Buckets
 from cntkpy.trainers.step.context import Callback
 from cntkpy.trainers.step.placement import UpdateState
 from cntkpy.trainers.step.stack import Stack
-from cntkpy.trainers.step.step import CompiledStep, EpochSettings
+from cntkpy.trainers.step.state import EpochSettings
+from cntkpy.trainers.step.step import CompiledStep
 
 MAX_UNREAD = 2
 """Calls of the compiled step whose results are not read yet, at most."""
@@ -172,7 +172,7 @@ class StepQueue:
 
     def _run(self, stack: Stack, callbacks: Sequence[Callback]) -> None:
         assert self._settings is not None
-        self._runner.run(self.now.step, CountedStack.of(stack), self._settings, callbacks)
+        self._runner.run(self.now.step, stack, self._settings, callbacks)
         self._runner.collect(but=MAX_UNREAD)
 
     def collect(self) -> tuple[Totals, Totals]:
@@ -182,7 +182,7 @@ class StepQueue:
         return self._totals, self._last
 
     def _read(self, trained: TrainedStack) -> None:
-        values, samples = trained.values(), trained.stack.columns
+        values, samples = trained.values(), trained.stack.sizes(False)
         if is_failed():
             self._drop()
             raise_failure()
@@ -221,41 +221,3 @@ class StepQueue:
         self.now.renew_batchers()
         self._runner, self.size = StepRunner(self._read, int(state["done"])), int(state.get("size", 0))
         self._totals, self._last = Totals.of_loss(*state["totals"]), Totals.of_loss(*state["last"])
-
-
-class CountedStack(Stack):
-    """A stack whose samples are those that the criterion counts, and whose minibatches count as one step each."""
-
-    inside: Stack
-
-    @classmethod
-    def of(cls, stack: Stack) -> CountedStack:
-        """The same stack."""
-        found = cls.__new__(cls)
-        found.__dict__.update(stack.__dict__)
-        found.inside = stack
-        return found
-
-    @property
-    def carried_slots(self) -> int:
-        """See `Stack.carried_slots`."""
-        return self.inside.carried_slots
-
-    @property
-    def samples(self) -> NDArray[np.int64]:
-        """Those of the criterion."""
-        return self.inside.sizes(False)
-
-    @property
-    def columns(self) -> NDArray[np.int64]:
-        """The same."""
-        return self.samples
-
-    def sizes(self, gaps: bool) -> NDArray[np.int64]:
-        """The same as `columns`."""
-        return self.columns
-
-    @property
-    def steps(self) -> NDArray[np.int64]:
-        """1 for every minibatch."""
-        return np.ones(len(self.minibatches), np.int64)
