@@ -17,7 +17,8 @@ from cntkpy.networks.compile.evaluate import Settings
 from cntkpy.networks.graph.initialize import SeedCounter
 from cntkpy.readers.minibatch import Layout, Minibatch
 from cntkpy.trainers.rules.updates import momentum
-from cntkpy.trainers.step.step import CompiledStep, EpochSettings
+from cntkpy.trainers.step.state import EpochSettings
+from cntkpy.trainers.step.step import CompiledStep
 
 SIZE, SAMPLES, MINIBATCHES = 28, 64, 4
 FORMS = {

@@ -111,7 +111,8 @@ class Ours:
         from cntkpy.networks.compile.evaluate import Settings
         from cntkpy.networks.graph.initialize import SeedCounter
         from cntkpy.trainers.rules.updates import momentum
-        from cntkpy.trainers.step.step import CompiledStep, EpochSettings
+        from cntkpy.trainers.step.state import EpochSettings
+        from cntkpy.trainers.step.step import CompiledStep
 
         text = self.script
         for word in ("INPUTS", "CELLS", "CLASSES"):

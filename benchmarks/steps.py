@@ -75,7 +75,8 @@ class Ours:
         from cntkpy.networks.graph.initialize import SeedCounter
         from cntkpy.readers.minibatch import Layout, Minibatch
         from cntkpy.trainers.rules.updates import momentum
-        from cntkpy.trainers.step.step import CompiledStep, EpochSettings
+        from cntkpy.trainers.step.state import EpochSettings
+        from cntkpy.trainers.step.step import CompiledStep
 
         folder = Path(tempfile.mkdtemp())
         (folder / "n.ndl").write_text(HEAD + case.ndl + TAIL)

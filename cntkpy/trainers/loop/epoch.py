@@ -7,9 +7,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-import numpy as np
-
-from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.cntk_config.base.stopping import Stopped
 from cntkpy.networks.graph.network import Node
 from cntkpy.readers.minibatch import Minibatch
@@ -17,13 +14,14 @@ from cntkpy.trainers.log import text
 from cntkpy.trainers.log.events import event, level
 from cntkpy.trainers.log.reporting import NoProgress, NoTracing, Progress, Tracing
 from cntkpy.trainers.log.totals import Totals
+from cntkpy.trainers.loop.runner import NotFinite, StepRunner, TrainedStack, not_a_number
 from cntkpy.trainers.monitors.details import Details
-from cntkpy.trainers.monitors.not_finite import first_not_finite
 from cntkpy.trainers.step.ahead import StacksAhead
 from cntkpy.trainers.step.batching import CAPACITY
 from cntkpy.trainers.step.context import Callback
 from cntkpy.trainers.step.stack import Stack
-from cntkpy.trainers.step.step import CompiledStep, EpochSettings
+from cntkpy.trainers.step.state import EpochSettings
+from cntkpy.trainers.step.step import CompiledStep
 
 log = logging.getLogger("cntkpy.trainers")
 
@@ -45,7 +43,7 @@ class EpochView:
         details: what is logged after every progress line, if anything.
         perf: log where the time of every minibatch goes.
         callbacks: get every minibatch before it is trained on.
-        broken: set to the first minibatch whose criterion is not a number.
+        not_finite: set to the first minibatch whose criterion is not a number.
     """
 
     epoch: int
@@ -62,7 +60,7 @@ class EpochView:
     details: Details | None = None
     perf: bool = False
     callbacks: Sequence[Callback] = ()
-    broken: "Broken | None" = None
+    not_finite: NotFinite | None = None
 
     def is_due(self, number: int) -> bool:
         """Whether results are wanted after minibatch `number` (from 1)."""
@@ -79,16 +77,6 @@ class EpochView:
             self.details.log(trainer.at(stack, last, number), last)
 
 
-@dataclass(frozen=True)
-class Broken:
-    """A minibatch whose criterion is infinite or not a number: its number (from 1), data and stack."""
-
-    number: int
-    minibatch: Minibatch
-    stack: Stack
-    index: int
-
-
 @dataclass
 class Position:
     """How far an epoch is.
@@ -97,14 +85,14 @@ class Position:
         totals, interval: sums of the nodes since the start of the epoch, and since the last progress line.
         done: minibatches trained on.
         shown: minibatches up to that line.
-        broken: the first minibatch whose criterion is not a number, once there is one.
+        not_finite: the first minibatch whose criterion is not a number, once there is one.
     """
 
     totals: Totals
     interval: Totals
     done: int = 0
     shown: int = 0
-    broken: "Broken | None" = None
+    not_finite: NotFinite | None = None
 
     @classmethod
     def start(cls, nodes: Sequence[Node]) -> "Position":
@@ -128,19 +116,6 @@ class Position:
 
 
 Between = Callable[[Callable[[], Position], int], None]
-
-
-def _trained(
-    trainer: CompiledStep,
-    stacks: StacksAhead,
-    settings: EpochSettings,
-    at: Position,
-    callbacks: Sequence[Callback],
-) -> Iterator[tuple[Stack, Any, float]]:
-    """The stacks, the results of training on them, which may not be ready, and when that began."""
-    for stack in stacks:
-        before = time.perf_counter()
-        yield stack, trainer.run(stacks.take_placed(stack), settings, at.done, callbacks), before
 
 
 def _capacity(every: int) -> int:
@@ -198,37 +173,43 @@ def train_epoch(
     one_by_one = view.perf or bool(view.callbacks)
     copies = trainer.strategy.copies and not one_by_one
     batcher = trainer.batcher(minibatch_size, 1 if one_by_one else _capacity(view.every if copies else 0))
-    waiting: list[Callable[[], None]] = []
 
-    def collect(but: int = 0) -> None:
-        while len(waiting) > but:
-            waiting.pop(0)()
+    def read(trained: TrainedStack) -> None:
+        values, stack = trained.values(), trained.stack
+        at.not_finite = at.not_finite or trained.not_finite(values)
+        added = values, int(stack.samples.sum()), stack.counts
+        at.totals, at.interval = at.totals.add(nodes, *added), at.interval.add(nodes, *added)
+
+    runner = StepRunner(read, at.done)
 
     def collected() -> Position:
-        collect()
+        runner.collect()
         return at
 
+    def run(stack: Stack) -> tuple[TrainedStack, float]:
+        """Train on a stack; return also when that began."""
+        before = time.perf_counter()
+        return runner.run(trainer, stacks.take_placed(stack), settings, view.callbacks), before
+
     view.progress.start(f"epoch {view.epoch + 1} of {view.epochs}", view.bar)
-    read = began = time.perf_counter()
+    waited = began = time.perf_counter()
     first = at.done
     made = view.timed(batcher.stacks(data, lambda number: view.is_due(first + number)))
     stacks = StacksAhead(made, trainer.place, early=copies)
-    trained = _trained(trainer, stacks, settings, at, view.callbacks)
-    for stack, results, before in _saved_when_stopped(trained, between, collected, lambda: at.done):
-        at.done += len(stack.minibatches)
+    for trained, before in _saved_when_stopped(map(run, stacks), between, collected, lambda: at.done):
+        stack, at.done = trained.stack, runner.done
         if view.perf:
-            np.asarray(results)  # waits for it
+            trained.values()
             after = time.perf_counter()
             sizes = stack.layouts[0].num_samples, int(stack.samples[0])
-            log.info("%s", text.perf_trace(*sizes, before - read, after - before))
-            read = after
-        waiting.append(_collector(results, nodes, stack, at, at.done - len(stack.minibatches)))
+            log.info("%s", text.perf_trace(*sizes, before - waited, after - before))
+            waited = after
         if view.is_due(at.done) and not one_by_one:
             batcher.prepare()
         stacks.read()
-        collect(but=1)
+        runner.collect(but=1)
         stacks.place()
-        collect(but=0 if view.is_due(at.done) else 1)
+        runner.collect(but=0 if view.is_due(at.done) else 1)
         view.progress.update(at.totals.samples, str(at.interval.rows(nodes)[0]))
         if view.is_due(at.done):
             totals = at.interval.rows(nodes)
@@ -248,50 +229,44 @@ def train_epoch(
                     **({"trial": view.prefix.strip(" :")} if view.prefix else {}),
                 ),
             )
-            check_criterion(totals[0], view.epoch, at.broken, trainer)
+            check_criterion(totals[0], view.epoch, at.not_finite, trainer)
             view.log_details(trainer, stack, at.done)
             view.shown_samples = at.done * at.interval.samples // (at.done - at.shown)
             if view.samples:
                 view.tracing.point(view.epoch + at.done * minibatch_size / view.samples, totals[0].average)
             at.shown, began, at.interval = at.done, time.perf_counter(), Totals.start(nodes)
-        if at.broken is not None and not view.every:  # else the line that is due shows it
-            check_criterion(at.totals.rows(nodes)[0], view.epoch, at.broken, trainer)
+        if at.not_finite is not None and not view.every:  # else the line that is due shows it
+            check_criterion(at.totals.rows(nodes)[0], view.epoch, at.not_finite, trainer)
         if between is not None:
             between(collected, at.done)
     view.progress.finish()
     totals = collected().totals.rows(nodes)
-    view.broken = at.broken
+    view.not_finite = at.not_finite
     return totals
 
 
-def check_criterion(total: text.Total, epoch: int, broken: Broken | None, trainer: CompiledStep) -> None:
+def check_criterion(total: text.Total, epoch: int, bad: NotFinite | None, trainer: CompiledStep) -> None:
     """Stop where a criterion is not finite.
 
     Raises:
-        UserError: if a criterion is infinite or not a number: where, in which sequences, at which node.
+        UserError: a criterion is infinite or not a number: where, in which sequences, at which node.
     """
     if math.isfinite(total.value):
         return
     notes: list[str] = []
     where = f"epoch {epoch + 1}"
-    if broken is not None:
-        where += f", minibatch {broken.number}"
-        keys = [str(key) for key in broken.minibatch.keys]
+    if bad is not None:
+        where += f", minibatch {bad.number}"
+        keys = [str(key) for key in bad.minibatch.keys]
         if keys:
             more = f" and {len(keys) - 8} more" if len(keys) > 8 else ""
             notes.append(f"sequences in that minibatch: {', '.join(keys[:8])}{more}")
-        at = trainer.at(broken.stack, broken.index, broken.number)
-        node = first_not_finite(trainer.network, trainer.nodes[0], at)
+        node = bad.node(trainer)
         if node is not None:
             since = " (since the update before)" if node.is_parameter else ""
             notes.append(f"first node that is not finite: {node.name} = {node.operation}{since}")
-    raise UserError(
-        "NotANumber",
-        f"the training criterion '{total.name}' is not a number ({where})",
-        hint="lower the learning rate, bound gradients with clippingThresholdPerSample, or look for values in the data "
-        "that are far too large; the models of earlier epochs are intact",
-        notes=notes,
-    )
+    intact = "the models of earlier epochs are intact"
+    raise not_a_number(total.name, where, "clippingThresholdPerSample", intact, notes)
 
 
 def up_to(data: Iterator[Minibatch], samples: int) -> Iterator[Minibatch]:
@@ -311,19 +286,3 @@ def _line(view: EpochView, minibatch_size: int, first: int, last: int, totals: l
         minibatches = view.samples / minibatch_size
         percent = (100 * last / minibatches, text.percent_digits(minibatches, last - first + 1))
     return text.progress(view.epoch + 1, view.epochs, first, last, percent, totals, seconds, totals[0].count)
-
-
-def _collector(results: object, nodes: Sequence[Node], stack: Stack, at: Position, before: int) -> Callable[[], None]:
-    """A function that waits for the results (capacity, nodes) of a stack and adds them to the totals."""
-
-    def collect() -> None:
-        samples, counts = stack.samples, stack.counts
-        values = np.asarray(results, np.float64)[: len(samples)]
-        bad = np.flatnonzero(~np.isfinite(values[:, 0]))
-        if len(bad) and at.broken is None:
-            index = int(bad[0])
-            at.broken = Broken(before + index + 1, stack.minibatches[index], stack, index)
-        added = values, int(samples.sum()), counts
-        at.totals, at.interval = at.totals.add(nodes, *added), at.interval.add(nodes, *added)
-
-    return collect

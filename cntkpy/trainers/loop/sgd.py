@@ -27,11 +27,12 @@ from cntkpy.trainers.log.nodes import log_shapes
 from cntkpy.trainers.log.reporting import Reporting
 from cntkpy.trainers.loop.best import BestModels
 from cntkpy.trainers.loop.criteria import announce
-from cntkpy.trainers.loop.epoch import Broken, check_criterion, train_epoch, up_to
+from cntkpy.trainers.loop.epoch import check_criterion, train_epoch, up_to
 from cntkpy.trainers.loop.epoch_log import EpochLog
 from cntkpy.trainers.loop.files import TrainingFiles
 from cntkpy.trainers.loop.partial import Interrupted, SavedEpoch
 from cntkpy.trainers.loop.rates import ParallelSequences, RatePolicy
+from cntkpy.trainers.loop.runner import NotFinite
 from cntkpy.trainers.loop.state import TrainingState
 from cntkpy.trainers.monitors.callbacks import callbacks
 from cntkpy.trainers.monitors.details import DETAILS_LEVEL, Details
@@ -52,7 +53,8 @@ from cntkpy.trainers.schedules.schedules import Schedules, time_constant
 from cntkpy.trainers.step.pieces import pieces_of
 from cntkpy.trainers.step.reading import CountedReader
 from cntkpy.trainers.step.stack import Stack
-from cntkpy.trainers.step.step import CompiledStep, EpochSettings
+from cntkpy.trainers.step.state import EpochSettings
+from cntkpy.trainers.step.step import CompiledStep
 
 log = logging.getLogger("cntkpy.trainers")
 
@@ -106,7 +108,7 @@ class TrainingLoop:
         self.rates = RatePolicy(p, schedules, self.state, self._parallel_sequences)
         self.files = TrainingFiles(p, schedules, self.network, self.settings, self.parallel)
         self.log = EpochLog(p, self.reporting, self.start > 0, self.reader.samples_per_sweep)
-        self._broken: Broken | None = None
+        self._not_finite: NotFinite | None = None
         self._evaluator: Evaluator | None = None
         self._details: Details | None = None
         self._trained: SavedEpoch | None = None
@@ -138,7 +140,7 @@ class TrainingLoop:
             totals = self._epoch(epoch, rate, state.minibatch_size)
             last = totals[0].average
             if not rates.is_due(epoch):  # else a roll-back may mend it
-                check_criterion(totals[0], epoch, self._broken, self.step)
+                check_criterion(totals[0], epoch, self._not_finite, self.step)
             validated = self._validate(epoch, state.minibatch_size)
             state.rate = rate
             value = rates.value(totals, validated)
@@ -297,7 +299,7 @@ class TrainingLoop:
         totals = train_epoch(self.step, data, minibatch_size, settings, view, saved.position, saved.between)
         if not saved.finished:
             self.step.finish_epoch()
-        self._broken = view.broken
+        self._not_finite = view.not_finite
         self.state.samples_seen += totals[0].count
         if not self.state.samples_seen:
             raise _no_samples(p, epoch)

@@ -28,7 +28,7 @@ from cntkpy.trainers.parallel.process_group import AXIS, ProcessGroup
 from cntkpy.trainers.rules.updates import Rule
 from cntkpy.trainers.step.batching import Batcher
 from cntkpy.trainers.step.stack import Stack
-from cntkpy.trainers.step.state import StepInput, StepOptions, TrainState
+from cntkpy.trainers.step.state import EpochSettings, StepInput, StepOptions, TrainState
 from cntkpy.trainers.step.strategy import Saved, filled_steps, padded_scalars
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ class LocalSGD(OnProcessGroup):
         """The inverse of `to_save`."""
         return self.group.on_all(self.group.part(array), 0)
 
-    def step_scalars(self, stack: Stack, momentum: float, dtype: Any, per_step: bool = False, gaps: bool = True) -> Any:
+    def step_scalars(self, stack: Stack, settings: EpochSettings, dtype: Any, gaps: bool = True) -> Any:
         """See `Strategy.step_scalars`; array (workers, capacity, 2), of each worker's own part of every minibatch."""
         capacity, _, slots = stack.batch.mask.shape
         width, own = slots // len(self.group.own), stack.batch.mask[: len(stack.layouts)]
@@ -119,9 +119,9 @@ class LocalSGD(OnProcessGroup):
                 grids = [(layout.T, one.count) for layout, one in zip(stack.layouts, stack.placed, strict=True)]
             columns = np.array([steps * min(max(slots - device * width, 0), width) for steps, slots in grids])
             sizes = exponents = columns if gaps else own[:, :, device * width : (device + 1) * width].sum(axis=(1, 2))
-            if per_step:
+            if settings.per_step:
                 exponents = filled_steps(np.array([layout.T for layout in stack.layouts]), sizes, columns)
-            rows.append(padded_scalars(sizes, capacity, momentum**exponents, dtype))
+            rows.append(padded_scalars(sizes, capacity, settings.momentum**exponents, dtype))
         return self.group.on_all(np.stack(rows), 0)
 
     def compiled(self, step: Step) -> Step:

@@ -7,6 +7,7 @@ They are exchanged for as many minibatches as are read ahead. A worker without d
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields, replace
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -63,12 +64,7 @@ class Part:
 
 def whole(parts: list[Part]) -> Part:
     """The minibatch of all workers: the shape that holds every part, and what they have together."""
-    sparse = tuple(
-        (max(u for u, _ in column), max(k for _, k in column))
-        for column in zip(*(part.shape.sparse for part in parts), strict=True)
-    )
-    others = tuple(max(column) for column in zip(*(part.shape.others for part in parts), strict=True))
-    shape = Shape(max(part.shape.steps for part in parts), max(part.shape.slots for part in parts), sparse, others)
+    shape = reduce(Shape.around, (part.shape for part in parts))
     columns = max(part.whole for part in parts) or sum(part.columns for part in parts)
     return Part(
         shape,

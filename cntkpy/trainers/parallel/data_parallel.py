@@ -26,7 +26,7 @@ from cntkpy.trainers.parallel.process_group import AXIS, ProcessGroup
 from cntkpy.trainers.rules.updates import Rule
 from cntkpy.trainers.step.batching import Batcher
 from cntkpy.trainers.step.stack import Stack
-from cntkpy.trainers.step.state import StepInput, StepOptions, TrainState
+from cntkpy.trainers.step.state import EpochSettings, StepInput, StepOptions, TrainState
 from cntkpy.trainers.step.strategy import SingleDevice, Strategy, whole_scalars
 
 if TYPE_CHECKING:
@@ -175,11 +175,9 @@ class OverDevices(OnProcessGroup, DataParallel):
         """The slots of all workers side by side."""
         return self.group.gather(array, 1) if slots else self.to_host(array)
 
-    def step_scalars(
-        self, stack: Stack, momentum: float, dtype: Any, per_step: bool = False, gaps: bool = True
-    ) -> Array:
+    def step_scalars(self, stack: Stack, settings: EpochSettings, dtype: Any, gaps: bool = True) -> Array:
         """See `Strategy.step_scalars`; array (capacity, 2), of the minibatches of all workers."""
-        return whole_scalars(stack, momentum, dtype, per_step, gaps)
+        return whole_scalars(stack, settings, dtype, gaps)
 
     def compiled(self, step: Step) -> Step:
         """The step on every worker with its own slots."""

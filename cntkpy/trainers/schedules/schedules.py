@@ -11,6 +11,7 @@ from functools import cached_property
 
 from cntkpy.cntk_config.arrays import PerEpoch
 from cntkpy.trainers.parameters.sgd import SGDParameters
+from cntkpy.trainers.schedules.schedule import Schedule, of_time_constants
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class Schedules:
         _ = self._sizes[0]
         if min(self._sizes.distinct()) < 1:
             raise p.error("minibatchSize", "a minibatch has at least one sample")
-        per_mb, per_sample = self._rates
+        per_mb, per_sample = p.rates_per_mb, p.rates_per_sample
         if per_mb is not None and per_sample is not None:
             raise p.error(
                 "learningRatesPerSample",
@@ -48,10 +49,13 @@ class Schedules:
                 "no learning rate is given",
                 hint="add learningRatesPerMB or learningRatesPerSample, or AutoAdjust=[autoAdjustLR=searchBeforeEpoch]",
             )
-        given = [name for name, value in self._momenta if value is not None]
+        momenta = (p.momentum_per_mb, p.momentum_per_sample, p.momentum_time_constant)
+        names = ("momentumPerMB", "momentumPerSample", "momentumAsTimeConstant")
+        given = [name for name, value in zip(names, momenta, strict=True) if value is not None]
         if len(given) > 1:
             raise p.error(given[1], f"{given[0]} and {given[1]} exclude each other", "keep one of them", "Conflict")
-        for epoch in self._changes():
+        lists = [value for value in (*momenta, self._sizes) if value is not None]
+        for epoch in {0, *(epoch for one in lists for epoch in one.starts())}:
             if not 0 <= self.momentum_per_sample(epoch) < 1:
                 raise p.error(given[0] if given else "momentumPerMB", "momentum must be at least 0 and below 1")
         dropout = p.dropout_rate
@@ -90,17 +94,14 @@ class Schedules:
     @property
     def listed_rates(self) -> int:
         """For how many epochs a rate is listed."""
-        per_mb, per_sample = self._rates
-        listed = per_mb if per_sample is None else per_sample
+        p = self.parameters
+        listed = p.rates_per_mb if p.rates_per_sample is None else p.rates_per_sample
         return 0 if listed is None else len(listed)
 
     def rate_per_sample(self, epoch: int, parallel: int = 1) -> float:
-        """The listed rate per sample of an epoch (0-based); the last one repeats."""
-        per_mb, per_sample = self._rates
-        if per_sample is not None:
-            return single(per_sample[epoch])
-        assert per_mb is not None
-        return single(single(per_mb[epoch]) / single(self._nominal(epoch, parallel)))
+        """Return the listed rate per sample of an epoch (0-based); the last one repeats."""
+        rate = single(self._rate.of_epoch(epoch))
+        return rate if self._rate.size else single(rate / single(self._nominal(epoch, parallel)))
 
     def listed_ratio(self, epoch: int, parallel: int = 1) -> float:
         """The listed rate per sample of an epoch divided by that of the first; 1 if no rate is listed."""
@@ -114,8 +115,7 @@ class Schedules:
         Under truncation, momentum per minibatch is converted with the number of sequences S of every minibatch: with T
         steps, `m = mu ** (T S)` and `mu = momentumPerMB ** (1 / (minibatchSize S))`, so that S does not matter.
         """
-        _, (_, per_sample), (_, time_constant) = self._momenta
-        per_mb = per_sample is None and time_constant is None
+        per_mb = self._momentum.size is None
         return self.momentum_per_sample(epoch), per_mb and self.parameters.truncated and self._sizes[epoch] > 1
 
     def effective_momentum(self, epoch: int, size: int, parallel: int) -> float:
@@ -123,15 +123,9 @@ class Schedules:
         return self.momentum_per_sample(epoch, parallel) ** self._whole(size, max(1, parallel))
 
     def momentum_per_sample(self, epoch: int, parallel: int = 1) -> float:
-        """The momentum per sample of an epoch (0-based)."""
-        (_, per_mb), (_, per_sample), (_, time_constant) = self._momenta
-        if per_sample is not None:
-            return single(per_sample[epoch])
-        if time_constant is not None:
-            constant = float(time_constant[epoch])
-            return single(math.exp(-1 / constant)) if constant else 0.0
-        momentum = single(0.9 if per_mb is None else per_mb[epoch])
-        if not momentum >= 0:
+        """Return the momentum per sample of an epoch (0-based)."""
+        momentum = single(self._momentum.of_epoch(epoch))
+        if self._momentum.size or not momentum >= 0:
             return momentum
         return momentum ** (1.0 / self._nominal(epoch, parallel))
 
@@ -141,23 +135,25 @@ class Schedules:
         return self.parameters.minibatch_size
 
     @cached_property
-    def _rates(self) -> tuple[PerEpoch[float] | None, PerEpoch[float] | None]:
-        """The listed rates per minibatch, and those per sample."""
-        return self.parameters.rates_per_mb, self.parameters.rates_per_sample
+    def _rate(self) -> Schedule:
+        """The listed rates, per sample or per minibatch."""
+        p = self.parameters
+        per_mb, per_sample = p.rates_per_mb, p.rates_per_sample
+        if per_sample is not None:
+            return Schedule(per_sample, 1)
+        return Schedule(PerEpoch([]) if per_mb is None else per_mb)
 
     @cached_property
-    def _momenta(self) -> list[tuple[str, PerEpoch[float] | None]]:
+    def _momentum(self) -> Schedule:
+        """The listed momenta, per sample or per minibatch."""
         p = self.parameters
-        return [
-            ("momentumPerMB", p.momentum_per_mb),
-            ("momentumPerSample", p.momentum_per_sample),
-            ("momentumAsTimeConstant", p.momentum_time_constant),
-        ]
-
-    def _changes(self) -> set[int]:
-        """The listed epochs at which the momentum per sample may become another one."""
-        lists = [value for _, value in self._momenta if value is not None]
-        return {0, *(epoch for one in (*lists, self._sizes) for epoch in one.starts())}
+        per_sample, constants = p.momentum_per_sample, p.momentum_time_constant
+        if per_sample is not None:
+            return Schedule(per_sample, 1)
+        if constants is not None:
+            return of_time_constants(constants)
+        per_mb = p.momentum_per_mb
+        return Schedule(PerEpoch([0.9]) if per_mb is None else per_mb)
 
     def _whole(self, size: int, parallel: int) -> int:
         """Samples of a full minibatch of a nominal size."""
@@ -168,7 +164,7 @@ class Schedules:
         p = self.parameters
         size = self._whole(self._sizes[epoch], parallel)
         if size < 1:
-            name = "momentumPerMB" if self._rates[0] is None else "learningRatesPerMB"
+            name = "momentumPerMB" if p.rates_per_mb is None else "learningRatesPerMB"
             raise p.error(
                 name,
                 "rates and momentum cannot be given per minibatch: the number of parallel sequences varies",

@@ -21,7 +21,8 @@ from cntkpy.trainers.session.data import Arguments, counted, has_one_element, in
 from cntkpy.trainers.session.learners import DistributedLearner, Learner
 from cntkpy.trainers.session.user.learners import PythonLearner, UserLearner
 from cntkpy.trainers.step.buckets import Buckets
-from cntkpy.trainers.step.step import CompiledStep, EpochSettings
+from cntkpy.trainers.step.state import EpochSettings
+from cntkpy.trainers.step.step import CompiledStep
 from cntkpy.trainers.step.strategy import Strategy
 
 
@@ -163,7 +164,14 @@ class CurrentSettings:
         self._constants = now if all(one.constant for one in now[1:]) else []
         (value, kept, rate_for, per_sample), *more = (one.scalars() for one in self._learners)
         self._settings = EpochSettings(
-            value, kept, Settings(), seed, per_step=not per_sample, rate_for=int(rate_for), more=tuple(more)
+            value,
+            kept,
+            Settings(),
+            seed,
+            per_step=not per_sample,
+            rate_for=int(rate_for),
+            more=tuple(more),
+            counted=True,
         )
         return self._settings
 

@@ -8,91 +8,42 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.networks.compile.evaluate import start_values
 from cntkpy.networks.graph.network import ValidatedNetwork
 from cntkpy.networks.nodes.host import is_failed, raise_failure
 from cntkpy.readers.minibatch import Minibatch
 from cntkpy.trainers.log.totals import Totals
-from cntkpy.trainers.monitors.not_finite import first_not_finite
+from cntkpy.trainers.loop.runner import StepRunner, TrainedStack, not_a_number
 from cntkpy.trainers.step.batching import CAPACITY, STACK_BYTES, Batcher
 from cntkpy.trainers.step.buckets import Buckets
 from cntkpy.trainers.step.context import Callback
 from cntkpy.trainers.step.placement import UpdateState
 from cntkpy.trainers.step.stack import Stack
-from cntkpy.trainers.step.step import CompiledStep, EpochSettings
+from cntkpy.trainers.step.state import EpochSettings
+from cntkpy.trainers.step.step import CompiledStep
 
 MAX_UNREAD = 2
 """Calls of the compiled step whose results are not read yet, at most."""
 
 
-@dataclass
-class _Unread:
-    """A call of the compiled step whose results are not read yet.
-
-    Attributes:
-        results: (capacity, nodes), on the device.
-        stack: What was trained on.
-        samples: Of every minibatch.
-        first: Number of its first minibatch.
-    """
-
-    results: Any
-    stack: Stack
-    samples: NDArray[np.int64]
-    first: int
-
-
-class HeldStep(NamedTuple):
-    """A compiled step that is put aside, with its batchers.
-
-    **Fields:**
-
-    - `step`: the step.
-    - `stacked`, `single`: its batchers; None: not made yet.
-    - `changing`: how many constants were known to change when it was compiled.
-    """
-
-    step: CompiledStep
-    stacked: Batcher | None
-    single: Batcher | None
-    changing: int
-
-
-class StepQueue:
-    """Collects minibatches, runs the compiled step, reads its results.
+class ObjectiveStep:
+    """The compiled step of an objective, and its batchers.
 
     Args:
-        make: Makes the compiled step, when it is first needed, with the padded shapes of minibatches.
-
-    Attributes:
-        started: Whether the compiled step was made.
-        changed: Whether parameters were trained since this was set to False.
-        always_stacked: A single minibatch goes through the program for many; else it has a program of its own.
-        done: Minibatches given to the step so far.
-        size: Samples of the first minibatch, by which others are padded, after a restart as before; 0: none yet.
+        make: makes the step, when it is first needed, with the padded shapes of minibatches.
     """
 
     def __init__(self, make: Callable[[Buckets], CompiledStep]) -> None:
         self._make = make
         self._step: CompiledStep | None = None
-        self.changed = self.always_stacked = False
-        self.done = self.size = 0
         self._changing = 0
         """How many constants were known to change when the step was compiled."""
-        self._stacked: Batcher | None = None
-        self._single: Batcher | None = None
-        self._pending: list[Minibatch] = []
-        self._pending_bytes = 0
-        self._settings: EpochSettings | None = None
-        self._unread: list[_Unread] = []
-        self._totals = self._last = Totals()
+        self._batchers: dict[bool, Batcher] = {}
+        """By whether they take a minibatch alone."""
 
     @property
     def started(self) -> bool:
@@ -106,37 +57,56 @@ class StepQueue:
             self._step = self._make(Buckets())
         return self._step
 
-    def load(self, updates: UpdateState, network: ValidatedNetwork) -> None:
+    def load(self, network: ValidatedNetwork, updates: UpdateState) -> None:
         """Take the values of a network's nodes, and the arrays of the update rule; nothing is on its way."""
         if self._changing == len(network.changing):
             self.step.begin(start_values(network), updates)
             return
         self._changing = len(network.changing)
-        self._stacked = self._single = None
+        self.renew_batchers()
         self._step = self._make(self.step.buckets)
         self._step.reload_updates(updates)
-
-    def exchange(self, other: HeldStep | None) -> HeldStep | None:
-        """Let another compiled step take the place of this one; everything was collected.
-
-        Args:
-            other: one that was there before, with its batchers; None: it is made when it is first needed.
-
-        Returns:
-            This one; None: it was not made yet.
-        """
-        held = None
-        if self._step is not None:
-            held = HeldStep(self._step, self._stacked, self._single, self._changing)
-        self._step, self._stacked, self._single, self._changing = other or (None, None, None, 0)
-        return held
 
     def reload(self, network: ValidatedNetwork) -> None:
         """Take the values of a network's nodes; nothing is on its way."""
         if self._changing == len(network.changing):
             self.step.reload(start_values(network))
         else:
-            self.load(copy.deepcopy(self.step.updates()), network)
+            self.load(network, copy.deepcopy(self.step.updates()))
+
+    def batcher(self, alone: bool, size: int, capacity: int = CAPACITY) -> Batcher:
+        """Return the batcher of minibatches that come alone, or of several; frames are padded to `size` samples."""
+        if alone not in self._batchers:
+            self._batchers[alone] = self.step.batcher(size, 1 if alone else capacity, chosen=0)
+        return self._batchers[alone]
+
+    def renew_batchers(self) -> None:
+        """Let batchers be made anew."""
+        self._batchers = {}
+
+
+class StepQueue:
+    """Collects minibatches, runs the compiled step, reads its results.
+
+    Args:
+        now: what is trained.
+
+    Attributes:
+        now: what is trained; everything is collected before it is replaced.
+        changed: Whether parameters were trained since this was set to False.
+        always_stacked: A single minibatch goes through the program for many; else it has a program of its own.
+        size: Samples of the first minibatch, by which others are padded, after a restart as before; 0: none yet.
+    """
+
+    def __init__(self, now: ObjectiveStep) -> None:
+        self.now = now
+        self.changed = self.always_stacked = False
+        self.size = 0
+        self._pending: list[Minibatch] = []
+        self._pending_bytes = 0
+        self._settings: EpochSettings | None = None
+        self._runner = StepRunner(self._read)
+        self._totals = self._last = Totals()
 
     @property
     def is_full(self) -> bool:
@@ -169,14 +139,8 @@ class StepQueue:
         if not self._pending:
             return
         minibatches, self._pending, self._pending_bytes = self._pending, [], 0
-        if len(minibatches) == 1 and not self.always_stacked:
-            if self._single is None:
-                self._single = self.step.batcher(self._first_size(minibatches[0]), 1, chosen=0)
-            batcher = self._single
-        else:
-            if self._stacked is None:
-                self._stacked = self.step.batcher(self._first_size(minibatches[0]), chosen=0)
-            batcher = self._stacked
+        alone = len(minibatches) == 1 and not self.always_stacked
+        batcher = self.now.batcher(alone, self._first_size(minibatches[0]))
         for stack in batcher.stacks(iter(minibatches), lambda number: False):
             self._run(stack, callbacks)
 
@@ -192,10 +156,11 @@ class StepQueue:
             callbacks: Get the minibatch before it is trained on.
         """
         self._settings = settings
-        if renew or self._stacked is None:
-            self._stacked = self.step.batcher(self._first_size(minibatch), 1, chosen=0)
+        if renew:
+            self.now.renew_batchers()
+        batcher = self.now.batcher(False, self._first_size(minibatch), capacity=1)
         source = iter([] if minibatch is None or not minibatch.num_sequences else [minibatch])
-        for stack in self._stacked.stacks(source, lambda number: True):
+        for stack in batcher.stacks(source, lambda number: True):
             samples = int(stack.sizes(False).sum())
             self._run(stack, callbacks)
             self.changed = True
@@ -207,49 +172,37 @@ class StepQueue:
 
     def _run(self, stack: Stack, callbacks: Sequence[Callback]) -> None:
         assert self._settings is not None
-        of_criterion = CountedStack.of(stack)
-        results = self.step.run(of_criterion, self._settings, self.done, callbacks)
-        self._unread.append(_Unread(results, stack, of_criterion.columns, self.done))
-        self.done += len(stack.minibatches)
-        while len(self._unread) > MAX_UNREAD:
-            self._read(self._unread.pop(0))
+        self._runner.run(self.now.step, stack, self._settings, callbacks)
+        self._runner.collect(but=MAX_UNREAD)
 
     def collect(self) -> tuple[Totals, Totals]:
-        """Wait for all results; the totals since the start, and those of the last minibatch."""
+        """Wait for all results; return the totals since the start, and those of the last minibatch."""
         self.flush()
-        while self._unread:
-            self._read(self._unread.pop(0))
+        self._runner.collect()
         return self._totals, self._last
 
-    def _read(self, one: _Unread) -> None:
-        count = len(one.samples)
-        values = np.asarray(one.results, np.float64)[:count]
+    def _read(self, trained: TrainedStack) -> None:
+        values, samples = trained.values(), trained.stack.sizes(False)
         if is_failed():
-            self._unread.clear()
-            self.step.forget()
+            self._drop()
             raise_failure()
-        bad = np.flatnonzero(~np.isfinite(values[:, 0]))
-        if len(bad):
-            self._unread.clear()
-            self._not_finite(one, int(bad[0]))
-        metric = values[:, 1] if values.shape[1] > 1 else np.zeros(count)
-        total = Totals.of_loss(float(values[:, 0].sum()), float(metric.sum()), int(one.samples.sum()), count)
+        bad = trained.not_finite(values)
+        if bad is not None:
+            node, criterion = bad.node(self.now.step), self.now.step.nodes[0].name
+            self._drop()
+            notes = [f"first node that is not finite: {node.name} = {node.operation}"] if node is not None else []
+            intact = "parameters are as they were before that minibatch"
+            where, bound = f"minibatch {bad.number}", "gradient_clipping_threshold_per_sample"
+            raise not_a_number(criterion, where, bound, intact, notes)
+        metrics = values[:, 1] if values.shape[1] > 1 else np.zeros(len(values))
+        total = Totals.of_loss(float(values[:, 0].sum()), float(metrics.sum()), int(samples.sum()), len(values))
         self._totals = self._totals.plus(total)
-        self._last = Totals.of_loss(float(values[-1, 0]), float(metric[-1]), int(one.samples[-1]), 1)
+        self._last = Totals.of_loss(float(values[-1, 0]), float(metrics[-1]), int(samples[-1]), 1)
 
-    def _not_finite(self, one: _Unread, index: int) -> None:
-        step, number = self.step, one.first + index + 1
-        criterion = step.nodes[0]
-        node = first_not_finite(step.network, criterion, step.at(one.stack, index, number))
-        notes = [f"first node that is not finite: {node.name} = {node.operation}"] if node is not None else []
-        step.forget()
-        raise UserError(
-            "NotANumber",
-            f"the training criterion '{criterion.name}' is not a number (minibatch {number})",
-            hint="lower the learning rate, bound gradients with gradient_clipping_threshold_per_sample, or look for "
-            "values in the data that are far too large; parameters are as they were before that minibatch",
-            notes=notes,
-        )
+    def _drop(self) -> None:
+        """Drop results that are not read; training continues with what it had before."""
+        self._runner.drop()
+        self.now.step.forget()
 
     # ---- what a checkpoint keeps
 
@@ -258,51 +211,13 @@ class StepQueue:
         return {
             "totals": self._totals.numbers(),
             "last": self._last.numbers(),
-            "done": self.done,
+            "done": self._runner.done,
             "size": self.size,
         }
 
     def restore(self, state: dict[str, Any]) -> None:
         """The inverse of `state`; what was collected is dropped."""
-        self._pending, self._pending_bytes, self._unread = [], 0, []
-        self._stacked = self._single = None
-        self.done, self.size = int(state["done"]), int(state.get("size", 0))
+        self._pending, self._pending_bytes = [], 0
+        self.now.renew_batchers()
+        self._runner, self.size = StepRunner(self._read, int(state["done"])), int(state.get("size", 0))
         self._totals, self._last = Totals.of_loss(*state["totals"]), Totals.of_loss(*state["last"])
-
-
-class CountedStack(Stack):
-    """A stack whose samples are those that the criterion counts, and whose minibatches count as one step each."""
-
-    inside: Stack
-
-    @classmethod
-    def of(cls, stack: Stack) -> CountedStack:
-        """The same stack."""
-        found = cls.__new__(cls)
-        found.__dict__.update(stack.__dict__)
-        found.inside = stack
-        return found
-
-    @property
-    def carried_slots(self) -> int:
-        """See `Stack.carried_slots`."""
-        return self.inside.carried_slots
-
-    @property
-    def samples(self) -> NDArray[np.int64]:
-        """Those of the criterion."""
-        return self.inside.sizes(False)
-
-    @property
-    def columns(self) -> NDArray[np.int64]:
-        """The same."""
-        return self.samples
-
-    def sizes(self, gaps: bool) -> NDArray[np.int64]:
-        """The same as `columns`."""
-        return self.columns
-
-    @property
-    def steps(self) -> NDArray[np.int64]:
-        """1 for every minibatch."""
-        return np.ones(len(self.minibatches), np.int64)

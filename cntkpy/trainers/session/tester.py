@@ -98,7 +98,56 @@ class MetricTests:
         return known.evaluator
 
 
-class Tester:
+class Tested:
+    """What trainers and testers have in common: criteria that are evaluated on data.
+
+    Args:
+        objectives: of the criteria.
+        progress_writers: report the progress.
+
+    Attributes:
+        progress_writers: the same.
+    """
+
+    def __init__(self, objectives: SizedObjectives, progress_writers: Sequence[ProgressWriter]) -> None:
+        self._objectives, self.progress_writers = objectives, list(progress_writers)
+        self._tests = MetricTests(self.progress_writers)
+
+    @property
+    def arguments(self) -> Arguments:
+        """Makes minibatches of what programs give."""
+        return self._objectives.arguments
+
+    def minibatch(self, arguments: Any, *, continued: bool = False) -> Minibatch:
+        """Return the minibatch of some data, see `Arguments.minibatch`."""
+        return self._objectives.minibatch(arguments, continued)
+
+    def test_minibatch(self, arguments: Any, device: Any = None) -> float:
+        """Return the metric per sample (the loss, if there is no metric) for some data; nothing changes.
+
+        Args:
+            arguments: see `Trainer.train_minibatch`.
+            device: accepted; changes nothing.
+        """
+        del device
+        return self.test(self.minibatch(arguments)).average_metric
+
+    def test(self, minibatch: Minibatch) -> Totals:
+        """Return loss and metric of a minibatch; of one criterion the metric is the loss."""
+        self._objectives.fit(minibatch)
+        return self._tests.run(self._objectives.now, minibatch)
+
+    def summarize_test_progress(self) -> None:
+        """Let the progress writers sum up what was tested since the last time."""
+        self._tests.summarize()
+
+
+def writers_of(given: Any) -> list[ProgressWriter]:
+    """Return the progress writers of what a program gives."""
+    return [writer for writer in as_list(given) if writer is not None]
+
+
+class Tester(Tested):
     """Evaluates a metric on data.
 
     Args:
@@ -111,37 +160,8 @@ class Tester:
     def __init__(self, eval_function: Function, progress_writers: Any = None) -> None:
         check_type("a metric", eval_function, Function, "classification_error(z, y)")
         self.evaluation_function = eval_function.outputs[0]
-        self.progress_writers: list[ProgressWriter] = [one for one in as_list(progress_writers) if one is not None]
-        self._objectives = SizedObjectives([self.evaluation_function], "evaluation")
-        self._tests = MetricTests(self.progress_writers)
-
-    @property
-    def arguments(self) -> Arguments:
-        """Makes minibatches of what programs give."""
-        return self._objectives.arguments
-
-    def minibatch(self, arguments: Any, *, continued: bool = False) -> Minibatch:
-        """The minibatch of some data, see `Arguments.minibatch`."""
-        return self._objectives.minibatch(arguments, continued)
-
-    def test_minibatch(self, arguments: Any, device: Any = None) -> float:
-        """The metric per sample for some data.
-
-        Args:
-            arguments: see `Trainer.train_minibatch`.
-            device: accepted; changes nothing.
-        """
-        del device
-        return self.test(self.minibatch(arguments)).average_metric
-
-    def test(self, minibatch: Minibatch) -> Totals:
-        """The metric of a minibatch, also as its loss."""
-        self._objectives.fit(minibatch)
-        return self._tests.run(self._objectives.now, minibatch)
-
-    def summarize_test_progress(self) -> None:
-        """Let the progress writers sum up what was tested since the last time."""
-        self._tests.summarize()
+        objectives = SizedObjectives([self.evaluation_function], "evaluation")
+        super().__init__(objectives, writers_of(progress_writers))
 
     def print_node_timing(self) -> None:
         """Print how long each node takes for the data of the last test; see `Function.print_node_timing`."""

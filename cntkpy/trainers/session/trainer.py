@@ -10,7 +10,6 @@ from weakref import WeakKeyDictionary
 
 from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.networks.builders.brainscript.node_values import NodeValue
-from cntkpy.networks.builders.python.functions.calls import as_list
 from cntkpy.networks.builders.python.functions.function import Function, as_function
 from cntkpy.networks.files.model_file import save_model
 from cntkpy.networks.graph.network import Network
@@ -19,13 +18,13 @@ from cntkpy.readers.minibatch import Minibatch
 from cntkpy.trainers.checkpoints.checkpoint import PROGRAM, Checkpoint, not_a_checkpoint
 from cntkpy.trainers.log.totals import Totals
 from cntkpy.trainers.session.checks import check_filename, check_flag, check_json, check_type
-from cntkpy.trainers.session.data import Arguments
 from cntkpy.trainers.session.objective import CurrentSettings, Objective, learners_of, loss_and_metric
 from cntkpy.trainers.session.progress import ProgressWriter
-from cntkpy.trainers.session.queue import HeldStep, StepQueue
-from cntkpy.trainers.session.sized import SizedObjectives, renamed
-from cntkpy.trainers.session.tester import MetricTests
+from cntkpy.trainers.session.queue import StepQueue
+from cntkpy.trainers.session.sized import SizedObjectives
+from cntkpy.trainers.session.tester import Tested, writers_of
 from cntkpy.trainers.session.timing import LastMinibatch
+from cntkpy.trainers.session.training import Training
 from cntkpy.trainers.session.user.learners import PythonLearner, update_all
 from cntkpy.trainers.session.values import Values
 from cntkpy.trainers.session.workers import Workers
@@ -49,7 +48,7 @@ class _Counts:
     reported: int = 0
 
 
-class Trainer:
+class Trainer(Tested):
     """Trains parameters of a network.
 
     Args:
@@ -60,7 +59,6 @@ class Trainer:
         progress_writers: report the progress.
 
     Attributes:
-        queue: the minibatches on their way through the compiled step.
         seed: of random masks.
     """
 
@@ -75,28 +73,23 @@ class Trainer:
         self.loss_function, self.evaluation_function = loss_and_metric(function, criterion)
         self.learners = learners_of(learners)
         self.workers = Workers.of(self.learners)
-        self.progress_writers: list[ProgressWriter] = [one for one in as_list(progress_writers) if one is not None]
-        for writer in self.progress_writers:
+        writers = writers_of(progress_writers)
+        for writer in writers:
             check_type("a progress writer", writer, ProgressWriter, "ProgressPrinter(tag='Training')")
             writer.attach(self.workers.main)
         criteria = [self.loss_function]
         if self.evaluation_function is not None:
             criteria.append(self.evaluation_function)
         outputs = function.roots if function is not None else ()
-        self._objectives = SizedObjectives(criteria, "criterion", outputs, self.learners)
-        if self._objectives.is_free and self.workers.size > 1:
+        objectives = SizedObjectives(criteria, "criterion", outputs, self.learners)
+        if objectives.is_free and self.workers.size > 1:
             message = (
                 "several workers train one network; this one has a size for each minibatch (FreeDimension, unpack)"
             )
             raise ArgumentError(message, "train on one worker, or give inputs one size")
-        self._objective = self._objectives.now
-        """The one that is trained; the last data that were tested may be of another."""
+        super().__init__(objectives, writers)
+        self._training = Training(objectives, self.workers.alone)
         self._settings = CurrentSettings(self.learners)
-        self._user_learners = self._objective.user_learners()
-        self.queue = StepQueue(lambda buckets: self._objective.compiled_step(self.workers.alone, buckets))
-        self._steps: WeakKeyDictionary[Objective, HeldStep] = WeakKeyDictionary()
-        """The compiled steps of other sizes."""
-        self._tests = MetricTests(self.progress_writers)
         self._counts = _Counts()
         self._last_minibatch = LastMinibatch()
         self._shown: WeakKeyDictionary[Objective, dict[tuple[NodeValue, ...], Values]] = WeakKeyDictionary()
@@ -173,13 +166,9 @@ class Trainer:
         return tuple(one.function for one in self.arguments.inputs)
 
     @property
-    def arguments(self) -> Arguments:
-        """Makes minibatches of what programs give."""
-        return self._objectives.arguments
-
-    def minibatch(self, arguments: Any, *, continued: bool = False) -> Minibatch:
-        """The minibatch of some data, see `Arguments.minibatch`."""
-        return self._objectives.minibatch(arguments, continued)
+    def queue(self) -> StepQueue:
+        """The minibatches on their way through the compiled step."""
+        return self._training.queue
 
     # ------------------------------------------------------------------------------------------------- training
 
@@ -216,9 +205,9 @@ class Trainer:
 
     def _train_and_show(self, minibatch: Minibatch | None, wanted: list[Function]) -> tuple[bool, dict[Function, Any]]:
         """Train on a minibatch alone; whether there were data, and the values of functions in that step."""
-        self._use(minibatch)
+        self._training.use(minibatch)
         self.queue.flush()
-        objective, roots = self._objective, tuple(one.root for one in wanted)
+        objective, roots = self._training.objective, tuple(one.root for one in wanted)
         known = self._shown.setdefault(objective, {})
         if roots not in known:
             known[roots] = Values(wanted, objective.roots, objective.sizes)
@@ -245,16 +234,16 @@ class Trainer:
         Returns:
             Whether any worker had data.
         """
-        self._use(minibatch)
-        self._hold()
+        self._training.use(minibatch)
+        self._training.hold()
         self._last_minibatch.keep(minibatch)
         if self.workers.size > 1:
             return self._train_with_others(minibatch, callbacks)
         if minibatch is None or minibatch.num_samples == 0:
             return False
         self.queue.add(minibatch, self._settings.get(self.seed), callbacks)
-        self._count(self._objective.samples_of(minibatch), minibatch.end_of_sweep)
-        if self._user_learners:
+        self._count(self._training.objective.samples_of(minibatch), minibatch.end_of_sweep)
+        if self._training.user_learners:
             return self._update_by_python(minibatch)
         if self.queue.is_full:
             self.queue.flush()
@@ -264,15 +253,15 @@ class Trainer:
         """Let the learners that are Python code change their parameters; whether training goes on."""
         last = self.queue.collect()[1]
         gradients = {
-            one: self.queue.step.updates([name])[name]["gradient"].reshape(one.shape)
-            for name, (one, _) in self._user_learners.items()
+            one: self.queue.now.step.updates([name])[name]["gradient"].reshape(one.shape)
+            for name, (one, _) in self._training.user_learners.items()
         }
-        learners = dict(self._user_learners.values())
+        learners = dict(self._training.user_learners.values())
         return update_all(learners, gradients, last.samples, minibatch.end_of_sweep)
 
     def _train_with_others(self, minibatch: Minibatch | None, callbacks: Sequence[Callback]) -> bool:
         settings = self._settings.get(self.seed)
-        renew = self.workers.choose(self.queue.step, self._counts.samples)
+        renew = self.workers.choose(self.queue.now.step, self._counts.samples)
         before = self._counts.updates
         sweep_end = self.workers.any(minibatch is not None and minibatch.end_of_sweep)
         for samples in self.queue.train_with_others(minibatch, settings, renew, callbacks):
@@ -290,99 +279,24 @@ class Trainer:
 
     def print_node_timing(self) -> None:
         """Print how long each node takes for the last minibatch of training; see `Function.print_node_timing`."""
-        self.release()
-        self._objective.model.load()
-        network, nodes = self._objective.model.network, self._objective.nodes
+        self._training.release()
+        self._training.objective.model.load()
+        network, nodes = self._training.objective.model.network, self._training.objective.nodes
         self._last_minibatch.print_times("Trainer", network, nodes, True)
-
-    # ------------------------------------------------------------------------------------------------- parameters
-
-    def _hold(self) -> None:
-        """Become the holder of the parameters: what has their newest values."""
-        cells = self._objective.cells
-        if self._objective.model.has_old_options:
-            self.release()
-        elif all(cell.holder is self for cell in cells):
-            return
-        for cell in cells:
-            if cell.holder is not self:
-                cell.release()
-        self._objective.model.load()
-        if self.queue.started:
-            self.queue.reload(self._objective.model.network)
-        for cell in cells:
-            cell.holder = self
-
-    def _use(self, minibatch: Minibatch | None) -> None:
-        """Let the network of the sizes of a minibatch be the one that is trained."""
-        if minibatch is not None and self._objectives.is_free:
-            self._objectives.fit(minibatch)
-            self._train_on(self._objectives.now)
-
-    def _train_on(self, objective: Objective) -> None:
-        """Train another network of the same parameters: it goes on with all that training has changed so far."""
-        before = self._objective
-        if objective is before:
-            return
-        arrays: dict[str, Any] = {}
-        if self.queue.started:
-            self._hold()
-            self.queue.collect()
-            arrays = renamed(self.queue.step.snapshot(), before.names(), objective.names())
-            self.release()
-        held = self.queue.exchange(self._steps.pop(objective, None))
-        if held is not None:
-            self._steps[before] = held
-        self._objective, self._user_learners = objective, objective.user_learners()
-        if not arrays:
-            return
-        objective.model.load()
-        self.queue.load({}, objective.model.network)
-        own = self.queue.step.snapshot()
-        own |= {path: array for path, array in arrays.items() if path in own and own[path].shape == array.shape}
-        self.queue.step.restore(own)
-        for cell in objective.cells:
-            cell.holder = self
-
-    def release(self) -> None:
-        """Show the parameters as they are now."""
-        self.queue.flush()
-        if not self.queue.changed or not self.queue.started:
-            return
-        self.queue.changed = False
-        self._objective.model.keep(self.queue.step.trained_values())
 
     def summarize_training_progress(self) -> None:
         """Let the progress writers sum up what was trained since the last time."""
-        if self.workers.together and self.queue.started:
-            self.queue.step.finish_epoch()  # all workers have the same parameters then
-            self.queue.changed = True
+        if self.workers.together:
+            self._training.finish_epoch()
         totals = self.totals
         self._counts.reported = self._counts.updates
         for writer in self.progress_writers:
             writer.after_epoch(totals, self.evaluation_function is not None)
 
-    # ------------------------------------------------------------------------------------------------- tests
-
-    def test_minibatch(self, arguments: Any, device: Any = None) -> float:
-        """The metric per sample (the loss, if there is no metric) for some data; changes nothing.
-
-        Args:
-            arguments: see `train_minibatch`.
-            device: accepted; changes nothing.
-        """
-        del device
-        return self.test(self.minibatch(arguments)).average_metric
-
     def test(self, minibatch: Minibatch) -> Totals:
-        """Loss and metric of a minibatch; without a metric the loss is both."""
+        """Return loss and metric of a minibatch; without a metric the loss is both."""
         self.queue.collect()
-        self._objectives.fit(minibatch)
-        return self._tests.run(self._objectives.now, minibatch)
-
-    def summarize_test_progress(self) -> None:
-        """Let the progress writers sum up what was tested since the last time."""
-        self._tests.summarize()
+        return super().test(minibatch)
 
     # ------------------------------------------------------------------------------------------------- checkpoints
 
@@ -395,24 +309,18 @@ class Trainer:
         """
         check_filename(filename)
         check_json(external_state)
-        self._hold()
-        self.queue.collect()
-        arrays = self.queue.step.snapshot()
-        values: dict[str, Any] = {
+        values, arrays = self._training.snapshot()
+        values |= {
             **asdict(self._counts),
             "seed": self.seed,
-            **self.queue.state(),
-            "pieces": self._objective.arguments.pieces.state,
-            "sizes": [list(one) for one in self._objective.sizes.values()],
-            "shapes": self.queue.step.buckets.to_json(),
             "learners": [[one.samples_seen, one.sweeps, *one.rate_since] for one in self.learners],
             "writers": [writer.saved_state() for writer in self.progress_writers],
             "external": self.workers.exchange(external_state or {}),
             "workers": self.workers.size,
         }
-        self.release()
+        self._training.release()
         if self.workers.main:
-            model = self._objective.model
+            model = self._training.objective.model
             model.load()
             save_model(filename, model.network)
             Checkpoint(PROGRAM, values, arrays).save(f"{filename}.ckp")
@@ -436,24 +344,10 @@ class Trainer:
             checkpoint = Checkpoint.load(path, PROGRAM)
         except FileNotFoundError:
             raise UserError("NoModel", f"there is no checkpoint {path}", hint="save_checkpoint writes it") from None
-        values, arrays = checkpoint.values, checkpoint.arrays
+        values = checkpoint.values
         if int(values["workers"]) != self.workers.size:
             raise not_a_checkpoint(path, f"it is that of {values['workers']} workers")
-        self._objectives.restore(values.get("sizes", []))
-        self._train_on(self._objectives.now)
-        self._hold()
-        network = self._objective.model.network
-        stored = {name.partition("\n")[2] for name in arrays if name.startswith("state\n")}
-        network.changing.update(one.name for one in network.inlined() if one.name in stored)
-        self.queue.load({}, network)
-        step = self.queue.step
-        if self.workers.size > 1:
-            self.workers.choose(step, int(values["samples"]))  # the arrays are those of this way to train together
-        if _shapes(step.snapshot()) != _shapes(arrays):
-            raise not_a_checkpoint(path, "it is that of another network, or of another learner")
-        self.queue.restore(values)
-        step.restore(arrays, values["shapes"])
-        self._objective.arguments.pieces.state = values.get("pieces")
+        self._training.restore(path, checkpoint, lambda step: self.workers.choose(step, int(values["samples"])))
         for learner, (samples, sweeps, *since) in zip(self.learners, values["learners"], strict=True):
             learner.samples_seen, learner.sweeps = samples, sweeps
             learner.rate_since = (since[0], since[1]) if since else (0, 0)
@@ -461,15 +355,9 @@ class Trainer:
             writer.take_state(state)
         self._counts = _Counts(*(int(values[one.name]) for one in fields(_Counts)))
         self.seed = int(values["seed"])
-        self.queue.changed = True
         return values["external"][self.workers.rank]
 
 
 def _is_empty(arguments: Any) -> bool:
     """Whether there are no data: None, or an empty dictionary or list."""
     return arguments is None or (isinstance(arguments, Mapping | list | tuple) and not arguments)
-
-
-def _shapes(arrays: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
-    """By name, those of the arrays that belong to parameters themselves."""
-    return {name: array.shape for name, array in arrays.items() if "/" not in name}

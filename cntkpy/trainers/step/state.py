@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -49,6 +50,35 @@ class StepInput(NamedTuple):
     seed: tuple[Any, Any]
     settings: Settings
     more: Any = None
+
+
+@dataclass
+class EpochSettings:
+    """The scalars of an epoch.
+
+    Attributes:
+        rate: learning rate per sample.
+        momentum: per sample.
+        settings: what the epoch sets in the network.
+        seed: of dropout masks and noise.
+        frozen: compute the criteria, but change nothing.
+        pieces: see `cntkpy.trainers.step.pieces`.
+        per_step: `momentum` is per time step of a minibatch instead, however many sequences it has.
+        rate_for: what `rate` is for, see `cntkpy.trainers.rules.update_step.PER_SAMPLE`.
+        more: the scalars of groups of parameters, see `cntkpy.trainers.rules.update_step.Update`.
+        counted: samples are those that the criterion counts, and a minibatch is one time step, as in CNTK 2.
+    """
+
+    rate: float
+    momentum: float
+    settings: Settings
+    seed: int
+    frozen: bool = False
+    pieces: int = 1
+    per_step: bool = False
+    rate_for: int = 0
+    more: tuple[tuple[float, ...], ...] = ()
+    counted: bool = False
 
 
 class StepOptions(NamedTuple):

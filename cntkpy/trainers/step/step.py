@@ -17,7 +17,6 @@ import numpy as np
 from cntkpy.networks.arrays.lazy import jax, jnp
 from cntkpy.networks.compile.evaluate import (
     LENGTHS,
-    Settings,
     compile_gradient,
     kept_lengths,
     remembered,
@@ -47,39 +46,12 @@ from cntkpy.trainers.step.context import (
 from cntkpy.trainers.step.pieces import in_pieces
 from cntkpy.trainers.step.placement import Arrays, Placement, UpdateState
 from cntkpy.trainers.step.stack import Stack
-from cntkpy.trainers.step.state import StepInput, StepOptions, TrainState
+from cntkpy.trainers.step.state import EpochSettings, StepInput, StepOptions, TrainState
 from cntkpy.trainers.step.strategy import SingleDevice, Strategy
 
 if TYPE_CHECKING:
     from jax import Array
     from jaxtyping import Bool, Float
-
-
-@dataclass
-class EpochSettings:
-    """The scalars of an epoch.
-
-    Attributes:
-        rate: learning rate per sample.
-        momentum: per sample.
-        settings: what the epoch sets in the network.
-        seed: of dropout masks and noise.
-        frozen: compute the criteria, but change nothing.
-        pieces: see `cntkpy.trainers.step.pieces`.
-        per_step: `momentum` is per time step of a minibatch instead, however many sequences it has.
-        rate_for: what `rate` is for, see `cntkpy.trainers.rules.update_step.PER_SAMPLE`.
-        more: the scalars of groups of parameters, see `cntkpy.trainers.rules.update_step.Update`.
-    """
-
-    rate: float
-    momentum: float
-    settings: Settings
-    seed: int
-    frozen: bool = False
-    pieces: int = 1
-    per_step: bool = False
-    rate_for: int = PER_SAMPLE
-    more: tuple[tuple[float, ...], ...] = ()
 
 
 @dataclass
@@ -315,11 +287,11 @@ class CompiledStep:
         self, stack: Stack, batch: Any, epoch: EpochSettings, first: int
     ) -> tuple[TrainState, StepInput, StepOptions]:
         """What the compiled step is given."""
-        whole = not self.nodes[0].has_layout
+        gaps = not self.nodes[0].has_layout
         given = StepInput(
             batch,
             len(stack.minibatches),
-            self.strategy.step_scalars(stack, epoch.momentum, self._dtype, epoch.per_step, whole),
+            self.strategy.step_scalars(stack, epoch, self._dtype, gaps),
             self._dtype.type(epoch.rate),
             (epoch.seed, first),
             epoch.settings,

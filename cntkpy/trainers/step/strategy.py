@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from cntkpy.trainers.rules.updates import Rule
     from cntkpy.trainers.step.batching import Batcher
     from cntkpy.trainers.step.stack import Stack
-    from cntkpy.trainers.step.state import Step, TrainState
+    from cntkpy.trainers.step.state import EpochSettings, Step, TrainState
 
 Array = Any
 Tree = Any
@@ -51,15 +51,14 @@ class Strategy(Protocol):
         return False
 
     def step_scalars(
-        self, stack: Stack, momentum: float, dtype: Any, per_step: bool = False, gaps: bool = True
+        self, stack: Stack, settings: EpochSettings, dtype: Any, gaps: bool = True
     ) -> Float[Array, "*workers capacity 2"]:
         """Per minibatch of a stack its momentum and its number of samples.
 
         Args:
             stack: the minibatches.
-            momentum: per sample.
+            settings: of the epoch.
             dtype: element type of the network.
-            per_step: `momentum` is per time step instead.
             gaps: cells without sample count, see `Stack.sizes`.
 
         Returns:
@@ -184,11 +183,9 @@ class SingleDevice(Strategy):
         """Where the device has memory of its own."""
         return has_own_memory()
 
-    def step_scalars(
-        self, stack: Stack, momentum: float, dtype: Any, per_step: bool = False, gaps: bool = True
-    ) -> Array:
+    def step_scalars(self, stack: Stack, settings: EpochSettings, dtype: Any, gaps: bool = True) -> Array:
         """See `Strategy.step_scalars`; array (capacity, 2)."""
-        return whole_scalars(stack, momentum, dtype, per_step, gaps)
+        return whole_scalars(stack, settings, dtype, gaps)
 
     @property
     def joins_parameters(self) -> bool:
@@ -256,14 +253,12 @@ def copy_to_device(array: Any, device: Any = None) -> Array:
     return jax.block_until_ready(placed)
 
 
-def whole_scalars(
-    stack: Stack, momentum: float, dtype: Any, per_step: bool, gaps: bool
-) -> Float[NDArray[Any], "capacity 2"]:
-    """`Strategy.step_scalars` of whole minibatches."""
-    sizes = exponents = stack.sizes(gaps)
-    if per_step:
-        exponents = filled_steps(stack.steps, sizes, stack.columns)
-    return padded_scalars(sizes, stack.batch.mask.shape[0], momentum**exponents, dtype)
+def whole_scalars(stack: Stack, settings: EpochSettings, dtype: Any, gaps: bool) -> Float[NDArray[Any], "capacity 2"]:
+    """Return `Strategy.step_scalars` of whole minibatches."""
+    sizes = exponents = stack.sizes(gaps and not settings.counted)
+    if settings.per_step:
+        exponents = np.ones(len(sizes)) if settings.counted else filled_steps(stack.steps, sizes, stack.columns)
+    return padded_scalars(sizes, stack.batch.mask.shape[0], settings.momentum**exponents, dtype)
 
 
 def filled_steps(

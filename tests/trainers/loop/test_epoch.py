@@ -107,13 +107,14 @@ def test_lines_are_due_at_the_first_minibatches_and_then_every_few() -> None:
 
 
 def test_the_first_minibatch_that_is_not_finite_is_found_inside_of_a_stack(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cntkpy.trainers.loop.epoch.first_not_finite", lambda *_: None)
+    monkeypatch.setattr("cntkpy.trainers.loop.runner.first_not_finite", lambda *_: None)
     stacks: Any = Stacks(3)
     position = Position.start(NODES)
     stacks.network, stacks.at = None, lambda *_: None
     with pytest.raises(UserError, match=r"'ce' is not a number \(epoch 1, minibatch 3\)"):
         train_epoch(stacks, minibatches([1.0, 2.0, np.inf, 4.0]), 2, None, EpochView(0, 1), position)  # type: ignore[arg-type]
-    assert position.broken is not None and (position.broken.number, position.broken.index) == (3, 2)
+    bad = position.not_finite
+    assert bad is not None and (bad.number, bad.index) == (3, 2)
 
 
 def test_up_to_stops_after_more_samples_and_reads_one_minibatch_more() -> None:

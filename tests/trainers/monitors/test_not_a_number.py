@@ -95,7 +95,8 @@ def test_nothing_is_trained_after_it(rule: str) -> None:
     from cntkpy.trainers.parameters.sgd import SGDParameters
     from cntkpy.trainers.rules.rules import update_rule
     from cntkpy.trainers.rules.update_step import Regularisation
-    from cntkpy.trainers.step.step import CompiledStep, EpochSettings
+    from cntkpy.trainers.step.state import EpochSettings
+    from cntkpy.trainers.step.step import CompiledStep
 
     text = CONFIG.split("OutputNodes")[0].split("NDLNetworkBuilder")[1] + "]"
     network = build_network(parse("NDLNetworkBuilder" + text), "double", SeedCounter())

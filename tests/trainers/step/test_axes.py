@@ -20,7 +20,8 @@ from cntkpy.trainers.step import batching
 from cntkpy.trainers.step.axes import Placed
 from cntkpy.trainers.step.batching import Batcher
 from cntkpy.trainers.step.buckets import Buckets
-from cntkpy.trainers.step.step import CompiledStep, EpochSettings
+from cntkpy.trainers.step.state import EpochSettings
+from cntkpy.trainers.step.step import CompiledStep
 
 SCRIPT = """
 t = DynamicAxis {}

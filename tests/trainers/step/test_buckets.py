@@ -25,7 +25,8 @@ from cntkpy.trainers.rules.updates import momentum
 from cntkpy.trainers.step.buckets import Buckets, choose_buckets
 from cntkpy.trainers.step.class_labels import class_label_check
 from cntkpy.trainers.step.shape import Shape, round_to
-from cntkpy.trainers.step.step import CompiledStep, EpochSettings
+from cntkpy.trainers.step.state import EpochSettings
+from cntkpy.trainers.step.step import CompiledStep
 
 NDL = """run=n
 n=[

@@ -13,7 +13,8 @@ from cntkpy.networks.compile.evaluate import Settings
 from cntkpy.networks.graph.initialize import SeedCounter
 from cntkpy.trainers.rules.update_step import Regularisation
 from cntkpy.trainers.rules.updates import adagrad, momentum, rmsprop
-from cntkpy.trainers.step.step import CompiledStep, EpochSettings
+from cntkpy.trainers.step.state import EpochSettings
+from cntkpy.trainers.step.step import CompiledStep
 
 NDL = """NDLNetworkBuilder=[run=n
 n=[

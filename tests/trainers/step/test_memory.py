@@ -17,7 +17,8 @@ from cntkpy.networks.graph.initialize import SeedCounter
 from cntkpy.networks.files.model_file import load_model, save_model
 from cntkpy.readers.minibatch import Layout, Minibatch
 from cntkpy.trainers.checkpoints.checkpoint import EPOCH, Checkpoint
-from cntkpy.trainers.step.step import EpochSettings, CompiledStep
+from cntkpy.trainers.step.state import EpochSettings
+from cntkpy.trainers.step.step import CompiledStep
 from cntkpy.trainers.rules.updates import momentum
 
 folder, width = sys.argv[1], 400_000
@@ -103,7 +104,8 @@ def test_values_of_nodes_are_start_values():
     from cntkpy.networks.graph.network import Network
     from cntkpy.readers.minibatch import Layout, Minibatch
     from cntkpy.trainers.rules.updates import momentum
-    from cntkpy.trainers.step.step import CompiledStep, EpochSettings
+    from cntkpy.trainers.step.state import EpochSettings
+    from cntkpy.trainers.step.step import CompiledStep
 
     network = Network("float")
     x = nodes.create(network, "InputValue", "x", (), {"dims": (2,)})

@@ -1,5 +1,6 @@
 """The strategy of a single device, and the rules that every strategy of a trainer follows."""
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -7,9 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from cntkpy.networks.compile.evaluate import Settings
 from cntkpy.trainers.parallel.training import ParallelTraining
 from cntkpy.trainers.rules.updates import momentum
-from cntkpy.trainers.step.state import TrainState
+from cntkpy.trainers.step.state import EpochSettings, TrainState
 from cntkpy.trainers.step.strategy import SingleDevice, copy_to_device, padded_scalars, whole_scalars
 
 pytestmark = pytest.mark.optimised
@@ -33,10 +35,13 @@ def test_momentum_counts_columns_samples_or_time_steps(per_step: bool, gaps: boo
         batch=SimpleNamespace(mask=np.zeros((4, 3, 2), bool)),
         sizes=lambda gaps: columns if gaps else samples,
     )
-    got = whole_scalars(stack, 0.9, np.float64, per_step, gaps)
+    settings = EpochSettings(0.1, 0.9, Settings(), 1, per_step=per_step)
+    got = whole_scalars(stack, settings, np.float64, gaps)
     np.testing.assert_allclose(got[:2, 0], [0.9**n for n in exponents], rtol=1e-12)
     np.testing.assert_array_equal(got[:2, 1], columns if gaps else samples)
-    np.testing.assert_array_equal(SingleDevice().step_scalars(stack, 0.9, np.float64, per_step, gaps), got)
+    np.testing.assert_array_equal(SingleDevice().step_scalars(stack, settings, np.float64, gaps), got)
+    counted = whole_scalars(stack, replace(settings, counted=True), np.float64, False)
+    np.testing.assert_allclose(counted[:2, 0], [0.9, 0.9] if per_step else [0.9**5, 0.9**4], rtol=1e-12)
 
 
 def test_workers_that_train_on_their_own_count_their_own_columns_or_samples() -> None:
@@ -49,7 +54,7 @@ def test_workers_that_train_on_their_own_count_their_own_columns_or_samples() ->
     stack: Any = SimpleNamespace(batch=SimpleNamespace(mask=mask), layouts=[SimpleNamespace(T=3, S=3)], placed=None)
     own: Any = SimpleNamespace(group=group)
     for gaps, expected in ((True, [6, 3]), (False, [5, 1])):
-        scalars = LocalSGD.step_scalars(own, stack, 0.9, np.float64, gaps=gaps)
+        scalars = LocalSGD.step_scalars(own, stack, EpochSettings(0.1, 0.9, Settings(), 1), np.float64, gaps=gaps)
         np.testing.assert_allclose(scalars[:, 0, 1], expected)
         np.testing.assert_allclose(scalars[:, 0, 0], 0.9 ** np.array(expected))
 

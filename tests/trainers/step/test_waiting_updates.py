@@ -17,7 +17,8 @@ from cntkpy.networks.compile.executables import Program
 from cntkpy.networks.graph.initialize import SeedCounter
 from cntkpy.trainers.rules.updates import Rule, momentum, rmsprop
 from cntkpy.trainers.step.stack import Prepared
-from cntkpy.trainers.step.step import CompiledStep, EpochSettings
+from cntkpy.trainers.step.state import EpochSettings
+from cntkpy.trainers.step.step import CompiledStep
 
 NDL = """NDLNetworkBuilder=[run=n
 n=[

@@ -184,7 +184,7 @@ def fsadagrad(
     if variance_momentum is not None:
         schedule = schedules.as_schedule(variance_momentum)
         if schedule.size is None:
-            schedule = Schedule(schedule.steps, minibatch_size or 1, schedule.epoch_size)
+            schedule = schedule.for_minibatches_of(minibatch_size or 1)
         constant = schedules.time_constant_of(schedule)
     more = {"variance_time_constant": constant, "unit_gain": _gain(unit_gain)}
     return _learner(partial(own.fsadagrad, parameters, **more, **options), meaning, lr, momentum)
