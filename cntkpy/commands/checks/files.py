@@ -552,7 +552,8 @@ def absent_streams(command: Use) -> Iterator[Diagnostic]:
             lines = _lines(path, LINES_AFTER_ERROR)
         except (OSError, UserError):
             continue
-        yield from _absent(path, lines, _names_in(lines), formats, use, value.span)
+        if seen := _names_in(lines):  # else the file is of another format, and the error of the run says so
+            yield from _absent(path, lines, seen, formats, use, value.span)
 
 
 def _names_in(lines: list[bytes]) -> set[str]:
