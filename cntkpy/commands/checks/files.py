@@ -537,7 +537,7 @@ def _absent(
         section = use.section.section("input").section(form.name)
         alias = section.find("alias")
         place = span if convert else alias.span if alias is not None else section.span
-        yield Diagnostic("DataMismatch", message, place or span, f"the file {convert}" if convert else hint)
+        yield Diagnostic("DataMismatch", message, place or span, f"it {convert}" if convert else hint)
 
 
 def absent_streams(command: Use) -> Iterator[Diagnostic]:

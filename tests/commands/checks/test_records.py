@@ -211,3 +211,16 @@ def test_a_reader_of_a_module(cntkpy) -> None:
     assert data_findings(cntkpy, reader, {"broken_source.py": module}) == ""
     chosen = ("--data", "--import-modules", "--select", "CK07", "--quiet")
     assert "no such device" in cntkpy("check", *chosen, "main.cntk").out
+
+
+def test_a_stream_that_the_file_lacks(cntkpy) -> None:
+    """W7: the run says what `check --data` says: the names in the file, and the nearest."""
+    reader = CTF.replace("features=[", "features=[alias=wirds;")
+    files = {"d.ctf": "|words 1 2 |labels 1\n", "main.cntk": config(reader)}
+    files["main.cntk"] = files["main.cntk"].replace("SquareError ]", "SquareError ; evalCriterion = SquareError ]")
+    said = "'d.ctf' has no values called 'wirds'"
+    hint = "did you mean 'words'? the file has: labels, words"
+    got = cntkpy("check", "--data", "main.cntk", files=files)
+    assert got.code == 2 and f"{said} - {hint}" in got.out, got.out
+    got = cntkpy("configFile=main.cntk")
+    assert got.code == 1 and said in got.err and hint in got.err, got.err
