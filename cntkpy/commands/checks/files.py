@@ -587,7 +587,7 @@ def _absent(
         section = use.section.section("input").section(form.name)
         alias = section.find("alias")
         place = span if convert else alias.span if alias is not None else section.span
-        yield Diagnostic("DataMismatch", message, place or span, f"the file {convert}" if convert else hint)
+        yield Diagnostic("DataMismatch", message, place or span, f"it {convert}" if convert else hint)
 
 
 def absent_streams(command: Use) -> Iterator[Diagnostic]:
@@ -602,7 +602,8 @@ def absent_streams(command: Use) -> Iterator[Diagnostic]:
             lines = _lines(path, LINES_AFTER_ERROR)
         except (OSError, UserError):
             continue
-        yield from _absent(path, lines, _names_in(lines), formats, use, value.span)
+        if seen := _names_in(lines):  # else the file is of another format, and the error of the run says so
+            yield from _absent(path, lines, seen, formats, use, value.span)
 
 
 def _names_in(lines: list[bytes]) -> set[str]:

@@ -18,8 +18,8 @@ from cntkpy.commands.checks.findings import diagnostics_of
 from cntkpy.commands.checks.scan import TRAINING, Command, scan_commands
 from cntkpy.commands.context.root import listed_commands
 from cntkpy.networks.builders.parameters import BUILDERS, builder_of, builders_of, is_given
-from cntkpy.readers.entries import READER
-from cntkpy.readers.parameters import WriterParameters
+from cntkpy.readers.entries import READER, WRITER
+from cntkpy.readers.parameters import WriterParameters, built_in
 
 if TYPE_CHECKING:
     from cntkpy.trainers.parameters.sgd import SGDParameters
@@ -156,7 +156,10 @@ def writer_problems(command: Use) -> Iterator[Diagnostic]:
     use = command.part("writer")
     if use is None or use.open or not set(command.actions) & set(WRITING):
         return
-    name = str(WriterParameters.writer_type.read(use.section))
+    kind = WriterParameters.writer_type.read(use.section)
+    name = str(kind)
+    if built_in(WRITER, kind, WriterParameters.module.read(use.section)) is None:
+        return  # a writer of a package says itself what it needs
     parts = [part for part in use.walk() if part.role.partition(" ")[0] in ("node", "written")]
     nodes = {str(_node_of(part)).lower() for part in parts}
     if not parts:

@@ -188,3 +188,39 @@ def test_modules_are_not_imported(cntkpy) -> None:
     module = "from cntkpy.readers.user.reader import UserReader\nraise SystemExit('imported')\n"
     reader = "readerType=Mine ; module=mine"
     assert data_findings(cntkpy, reader, {"mine.py": module}) == ""
+
+
+@pytest.mark.parametrize("found", [True, False])
+def test_long_files_with_other_keys_are_read_alone(cntkpy, tmp_path: Path, found: bool) -> None:
+    """The beginnings of two files that are joined have no key in common; an error in one is found nevertheless."""
+    lines = LEAST_BYTES // 8
+    (tmp_path / "a.ctf").write_text("".join(f"{i} |features 1 2\n" for i in range(lines)))
+    labels = [f"{i} |labels 1\n" for i in reversed(range(lines))]
+    labels[0] = "7 |labels x\n" if found else labels[0]
+    (tmp_path / "b.ctf").write_text("".join(labels))
+    part = "[type=CNTKTextFormatDeserializer;file=%s.ctf;input=[%s=[dim=%d;format=dense]]]"
+    reader = f"deserializers=({part % ('a', 'features', 2)}:{part % ('b', 'labels', 1)})"
+    out = data_findings(cntkpy, reader, {}, "--records", "1")
+    assert ("b.ctf" in out) == found and (out != "") == found, out
+
+
+def test_a_reader_of_a_module(cntkpy) -> None:
+    """With --import-modules its first records are read, too."""
+    module = "def source(**options):\n    raise RuntimeError('no such device')\n"
+    reader = "readerType=UserMinibatchSource ; module=broken_source ; class=source"
+    assert data_findings(cntkpy, reader, {"broken_source.py": module}) == ""
+    chosen = ("--data", "--import-modules", "--select", "CK07", "--quiet")
+    assert "no such device" in cntkpy("check", *chosen, "main.cntk").out
+
+
+def test_a_stream_that_the_file_lacks(cntkpy) -> None:
+    """W7: the run says what `check --data` says: the names in the file, and the nearest."""
+    reader = CTF.replace("features=[", "features=[alias=wirds;")
+    files = {"d.ctf": "|words 1 2 |labels 1\n", "main.cntk": config(reader)}
+    files["main.cntk"] = files["main.cntk"].replace("SquareError ]", "SquareError ; evalCriterion = SquareError ]")
+    said = "'d.ctf' has no values called 'wirds'"
+    hint = "did you mean 'words'? the file has: labels, words"
+    got = cntkpy("check", "--data", "main.cntk", files=files)
+    assert got.code == 2 and f"{said} - {hint}" in got.out, got.out
+    got = cntkpy("configFile=main.cntk")
+    assert got.code == 1 and said in got.err and hint in got.err, got.err
