@@ -91,19 +91,34 @@ def test_samples_of_a_tar_stay_apart(tmp_path: Path, caplog: pytest.LogCaptureFi
 
 @pytest.mark.malformed
 @pytest.mark.parametrize("rows", [1, 10])
-def test_keys_of_a_table_are_refused(tmp_path: Path, rows: int) -> None:
+def test_keys_of_a_table_stay_apart(tmp_path: Path, rows: int, caplog: pytest.LogCaptureFixture) -> None:
     path = table_of(["7", "8", "007"], tmp_path, rows)
-    defs = StreamDefs(x=StreamDef(field="y", shape=1))
-    with pytest.raises(DataError, match="the sequence keys '007' and '7' are the same number"):
-        MinibatchSource(ParquetDeserializer(path, defs, key_column="key"))
+    first = ParquetDeserializer(path, StreamDefs(x=StreamDef(field="y", shape=1)), key_column="key")
+    (tmp_path / "t.csv").write_text("key,y\n007,2\n7,0\n8,1\n")
+    second = CsvDeserializer(str(tmp_path / "t.csv"), StreamDefs(z=StreamDef(field="y", shape=1)), key_column="key")
+    source = MinibatchSource([first, second], randomize=False, max_sweeps=1)
+    batch = source.next_minibatch(10)
+    assert batch[source["x"]].as_sequences() == batch[source["z"]].as_sequences() == [[[0.0]], [[1.0]], [[2.0]]]
+    assert "the sequence keys '007' and '7' are the same number, so keys are taken as texts" in caplog.text
 
 
 @pytest.mark.malformed
-def test_keys_of_a_csv_file_are_refused(tmp_path: Path) -> None:
-    path = tmp_path / "t.csv"
-    path.write_text("key,y\n7,1\n007,2\n")
+@pytest.mark.parametrize("rows", [1, 10])
+def test_keys_of_a_second_table_are_refused(tmp_path: Path, rows: int) -> None:
+    """The first one has numbers as keys."""
+    path = table_of(["7", "8", "007"], tmp_path, rows)
+    (tmp_path / "t.csv").write_text("y\n0\n1\n")
+    first = CsvDeserializer(str(tmp_path / "t.csv"), StreamDefs(z=StreamDef(field="y", shape=1)))
+    second = ParquetDeserializer(path, StreamDefs(x=StreamDef(field="y", shape=1)), key_column="key")
     with pytest.raises(DataError, match="the sequence keys '007' and '7' are the same number"):
-        MinibatchSource(CsvDeserializer(str(path), StreamDefs(x=StreamDef(field="y", shape=1)), key_column="key"))
+        MinibatchSource([first, second])
+
+
+def test_a_table_may_have_texts_as_keys(tmp_path: Path) -> None:
+    path = table_of(["b", "a"], tmp_path)
+    rows = ParquetDeserializer(path, StreamDefs(x=StreamDef(field="y", shape=1)), key_column="key")
+    source = MinibatchSource(rows, randomize=False, max_sweeps=1)
+    assert [one.tolist() for one in source.next_minibatch(9)[source["x"]].as_sequences()] == [[[0.0]], [[1.0]]]
 
 
 @pytest.mark.malformed

@@ -65,6 +65,7 @@ class TableDeserializer:
         threads: whether several threads decode the columns of a row group.
         condition: what rows have to fulfil to be read.
         pictures: the columns of pictures, which are read apart; their bytes count as those of chunks.
+        primary: whether it comes first, so that it may decide that keys are texts.
 
     Raises:
         DataError: a file has no such column, or one of another type; a row that is looked at is malformed.
@@ -83,6 +84,7 @@ class TableDeserializer:
         threads: bool = False,
         condition: Filter | None = None,
         pictures: Sequence[str] = (),
+        primary: bool = False,
     ) -> None:
         self._tables, self._streams, self.dtype = list(tables), list(streams), np.dtype(dtype)
         self._threads = threads
@@ -104,7 +106,7 @@ class TableDeserializer:
         self.class_names: dict[str, Callable[[], dict[int, str]]] = {s.name: partial(_by_number, s) for s in named}
         first = starts_of([group.rows for group in self.groups])
         lengths, samples = self._lengths()
-        keys = self._keys(key, corpus or Corpus()) if key is not None else None
+        keys = self._keys(key, corpus or Corpus(), primary) if key is not None else None
         if keys is None and self._filtered:
             keys = np.concatenate([group.numbers() for group in self.groups]).astype(np.uint64)
         named_keys = corpus if corpus is not None and not corpus.numeric else None
@@ -192,8 +194,21 @@ class TableDeserializer:
     def _varies(self, stream: TableStream) -> bool:
         return is_series(self._tables[0].field(stream.columns[0]).type, stream)
 
-    def _keys(self, column: str, corpus: Corpus) -> np.ndarray:
-        """The keys of all rows, uint64."""
+    def _keys(self, column: str, corpus: Corpus, primary: bool) -> np.ndarray:
+        """Return the keys of all rows, uint64.
+
+        Where texts are no numbers, or two are the same one, keys are texts from now on, if the table is primary.
+        """
+        try:
+            return self._keys_of(column, corpus)
+        except DataError as error:
+            if not (primary and corpus.numeric and is_text(self._tables[0].field(column).type)):
+                raise
+            log.warning("%s, so keys are taken as texts.", error.message.rstrip("."))
+        corpus.numeric = False
+        return self._keys_of(column, corpus)
+
+    def _keys_of(self, column: str, corpus: Corpus) -> np.ndarray:
         found: list[np.ndarray] = []
         padded: Counter[str] = Counter()
         for group in self.groups:

@@ -6,13 +6,17 @@ replaced rows back, so such a folder is refused.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
+from cntkpy.cntk_config.base.files import read_input
 from cntkpy.readers.errors import DataError
 
 _INSIDE = ("data", "part")
 """Names of folders in which formats keep data files; `name=value` are others."""
+_STATE = "state.json"
+"""The file of a data set of `datasets` that lists its data files."""
 _DELTA = (
     'python -c "import deltalake, pyarrow.parquet as p; '
     "p.write_table(deltalake.DeltaTable('{folder}').to_pyarrow_table(), 'table.parquet')\""
@@ -49,6 +53,27 @@ def check_no_lake(folder: str, files: Sequence[str]) -> None:
                     path=place,
                     hint=hint.format(folder=place),
                 )
+
+
+def files_that_count(files: Sequence[str]) -> list[str]:
+    """Return data files without those that lie in a folder of `datasets`, but are none of the data set.
+
+    `Dataset.map` writes its results as `cache-*.arrow` next to the files of `save_to_disk`, which `state.json` lists.
+
+    Args:
+        files: the data files that a folder or a pattern means.
+    """
+    listed = {parent: _listed(parent) for parent in dict.fromkeys(Path(file).parent for file in files)}
+    return [file for file in files if (names := listed[Path(file).parent]) is None or Path(file).name in names]
+
+
+def _listed(folder: Path) -> set[str] | None:
+    """Return the names of the data files of a data set; None where the folder is none."""
+    try:
+        state = json.loads(read_input(str(folder / _STATE)))
+        return {str(one["filename"]) for one in state["_data_files"]} or None
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        return None
 
 
 def _folders(folder: str, files: Sequence[str]) -> list[str]:

@@ -272,6 +272,7 @@ def _create(p: TableParameters, setting: Setting) -> Deserializer:
         threads=setting.threads > 1,
         condition=p.condition(),
         pictures=[one.column(name) for name, one in pictures],
+        primary=setting.primary,
     )
     if not pictures:
         return data

@@ -11,7 +11,7 @@ from urllib.parse import unquote
 from cntkpy.cntk_config.base.files import exists, is_folder, is_url
 from cntkpy.readers.errors import DataError
 
-from .lakes import check_no_lake
+from .lakes import check_no_lake, files_that_count
 
 NULL = "__HIVE_DEFAULT_PARTITION__"
 """What Hive calls a folder whose column has no value."""
@@ -52,7 +52,7 @@ def files_of(paths: Sequence[str], endings: tuple[str, ...]) -> list[str]:
         if not some:
             what = f"has no files *{', *'.join(endings)}" if is_folder(path) else "fits no file"
             raise DataError(f"{path} {what}.", path=path, hint=f"the current directory is {Path.cwd()}")
-        found += some
+        found += files_that_count(some)
     return found
 
 

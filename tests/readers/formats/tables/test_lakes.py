@@ -90,6 +90,21 @@ def test_folders_of_other_writers_are_read() -> None:
     assert values_of("t") == [1.0]
 
 
+def test_results_that_datasets_keeps_are_not_read_again() -> None:
+    """`Dataset.map` writes cache-*.arrow next to the files of save_to_disk, which state.json lists."""
+    files = [write(f"d/data-0000{i}-of-00002.arrow", [float(i)]) for i in range(2)]
+    cache = write("d/cache-1.arrow", [9.0])
+    assert files_of(["d"], (".arrow",)) == [cache, *files]
+    state = {"_data_files": [{"filename": Path(file).name} for file in files], "_fingerprint": "1"}
+    Path("d/state.json").write_text(json.dumps(state))
+    assert files_of(["d"], (".arrow",)) == files
+    assert files_of(["d/*.arrow"], (".arrow",)) == files
+    assert files_of([cache], (".arrow",)) == [cache]
+    for other in ("{", "[]", '{"_data_files": 1}', '{"_data_files": []}', "[" * 100_000):
+        Path("d/state.json").write_text(other)
+        assert files_of(["d"], (".arrow",)) == [cache, *files]
+
+
 @pytest.mark.malformed
 def test_check_and_run_refuse_a_table_of_delta_lake(capsys: pytest.CaptureFixture[str]) -> None:
     delta("t")
