@@ -27,7 +27,7 @@ FRAME = 100000
 _LAST_FRAME = 2**31 - 2
 _LONGEST_LINE = 4 * BLOCK_BYTES
 _MAX_NAMES_SHOWN = 5
-_SCORE = re.compile(r"-[0-9]+\.?[0-9]*")
+_SCORE = re.compile(r"-[0-9]+(?:\.[0-9]*)?")
 _IT_IS_A_SCORE = (
     "a line is start end name class; HVite writes a score there: add labelMappingFile, the names of the states in the "
     "order of their classes"
