@@ -102,3 +102,22 @@ def test_models_and_output(capfd: pytest.CaptureFixture[str]) -> None:
     assert execute(["configFile=t.cntk", "train=[modelPath=memory://o/t.dnn]"]) == 2
     assert "is a URL, and a training keeps files of its epochs next to the model" in capfd.readouterr().err
     assert not [path.name for path in Path().iterdir() if ":" in path.name]
+
+
+@pytest.mark.parametrize("command", [["check"], ["show"], ["explain", "train/SGD"], ["diff", "c.cntk"]])
+def test_no_server_is_asked_without_leave(
+    command: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Neither for networks, scripts and macros, nor for data and models; `check --data` asks for data."""
+    from cntkpy.cntk_config.base.remote import RemoteObject
+
+    asked: list[str] = []
+    monkeypatch.setattr(RemoteObject, "__init__", lambda self, url: asked.append(url))
+    Path("c.cntk").write_text(
+        f"command=train:edit:test\nprecision=float\n{READER.replace('a.ctf', 'memory://d/a.ctf')}"
+        "train=[action=train;modelPath=m;SGD=[maxEpochs=1];NDLNetworkBuilder=[networkDescription=memory://c/n.ndl"
+        ";ndlMacros=memory://c/m.ndl]]\nedit=[action=edit;editPath=memory://c/e.mel]\n"
+        "test=[action=test;modelPath=memory://d/m.dnn]\n"
+    )
+    execute([command[0], "c.cntk", *command[1:]])
+    assert asked == [] and "internal error" not in capsys.readouterr().err
