@@ -128,3 +128,22 @@ def test_a_remote_configuration_includes_no_file_of_this_machine(name: str, tmp_
     assert caught.value.kind == "RemoteConfiguration" and str(caught.value.span) == "memory://c/bad.cntk:1:9"
     Path("here.cntk").write_text(f"include=file://{tmp_path}/secret\n")
     assert load(["configFile=here.cntk", "allowRemote=true"])("password") == "1"
+
+
+@pytest.mark.parametrize("command", [["check"], ["show"], ["explain", "train/SGD"], ["diff", "c.cntk"]])
+def test_no_server_is_asked_without_leave(
+    command: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Neither for networks, scripts and macros, nor for data and models; `check --data` asks for data."""
+    from cntkpy.cntk_config.base.remote import RemoteObject
+
+    asked: list[str] = []
+    monkeypatch.setattr(RemoteObject, "__init__", lambda self, url: asked.append(url))
+    Path("c.cntk").write_text(
+        f"command=train:edit:test\nprecision=float\n{READER.replace('a.ctf', 'memory://d/a.ctf')}"
+        "train=[action=train;modelPath=m;SGD=[maxEpochs=1];NDLNetworkBuilder=[networkDescription=memory://c/n.ndl"
+        ";ndlMacros=memory://c/m.ndl]]\nedit=[action=edit;editPath=memory://c/e.mel]\n"
+        "test=[action=test;modelPath=memory://d/m.dnn]\n"
+    )
+    execute([command[0], "c.cntk", *command[1:]])
+    assert asked == [] and "internal error" not in capsys.readouterr().err

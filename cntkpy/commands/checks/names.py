@@ -11,6 +11,7 @@ from dataclasses import replace
 from cntkpy.cntk_config import ConfigError, ConfigParameters
 from cntkpy.cntk_config.base.diagnostics import Diagnostic, Span, suggestion
 from cntkpy.cntk_config.base.files import read_input
+from cntkpy.cntk_config.base.names import is_url
 from cntkpy.cntk_config.base.source import VARIABLE
 from cntkpy.cntk_config.base.spelling import MAX_NAME_LENGTH, letter_bits
 from cntkpy.cntk_config.command_line import CURRENT_DIRECTORY
@@ -579,8 +580,9 @@ def _network_files(root: ConfigParameters) -> Iterator[str]:
                 if not holder.exists_current(key):
                     continue
                 try:
-                    paths = str(holder(key)).split("+")
-                    yield from (read_input(path.strip()).decode("utf-8", "replace") for path in paths)
+                    paths = [path.strip() for path in str(holder(key)).split("+")]
+                    local = (path for path in paths if not is_url(path))  # no server is asked without --allow-remote
+                    yield from (read_input(path).decode("utf-8", "replace") for path in local)
                 except (ConfigError, OSError):
                     continue
 
