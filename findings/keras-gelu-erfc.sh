@@ -16,6 +16,7 @@ os.environ["KERAS_BACKEND"], os.environ["TF_CPP_MIN_LOG_LEVEL"] = "tensorflow", 
 from importlib.metadata import version
 
 import keras
+import numpy as np
 import onnx
 import onnxruntime
 
@@ -25,6 +26,7 @@ print(*(f"{name} {version(name)}" for name in ("keras", "tensorflow-cpu", "tf2on
 def operators(activation):
     """The operators of an exported layer, and why onnxruntime does not load it."""
     model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, activation)])
+    model(np.zeros((1, 4), np.float32))
     path = f"{sys.argv[1]}/model.onnx"
     model.export(path, format="onnx", verbose=False)
     kinds = [node.op_type for node in onnx.load(path).graph.node]
