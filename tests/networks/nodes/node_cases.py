@@ -645,5 +645,6 @@ MORE_CELLS = [
             ("erf", erf),
         )
     ],
+    ("round", "ElementFunction", [(3, 2)], {"function": "round"}, np.round),
 ]
 CASES = [*CELLS, *SUMS, *BATCHES, *MORE_CELLS]

@@ -10,6 +10,7 @@ import pytest
 from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.networks.files.model_file import load_model
 from cntkpy.networks.onnx.files import as_bytes
+from cntkpy.networks.onnx.reading import building
 
 from .test_reading import OTHERS, changed, loaded, model_of, outside
 from .test_reading_exporters import POOLS, classifier, keras_cell
@@ -207,7 +208,8 @@ def test_what_asks_for_too_much_is_refused_before_it_is_computed(name, tmp_path)
         loaded(model, tmp_path)
 
 
-def test_loops_inside_of_loops_are_counted(tmp_path):
+def test_loops_inside_of_loops_are_counted(tmp_path, monkeypatch):
+    monkeypatch.setattr(building, "LEAST_OPERATORS", 500)
     info, node = helper.make_tensor_value_info, helper.make_node
 
     def body(inner):
