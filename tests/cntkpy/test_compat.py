@@ -137,7 +137,7 @@ IMPORTS = {
     "import cntkpy.compat.cntk.contrib.netopt": "cntk.contrib.netopt of CNTK does not exist .* nothing that",
     "from cntkpy.compat.cntk.contrib.netopt.factorization import a": "cntk.contrib.netopt of CNTK does not exist",
     "from cntkpy.compat.cntk.contrib.crosstalk import a": "cntk.contrib.crosstalk.a of CNTK does not exist",
-    "from cntkpy.compat.cntk.trainer import Trainer": "not a module .*: write `import cntk.train.trainer`",
+    "import cntkpy.compat.cntk.progress_print": "not a module .*: write `import cntk.logging.progress_print`",
     "import cntkpy.compat.cntk.layers.Dense": "not a module of CNTK 2.7: write `from cntk.layers import Dense`",
     "import cntkpy.compat.cntk.learners.adams": "cntk.learners.adams of CNTK does not exist .* did you mean 'adam'",
 }

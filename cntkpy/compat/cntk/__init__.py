@@ -16,6 +16,7 @@ from . import (
     distributed,
     eval,
     initializer,
+    internal,
     io,
     layers,
     learners,
@@ -45,6 +46,7 @@ from .default_options import (  # the function default_options hides the module,
 from .device import *  # noqa: F403
 from .distributed import Communicator, block_momentum_distributed_learner, data_parallel_distributed_learner
 from .initializer import *  # noqa: F403
+from .internal import typemap
 from .io import *  # noqa: F403
 from .learners import *  # noqa: F403
 from .logging import *  # noqa: F403
@@ -69,9 +71,10 @@ __all__ = [
     "Axis", "BlockFunction", "CloneMethod", "Communicator", "FreeDimension", "Function", "InferredDimension",
     "ModelFormat", "Signature", "axis", "block_momentum_distributed_learner", "cntk_py", "contrib", "core",
     "data_parallel_distributed_learner", "debugging", "default_options", "default_options_for", "default_override_or",
-    "device", "distributed", "eval", "get_default_override", "get_global_option", "initializer", "input", "io",
+    "device", "distributed", "eval", "get_default_override", "get_global_option", "initializer", "input", "internal",
+    "io",
     "is_default_override", "layers", "learners", "load_model", "logging", "losses", "metrics", "misc", "ops",
-    "random", "sequence", "set_global_option", "tests", "train", "variables",
+    "random", "sequence", "set_global_option", "tests", "train", "typemap", "variables",
 ]  # fmt: skip
 __all__ += core.__all__
 __all__ += device.__all__

@@ -6,6 +6,7 @@ Switches of CNTK's engine that change nothing here say why.
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 from cntkpy.networks.arrays.lazy import DETERMINISTIC, ask_for_determinism
 from cntkpy.networks.builders.python.functions.function import Function
@@ -19,7 +20,7 @@ from cntkpy.trainers.session.trainer import Trainer
 from .axis import Axis
 from .core import NDArrayView, Value
 from .device import DeviceDescriptor, DeviceKind, use_default_device
-from .logging import get_trace_level, set_computation_network_trace_level, set_trace_level
+from .logging import ProgressWriter, get_trace_level, set_computation_network_trace_level, set_trace_level
 from .missing import no_attribute
 from .variables import Constant, Parameter, Variable
 
@@ -39,6 +40,14 @@ SentinelValueForInferParamInitRank: int | None = None
 
 SentinelValueForAutoSelectRandomSeed: int | None = None
 """A seed that is not given."""
+
+
+DataType_Unknown, DataType_Float, DataType_Double, DataType_UChar, DataType_Float16 = range(5)
+"""CNTK's numbers of types of elements."""
+
+
+class Dictionary(dict[str, Any]):
+    """A dictionary, as CNTK wraps it."""
 
 
 def constant_initializer(value: float = 0.0) -> float:
@@ -145,18 +154,56 @@ def disable_node_timing() -> None:
 
 
 __all__ = [
-    "Axis", "Constant", "DefaultParamInitScale", "DeviceDescriptor", "DeviceKind", "DeviceKind_CPU",
-    "DeviceKind_GPU", "Evaluator", "FreeDimension", "Function",
-    "InferredDimension", "Learner", "MinibatchSource", "NDArrayView", "Parameter",
-    "SentinelValueForAutoSelectRandomSeed", "SentinelValueForInferParamInitRank", "Trainer", "Value", "Variable",
-    "always_allow_setting_default_device", "constant_initializer", "disable_cpueval_optimization",
+    "Axis",
+    "Constant",
+    "DataType_Double",
+    "DataType_Float",
+    "DataType_Float16",
+    "DataType_UChar",
+    "DataType_Unknown",
+    "DefaultParamInitScale",
+    "DeviceDescriptor",
+    "DeviceKind",
+    "DeviceKind_CPU",
+    "DeviceKind_GPU",
+    "Dictionary",
+    "Evaluator",
+    "FreeDimension",
+    "Function",
+    "InferredDimension",
+    "Learner",
+    "MinibatchSource",
+    "NDArrayView",
+    "Parameter",
+    "ProgressWriter",
+    "SentinelValueForAutoSelectRandomSeed",
+    "SentinelValueForInferParamInitRank",
+    "Trainer",
+    "Value",
+    "Variable",
+    "always_allow_setting_default_device",
+    "constant_initializer",
+    "disable_cpueval_optimization",
     "disable_forward_values_sharing",
-    "disable_gradient_accumulation_optimization", "disable_hyper_memory_compress", "disable_node_timing",
-    "enable_cpueval_optimization", "enable_forward_values_sharing", "enable_gradient_accumulation_optimization",
-    "enable_hyper_memory_compress", "enable_node_timing", "force_deterministic_algorithms", "get_random_seed",
-    "get_trace_level", "is_random_seed_fixed", "reset_random_seed", "set_checked_mode",
-    "set_computation_network_trace_level", "set_computation_network_track_gap_nans", "set_fixed_random_seed",
-    "set_trace_level", "should_force_deterministic_algorithms",
+    "disable_gradient_accumulation_optimization",
+    "disable_hyper_memory_compress",
+    "disable_node_timing",
+    "enable_cpueval_optimization",
+    "enable_forward_values_sharing",
+    "enable_gradient_accumulation_optimization",
+    "enable_hyper_memory_compress",
+    "enable_node_timing",
+    "force_deterministic_algorithms",
+    "get_random_seed",
+    "get_trace_level",
+    "is_random_seed_fixed",
+    "reset_random_seed",
+    "set_checked_mode",
+    "set_computation_network_trace_level",
+    "set_computation_network_track_gap_nans",
+    "set_fixed_random_seed",
+    "set_trace_level",
+    "should_force_deterministic_algorithms",
     "use_sparse_gradient_aggregation_in_data_parallel_sgd",
 ]  # fmt: skip
 

@@ -3,14 +3,45 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
+from typing import Self
 
 from cntkpy.cntk_config import UserError
 from cntkpy.networks.builders.python.functions.checks import check_whole
 from cntkpy.trainers.session import learners
-from cntkpy.trainers.session.learners import BlockMomentumOptions, DistributedLearner, Learner
+from cntkpy.trainers.session.learners import BlockMomentumOptions, Learner
+from cntkpy.trainers.session.learners import DistributedLearner as OwnLearner
 from cntkpy.trainers.session.workers import Communicator, mpi_communicator
 
 from .missing import no_attribute
+
+
+class DistributedLearner(OwnLearner):
+    """A learner whose workers train together."""
+
+    @classmethod
+    def of(cls, learner: OwnLearner) -> Self:
+        """The same learner, with CNTK's names."""
+        found = cls.__new__(cls)
+        vars(found).update(vars(learner))
+        return found
+
+    def communicator(self) -> Communicator:
+        """What the workers say to each other."""
+        return Communicator()
+
+
+@dataclass(frozen=True)
+class WorkerDescriptor:
+    """One of the workers of a program.
+
+    Attributes:
+        global_rank: its number.
+        host_id: the name of its machine.
+    """
+
+    global_rank: int
+    host_id: str = ""
 
 
 def data_parallel_distributed_learner(
@@ -41,7 +72,7 @@ def data_parallel_distributed_learner(
         raise UserError("WrongArguments", f"num_quantization_bits is 1 to 64, not {bits}")
     if bits < 32:
         warnings.warn("gradients are exchanged in full precision: num_quantization_bits has no effect", stacklevel=2)
-    return learners.data_parallel(learner, distributed_after)
+    return DistributedLearner.of(learners.data_parallel(learner, distributed_after))
 
 
 def block_momentum_distributed_learner(
@@ -61,12 +92,13 @@ def block_momentum_distributed_learner(
         reset_sgd_momentum_after_aggregation,
         block_learning_rate,
     )
-    return learners.block_momentum(learner, options, distributed_after)
+    return DistributedLearner.of(learners.block_momentum(learner, options, distributed_after))
 
 
 __all__ = [
     "Communicator",
     "DistributedLearner",
+    "WorkerDescriptor",
     "block_momentum_distributed_learner",
     "data_parallel_distributed_learner",
     "mpi_communicator",

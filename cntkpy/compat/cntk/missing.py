@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import sys
+import warnings
 from collections.abc import Callable, Iterable
 from importlib.abc import MetaPathFinder
 from types import ModuleType
@@ -15,7 +16,6 @@ INSTEAD = {
     "onnx": "z.save(path, format=C.ModelFormat.ONNX)",
     "SequentialMaxPooling": "past_value and future_value of the input, and element_max",
     "TraceLevel": "cntk.logging.TraceLevel",
-    "internal": "the public names of this package",
     "lattice_sequence_with_softmax": (
         "there are no lattices here: cross_entropy_with_softmax trains on the labels of frames, forward_backward (CTC) "
         "on those of sentences"
@@ -37,12 +37,10 @@ INSTEAD = {
     "sanitize_input": "the function itself",
     "sanitize_shape": "a tuple of numbers",
     "set_default_override": "default_options_for",
-    "SentinelValueForAutoSelectRandomSeed": "cntk_py.SentinelValueForAutoSelectRandomSeed, which is None",
     "register_native_user_function": "user_function, a function in Python",
     "layer_normalization": "layers.LayerNormalization",
     "cumsum": "layers.Recurrence(plus) along a sequence",
     "reverse": "Recurrence(..., go_backwards=True)",
-    "utils": "cntk.logging for ProgressPrinter and log_number_of_parameters, else numpy",
     "set_default_device": "device.set_default_device, or try_set_default_device",
     "cntk_to_tensorflow": "numpy arrays: p.value",
     "hash": "hash of Python",
@@ -90,6 +88,16 @@ def advise_imports() -> None:
             module.__path__ = []
     if not any(isinstance(one, _Advice) for one in sys.meta_path):
         sys.meta_path.append(_Advice())
+
+
+def warn_beta(name: str, instead: str) -> None:
+    """Warn once of a module that betas of CNTK 2.0 had under another name.
+
+    Warns:
+        DeprecationWarning: always; Python shows it once.
+    """
+    message = f"{name} was a name of the betas of CNTK 2.0: use {instead}"
+    warnings.warn(message, DeprecationWarning, stacklevel=2)
 
 
 LISTED = 60

@@ -9,7 +9,7 @@ from cntkpy.networks.arrays.largest import first_largest
 from cntkpy.networks.arrays.lazy import custom_gradient, jax, jnp
 from cntkpy.networks.nodes import rules
 from cntkpy.networks.nodes.call import Call
-from cntkpy.networks.nodes.declare import TEXT, NodeKind, Option, inputs
+from cntkpy.networks.nodes.declare import BOOLEAN, TEXT, NodeKind, Option, inputs
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -105,6 +105,23 @@ def _logplus_backward(residuals: Any, g: Array) -> Any:
 _log_plus = custom_gradient(_logplus, _logplus_forward, _logplus_backward)
 
 
+def _logplus_exact(x: Array, y: Array) -> Array:
+    high, difference = jnp.maximum(x, y), jnp.where(x == y, 0, jnp.minimum(x, y) - jnp.maximum(x, y))
+    return high + jnp.log1p(jnp.exp(difference))
+
+
+def _logplus_exact_forward(x: Array, y: Array) -> Any:
+    return _logplus_exact(x, y), (x, y)
+
+
+_log_plus_exact = custom_gradient(_logplus_exact, _logplus_exact_forward, _logplus_backward)
+
+
+def _log_plus_of(call: Call, x: Array, y: Array) -> Array:
+    """Without the cut where the option says so: that of CNTK 2."""
+    return (_log_plus_exact if call.options.get("exact") else _log_plus)(*jnp.broadcast_arrays(x, y))
+
+
 def _raised(x: Array, y: Array) -> Array:
     return jnp.power(x, y)
 
@@ -117,7 +134,7 @@ def _power_forward(x: Array, y: Array) -> Any:
 def _power_backward(residuals: Any, g: Array) -> Any:
     x, y, out = residuals
     to_base = jnp.where(y == 0, jnp.zeros_like(x), y * jnp.power(x, y - 1))
-    return g * to_base, g * out * jnp.log(jnp.where(x == 0, jnp.ones_like(x), x))
+    return g * to_base, g * out * jnp.log(jnp.where(x <= 0, jnp.ones_like(x), x))
 
 
 _power = custom_gradient(_raised, _power_forward, _power_backward)
@@ -280,7 +297,7 @@ KINDS = [
         ("x", "y"),
         "The power; a base below 0 has one for whole exponents only, else the result is not a number.",
         _broadcast_then(_power),
-        "x^y; gradients y * x^(y-1), 0 where y = 0, and x^y * ln x, 0 where x = 0",
+        "x^y; gradients y * x^(y-1), 0 where y = 0, and x^y * ln x, 0 where x <= 0",
         example="h = ElementPower(Abs(x), Constant(1.5))",
         gaps=1.0,
     ),
@@ -297,8 +314,9 @@ KINDS = [
         "LogPlus",
         ("x", "y"),
         "Logarithm of the sum of exponentials.",
-        _broadcast_then(_log_plus),
-        "ln(e^x + e^y); the larger where the other is more than 9.21 below",
+        _log_plus_of,
+        "ln(e^x + e^y); the larger where the other is more than 9.21 below, unless exact",
+        options=(Option("exact", BOOLEAN, False, "no cut where one operand is far below the other, as in CNTK 2"),),
     ),
     _unary("Sigmoid", "Logistic function.", lambda call, x: jax.nn.sigmoid(x), "1 / (1 + e^-x)"),
     _unary("Tanh", "Hyperbolic tangent.", lambda call, x: jnp.tanh(x), "tanh x"),

@@ -158,7 +158,9 @@ def backward(state: Any, roots: Mapping[Function, Any], variables: Iterable[Func
 def gradients(function: Function, at: Any, wrt: Any, outputs: Any, root: Function | None, as_numpy: bool) -> Any:
     """See `Function.grad`."""
     root = function.output if root is None else root.output
-    several: list[Any] = [wrt] if isinstance(wrt, Function) else list(root.arguments if wrt is None else wrt)
+    if wrt is None:
+        wrt = [one for one in root.arguments if one.needs_gradient] or root.arguments
+    several: list[Any] = [wrt] if isinstance(wrt, Function) else list(wrt)
     if not several:
         raise ArgumentError("the function has no inputs", "say what to differentiate by: wrt=[parameter, ...]")
     more = [outputs] if isinstance(outputs, Function) else list(outputs or ())
@@ -168,7 +170,10 @@ def gradients(function: Function, at: Any, wrt: Any, outputs: Any, root: Functio
     found = state.gradients({root: state.ones(root)}, wanted)
     given = {one: _given(state, one, gradient, as_numpy) for one, gradient in found.items()}
     answer = given[wanted[0]] if len(wanted) == 1 else given
-    return (answer, {one: _given(state, one, state.value(one), as_numpy) for one in more}) if more else answer
+    if not more:
+        return answer
+    shown = {one: _given(state, one, state.value(one), as_numpy) for one in more}
+    return answer, shown[more[0]] if len(more) == 1 else shown
 
 
 def _variables(values: Values, given: Iterable[Function], root: Function | None = None) -> list[Function]:

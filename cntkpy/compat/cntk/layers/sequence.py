@@ -7,8 +7,15 @@ from cntkpy.networks.builders.python.layers import Delay, Fold, PastValueWindow,
 
 from .. import sequence as operators
 from ..missing import no_attribute
+from ..ops.functions import Function
 
 __all__ = ["Delay", "Fold", "PastValueWindow", "Recurrence", "RecurrenceFrom", "UnfoldFrom"]
+
+
+def _santize_step_function(f: Any) -> Any:
+    """The step of a recurrence as a function or a layer; CNTK spells it so."""
+    return f if isinstance(f, Function) else Function(f)
+
 
 _missing = no_attribute("cntk.layers.sequence", __all__)
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import time
+from collections.abc import Callable
 from enum import IntEnum
 from pathlib import Path
 from typing import Any
 
+from cntkpy.networks.builders.python.functions.checks import check_callable
 from cntkpy.trainers.log.totals import Totals
 from cntkpy.trainers.session.checks import check_type
 from cntkpy.trainers.session.progress import ProgressPrinter as OwnPrinter
@@ -168,6 +172,24 @@ class ProgressWriter(_ByHand):
         """An evaluation is over."""
 
 
+class TrainingSummaryProgressCallback(ProgressWriter):
+    """Calls a function of the program after each epoch.
+
+    Args:
+        epoch_size: accepted; an epoch is a stretch of training between two summaries.
+        callback: called with the number of the epoch, from 0 on, its loss and its metric per sample, and its samples.
+    """
+
+    def __init__(self, epoch_size: int, callback: Callable[[int, float, float, int], object]) -> None:
+        super().__init__()
+        check_callable("the callback", callback, "lambda epoch, loss, metric, samples: ...")
+        self._epoch_size, self._callback = epoch_size, callback
+
+    def on_epoch(self, totals: Totals, seconds: float, with_metric: bool) -> None:
+        """See `ProgressWriter.on_epoch` of `cntkpy.training`."""
+        self._callback(self._epochs - 1, totals.average_loss, totals.average_metric, totals.samples)
+
+
 def set_computation_network_trace_level(level: int) -> None:
     """Accepted; the compiled network is not traced: see traceNodeNames of configurations."""
     del level
@@ -187,9 +209,9 @@ def log_number_of_parameters(model: Any, trace_level: int = 0) -> None:
 from . import progress_print  # noqa: E402  # it takes names from here
 
 __all__ = [
-    "ProgressPrinter", "ProgressWriter", "TensorBoardProgressWriter", "TraceLevel", "find_all_with_name",
-    "find_by_name", "get_node_outputs", "get_trace_level", "graph", "log_number_of_parameters", "plot",
-    "progress_print", "set_computation_network_trace_level", "set_trace_level",
+    "ProgressPrinter", "ProgressWriter", "TensorBoardProgressWriter", "TraceLevel", "TrainingSummaryProgressCallback",
+    "find_all_with_name", "find_by_name", "get_node_outputs", "get_trace_level", "graph", "log_number_of_parameters",
+    "os", "plot", "progress_print", "set_computation_network_trace_level", "set_trace_level", "sys", "time",
 ]  # fmt: skip
 
 __getattr__ = no_attribute("cntk.logging", __all__)

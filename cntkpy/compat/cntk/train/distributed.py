@@ -3,6 +3,7 @@
 from ..distributed import (
     Communicator,
     DistributedLearner,
+    WorkerDescriptor,
     block_momentum_distributed_learner,
     data_parallel_distributed_learner,
     mpi_communicator,
@@ -12,6 +13,7 @@ from ..missing import no_attribute
 __all__ = [
     "Communicator",
     "DistributedLearner",
+    "WorkerDescriptor",
     "block_momentum_distributed_learner",
     "data_parallel_distributed_learner",
     "mpi_communicator",

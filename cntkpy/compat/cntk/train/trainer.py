@@ -7,6 +7,7 @@ from typing import Any
 from cntkpy.trainers.session.trainer import Trainer as OwnTrainer
 
 from ..missing import no_attribute
+from ..ops.functions import Function
 
 
 class Trainer(OwnTrainer):
@@ -14,6 +15,13 @@ class Trainer(OwnTrainer):
 
     def __init__(self, model: Any, criterion: Any, parameter_learners: Any, progress_writers: Any = None) -> None:
         super().__init__(model, criterion, parameter_learners, progress_writers)
+
+    @staticmethod
+    def _get_loss_metric(criterion: Any) -> tuple[Any, Any]:
+        """The loss and the metric of a criterion: a function of one or two outputs, or a pair; None: there is none."""
+        given = criterion.outputs if isinstance(criterion, Function) else criterion
+        found = tuple(given) if isinstance(given, list | tuple) else (given,)
+        return found[0], found[1] if len(found) > 1 else None
 
 
 __all__ = ["Trainer"]

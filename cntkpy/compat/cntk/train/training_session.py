@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from cntkpy.trainers.session import schedules, session
@@ -94,6 +95,7 @@ __all__ = [
     "TestConfig",
     "TrainingSession",
     "minibatch_size_schedule",
+    "sys",
     "training_session",
 ]
 

@@ -233,7 +233,7 @@ def makes_blocks(constructor: Callable[P, Layer]) -> Callable[P, Layer]:
     return make
 
 
-_WITH_WINDOWS = ("Convolution", "Pooling")
+_WITH_WINDOWS = ("Convolution", "MaxUnpooling", "Pooling")
 
 
 class _Library(Layer):
@@ -685,7 +685,7 @@ def MaxUnpooling(filter_shape: Shape, strides: Any = 1, pad: Any = DEFAULT, name
     The windows are those of the `MaxPooling` of the image.
     """
     padding = _flags(chosen("MaxUnpooling", "pad", pad, False))
-    return _Library(
+    layer = _Library(
         "MaxUnpoolingLayer",
         list(dims(filter_shape)),
         label="MaxUnpooling",
@@ -693,6 +693,8 @@ def MaxUnpooling(filter_shape: Shape, strides: Any = 1, pad: Any = DEFAULT, name
         stride=_sizes(strides),
         pad=padding,
     )
+    layer.options = {"sharedPadding": True, "wholePicture": True}
+    return layer
 
 
 @makes_blocks
@@ -889,13 +891,18 @@ def For(what_range: Iterable[Any], constructor: Callable[..., Any], name: str = 
 
 
 def SequentialClique(functions: Sequence[Any], name: str = "") -> Layer:
-    """Functions applied one after another: each takes the sum of the input and of what all functions before gave."""
+    """Functions applied one after another: each takes the sum of the input and of what all functions before gave.
+
+    What the last one gives is the value.
+    """
     flat = list(_flattened(list(functions)))
 
     def apply(x: Any) -> Any:
+        found = x
         for one in flat:
-            x = x + one(x)
-        return x
+            found = one(x)
+            x = x + found
+        return found
 
     made = Layer(apply, name)
     made.layers = [one for one in flat if isinstance(one, Layer)]

@@ -1,4 +1,4 @@
-"""Edit distance of sequences: what it costs to make one of the other by substitutions, deletions and insertions.
+"""Edit distance of sequences: how many substitutions, deletions and insertions make one of the other.
 
 R. Wagner and M. Fischer, "The string-to-string correction problem", Journal of the ACM 21, 1974.
 """
@@ -91,6 +91,42 @@ def _distances(first: Tokens, second: Tokens, cost: Penalties, dtype: Any) -> Fl
     return jnp.take_along_axis(last, second.count[None], axis=0)[0]
 
 
+def _edits(first: Tokens, second: Tokens, cost: Penalties, dtype: Any) -> Float[Array, " S"]:
+    """How many edits the cheapest way has that makes the second of the first, for each sequence.
+
+    Among ways of the same cost a substitution goes before a deletion, and this after an insertion, as in CNTK.
+    """
+    places, slots = jnp.arange(second.row.shape[0] + 1), first.row.shape[1]
+    wide = (len(places), slots)
+    start = jnp.broadcast_to((places * cost.insertion).astype(dtype)[:, None], wide)
+    counts = jnp.broadcast_to(places[:, None], wide).astype(dtype)
+
+    def step(row: tuple[Array, Array], given: tuple[Array, Array]) -> tuple[tuple[Array, Array], None]:
+        token, place = given
+        costs, numbers = row
+
+        def place_after(left: tuple[Array, Array], here: tuple[Array, ...]) -> tuple[Any, Any]:
+            same, corner, corner_number, above, above_number = here
+            changed, deleted, inserted = corner + cost.substitution, above + cost.deletion, left[0] + cost.insertion
+            is_change = (changed <= deleted) & (changed <= inserted)
+            is_deletion = deleted < inserted
+            value = jnp.where(is_change, changed, jnp.where(is_deletion, deleted, inserted))
+            number = jnp.where(is_change, corner_number, jnp.where(is_deletion, above_number, left[1])) + 1
+            found = jnp.where(same, corner, value), jnp.where(same, corner_number, number)
+            return found, found
+
+        begin = costs[0] + cost.deletion, numbers[0] + 1
+        same = second.row == token[None]
+        _, after = jax.lax.scan(place_after, begin, (same, costs[:-1], numbers[:-1], costs[1:], numbers[1:]))
+        both = (jnp.concatenate([one[None], more]) for one, more in zip(begin, after, strict=True))
+        there = place < first.count
+        return tuple(jnp.where(there, new, old) for new, old in zip(both, row, strict=True)), None
+
+    steps = jnp.arange(first.row.shape[0])
+    (_, last), _ = jax.lax.scan(step, (start, counts), (first.row, steps))
+    return jnp.take_along_axis(last, second.count[None], axis=0)[0]
+
+
 def _edit_distance_error(call: Call, first: Array, second: Array) -> Array:
     options = call.options
     grids = [call.context.grid(one.axis).mask for one in call.node.connected]
@@ -101,7 +137,8 @@ def _edit_distance_error(call: Call, first: Array, second: Array) -> Array:
     )
     penalties = Penalties(*(float(options[name]) for name in ("subPen", "delPen", "insPen")))
     dtype = first.dtype
-    distance = jnp.sum(_distances(one, other, penalties, dtype))
+    count = _distances if penalties == (1, 1, 1) else _edits  # with penalties of 1 the cost is the number of edits
+    distance = jnp.sum(count(one, other, penalties, dtype))
     real = jnp.any(grids[0], axis=0)
     tokens = jnp.sum(jnp.where(real, jnp.maximum(one.count, 1), 0)).astype(dtype)
     frames = jnp.sum(grids[0]).astype(dtype)
@@ -112,9 +149,9 @@ KINDS = [
     NodeKind(
         "EditDistanceError",
         (inputs("a", "b"),),
-        "Edit distance of two sequences of tokens, the rows of the largest elements of each step, relative to the "
-        "number of tokens of the first: the mean over the steps is the error rate.",
-        "steps of a * sum of distances / sum of max (1, tokens of a)",
+        "Edits of the cheapest way from one sequence of tokens to another, the rows of the largest elements of each "
+        "step, relative to the number of tokens of the first: the mean over the steps is the error rate.",
+        "steps of a * sum of edits / sum of max (1, tokens of a)",
         _shape,
         _edit_distance_error,
         options=(

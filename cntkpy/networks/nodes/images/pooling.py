@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from cntkpy.cntk_config.base.lazy_modules import np
 from cntkpy.networks.arrays.images import images_of, is_image, plain, value_of
 from cntkpy.networks.arrays.lazy import custom_gradient, jax, jnp
+from cntkpy.networks.graph import shapes
 from cntkpy.networks.graph.shapes import Shape, ShapeProblem
 from cntkpy.networks.nodes import rules
 from cntkpy.networks.nodes.declare import BOOLEAN, BOOLEANS, INTEGER, INTEGERS, TEXT, Argument, NodeKind, Option
@@ -214,6 +215,16 @@ def _unpool_shape(node: Node) -> Shape | None:
     x, pooled = node.input(0).shape, node.input(1).shape
     if x is None or pooled is None:
         return None
+    if node.options.get("wholePicture"):
+        if 0 in x or 0 in pooled:
+            return None
+        made = _geometry(node, pooled).outputs
+        if shapes.trimmed(made) != shapes.trimmed(x):
+            message = f"pooling of the second operand {shapes.text(pooled)} gives {shapes.text(made)}, the first is "
+            raise ShapeProblem(
+                message + shapes.text(x), "unpooling has the windows, strides and padding of the pooling"
+            )
+        return pooled
     result = _unpool_geometry(node, x).inputs
     if len(pooled) != len(result) or any(p < r for p, r in zip(pooled, result, strict=True)):
         raise ShapeProblem("the second operand must be the operand of the pooling that is undone")
@@ -222,7 +233,10 @@ def _unpool_shape(node: Node) -> Shape | None:
 
 def _unpool(call: Any, x: Array, pooled: Array) -> Array:
     """Each value at the place of the maximum of its window, zeros elsewhere."""
-    geometry = _unpool_geometry(call.node, call.node.input(0).shape).reversed()
+    if call.options.get("wholePicture"):
+        geometry = _geometry(call.node, call.node.input(1).shape).reversed()
+    else:
+        geometry = _unpool_geometry(call.node, call.node.input(0).shape).reversed()
     source = jax.lax.stop_gradient(pooled)[(..., *(slice(0, n) for n in geometry.inputs))]
     source = source.reshape(-1, *geometry.inputs)
     _, spread = jax.vjp(functools.partial(_max_windows, geometry=geometry), source)
@@ -235,6 +249,8 @@ def geometry_of(node: Node) -> tuple[Node, Geometry, bool] | None:
     image = node.connected[0] if node.connected else None
     if image is None or image.shape is None:
         return None
+    if node.operation == "MaxUnpooling" and node.options.get("wholePicture"):
+        return image, _geometry(node, node.input(1).shape or ()), True
     if node.operation == "MaxUnpooling":
         return image, _unpool_geometry(node, image.shape), True
     if node.operation in ("Pooling", "MaxPooling", "AveragePooling"):
@@ -308,7 +324,11 @@ KINDS = [
         "the gradient of Pooling",
         _unpool_shape,
         _unpool,
-        options=_OPTIONS,
+        options=(
+            *_OPTIONS,
+            SHARED_PADDING,
+            Option("wholePicture", BOOLEAN, False, "the result has the shape of the pooled operand, as in CNTK 2"),
+        ),
         example=(
             "small = Pooling(picture, max, {2, 2}, stride={2, 2})\n"
             "h = MaxUnpooling(small, picture, {2, 2}, stride={2, 2})"

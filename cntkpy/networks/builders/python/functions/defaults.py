@@ -49,7 +49,8 @@ def get_default_override(function_or_class: Any, **kwargs: Any) -> Any:
     """An argument of a program's own layer as given; where it is a `default_override_or`, the default of now.
 
     Args:
-        function_or_class: the layer: the function or class whose argument it is.
+        function_or_class: the layer: the function or class whose argument it is; None: only defaults for all layers
+            count.
         kwargs: the argument, one: `get_default_override(MyLayer, activation=activation)`.
 
     Raises:
@@ -59,7 +60,8 @@ def get_default_override(function_or_class: Any, **kwargs: Any) -> Any:
         message = f"get_default_override takes one argument of a layer by its name, not {len(kwargs)}"
         raise UserError("WrongArguments", message, hint="get_default_override(MyLayer, activation=activation)")
     ((name, given),) = kwargs.items()
-    return chosen(function_or_class.__name__, name, given, None)
+    layer = "" if function_or_class is None else function_or_class.__name__
+    return chosen(layer, name, given, None)
 
 
 @contextmanager

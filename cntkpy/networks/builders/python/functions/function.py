@@ -445,12 +445,14 @@ class Function(Variable, Evaluated):
         """The same function of other inputs, in the order of `arguments`, or by their names; parameters are shared.
 
         Returns:
-            A function; of data for all inputs (arrays, sparse matrices, lists of them) its values, see `eval`.
+            A function; of data for all inputs (arrays, sparse matrices, lists of them) its value, see `eval`; of a
+            function of several outputs a tuple of them.
         """
         given = self.argument_map(*arguments, **named)
         whole = given and len(given) == len(self.signature) and not self.placeholders
         if whole and all(map(is_data, given.values())):
-            return self.eval(given)
+            found = self.eval(given)
+            return tuple(found.values()) if len(self.roots) > 1 else found
         return self.clone("share", given)
 
     @property

@@ -117,8 +117,12 @@ def leaf(shape: Shape | None, init: Any, dtype: Any, label: str) -> NodeValue:
         return node
     array = as_array("a start value", init, kept_dtype(dtype))
     if shape is not None and 0 in dims(shape):
+        own = tuple(reversed(dims(shape)))
+        if array.ndim and len(own) == array.ndim and all(map(_fits, own, array.shape)):
+            return leaf(None, array, dtype, label)
         if array.ndim:
-            message = f"an array of shape {array.shape} for a parameter of shape {shape}, which is not known yet"
+            shown = tuple(one or UNKNOWN for one in own)
+            message = f"an array of shape {array.shape} for a parameter of shape {shown}"
             raise UserError("BadShape", message, hint="init=array without a shape, or a number")
         node = NodeValue(operation, calls.origin(label), shape=dims(shape))
         node.start = Start("fixedValue", value=float(array.reshape(())))
@@ -134,6 +138,11 @@ def leaf(shape: Shape | None, init: Any, dtype: Any, label: str) -> NodeValue:
     cell_of(node).start_with(array)
     cell_of(node).dtype = dtype
     return node
+
+
+def _fits(size: int, given: int) -> bool:
+    """Whether an axis of an array is one of a parameter, whose size may be to be inferred (0)."""
+    return size in (0, given)
 
 
 def adopting_constant(given: Any) -> NodeValue:

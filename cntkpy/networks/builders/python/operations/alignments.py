@@ -82,8 +82,9 @@ def edit_distance_error(
         name: names the result.
 
     Returns:
-        One number for the whole minibatch, the number of steps times the sum of distances by the sum of tokens of
-        `input_a` (at least one for each sequence), so that the mean over the steps is the error rate. No gradient.
+        One number for the whole minibatch, the number of steps times the sum of edits by the sum of tokens of
+        `input_a` (at least one for each sequence), so that the mean over the steps is the error rate. Penalties say
+        which way is the cheapest; its edits are counted. No gradient.
     """
     given = {"subPen": subPen, "delPen": delPen, "insPen": insPen}
     penalties = {what: check_number(f"edit_distance_error: {what}", one) for what, one in given.items()}

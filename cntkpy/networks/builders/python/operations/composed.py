@@ -81,7 +81,9 @@ def pow(base: Operand, exponent: Operand, name: str = "") -> Function:
 
 def log_add_exp(left: Operand, right: Operand, name: str = "") -> Function:
     """ln (e^left + e^right)"""
-    return operator("LogPlus", as_node(left), as_node(right), label=name)
+    made = operator("LogPlus", as_node(left), as_node(right), label=name)
+    made.root.options["exact"] = True
+    return made
 
 
 def _element_function(function: str, meaning: str) -> Callable[..., Function]:

@@ -8,7 +8,7 @@ Automatic padding is that of CNTK 2: what the steps leave over is shared between
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ import numpy as np
 from cntkpy.cntk_config.base.diagnostics import UserError, shorten
 from cntkpy.networks.builders.python.functions.checks import check_flag, check_number, check_whole
 from cntkpy.networks.builders.python.functions.deferring import needs_shapes
-from cntkpy.networks.builders.python.functions.function import Function, as_node, checked, operator
+from cntkpy.networks.builders.python.functions.function import Function, as_node, checked, in_written_order, operator
 from cntkpy.networks.builders.python.functions.leaves import dims
 from cntkpy.networks.builders.python.functions.recipes import OpenShape
 from cntkpy.networks.builders.python.operations.operators import Operand, alias
@@ -49,9 +49,9 @@ def convolution(
     channels before these.
 
     Args:
-        convolution_map: filters (count, channels / groups, height, width), with as many axes as there are in samples;
-            without an axis of channels where `reduction_rank` is 0, without that of the count for one filter. The
-            result has one channel then, without `reduction_rank` none.
+        convolution_map: filters (count, channels / groups, height, width); where `reduction_rank` is 0, (count, height,
+            width), or one filter (height, width). With as many axes as samples have, it is one filter that slides
+            along all of them, the channels as well.
         operand: samples (channels, height, width).
         strides: how far filters move.
         sharing: must be True.
@@ -67,7 +67,7 @@ def convolution(
         name: names the result.
 
     Returns:
-        Samples (count, height, width).
+        Samples (count, height, width); of a filter with as many axes as samples have, (channels, height, width).
 
     Raises:
         UserError: arguments do not fit to each other or to the operands.
@@ -78,23 +78,35 @@ def convolution(
     check_whole("convolution: groups", groups, 1)
     kernels, x = as_node(convolution_map), as_node(operand)
     how = Sliding("convolution", strides, auto_padding, dilation, int(groups))
-    if sequential or reduction_rank == 0 or _rank(x) == len(kernels.shape):
+    if sequential or reduction_rank == 0:
         return _of_any_rank(kernels, x, how, bool(sequential), int(reduction_rank), name)
-    return _slid(kernels, x, kernels.shape, how, name)
+    rank = _rank(x)
+    if rank is None:
+        return in_written_order(_of_known_rank(lambda: kernels, x, how, name=name), kernels, x)
+    return _of_known_rank(lambda: kernels, x, how, name=name)
+
+
+@needs_shapes
+def _of_known_rank(held: Callable[[], Function], x: Function, how: Sliding, name: str) -> Function:
+    """A convolution of samples with channels; the shape of the filters may follow from it, and waits for nothing."""
+    kernels = held()
+    if len(x.shape) != len(kernels.shape):
+        return _slid(kernels, x, kernels.shape, how, name)
+    over_all = _slid(kernels, expand_dims(x, 0), (1, 1, *kernels.shape), how, "")  # channels are an axis as the others
+    return squeeze(over_all, [0], name)
 
 
 @needs_shapes
 def _of_any_rank(
     kernels: Function, x: Function, how: Sliding, sequential: bool, reduction_rank: int, name: str
 ) -> Function:
-    """A convolution of samples without channels, along sequences, or with one filter without an axis of its own."""
+    """A convolution of samples without channels, or along sequences."""
     shape, along = kernels.shape, len(x.shape) - reduction_rank + sequential
     split = max(len(shape) - along, 0)
     head, spatial = shape[:split], shape[split:]
     if reduction_rank == 0 and len(head) < 2:
         head = (*head, 1)
-    one = len(head) == 1
-    head = (1, *head) if one else head
+    head = (1, *head) if len(head) == 1 else head
     if along < 1 or len(spatial) != along or len(head) != 2 or (reduction_rank == 0 and head[1] != 1):
         channels = "" if reduction_rank == 0 else "channels, "
         message = f"{how.call}: filters of the shape {shape} for samples of the shape {x.shape}"
@@ -105,8 +117,7 @@ def _of_any_rank(
     if reduction_rank == 0:
         x = expand_dims(x, 0)
     found = _slid(kernels, x, (*head, *spatial), how, "")
-    gone = ([0] if one and reduction_rank == 0 else []) + ([1] if sequential else [])
-    return squeeze(found, gone, name) if gone else alias(found, name) if name else found
+    return squeeze(found, [1], name) if sequential else alias(found, name) if name else found
 
 
 def _slid(kernels: Function, x: Function, shape: Sequence[int], how: Sliding, name: str) -> Function:
@@ -269,10 +280,13 @@ def unpooling(
     auto_padding: Any = (False,),
     name: str = "",
 ) -> Function:
-    """Each element of `operand` where the largest one of its window was in `pooling_input`, zeros elsewhere."""
+    """Each element of `operand` where the largest one of its window was in `pooling_input`, zeros elsewhere.
+
+    The result has the shape of `pooling_input`.
+    """
     if unpooling_type != MAX_UNPOOLING:
         raise UserError("NotSupported", "unpooling reverses MAX_POOLING only", hint="its kind is MAX_UNPOOLING")
-    return operator(
+    found = operator(
         "MaxUnpooling",
         as_node(operand),
         as_node(pooling_input),
@@ -281,6 +295,8 @@ def unpooling(
         stride=list(_windows(strides, "unpooling: strides")),
         autoPadding=list(_windows(auto_padding, "unpooling: auto_padding", flags=True)),
     )
+    found.root.options.update(sharedPadding=True, wholePicture=True)
+    return checked(found)
 
 
 def roipooling(

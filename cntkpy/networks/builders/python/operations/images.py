@@ -186,13 +186,15 @@ def mean_variance_normalization(
 def local_response_normalization(
     operand: Operand, depth_radius: int, bias: float, alpha: float, beta: float, name: str = ""
 ) -> Function:
-    """X / (bias + alpha * sum of squares of the channels up to `depth_radius` away)^beta."""
+    """X / (bias + alpha / n * sum of squares of the n = 2 `depth_radius` + 1 nearest channels)^beta."""
     x = as_node(operand)
     check_whole("depth_radius", depth_radius, 0)
     channels = _channels("local_response_normalization", x)
     wider = pad(square(x), [(depth_radius, depth_radius)] + [(0, 0)] * (len(x.shape) - 1))
     total = reduce(plus, [slice(wider, 0, at, at + channels) for at in range(2 * depth_radius + 1)])
-    return element_divide(x, pow(plus(element_times(float(alpha), total), float(bias)), float(beta)), name=name)
+    return element_divide(
+        x, pow(plus(element_times(alpha / (2 * depth_radius + 1), total), float(bias)), float(beta)), name=name
+    )
 
 
 @needs_shapes

@@ -9,12 +9,22 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from cntkpy.cntk_config.base.diagnostics import UserError
+import numpy as np
+
+from cntkpy.cntk_config.base.diagnostics import UserError, shorten
 from cntkpy.networks.builders.python.functions.axes import Axis, static_axis
+from cntkpy.networks.builders.python.functions.cells import cell_of
 from cntkpy.networks.builders.python.functions.checks import check_number, check_whole, seed_option
 from cntkpy.networks.builders.python.functions.defaults import checked_dtype
 from cntkpy.networks.builders.python.functions.deferring import deferred, needs_shapes
-from cntkpy.networks.builders.python.functions.function import Function, as_node, checked, operator, to_operand
+from cntkpy.networks.builders.python.functions.function import (
+    Function,
+    as_node,
+    checked,
+    in_written_order,
+    operator,
+    to_operand,
+)
 from cntkpy.networks.builders.python.functions.nodes import CASTS
 from cntkpy.networks.builders.python.functions.recipes import OpenShape
 from cntkpy.networks.builders.python.operations.elements import over_axes
@@ -127,8 +137,11 @@ def _softmax_along(call: str, x: Function, axis: Any, name: str) -> Function:
     is_logarithm = call == "log_softmax"
     if _is_whole_sample(call, x, axis):
         return operator("LogSoftmax" if is_logarithm else "Softmax", x, label=name)
-    logarithm = minus(x, over_axes(call, "LogSum", x, [axis], True), name if is_logarithm else "")
-    return logarithm if is_logarithm else exp(logarithm, name)
+    shifted = minus(x, stop_gradient(over_axes(call, "Max", x, [axis], True)))
+    if is_logarithm:
+        return minus(shifted, over_axes(call, "LogSum", shifted, [axis], True), name)
+    powers = exp(shifted)
+    return element_divide(powers, over_axes(call, "Sum", powers, [axis], True), name)
 
 
 def _is_whole_sample(call: str, x: Function, axis: Any) -> bool:
@@ -251,7 +264,7 @@ def classification_error(
     Args:
         output_vector: the output.
         target_vector: the target, of the same shape.
-        axis: the axis of the classes; see `cross_entropy_with_softmax`.
+        axis: the axis of the classes; of samples of several axes the result is the mean over the others.
         topN: how many of the largest elements count.
         name: names the result.
     """
@@ -271,7 +284,7 @@ def _error_along(z: Function, y: Function, axis: Any, topN: int, name: str) -> F
     is_target = equal(y, over_axes(call, "Max", y, axes, True))
     target = over_axes(call, "Sum", element_times(z, is_target), axes, True)
     above = over_axes(call, "Sum", greater(z, target), axes, True)
-    return greater_equal(above, float(topN), name)
+    return in_written_order(number(over_axes(call, "Mean", greater_equal(above, float(topN)), None, False), name), z, y)
 
 
 def squared_error(output: Operand, target: Operand, name: str = "") -> Function:
@@ -282,13 +295,27 @@ def squared_error(output: Operand, target: Operand, name: str = "") -> Function:
 
 
 def binary_cross_entropy(output: Operand, target: Operand, name: str = "") -> Function:
-    """Cross entropy of a probability and a target of 0 or 1."""
-    return operator("Logistic", as_node(target), as_node(output), label=name)
+    """Cross entropy of a probability and a target of 0 or 1, element by element."""
+    p, y = as_node(output), as_node(target)
+    return in_written_order(_binary_cross_entropy(p, y, None, name), p, y)
+
+
+@needs_shapes
+def _binary_cross_entropy(p: Function, y: Function, weight: Function | None, name: str) -> Function:
+    if p.shape != y.shape:
+        message = f"binary_cross_entropy: the output has the shape {p.shape}, the target {y.shape}"
+        raise UserError("BadShape", message, hint="reshape one of them")
+    likelihood = plus(element_times(y, log(p)), element_times(minus(1.0, y), log(minus(1.0, p))))
+    return negate(likelihood, name) if weight is None else negate(element_times(weight, likelihood), name)
 
 
 def weighted_binary_cross_entropy(output: Operand, target: Operand, weight: Operand, name: str = "") -> Function:
-    """Weighted cross entropy of a probability and a target of 0 or 1."""
-    return operator("WeightedLogistic", as_node(target), as_node(output), as_node(weight), label=name)
+    """Weighted cross entropy of a probability and a target of 0 or 1, element by element.
+
+    The weight has a number for each element, or one for all.
+    """
+    p, y, w = as_node(output), as_node(target), as_node(weight)
+    return in_written_order(_binary_cross_entropy(p, y, w, name), p, y, w)
 
 
 def cosine_distance(x: Operand, y: Operand, name: str = "") -> Function:
@@ -461,7 +488,15 @@ def random_sample_inclusion_frequency(
 def _sampled(
     library: str, weights: Operand, num_samples: int, allow_duplicates: bool, seed: int | None, name: str
 ) -> Function:
-    result = operator(library, as_node(weights), int(num_samples), bool(allow_duplicates), label=name)
+    drawn = as_node(weights)
+    if drawn.is_constant or (drawn.is_parameter and cell_of(drawn.root).value is not None):
+        array = drawn.value
+        if not (np.isfinite(array) & (array >= 0)).all() or not array.any():
+            message = (
+                f"weights of classes are numbers from 0 on, one of them above 0, not {shorten(repr(array.tolist()))}"
+            )
+            raise UserError("BadValue", message)
+    result = operator(library, drawn, int(num_samples), bool(allow_duplicates), label=name)
     result.root.options["seed"] = seed_option(seed)
     return result
 

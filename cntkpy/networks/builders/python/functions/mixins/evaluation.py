@@ -172,7 +172,8 @@ class Evaluated:
 
         Args:
             at: the data by input, see `eval`.
-            wrt: a parameter or an input, or several; by default the inputs. (Inputs are dense then.)
+            wrt: a parameter or an input, or several; by default the inputs that need a gradient, all where none was
+                said to. (Inputs are dense then.)
             outputs: functions whose values for the data are wanted, too, of the same computation.
             device: accepted; changes nothing.
             as_numpy: False: gradients and values come as `Value`s.
@@ -180,7 +181,7 @@ class Evaluated:
 
         Returns:
             An array in the shape of the parameter, or of the data of the input; of several by function; with
-            `outputs` a pair of that and the values by output.
+            `outputs` a pair of that and the value of the output, or the values by output.
         """
         del device
         if grad_root is not None:

@@ -1,0 +1,21 @@
+"""cntk.internal: the Python part of it that programs and libraries on top of CNTK 2 import."""
+
+from ..missing import no_attribute
+from . import sanitize, swig_helper, utils
+from .sanitize import *  # noqa: F403
+from .swig_helper import map_if_possible, typemap
+from .utils import (
+    Record,
+    _as_tuple,
+    get_data_type,
+    get_python_function_arguments,
+    map_function_arguments,
+)
+
+__all__ = [
+    "Record", "_as_tuple", "get_data_type", "get_python_function_arguments", "map_function_arguments",
+    "map_if_possible", "sanitize", "swig_helper", "typemap", "utils",
+]  # fmt: skip
+__all__ += [name for name in sanitize.__all__ if name not in __all__]
+
+__getattr__ = no_attribute("cntk.internal", __all__)

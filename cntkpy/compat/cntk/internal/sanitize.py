@@ -1,0 +1,187 @@
+"""cntk.internal.sanitize: what arguments of operators may be, and what they become."""
+
+# What programs give is of any type.
+# pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false, reportUnknownMemberType=false
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from cntkpy.networks.builders.python.functions.checks import is_whole
+from cntkpy.networks.builders.python.functions.function import Function, as_node
+from cntkpy.readers import Value
+from cntkpy.readers.errors import ArgumentError
+
+from ..axis import Axis
+from ..missing import no_attribute
+from .utils import _as_tuple, get_data_type
+
+
+def sanitize_input(arg: Any, fallback_dtype: Any = np.float32, reshape: Any = None) -> Function:
+    """A function as it is; of a number or an array a constant.
+
+    Args:
+        arg: what an operator was given.
+        fallback_dtype: accepted; a constant adopts the precision of what it meets.
+        reshape: the shape of a constant.
+    """
+    del fallback_dtype
+    if isinstance(arg, Function):
+        return arg
+    return as_node(arg if reshape is None else np.reshape(arg, reshape))
+
+
+def sanitize_shape(shape: Any) -> tuple[int, ...]:
+    """A shape as a tuple of numbers; a number is a shape of one axis."""
+    found = _as_tuple(shape.tolist() if isinstance(shape, np.ndarray) else shape)
+    if not all(map(is_whole, found)):
+        raise ArgumentError(f"{shape!r} is not a shape", "a shape is a number or a tuple of numbers: (3, 4)")
+    return tuple(int(one) for one in found)
+
+
+def sanitize_axis(axis: Any) -> Any:
+    """An axis as operators take it: an `Axis`; of None all axes of a sample; a number as it is."""
+    if axis is None:
+        return Axis.all_static_axes()
+    if isinstance(axis, Axis) or is_whole(axis):
+        return axis
+    raise ArgumentError(f"{axis!r} is not an axis", "give a number, an Axis or None")
+
+
+def sanitize_axis_list(axes: Any) -> list[Any]:
+    """Several axes, see `sanitize_axis`."""
+    return [sanitize_axis(one) for one in (axes if isinstance(axes, list | tuple) else [axes])]
+
+
+sanitize_multi_axis_reduction_list = sanitize_axis_list
+
+
+def sanitize_dynamic_axes(axes: Any) -> list[Axis]:
+    """Dynamic axes as a list."""
+    found = list(axes) if isinstance(axes, list | tuple) else [axes]
+    for one in found:
+        if not isinstance(one, Axis):
+            raise ArgumentError(f"{one!r} is not an axis", "Axis.default_batch_axis() is one")
+    return found
+
+
+def sanitize_dtype_numpy(dtype: Any) -> Any:
+    """NumPy's type of elements: float16, float32 or float64; None stays None."""
+    if dtype is None:
+        return None
+    if isinstance(dtype, str) and dtype == "float":
+        return np.float32
+    found = np.dtype(dtype)
+    if found not in (np.float16, np.float32, np.float64):
+        raise ArgumentError(
+            f"{dtype!r} is not a type of elements", "give numpy.float16, numpy.float32 or numpy.float64"
+        )
+    return found.type
+
+
+def sanitize_dtype_cntk(dtype: Any) -> int:
+    """The number that `cntk_py` has for a type of elements."""
+    from ..cntk_py import DataType_Double, DataType_Float, DataType_Float16, DataType_Unknown
+
+    found = sanitize_dtype_numpy(dtype)
+    known = {None: DataType_Unknown, np.float16: DataType_Float16, np.float32: DataType_Float}
+    return known.get(found, DataType_Double)
+
+
+def sanitize_precision(precision: Any) -> Any:
+    """NumPy's type of elements of "float", "double" or such a type."""
+    names = {"float": np.float32, "single": np.float32, "double": np.float64, "float16": np.float16}
+    return names.get(precision, precision) if isinstance(precision, str) else sanitize_dtype_numpy(precision)
+
+
+def sanitize_function(arg: Any) -> Function:
+    """A function.
+
+    Raises:
+        ArgumentError: it is something else.
+    """
+    if isinstance(arg, Function):
+        return arg
+    raise ArgumentError(f"{arg!r} is not a function", "operators and layers make functions")
+
+
+def sanitize_batch(var: Any, batch: Any, seq_starts: Any = None, device: Any = None) -> Value:
+    """Data for an input, see `Value.create`."""
+    return batch if isinstance(batch, Value) else Value.create(var, batch, seq_starts, device)
+
+
+def sanitize_value(shape: Any, value: Any, dtype: Any, device: Any = None) -> Any:
+    """An array of a shape and type: that of a value, or one of zeros where there is none."""
+    del device
+    kind = sanitize_dtype_numpy(dtype) or np.float32
+    if value is None:
+        return np.zeros(sanitize_shape(shape), kind)
+    found = np.asarray(value, kind)
+    return found if shape is None or found.ndim else np.broadcast_to(found, sanitize_shape(shape)).copy()
+
+
+def sanitize_variable_value_dict(var_map: Mapping[Any, Any]) -> dict[Any, Any]:
+    """By variable, an array or a value."""
+    return dict(var_map)
+
+
+def sanitize_var_map(op_arguments: Any, arguments: Any, **more: Any) -> dict[Any, Any]:
+    """By input, its data as a `Value`.
+
+    Args:
+        op_arguments: the inputs of a function.
+        arguments: data by input; of a single input also the data alone.
+        more: accepted; changes nothing.
+    """
+    del more
+    inputs = list(op_arguments)
+    given = arguments if isinstance(arguments, Mapping) else dict(zip(inputs, [arguments], strict=False))
+    return {one: sanitize_batch(one, given[one]) for one in inputs if one in given}
+
+
+def sanitize_2d_number(x: Any) -> tuple[Any, Any]:
+    """A pair of numbers; a number stands for two of it."""
+    found = _as_tuple(x)
+    if len(found) not in (1, 2):
+        raise ArgumentError(f"{x!r} is not a number or a pair of numbers", "(2, 2)")
+    return (found[0], found[-1])
+
+
+def sanitize_permutation(perm: Any) -> list[int]:
+    """The places of axes, counted from 0.
+
+    Raises:
+        ArgumentError: an axis is missing or there twice.
+    """
+    found = [one + len(perm) if one < 0 else one for one in perm]
+    if sorted(found) != list(range(len(found))):
+        raise ArgumentError(f"{perm!r} is not a permutation", "each axis is there once: (2, 0, 1)")
+    return found
+
+
+def sanitize_random_args(seed: Any, shape: Any = None, dtype: Any = None) -> tuple[Any, Any, Any]:
+    """The seed, the shape and the type of elements of random numbers."""
+    return seed, None if shape is None else sanitize_shape(shape), sanitize_dtype_numpy(dtype)
+
+
+def sanitize_substitutions(substitutions: Any) -> dict[Any, Any]:
+    """What is in the place of which functions, as a dictionary."""
+    return dict(substitutions or {})
+
+
+def is_byte_buffer(s: Any) -> bool:
+    """Whether it is a text of bytes."""
+    return isinstance(s, bytes | bytearray)
+
+
+__all__ = [
+    "get_data_type", "is_byte_buffer", "sanitize_2d_number", "sanitize_axis", "sanitize_axis_list", "sanitize_batch",
+    "sanitize_dtype_cntk", "sanitize_dtype_numpy", "sanitize_dynamic_axes", "sanitize_function", "sanitize_input",
+    "sanitize_multi_axis_reduction_list", "sanitize_permutation", "sanitize_precision", "sanitize_random_args",
+    "sanitize_shape", "sanitize_substitutions", "sanitize_value", "sanitize_var_map", "sanitize_variable_value_dict",
+]  # fmt: skip
+
+__getattr__ = no_attribute("cntk.internal.sanitize", __all__)
