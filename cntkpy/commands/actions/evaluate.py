@@ -114,26 +114,26 @@ def evaluate_nodes(
     callbacks: "Sequence[Callback]" = (),
 ) -> "list[Total]":
     """Evaluate nodes as the section says, and log the results; one `Total` per node. `callbacks`: see `evaluate`."""
-    from cntkpy.trainers.evaluation.evaluate import evaluate
+    from cntkpy.trainers.evaluation.evaluate import EvaluationData, evaluate
+    from cntkpy.trainers.evaluation.evaluator import Evaluator
+    from cntkpy.trainers.log.nodes import log_shapes
     from cntkpy.trainers.monitors.callbacks import traces
     from cntkpy.trainers.parallel.training import ParallelTraining
 
     shown = p.trace_level > 0
     parallel = ParallelTraining(process_group_of(context)) if context.link is not None else None
-    return evaluate(
-        network,
-        nodes,
+    data = EvaluationData(
         parallel.part_of(reader, always=True) if parallel is not None else reader,
         p.minibatch_size[0],
         p.epoch_size or None,
-        show_every=p.show_every if shown else None,
-        show_first=p.show_first if shown else 0,
-        progress=context.progress,
-        tracing=context.progress_tracing,
-        callbacks=[*traces(p, network, nodes), *callbacks],
-        trace_level=p.trace_level,
-        group=parallel.evaluating if parallel is not None else None,
+        context.progress_tracing,
+        parallel.evaluating if parallel is not None else None,
     )
+    looking = [*traces(p, network, nodes), *callbacks]
+    log_shapes(network, nodes, p.trace_level)
+    evaluator = Evaluator(network, nodes, callbacks=looking, trace_level=p.trace_level)
+    lines = (p.show_every, p.show_first) if shown else (None, 0)
+    return evaluate(evaluator, data, *lines, context.progress)
 
 
 def evaluation_nodes(network: "ValidatedNetwork", names: list[ConfigValue]) -> "list[Node]":

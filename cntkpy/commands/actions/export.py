@@ -103,10 +103,13 @@ def _on_data(ready: "Ready", section: ConfigParameters, context: RunContext, siz
 
     from cntkpy.networks.onnx.check import check_data, with_data
     from cntkpy.networks.onnx.files import as_bytes
+    from cntkpy.trainers.evaluation.evaluate import EvaluationData
+    from cntkpy.trainers.evaluation.evaluator import Evaluator
     from cntkpy.trainers.evaluation.write import node_values
 
     exported = ready.exported
     reader = reader_for(section, "reader", context, randomize="none", action="write")
-    written = next(iter(node_values(exported.network, with_data(exported), reader, size, size)))
+    evaluator = Evaluator(exported.network, with_data(exported), summed=False)
+    written = next(iter(node_values(evaluator, EvaluationData(reader, size, size))))
     columns = written.values if len(exported.axes) > 1 else [[np.concatenate(one)] for one in written.values]
     return check_data(exported, as_bytes(ready.model), list(zip(*columns, strict=True)))

@@ -4,6 +4,7 @@ import logging
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from cntkpy.cntk_config import ConfigParameters
@@ -120,9 +121,12 @@ def write(section: ConfigParameters, context: RunContext) -> None:
     choose_device(context)
     from cntkpy.readers.contracts import ReadsFiles, SparesFiles
     from cntkpy.readers.writer import create_writer
+    from cntkpy.trainers.evaluation.evaluate import EvaluationData
+    from cntkpy.trainers.evaluation.evaluator import Evaluator
     from cntkpy.trainers.evaluation.node_test import gradient_sources, node_gradients
     from cntkpy.trainers.evaluation.output import Format
     from cntkpy.trainers.evaluation.write import node_values
+    from cntkpy.trainers.log.nodes import log_shapes
     from cntkpy.trainers.monitors.callbacks import traces
     from cntkpy.trainers.step.reading import innermost
 
@@ -140,14 +144,16 @@ def write(section: ConfigParameters, context: RunContext) -> None:
         )
     priors = _priors(network)
     reader = reader_for(section, "reader", context, randomize="none", action="write")
-    size, samples, told = p.minibatch_size[0], p.epoch_size or None, (context.progress, context.progress_tracing)
+    evaluated = EvaluationData(reader, p.minibatch_size[0], p.epoch_size or None, context.progress_tracing)
+    level = context.trace_level
     writing = p.writer_section()
     if writing is not None:
         writer = create_writer(writing, context.data_precision)
         inside = innermost(reader)
         if isinstance(writer, SparesFiles) and isinstance(inside, ReadsFiles):
             writer.spare(inside.files)
-        data = node_values(network, nodes, reader, size, samples, *told, trace_level=context.trace_level)
+        log_shapes(network, nodes, level)
+        data = node_values(Evaluator(network, nodes, summed=False, trace_level=level), evaluated, context.progress)
         log.info("Total Samples Evaluated = %d", _write_with(writer, priors, nodes, data))
         return
     files = [(node.name, node) for node in nodes]
@@ -156,10 +162,11 @@ def write(section: ConfigParameters, context: RunContext) -> None:
             raise p.error("nodeUnitTest", f"nodeUnitTest needs exactly one output node, there are {len(nodes)}")
         sources = gradient_sources(network, nodes[0])
         files += [(f"{node.name}.grad", node) for node in sources]
-        data = node_gradients(network, nodes[0], sources, reader, size, samples, context.progress)
+        data = node_gradients(network, nodes[0], sources, replace(evaluated, tracing=None), context.progress)
     else:
-        callbacks = traces(p, network, nodes)
-        data = node_values(network, nodes, reader, size, samples, *told, callbacks, context.trace_level)
+        log_shapes(network, nodes, level)
+        evaluator = Evaluator(network, nodes, False, traces(p, network, nodes), level)
+        data = node_values(evaluator, evaluated, context.progress)
     path = str(p.output_path)
     total = _write(path, files, data, Format.read(p.format.config if p.format is not None else None), len(nodes))
     log.info("Written to %s*", path)

@@ -3,26 +3,24 @@
 import logging
 import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from cntkpy.cntk_config.base.stopping import Stopped
 from cntkpy.networks.graph.network import Node
-from cntkpy.networks.graph.network import ValidatedNetwork as Network
 from cntkpy.readers.contracts import MinibatchReader
 from cntkpy.readers.epochs import EpochRequest
 from cntkpy.readers.minibatch import Minibatch
 from cntkpy.trainers.evaluation.evaluator import Evaluator
 from cntkpy.trainers.log import text
 from cntkpy.trainers.log.events import event
-from cntkpy.trainers.log.nodes import log_shapes
 from cntkpy.trainers.log.reporting import NoProgress, Progress, Tracing
 from cntkpy.trainers.log.totals import Totals
 from cntkpy.trainers.parallel.batching import SharedBatcher
 from cntkpy.trainers.parallel.process_group import ProcessGroup
 from cntkpy.trainers.step.ahead import StacksAhead
 from cntkpy.trainers.step.batching import CAPACITY
-from cntkpy.trainers.step.context import Callback
 from cntkpy.trainers.step.reading import following, start_epoch
 
 log = logging.getLogger("cntkpy.trainers")
@@ -68,55 +66,56 @@ def minibatches(
             tracing.keep_alive(number)
 
 
-def evaluate(
-    network: Network,
-    nodes: Sequence[Node],
-    reader: MinibatchReader,
-    minibatch_size: int,
-    epoch_samples: int | None = None,
-    *,
-    show_every: int | None = None,
-    show_first: int = 0,
-    progress: Progress | None = None,
-    tracing: Tracing | None = None,
-    callbacks: Sequence[Callback] = (),
-    trace_level: int = 0,
-    evaluator: Evaluator | None = None,
-    group: ProcessGroup | None = None,
-    stop: Callable[[], bool] = lambda: False,
-) -> list[text.Total]:
-    """Evaluate nodes on the data of a reader and log the results in CNTK's lines.
+@dataclass(frozen=True)
+class EvaluationData:
+    """The data that nodes are evaluated on.
 
     Args:
-        network: The network.
-        nodes: The nodes to evaluate; each must have one element per sample.
-        reader: Reads the data, from their beginning.
+        reader: Reads them, from their beginning.
         minibatch_size: In samples.
-        epoch_samples: Samples to evaluate; None: one pass over the data.
-        show_every: Minibatches between intermediate lines; 0: only one at the end, for what no line has
-            shown; None: not that one either.
-        show_first: Minibatches at the start that get a line of their own.
-        progress: Shows how many samples are done.
+        samples: Samples to evaluate; None: one pass over the data.
         tracing: Gets the number of minibatches read.
-        callbacks: Get every minibatch before it is evaluated.
-        trace_level: From 2 on, every compilation is logged, from 3 on the nodes and their shapes.
-        evaluator: One made before for these nodes, which need not be compiled again.
         group: The processes that share the minibatches; `reader` gives each its part.
         stop: Whether the run should end.
+    """
+
+    reader: MinibatchReader
+    minibatch_size: int
+    samples: int | None = None
+    tracing: Tracing | None = None
+    group: ProcessGroup | None = None
+    stop: Callable[[], bool] = lambda: False
+
+    def minibatches(self) -> Iterator[Minibatch]:
+        """Yield the minibatches."""
+        return minibatches(self.reader, self.minibatch_size, 0, self.samples, self.tracing, self.stop)
+
+
+def evaluate(
+    evaluator: Evaluator,
+    data: EvaluationData,
+    every: int | None = None,
+    first: int = 0,
+    progress: Progress | None = None,
+) -> list[text.Total]:
+    """Evaluate nodes on data and log the results in CNTK's lines.
+
+    Args:
+        evaluator: Of the nodes, each of which has one element per sample.
+        data: The data.
+        every: Minibatches between intermediate lines; 0: only one at the end, for what no line has shown; None: not
+            that one either.
+        first: Minibatches at the start that get a line of their own.
+        progress: Shows how many samples are done.
 
     Returns:
         One `Total` per node.
 
     Raises:
-        Stopped: `stop` says so, in this process or in another one of the group.
+        Stopped: `data.stop` says so, in this process or in another one of the group.
     """
-    progress = progress or NoProgress()
-    if evaluator is None:
-        log_shapes(network, nodes, trace_level)
-        evaluator = Evaluator(network, nodes, callbacks=callbacks, trace_level=trace_level)
-    else:
-        evaluator.load(network)
-    batcher = evaluator.batcher(minibatch_size, 1 if evaluator.callbacks else CAPACITY)
+    nodes, group, progress = evaluator.nodes, data.group, progress or NoProgress()
+    batcher = evaluator.batcher(data.minibatch_size, 1 if evaluator.callbacks else CAPACITY)
     if group is not None:
         batcher = SharedBatcher.like(batcher, group)
 
@@ -124,12 +123,12 @@ def evaluate(
         return (totals if group is None else totals.joint(nodes, group.communicator.total)).rows(nodes)
 
     def is_due(number: int) -> bool:
-        return number <= show_first or (bool(show_every) and number % show_every == 0)
+        return number <= first or (bool(every) and number % every == 0)
 
     totals = interval = Totals.start(nodes)
     count = shown = 0
-    progress.start("evaluating", epoch_samples)
-    made = batcher.stacks(minibatches(reader, minibatch_size, 0, epoch_samples, tracing, stop), is_due)
+    progress.start("evaluating", data.samples)
+    made = batcher.stacks(data.minibatches(), is_due)
     early = evaluator.copies and group is None and not evaluator.callbacks
     stacks = StacksAhead(made, evaluator.place, early)
     for stack in stacks:
@@ -145,7 +144,7 @@ def evaluate(
         if is_due(count):
             log.info("%s", _interval(rows(interval), shown + 1, count))
             shown, interval = count, Totals.start(nodes)
-    if show_every is not None and count > shown:
+    if every is not None and count > shown:
         log.info("%s", _interval(rows(interval), shown + 1, count))
     progress.finish()
     final = rows(totals)

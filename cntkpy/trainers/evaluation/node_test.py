@@ -10,8 +10,7 @@ from cntkpy.networks.arrays.lazy import jax
 from cntkpy.networks.arrays.sparse import is_sparse
 from cntkpy.networks.compile.evaluate import compile_network, network_parameters, network_state, node_total
 from cntkpy.networks.graph.network import Node, ValidatedNetwork
-from cntkpy.readers.contracts import MinibatchReader
-from cntkpy.trainers.evaluation.evaluate import minibatches
+from cntkpy.trainers.evaluation.evaluate import EvaluationData
 from cntkpy.trainers.evaluation.output import node_sequences
 from cntkpy.trainers.evaluation.write import Written
 from cntkpy.trainers.log.reporting import NoProgress, Progress
@@ -51,12 +50,10 @@ def node_gradients(
     network: ValidatedNetwork,
     root: Node,
     sources: Sequence[Node],
-    reader: MinibatchReader,
-    minibatch_size: int,
-    epoch_samples: int | None = None,
+    data: EvaluationData,
     progress: Progress | None = None,
 ) -> Iterator[Written]:
-    """For every minibatch, its number of columns, the values of a node, and the gradients of the sources.
+    """Yield for every minibatch its number of columns, the values of a node, and the gradients of the sources.
 
     The node is computed as in training; every element of it has the gradient 1.
     """
@@ -77,13 +74,11 @@ def node_gradients(
         }
         return jax.grad(total, has_aux=True)((own, inputs), state, batch, key)
 
-    batcher = Batcher.of(network, [root], minibatch_size, capacity=1, chosen=EVALUATION_BUCKETS)
+    batcher = Batcher.of(network, [root], data.minibatch_size, capacity=1, chosen=EVALUATION_BUCKETS)
     own, state = network_parameters(network) | leaves, network_state(network)
     samples = 0
-    progress.start("writing", epoch_samples)
-    for number, stack in enumerate(
-        batcher.stacks(minibatches(reader, minibatch_size, 0, epoch_samples), lambda _: True)
-    ):
+    progress.start("writing", data.samples)
+    for number, stack in enumerate(batcher.stacks(data.minibatches(), lambda _: True)):
         state = carry(network, state, stack)
         batch = minibatch_of(stack.batch, 0)
         (by_name, by_input), (found, state) = gradients(own, state, batch, jax.random.key(number))

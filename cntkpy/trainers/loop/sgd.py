@@ -19,7 +19,7 @@ from cntkpy.readers.contracts import MinibatchReader
 from cntkpy.readers.epochs import EpochRequest
 from cntkpy.readers.minibatch import Minibatch
 from cntkpy.trainers.checkpoints.checkpoint import Checkpoint, partial_name
-from cntkpy.trainers.evaluation.evaluate import evaluate, minibatches
+from cntkpy.trainers.evaluation.evaluate import EvaluationData, evaluate, minibatches
 from cntkpy.trainers.evaluation.evaluator import Evaluator
 from cntkpy.trainers.evaluation.precompute import precompute_all, precompute_data
 from cntkpy.trainers.log import text
@@ -315,20 +315,16 @@ class TrainingLoop:
     def _validate(self, epoch: int, minibatch_size: int) -> list[text.Total] | None:
         if self.validation is None:
             return None
-        level, nodes, trained = self.parameters.trace_level, self.step.nodes, self.step.trained_network()
+        trained = self.step.trained_network()
         if self._evaluator is None:
-            self._evaluator = Evaluator(self.network, nodes, trace_level=level, start=trained)
+            level = self.parameters.trace_level
+            self._evaluator = Evaluator(self.network, self.step.nodes, trace_level=level, start=trained)
+        else:
+            self._evaluator.load(trained)
+        tracing, group = self.reporting.tracing, self.parallel.evaluating
+        data = EvaluationData(self.validation, minibatch_size, tracing=tracing, group=group, stop=self.stop)
         try:
-            totals = evaluate(
-                trained,
-                nodes,
-                self.validation,
-                minibatch_size,
-                tracing=self.reporting.tracing,
-                evaluator=self._evaluator,
-                group=self.parallel.evaluating,
-                stop=self.stop,
-            )
+            totals = evaluate(self._evaluator, data)
         except Stopped:
             assert self._trained is not None
             self._trained.stopped_afterwards()

@@ -221,7 +221,7 @@ class SharedBatcher(Batcher):
         plans = [(ended, parts) for _, _, ended, parts in answers]
         going_on = [len(parts) for ended, parts in plans if not ended]
         count = min(going_on) if going_on else max(len(parts) for _, parts in plans)
-        if self.padding.others and any(Part.from_json(part).truncated for _, parts in plans for part in parts):
+        if self.padding.lays_out and any(Part.from_json(part).truncated for _, parts in plans for part in parts):
             self._pad(self.padding.of_pieces())
         own, self._held = self._held[:count], self._held[count:]
         own += [self._nothing() for _ in range(count - len(own))]
@@ -235,7 +235,7 @@ class SharedBatcher(Batcher):
         """Whether computing a frame takes much longer than sending it."""
         inputs = self.padding.inputs
         size = sum(inputs.sizes.values()) * inputs.dtype.itemsize
-        plain = not self.padding.others and not inputs.sparse and not self.exact
+        plain = not self.padding.lays_out and not inputs.sparse and not self.exact
         return plain and size <= FRAME_BYTES and self.weights * self.minibatch_size >= MIN_WORK
 
     def _level(self, own: list[Prepared], columns: list[list[Part]]) -> tuple[list[Prepared], list[list[Part]]]:

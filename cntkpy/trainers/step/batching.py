@@ -100,7 +100,7 @@ class Batcher:
         exact = any(node.kind.columns for node in below)
         more["weights"] = sum(math.prod(node.shape or ()) for node in below if node.trainable)
         padding = padding_of(Inputs(input_nodes(network, roots), network.dtype), network_axes(network, roots))
-        if padding.others:  # their programs take long to compile
+        if padding.lays_out:  # their programs take long to compile
             more["chosen"] = min(more.get("chosen", 0), BUCKETS_OF_SEVERAL_AXES)
         if padding.packed and more["weights"] < PACKED_WEIGHTS:
             padding = padding.with_own_slots()
@@ -245,7 +245,7 @@ class Batcher:
         return frames or self.exact or not self.chosen or self.minibatch_size in self.buckets.chosen
 
     def _prepare(self, minibatch: Minibatch) -> Prepared:
-        if minibatch.truncated and self.padding.others:
+        if minibatch.truncated and self.padding.lays_out:
             self._pad(self.padding.of_pieces())
         return self.padding.prepare(minibatch)
 

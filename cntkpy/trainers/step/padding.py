@@ -34,6 +34,8 @@ class Padding(Protocol):
     inputs: Inputs
     others: int
     """Number of time axes besides the main one."""
+    lays_out: bool
+    """Whether sequences are laid out anew, not as the reader has them."""
     packed: bool
     """Whether sequences share slots on some axes, of which a minibatch needs the fewer the longer they are."""
 
@@ -132,7 +134,7 @@ def padding_of(inputs: Inputs, axes: Axes | None) -> Padding:
 class SingleAxis(Padding):
     """All inputs lie on one time axis, their sequences after each other in slots as the reader has laid them out."""
 
-    others, packed = 0, False
+    others, lays_out, packed = 0, False, False
 
     def __init__(self, inputs: Inputs):
         self.inputs = inputs
@@ -219,6 +221,8 @@ class SingleAxis(Padding):
 
 class SeveralAxes(Padding):
     """Inputs lie on several time axes; each sequence is laid out anew, see `cntkpy.trainers.step.axes`."""
+
+    lays_out = True
 
     def __init__(self, inputs: Inputs, axes: Axes):
         self.inputs, self._axes = inputs, axes

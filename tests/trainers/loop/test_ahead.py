@@ -14,7 +14,7 @@ import pytest
 
 from cntkpy.cntk_config.base.stopping import Stopped
 from cntkpy.readers.minibatch import Layout, Minibatch
-from cntkpy.trainers.evaluation.evaluate import evaluate
+from cntkpy.trainers.evaluation.evaluate import EvaluationData, evaluate
 from cntkpy.trainers.loop.epoch import EpochView, _capacity, train_epoch  # pyright: ignore[reportPrivateUsage]
 from cntkpy.trainers.step import ahead
 from cntkpy.trainers.step.ahead import PlacedStack, StacksAhead
@@ -164,7 +164,7 @@ def test_an_evaluation_reads_and_copies_the_next_stack_while_it_computes(
 ) -> None:
     count, device = 50, SimulatedDevice(read, copy, compute, copies)
     monkeypatch.setattr("cntkpy.trainers.evaluation.evaluate.minibatches", lambda *_: minibatches(count))
-    (total,) = evaluate(None, [NODE], None, SAMPLES, evaluator=device)  # type: ignore[arg-type]
+    (total,) = evaluate(device, EvaluationData(None, SAMPLES))  # type: ignore[arg-type]
     alone = read + copy + compute
     if copies:
         assert device.now <= alone + (count - 1) * max(read, copy, compute, alone / 2)
