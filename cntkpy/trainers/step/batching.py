@@ -23,7 +23,7 @@ from cntkpy.cntk_config.base.stopping import Stopped
 from cntkpy.networks.arrays.batch import Grid, PackedGrid
 from cntkpy.networks.arrays.sparse import Sparse
 from cntkpy.networks.compile.evaluate import Batch
-from cntkpy.networks.graph.axes import DEFAULT, own_axis
+from cntkpy.networks.graph.axes import DEFAULT, is_of_python, own_axis
 from cntkpy.networks.graph.network import Node, ValidatedNetwork
 from cntkpy.networks.graph.precision import dtype_of
 from cntkpy.readers.minibatch import Layout, Minibatch, as_dense
@@ -332,7 +332,7 @@ class Batcher:
             if layout is None:
                 layout, first = other, node.name
             elif other is not layout and not np.array_equal(other.sequences, layout.sequences):
-                raise _different(minibatch, layout, other, first, node.name)
+                raise _different(minibatch, layout, other, first, node)
         layout = layout or next(iter(minibatch.layouts.values()))
         sparse = [
             Sparse.from_csr(
@@ -549,8 +549,9 @@ def input_nodes(network: ValidatedNetwork, roots: Sequence[Node]) -> list[Node]:
     return [node for node in network.below(roots) if node.kind.layout == "always"]
 
 
-def _different(minibatch: Minibatch, layout: Layout, other: Layout, first: str, second: str) -> UserError:
+def _different(minibatch: Minibatch, layout: Layout, other: Layout, first: str, node: Node) -> UserError:
     """Inputs whose sequences do not have the same lengths: which sequence it is, where the reader says."""
+    second = node.name
     lengths = [one.sequences[:, 3] - one.sequences[:, 2] for one in (layout, other)]
     told, other_axis = "", second
     if len(lengths[0]) == len(lengths[1]) == len(minibatch.keys) and (lengths[0] != lengths[1]).any():
@@ -562,7 +563,7 @@ def _different(minibatch: Minibatch, layout: Layout, other: Layout, first: str, 
         "DifferentLengths",
         f"inputs '{first}' and '{second}' have sequences of different lengths in one minibatch{told}",
         hint="these inputs share one time axis: a sequence needs as many samples of one as of the other. If their "
-        f"lengths differ on purpose, {own_axis(other_axis)}",
+        f"lengths differ on purpose, {own_axis(other_axis, is_of_python(node))}",
     )
 
 
