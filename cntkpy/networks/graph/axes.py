@@ -336,8 +336,8 @@ def mixed(node: Node, first: Node, second: Node, in_python: bool = False) -> Use
     if in_python:
         hint = (
             f"say how their steps correspond: reconcile_dynamic_axes({second.name}, {first.name}) if the sequences "
-            "have the same lengths; sequence.broadcast_as for one step that goes with all; sequence.first, last, gather or "
-            "scatter to select steps"
+            "have the same lengths; sequence.broadcast_as for one step that goes with all; sequence.first, last, "
+            "gather or scatter to select steps"
         )
         return _mixed(node, sides, hint)
     for one, other in ((first, second), (second, first)):

@@ -398,6 +398,7 @@ class Trainer:
     def test(self, minibatch: Minibatch) -> Totals:
         """Loss and metric of a minibatch; without a metric the loss is both."""
         self.queue.collect()
+        self._last_minibatch.keep(minibatch)
         self._objectives.fit(minibatch)
         return self._tests.run(self._objectives.now, minibatch)
 

@@ -166,10 +166,10 @@ class Layer:
 
     @property
     def parameters(self) -> tuple[Function, ...]:
-        """Its own parameters, once it was applied, without those of what it was applied to."""
+        """Its own parameters, without those of what it was applied to; before that some have axes of unknown size."""
         made = self._first
         if made is None:
-            raise UserError("NoValue", "a layer has parameters once it was applied", hint="call it with an input first")
+            made = self.of_placeholder()
         below = {root for one in self._given[self._made.index(made)] for root in one.roots}
         waiting, own = [root for root in made.roots if root not in below], set[NodeValue]()
         while waiting:
