@@ -146,3 +146,22 @@ def test_custom_attributes_keep_what_is_set_by_item(tmp_path: Any) -> None:
     assert f.custom_attributes == {"c": "x", "e": 5}
     f.save(str(tmp_path / "m"))
     assert C.load_model(str(tmp_path / "m")).custom_attributes == {"c": "x", "e": 5}
+
+
+def test_a_block_of_two_outputs() -> None:
+    """P24."""
+    hole, x = C.placeholder(), C.input_variable(2)
+    block = C.as_block(C.combine([hole + 1, hole * 2]), [(hole, x)], "Both", "ignored")
+    assert [one.op_name for one in block.outputs] == ["Both", "Both"]
+    one, two = block.eval({x: [[1, 2]]}).values()
+    assert one.tolist() == [[2, 3]] and two.tolist() == [[2, 4]]
+
+
+def test_layers_have_parameters_before_they_are_applied() -> None:
+    """P25: of sizes that are not known yet; they are the same afterwards."""
+    layer = C.layers.For(range(2), lambda i: C.layers.Dense(3))
+    before = layer.parameters
+    assert sorted(one.shape for one in before) == [(-1, 3), (-1, 3), (3,), (3,)]
+    z = layer(C.input_variable(4))
+    assert set(layer.parameters) == set(before) == set(z.parameters)
+    assert sorted(one.shape for one in before) == [(3,), (3,), (3, 3), (4, 3)]

@@ -196,12 +196,20 @@ def test_a_function_of_a_placeholder_takes_the_shape_of_its_input() -> None:
         np.testing.assert_array_equal(one, wanted)
 
 
-def test_one_filter_without_an_axis_makes_one_channel() -> None:
+def test_a_filter_of_as_many_axes_slides_along_all_of_them() -> None:
     x = C.input_variable((2, 4, 4))
     filters = np.random.default_rng(1).normal(size=(2, 3, 3)).astype(np.float32)
     data = np.random.default_rng(2).normal(size=(1, 2, 4, 4)).astype(np.float32)
     found = C.convolution(filters, x).eval({x: data})
-    np.testing.assert_allclose(found[0], slid(data[0], filters[None], {}), rtol=1e-4, atol=1e-5)
+    padded = np.pad(data[0], ((0, 1), (1, 1), (1, 1)))  # of two channels, the filter ends behind the last one
+    expected = np.zeros((2, 4, 4))
+    for place in np.ndindex(2, 4, 4):
+        window = padded[tuple(slice(at, at + size) for at, size in zip(place, (2, 3, 3), strict=True))]
+        expected[place] = (window * filters).sum()
+    np.testing.assert_allclose(found[0], expected, rtol=1e-4, atol=1e-5)
+    one = C.convolution(filters, x, auto_padding=[False, True, True])
+    assert one.shape == (1, 4, 4)
+    np.testing.assert_allclose(one.eval({x: data})[0], slid(data[0], filters[None], {}), rtol=1e-4, atol=1e-5)
     steps = C.sequence.input_variable((2,))
     assert C.convolution(filters[..., 0], steps, sequential=True).shape == (1,)
 

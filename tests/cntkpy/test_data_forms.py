@@ -18,6 +18,7 @@ import scipy.sparse
 
 import cntkpy.compat.cntk as C
 from cntkpy.cntk_config import UserError
+from cntkpy.readers.errors import ArgumentError
 
 F = np.float32
 csr = scipy.sparse.csr_matrix
@@ -452,7 +453,7 @@ def scaled(shape: tuple[int, ...], biases: Any) -> None:
 @pytest.mark.parametrize(
     ("make", "given", "own"),
     [
-        (lambda: C.parameter((0, 2), init=np.array([[5.0]])), "(1, 1)", "a parameter of shape (0, 2)"),
+        (lambda: C.parameter((0, 2), init=np.array([[5.0]])), "(1, 1)", "a parameter of shape (-1, 2)"),
         (lambda: C.parameter((2, 3), init=[1]), "(1,)", "a parameter of shape (2, 3)"),
         (lambda: C.parameter((2, 3), init=np.ones((3, 2))), "(3, 2)", "a parameter of shape (2, 3)"),
         (lambda: C.constant(np.arange(6), shape=(2, 3)), "(6,)", "a parameter of shape (2, 3)"),
@@ -469,3 +470,15 @@ def scaled(shape: tuple[int, ...], biases: Any) -> None:
 def test_arrays_of_another_shape_are_refused(make: Callable[[], Any], given: str, own: str) -> None:
     with pytest.raises(UserError, match=re.escape(f"of shape {given} for {own}")):
         make()
+
+
+def test_a_sparse_matrix_of_the_axes_of_a_sample_is_a_sample() -> None:
+    """P22."""
+    x, w = C.input_variable((2, 3), is_sparse=True), np.arange(9).reshape(3, 3).astype(np.float32)
+    dense = np.float32([[[1, 0, 2], [0, 3, 0]], [[0, 0, 0], [0, 0, 1]]])
+    f = C.times(x, C.constant(w))
+    np.testing.assert_array_equal(f.eval({x: [scipy.sparse.csr_matrix(one) for one in dense]}), dense @ w)
+    np.testing.assert_array_equal(f.eval({x: scipy.sparse.csr_matrix(dense[0])}), dense[:1] @ w)
+    with pytest.raises(ArgumentError) as error:
+        f.eval({x: [scipy.sparse.csr_matrix(np.ones((3, 3)))]})
+    assert "each row of a sparse matrix is a sample: (n, 6), or the matrix is a sample: (2, 3)" in str(error.value.hint)

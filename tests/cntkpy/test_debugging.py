@@ -263,3 +263,17 @@ def test_a_stack_of_one_direction_becomes_one_recurrence() -> None:
     assert [one.shape for one in converted.parameters].count((4, 4)) == 4
     for one, other in zip(z.eval(SEQUENCES), converted.eval(SEQUENCES), strict=True):
         assert np.allclose(one, other, atol=1e-6)
+
+
+def test_a_trainer_prints_the_times_of_its_last_test(capsys: pytest.CaptureFixture[str]) -> None:
+    """P18: `test_minibatch` alone, with the switch on before."""
+    x = C.input_variable(2)
+    z = C.layers.Dense(1)(x)
+    trainer = C.Trainer(z, (C.reduce_sum(z), None), [C.sgd(z.parameters, 0.1)])
+    C.debugging.set_node_timing(True)
+    try:
+        trainer.test_minibatch({x: np.ones((4, 2), np.float32)})
+    finally:
+        C.debugging.set_node_timing(False)
+    trainer.print_node_timing()
+    assert "a minibatch of 4 samples" in capsys.readouterr().out

@@ -222,7 +222,7 @@ def test_data_of_several_sizes_in_one_minibatch_are_an_error() -> None:
 def test_a_free_axis_of_sparse_data_or_of_size_zero_is_an_error() -> None:
     with pytest.raises(UserError, match="sparse data has no free dimension"):
         C.input_variable((C.FreeDimension, 2), is_sparse=True)
-    for wrong in (0, -1, -2):
+    for wrong in (0, -2):
         with pytest.raises(UserError, match=r"is not (the|a) shape"):
             C.input_variable((wrong, 2))
 
@@ -528,3 +528,13 @@ def test_attention_inside_of_a_recurrence() -> None:
             return sum(np.square(part).sum() for part in decoded(data, asked, one, back))
 
         np.testing.assert_allclose(gradient, differences(total, start), rtol=1e-5, atol=1e-7)
+
+
+def test_an_input_may_have_a_size_to_be_inferred() -> None:
+    """P21: the data say it, as of a free dimension."""
+    x = C.input_variable((C.InferredDimension, 2))
+    assert x.shape == (-1, 2) and C.input_variable((C.FreeDimension, 2)).shape == (-3, 2)
+    for rows in (3, 4):
+        data = np.arange(2 * rows, dtype=np.float32).reshape(1, rows, 2)
+        np.testing.assert_array_equal((x * 2).eval({x: data}), 2 * data)
+        np.testing.assert_array_equal(x[0].eval({x: data}), data[:, :1])

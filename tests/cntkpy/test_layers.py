@@ -245,3 +245,19 @@ def test_a_stack_of_recurrent_layers() -> None:
     stack = C.optimized_rnnstack(x, weights, 3, 2, bidirectional=True, recurrent_op="gru")
     assert stack.eval({x: [np.ones((2, 4), np.float32)]})[0].shape == (2, 6)
     assert C.dropout([10.0, 20.0], 0.5).eval().tolist() == [10, 20]
+
+
+def test_a_step_may_have_more_than_two_states() -> None:
+    """P23: each state is the one before of the next; with starts of their own."""
+    s = C.sequence.input_variable(2)
+    data = [np.float32([[1, 2], [3, 4], [5, 6]])]
+
+    def step(a, b, c, x):
+        return a + x, b + a, c + b
+
+    layer = C.layers.Recurrence(step, initial_state=[0, 1, 2], return_full_state=True)
+    a, b, c = (found[0].tolist() for found in layer(s).eval({s: data}).values())
+    assert a == [[1, 2], [4, 6], [9, 12]]
+    assert b == [[1, 1], [2, 3], [6, 9]]
+    assert c == [[3, 3], [4, 4], [6, 7]]
+    assert len(C.layers.Fold(lambda a, b, c, d, x: (x, a, b, c), return_full_state=True)(s).outputs) == 4

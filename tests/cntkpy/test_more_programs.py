@@ -207,7 +207,7 @@ PICTURES = np.random.RandomState(1).rand(2, 4, 3, 2).astype(np.float32)
 
 def response(d):
     squares = np.pad(d**2, [(0, 0), (1, 1), (0, 0), (0, 0)])
-    return d / (1 + 0.5 * (squares[:, :-2] + squares[:, 1:-1] + squares[:, 2:])) ** 0.75
+    return d / (1 + 0.5 / 3 * (squares[:, :-2] + squares[:, 1:-1] + squares[:, 2:])) ** 0.75
 
 
 def normalised(d, axes):
@@ -434,7 +434,7 @@ def test_an_autoencoder_with_noise_learns() -> None:
     code = mean + C.exp(0.5 * logarithm) * C.random.normal_like(mean)
     y = C.layers.Sequential([C.layers.Dense(8, activation=C.relu), C.layers.Dense(6, activation=C.sigmoid)])(code)
     divergence = -0.5 * C.reduce_sum(1 + logarithm - C.square(mean) - C.exp(logarithm))
-    loss = divergence + C.binary_cross_entropy(y, x)
+    loss = divergence + C.reduce_sum(C.binary_cross_entropy(y, x))
     trainer = C.Trainer(y, (loss, None), C.adam(y.parameters, C.learning_parameter_schedule_per_sample(0.02), 0.9))
     data = np.repeat(np.eye(2, dtype=np.float32), 3, axis=1)[np.random.RandomState(3).randint(0, 2, 100)]
     losses = []

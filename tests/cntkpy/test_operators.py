@@ -150,7 +150,7 @@ def cosine(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 def response(x: np.ndarray) -> np.ndarray:
     wide = np.pad(x**2, [(0, 0), (1, 1), (0, 0), (0, 0)])
-    return x / (1 + 0.5 * (wide[:, :-2] + wide[:, 1:-1] + wide[:, 2:])) ** 0.75
+    return x / (1 + 0.5 / 3 * (wide[:, :-2] + wide[:, 1:-1] + wide[:, 2:])) ** 0.75
 
 
 def normalised(x: np.ndarray) -> np.ndarray:
@@ -159,7 +159,7 @@ def normalised(x: np.ndarray) -> np.ndarray:
 
 
 def logistic(p: np.ndarray, y: np.ndarray) -> np.ndarray:
-    return -np.log(p * y + (1 - p) * (1 - y)).sum(axis=(1, 2))
+    return -(y * np.log(p) + (1 - y) * np.log(1 - p))
 
 
 def total(x: np.ndarray) -> np.ndarray:
@@ -353,7 +353,7 @@ SEQUENCE_OPERATORS: dict[str, Case | list[Case]] = {
 CRITERIA: dict[str, Case | list[Case]] = {
     "binary_cross_entropy": two(C.binary_cross_entropy, logistic, P, P[::-1]),
     "classification_error": [
-        two(lambda z, y: C.classification_error(z, y, axis=0), lambda z, y: errors(z, y, 1)[:, None], X,
+        two(lambda z, y: C.classification_error(z, y, axis=0), lambda z, y: errors(z, y, 1).mean(axis=-1), X,
             np.eye(2)[[[0, 1, 1], [1, 0, 0]]].swapaxes(1, 2)),
         two(C.classification_error, lambda z, y: errors(z, y, 1), V, CLASSES[0]),
         two(lambda z, y: C.classification_error(z, y, topN=2),

@@ -110,3 +110,35 @@ def test_a_default_for_no_layer() -> None:
     with default_options(init=4):
         assert get_default_override(None, init=default_override_or(3)) == 4
     assert get_default_override(None, init=5) == 5
+
+
+def test_one_sample_for_each_sequence_meets_all_its_steps() -> None:
+    """P20: `sequence * sample` broadcasts by itself, in values, gradients, recurrences and models."""
+    s, n = C.sequence.input_variable(3), C.input_variable(3)
+    steps, single = [np.ones((2, 3), np.float32), 2 * np.ones((3, 3), np.float32)], np.float32([[1, 2, 3], [4, 5, 6]])
+    data = {s: steps, n: single}
+    expected = [one * row for one, row in zip(steps, single, strict=True)]
+    for f in (s * n, n * s):
+        assert [axis.name for axis in f.dynamic_axes] == ["defaultBatchAxis", "defaultDynamicAxis"]
+        for found, wanted in zip(f.eval(data), expected, strict=True):
+            np.testing.assert_array_equal(found, wanted)
+    np.testing.assert_array_equal(C.reduce_sum(s * n).grad(data, [n]), [[2, 2, 2], [6, 6, 6]])
+    assert [one.shape for one in C.splice(s, n).eval(data)] == [(2, 6), (3, 6)]
+    summed = C.layers.Recurrence(lambda h, x: h + x * n)(s).eval(data)
+    np.testing.assert_array_equal(summed[0], np.cumsum(expected[0], axis=0))
+    static = C.input_variable(3, dynamic_axes=[])
+    np.testing.assert_array_equal((s + static).eval({s: steps, static: single[0]})[1], steps[1] + single[0])
+
+
+def test_sequences_on_different_axes_say_what_to_write_in_python() -> None:
+    """W10: no words of configurations."""
+    a = C.sequence.input_variable(3, name="a")
+    b = C.sequence.input_variable(3, sequence_axis=C.Axis("other"), name="b")
+    with pytest.raises(UserError, match="mixes two time axes") as error:
+        _ = a + b
+    assert "reconcile_dynamic_axes(b, a)" in str(error.value.hint) and "BS." not in str(error.value.hint)
+    c = C.sequence.input_variable(3, name="c")
+    with pytest.raises(UserError, match="different lengths") as error:
+        (a + c).eval({a: [np.ones((2, 3))], c: [np.ones((3, 3))]})
+    text = f"{error.value} {error.value.hint}"
+    assert "sequence.input_variable(shape, sequence_axis=Axis('" in text and "dynamicAxis" not in text

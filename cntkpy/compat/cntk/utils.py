@@ -4,13 +4,13 @@ from typing import Any
 
 import numpy as np
 
+from . import logging
 from .core import Value
 from .core import asarray as asarray
 from .core import asvalue as asvalue
 from .internal.sanitize import sanitize_dtype_cntk as sanitize_dtype_cntk
 from .internal.utils import get_data_type as get_data_type
 from .logging import *  # noqa: F403
-from .logging import __all__ as names
 from .missing import no_attribute, warn_beta
 
 warn_beta("cntk.utils", "cntk.logging, and Value.one_hot")
@@ -22,6 +22,6 @@ def one_hot(batch: Any, num_classes: int, dtype: Any = np.float32, device: Any =
 
 
 __all__ = ["asarray", "asvalue", "get_data_type", "one_hot", "sanitize_dtype_cntk"]
-__all__ += names
+__all__ += logging.__all__
 
 __getattr__ = no_attribute("cntk.utils", __all__)

@@ -26,6 +26,7 @@ __all__ = [
     "held",
     "infer_axes",
     "is_kept",
+    "is_of_python",
     "kept_steps",
     "kept_window",
     "main_axis",
@@ -34,6 +35,8 @@ __all__ = [
     "repeated",
     "separate_slots",
     "shown",
+    "single_beside_steps",
+    "spread_axes",
     "summed_axis",
     "zeros",
 ]
@@ -63,8 +66,23 @@ EVERYWHERE = "ReconcileDynamicAxis (constant, x) has it at every step of x; in P
 """What a hint says about a constant where minibatch data are needed."""
 
 
-def own_axis(name: str) -> str:
-    """What a hint says about an input whose sequences have other lengths: the lines of the network that allow it."""
+def is_of_python(node: Node) -> bool:
+    """Whether an input is one of a Python program, which says how many dynamic axes it has."""
+    return node.dynamic_axes is not None
+
+
+def own_axis(name: str, in_python: bool = False) -> str:
+    """What a hint says about an input whose sequences have other lengths: the lines of the network that allow it.
+
+    Args:
+        name: of the input.
+        in_python: whether the network is one of a Python program.
+    """
+    if in_python:
+        return (
+            f"give '{name}' a sequence axis of its own: sequence.input_variable(shape, sequence_axis=Axis('{name}')); "
+            "an input_variable(shape) has one sample for each sequence"
+        )
     return (
         f"give '{name}' a time axis of its own in the network: t = DynamicAxis () and "
         f"{name} = Input (..., dynamicAxis=t); dynamicAxis='#' where each sequence has one sample of it"
@@ -176,6 +194,17 @@ def infer_axes(order: list[Node], exact: bool = False) -> None:
     Raises:
         UserError: operands are on different axes, or an input names no axis.
     """
+    spread_axes(order, exact)
+    if not exact:
+        single = _single_steps(order)
+        for node in order:
+            node.axis = ONE if node.axis in single else node.axis
+    for node in order:
+        _check(node, exact)
+
+
+def spread_axes(order: list[Node], exact: bool = False) -> None:
+    """Give every node the axis that follows from its operands; operands on different axes are not refused."""
     for node in order:
         node.axis = _of_input(node, order, exact) if node.kind.layout == "always" else None
     conditions = _Conditions()
@@ -184,12 +213,21 @@ def infer_axes(order: list[Node], exact: bool = False) -> None:
         if node.kind.time.delay and node.axis is None and _in_loop(node):
             node.axis = DEFAULT
             _spread(order, conditions)
-    if not exact:
-        single = _single_steps(order)
-        for node in order:
-            node.axis = ONE if node.axis in single else node.axis
-    for node in order:
-        _check(node)
+
+
+def single_beside_steps(node: Node) -> tuple[list[int], Node] | None:
+    """Of an operator element by element, the operands of one step per sequence, where another has several steps.
+
+    Returns:
+        Their places, and the operand with several steps; None: all are on one axis, or several have steps.
+    """
+    if not (node.kind.pointwise or node.operation in ("Times", "TransposeTimes", "RowStack")):
+        return None
+    axes = axes_of(node.connected)
+    longer = next((source for source in node.connected if source.axis not in (None, ONE)), None)
+    if longer is None or set(axes) != {ONE, longer.axis}:
+        return None
+    return [at for at, source in enumerate(node.connected) if source.axis == ONE], longer
 
 
 def _single_steps(order: list[Node]) -> set[str | None]:
@@ -262,7 +300,7 @@ def _inferred(node: Node, conditions: _Conditions) -> str | None:
     return next((source.axis for source in node.connected if source.axis is not None), None)
 
 
-def _check(node: Node) -> None:
+def _check(node: Node, in_python: bool) -> None:
     """Refuse operands on different axes, and axes as operands."""
     for source in node.connected:
         if source.kind.time.makes_axis:
@@ -283,10 +321,10 @@ def _check(node: Node) -> None:
         if first is None:
             first = source
         elif source.axis != first.axis:
-            raise mixed(node, first, source)
+            raise mixed(node, first, source, in_python)
 
 
-def mixed(node: Node, first: Node, second: Node) -> UserError:
+def mixed(node: Node, first: Node, second: Node, in_python: bool = False) -> UserError:
     """The error for a node whose operands are on different axes; it names the inputs that these axes come from."""
     assert first.axis is not None and second.axis is not None
     sides = [f"'{one.name}' has {shown(one.axis or '')}{_from(one)}" for one in (first, second)]
@@ -295,15 +333,22 @@ def mixed(node: Node, first: Node, second: Node) -> UserError:
         "have the same lengths; BS.Sequences.BroadcastSequenceAs for one step that goes with all; BS.Sequences.First, "
         "Last, Gather or Scatter to select steps"
     )
+    if in_python:
+        hint = (
+            f"say how their steps correspond: reconcile_dynamic_axes({second.name}, {first.name}) if the sequences "
+            "have the same lengths; sequence.broadcast_as for one step that goes with all; sequence.first, last, "
+            "gather or scatter to select steps"
+        )
+        return _mixed(node, sides, hint)
     for one, other in ((first, second), (second, first)):
         if one.kind.layout == "always" and one.axis == DEFAULT and other.axis == ONE:
             hint = f"if each sequence has one sample of it: {one.name} = Input (..., dynamicAxis='#'); else {hint}"
-    return UserError(
-        "MixedAxes",
-        f"{node.operation} '{node.name}' mixes two time axes: {sides[0]}, {sides[1]}",
-        span=node.span,
-        hint=hint,
-    )
+    return _mixed(node, sides, hint)
+
+
+def _mixed(node: Node, sides: list[str], hint: str) -> UserError:
+    message = f"{node.operation} '{node.name}' mixes two time axes: {sides[0]}, {sides[1]}"
+    return UserError("MixedAxes", message, span=node.span, hint=hint)
 
 
 def _from(node: Node) -> str:

@@ -292,9 +292,12 @@ def _of_matrices(matrices: list[Any], axes: InputAxes) -> Batch:
 
 
 def _of_size(matrix: Any, axes: InputAxes) -> Any:
-    """A matrix in CSR format whose rows are samples."""
+    """A matrix in CSR format whose rows are samples; one of the two axes of a sample is a sample."""
+    if len(axes.shape) == 2 and tuple(matrix.shape) == axes.shape and matrix.shape[1] != axes.size:
+        return matrix.reshape((1, axes.size)).tocsr()
     if matrix.ndim != 2 or matrix.shape[1] != axes.size:
-        hint = f"each row of a sparse matrix is a sample: (n, {axes.size})"
+        whole = f", or the matrix is a sample: {axes.shape}" if len(axes.shape) == 2 else ""
+        hint = f"each row of a sparse matrix is a sample: (n, {axes.size}){whole}"
         what = f"a sparse matrix of shape {matrix.shape} for the {axes.name}"
         raise ArgumentError(f"{what}, whose samples have the shape {axes.shape}", hint)
     return matrix if is_csr(matrix) else matrix.tocsr()

@@ -12,7 +12,6 @@ from typing import Any
 from cntkpy.cntk_config.base.files import is_file
 from cntkpy.cntk_config.base.narrowing import is_several
 from cntkpy.networks.builders.python.functions.function import Function
-from cntkpy.networks.builders.python.functions.leaves import FREE
 from cntkpy.readers import FULL_DATA_SWEEP, MinibatchSource, MinibatchSourceFromData, StreamInformation
 from cntkpy.readers.common.user_code import calling
 from cntkpy.readers.data_api.base import MinibatchSourceBase
@@ -227,7 +226,7 @@ class Feed:
             check_type(f"the stream of the {one}", stream, StreamInformation, hint)
             if stream.name not in own:
                 raise ArgumentError(f"{self._name} has no stream '{stream.name}'", f"it has {', '.join(own)}")
-            if isinstance(source, MinibatchSource) and FREE not in one.function.shape:
+            if isinstance(source, MinibatchSource) and min(one.function.shape, default=1) > 0:
                 check_sample(stream.sample_shape, replace(one.axes, name=f"{one} (stream '{stream.name}')"))
             self._streams[one.node.name] = stream.name
             self._functions[one.node.name] = one.function

@@ -296,6 +296,7 @@ class Trainer(Tested):
     def test(self, minibatch: Minibatch) -> Totals:
         """Return loss and metric of a minibatch; without a metric the loss is both."""
         self.queue.collect()
+        self._last_minibatch.keep(minibatch)
         return super().test(minibatch)
 
     # ------------------------------------------------------------------------------------------------- checkpoints

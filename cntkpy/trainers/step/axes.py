@@ -22,6 +22,7 @@ from cntkpy.networks.graph.axes import (
     ONE,
     axes_of,
     equal_lengths,
+    is_of_python,
     main_axis,
     own_axis,
     separate_slots,
@@ -257,7 +258,9 @@ def place(axes: Axes, nodes: Sequence[Node], minibatch: Minibatch, stream: Calla
                 "DifferentLengths",
                 f"the input '{node.name}' has {own[at]} samples in {_name(minibatch, at)}, but takes one per sequence",
                 span=node.span,
-                hint="give the input a time axis of its own, or write one sample per sequence into the data",
+                hint="make it a sequence.input_variable, or give one sample for each sequence"
+                if is_of_python(node)
+                else "give the input a time axis of its own, or write one sample per sequence into the data",
             )
         if axis in lengths and not np.array_equal(lengths[axis], own):
             raise _unequal(minibatch, lengths[axis], own, owner[axis].name, node.name, node, axis)
@@ -300,7 +303,7 @@ def _unequal(
             "DifferentLengths",
             f"inputs '{first}' and '{second}' have sequences of different lengths in one minibatch: {counts}",
             span=node.span,
-            hint=f"both are on {shown(axis)}; {own_axis(first if one[at] < other[at] else second)}",
+            hint=f"both are on {shown(axis)}; {own_axis(first if one[at] < other[at] else second, is_of_python(node))}",
         )
     message = f"joins sequences of different lengths: {counts}"
     if takes_one_step(node):

@@ -19,7 +19,7 @@ from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.networks.arrays.batch import Grid, PackedGrid
 from cntkpy.networks.arrays.sparse import Sparse
 from cntkpy.networks.compile.evaluate import Batch
-from cntkpy.networks.graph.axes import DEFAULT, own_axis
+from cntkpy.networks.graph.axes import DEFAULT, is_of_python, own_axis
 from cntkpy.networks.graph.network import Node, ValidatedNetwork
 from cntkpy.readers.minibatch import Layout, Minibatch, as_dense
 from cntkpy.trainers.step.axes import Axes, Placed, count_of_samples, grids, packed_grids, place, put_dense
@@ -148,7 +148,7 @@ class SingleAxis(Padding):
             if layout is None:
                 layout, first = other, node.name
             elif other is not layout and not np.array_equal(other.sequences, layout.sequences):
-                raise _absent(minibatch, [first, node.name]) or _different(minibatch, layout, other, first, node.name)
+                raise _absent(minibatch, [first, node.name]) or _different(minibatch, layout, other, first, node)
         layout = layout or next(iter(minibatch.layouts.values()))
         dtype = self.inputs.dtype
         rows: list[Any] = [_csr(self.inputs.values(minibatch, node)) for node in self.inputs.sparse]
@@ -328,9 +328,9 @@ def _absent(minibatch: Minibatch, inputs: Sequence[str]) -> UserError | None:
     return next((error for error in errors if error is not None), None)
 
 
-def _different(minibatch: Minibatch, layout: Layout, other: Layout, first: str, second: str) -> UserError:
+def _different(minibatch: Minibatch, layout: Layout, other: Layout, first: str, node: Node) -> UserError:
     """Inputs whose sequences do not have the same lengths: which sequence it is, where the reader says."""
-    lengths = [one.sequences[:, 3] - one.sequences[:, 2] for one in (layout, other)]
+    lengths, second = [one.sequences[:, 3] - one.sequences[:, 2] for one in (layout, other)], node.name
     told, other_axis, none_of = "", second, ""
     if len(lengths[0]) == len(lengths[1]) == len(minibatch.keys) and (lengths[0] != lengths[1]).any():
         at = int(np.argmax(lengths[0] != lengths[1]))
@@ -343,7 +343,7 @@ def _different(minibatch: Minibatch, layout: Layout, other: Layout, first: str, 
         "DifferentLengths",
         f"inputs '{first}' and '{second}' have sequences of different lengths in one minibatch{told}",
         hint=f"{none_of}these inputs share one time axis: a sequence needs as many samples of one as of the other. If "
-        f"their lengths differ on purpose, {own_axis(other_axis)}",
+        f"their lengths differ on purpose, {own_axis(other_axis, is_of_python(node))}",
     )
 
 

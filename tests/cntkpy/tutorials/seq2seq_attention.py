@@ -166,7 +166,7 @@ print("string error: {:.4f}".format(np.mean([spelled(one) != right for one, righ
 
 # where it looks while it writes: the weights of the letters for each letter of the answer
 looking = C.combine([greedy, greedy.attention.attention_weights])
-spoken, looks = looking([one_hot[[2, 3, 4, 5, LAST]]]).values()
+spoken, looks = looking([one_hot[[2, 3, 4, 5, LAST]]])
 looks = np.squeeze(looks[0][: len(spoken[0])])
 assert looks.shape == (len(spoken[0]), 5) and np.allclose(looks.sum(axis=1), 1, atol=1e-4)
 print(looks.argmax(axis=1))

@@ -37,9 +37,7 @@ weight = C.input_variable((1,), name="weight")
 mu, log_var = encoder(x).outputs
 z = sample(mu, log_var)
 decoded = decoder(z)
-reconstruction = (
-    C.reduce_sum(C.binary_cross_entropy(decoded, x)) if decoded.shape == () else C.binary_cross_entropy(decoded, x)
-)
+reconstruction = C.reduce_sum(C.binary_cross_entropy(decoded, x))
 divergence = -0.5 * C.reduce_sum(1 + log_var - C.square(mu) - C.exp(log_var), axis=0)
 loss = C.plus(reconstruction, weight * divergence, name="loss")
 assert divergence.shape in ((1,), ()), divergence.shape

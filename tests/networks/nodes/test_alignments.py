@@ -1,5 +1,6 @@
 """CTC against a sum over all alignments, edit distances against the recursive definition."""
 
+import functools
 import itertools
 
 import numpy as np
@@ -185,14 +186,24 @@ def test_operands_that_do_not_fit(call, message):
 
 
 def distance(a, b, cost):
-    """By the definition: the cheapest of three last edits."""
+    """The edits of the cheapest way: by the definition, the cheapest of three last edits; equal tokens are kept."""
+    return ways(tuple(a), tuple(b), cost)[1]
+
+
+@functools.cache
+def ways(a, b, cost):
+    """What the cheapest way costs, and how many edits it has."""
     if not a or not b:
-        return len(a) * cost[1] + len(b) * cost[2]
-    return min(
-        distance(a[:-1], b[:-1], cost) + (a[-1] != b[-1]) * cost[0],
-        distance(a[:-1], b, cost) + cost[1],
-        distance(a, b[:-1], cost) + cost[2],
+        return len(a) * cost[1] + len(b) * cost[2], len(a) + len(b)
+    if a[-1] == b[-1]:
+        return ways(a[:-1], b[:-1], cost)
+    places = (a[:-1], b[:-1]), (a[:-1], b), (a, b[:-1])
+    changed, deleted, inserted = (
+        (before + one, edits + 1) for (before, edits), one in zip((ways(*at, cost) for at in places), cost, strict=True)
     )
+    if changed[0] <= deleted[0] and changed[0] <= inserted[0]:
+        return changed
+    return deleted if deleted[0] < inserted[0] else inserted
 
 
 def tokens_of(rows, squash, ignored):
@@ -228,4 +239,4 @@ def test_edit_distances(helpers):
         expected = [steps * sums / sum(max(1, len(one)) for one, _ in pairs)]
         np.testing.assert_allclose(found["double"][f"e{number}"], expected, rtol=1e-12)
         np.testing.assert_allclose(found["float"][f"e{number}"], expected, rtol=1e-5)
-    assert len({float(one[0]) for one in found["double"].values()}) > len(settings) / 2
+    assert len({float(one[0]) for one in found["double"].values()}) > len(settings) / 4

@@ -75,7 +75,7 @@ def sanitize_dtype_numpy(dtype: Any) -> Any:
     if isinstance(dtype, str) and dtype == "float":
         return np.float32
     found = np.dtype(dtype)
-    if found not in (np.float16, np.float32, np.float64):
+    if found not in (np.dtype(np.float16), np.dtype(np.float32), np.dtype(np.float64)):
         raise ArgumentError(
             f"{dtype!r} is not a type of elements", "give numpy.float16, numpy.float32 or numpy.float64"
         )

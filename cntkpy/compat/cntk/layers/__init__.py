@@ -32,6 +32,5 @@ __all__ += higher_order_layers.__all__
 __all__ += layers.__all__
 __all__ += sequence.__all__
 __all__ += typing.__all__
-__all__ = list(dict.fromkeys(__all__))
 
 __getattr__ = no_attribute("cntk.layers", __all__)

@@ -25,7 +25,7 @@ _INFERRED = (UNKNOWN,)
 """The shape of a parameter of one axis that follows from its use."""
 
 
-def _inject_name(f: Any, name: str) -> Any:
+def _inject_name(f: Any, name: str) -> Any:  # pyright: ignore[reportUnusedFunction]
     """A function or a layer under a name; without one as it is."""
     if not name:
         return f
@@ -35,7 +35,7 @@ def _inject_name(f: Any, name: str) -> Any:
     return f
 
 
-def _initializer_for(init: Any, rank_params: Any = None) -> Any:
+def _initializer_for(init: Any, rank_params: Any = None) -> Any:  # pyright: ignore[reportUnusedFunction]
     """How weights start: an initializer with ranks, where it has none of its own; a number or an array as it is.
 
     Args:
@@ -48,7 +48,7 @@ def _initializer_for(init: Any, rank_params: Any = None) -> Any:
     return initializer.initializer_with_rank(init, **given) if given and hasattr(init, "with_ranks") else init
 
 
-def _get_initial_state_or_default(initial_state: Any) -> Any:
+def _get_initial_state_or_default(initial_state: Any) -> Any:  # pyright: ignore[reportUnusedFunction]
     """The state before the first step: as given, a number as a constant; 0 where there is none."""
     if initial_state is None:
         return Constant(0)

@@ -12,7 +12,7 @@ from ..ops.functions import Function
 __all__ = ["Delay", "Fold", "PastValueWindow", "Recurrence", "RecurrenceFrom", "UnfoldFrom"]
 
 
-def _santize_step_function(f: Any) -> Any:
+def _santize_step_function(f: Any) -> Any:  # pyright: ignore[reportUnusedFunction]
     """The step of a recurrence as a function or a layer; CNTK spells it so."""
     return f if isinstance(f, Function) else Function(f)
 

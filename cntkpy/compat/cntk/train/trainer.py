@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from cntkpy.cntk_config.base.narrowing import is_several
 from cntkpy.trainers.session.trainer import Trainer as OwnTrainer
 
 from ..missing import no_attribute
-from ..ops.functions import Function
 
 
 class Trainer(OwnTrainer):
@@ -19,8 +19,8 @@ class Trainer(OwnTrainer):
     @staticmethod
     def _get_loss_metric(criterion: Any) -> tuple[Any, Any]:
         """The loss and the metric of a criterion: a function of one or two outputs, or a pair; None: there is none."""
-        given = criterion.outputs if isinstance(criterion, Function) else criterion
-        found = tuple(given) if isinstance(given, list | tuple) else (given,)
+        given: Any = getattr(criterion, "outputs", criterion)
+        found: tuple[Any, ...] = tuple(given) if is_several(given) else (given,)
         return found[0], found[1] if len(found) > 1 else None
 
 

@@ -166,10 +166,10 @@ class Layer:
 
     @property
     def parameters(self) -> tuple[Function, ...]:
-        """Its own parameters, once it was applied, without those of what it was applied to."""
+        """Its own parameters, without those of what it was applied to; before that some have axes of unknown size."""
         made = self._first
         if made is None:
-            raise UserError("NoValue", "a layer has parameters once it was applied", hint="call it with an input first")
+            made = self.of_placeholder()
         below = {root for one in self._given[self._made.index(made)] for root in one.roots}
         waiting, own = [root for root in made.roots if root not in below], set[NodeValue]()
         while waiting:
@@ -1095,7 +1095,7 @@ def Recurrence(
     """A step applied to every element of a sequence, with the states of the element before.
 
     Args:
-        step_function: a layer such as LSTM, or a function of the states (one or two) and the input.
+        step_function: a layer such as LSTM, or a function of the states (1 to 6) and the input.
         go_backwards: from the end to the beginning.
         initial_state: the states before the first step: a number or a function (also one that has a value for each
             sequence), or one for each.
@@ -1109,7 +1109,7 @@ def Recurrence(
     starts = [to_operand(0.0 if one is None else _initial(one)) for one in several]
     if len(starts) != states:
         raise UserError("WrongArguments", f"{len(starts)} initial states for a step with {states}")
-    names = "hc"[:states]
+    names = STATES[:states]
     data = [one if isinstance(one, NodeValue) and Function(one).arguments else None for one in starts]
     starts = [one if other is None else 0.0 for one, other in zip(starts, data, strict=True)]
     is_start = operators.is_last if backwards else operators.is_first
@@ -1241,6 +1241,9 @@ def PastValueWindow(window_size: int, axis: int = -2, go_backwards: Any = DEFAUL
     return Layer(apply)
 
 
+STATES = "hcpqrs"
+"""The names of the states of a step in the library."""
+
 _STEPS = "use LSTM(n), GRU(n), RNNStep(n) or a function of the states and the input"
 
 
@@ -1253,7 +1256,7 @@ def _states_of(step: Any) -> int:
         count += sum(one.kind <= one.POSITIONAL_OR_KEYWORD and one.default is one.empty for one in parameters)
     if count < 0:
         raise UserError("NoFunction", f"{step!r} is not a step of a recurrence", hint=_STEPS)
-    if count not in (1, 2):
-        message = f"a step has one or two states and the input, not {count + 1} parameters"
+    if not 1 <= count <= len(STATES):
+        message = f"a step has 1 to {len(STATES)} states and the input, not {count + 1} parameters"
         raise UserError("WrongArguments", message, hint=_STEPS)
     return count

@@ -175,7 +175,7 @@ class Variable(Operators, Structure):
         if self.is_parameter and root.shape and 0 in root.shape:
             return tuple(one or UNKNOWN for one in reversed(root.shape))
         if root.shape is not None and root in INPUTS:
-            return tuple(one or FREE for one in reversed(root.shape))
+            return tuple(one or INPUTS[root].unknown for one in reversed(root.shape))
         if root.shape is not None and 0 not in root.shape and (self.is_leaf or self.is_placeholder):
             return tuple(reversed(root.shape))
         if is_free(root):
@@ -643,7 +643,7 @@ class Function(Variable, Evaluated):
             shape = self.shape
         except OpenShape:
             return Function(recipe(lambda nodes: Function(nodes[0])[key].root, [self.root], "Slice"))
-        if FREE in shape:
+        if _is_open(self, shape):
             return Function(recipe(lambda nodes: Function(nodes[0])[key].root, [self.root], "Slice"))
         result = self
         for axis, numbers in indexed(keys, shape):
@@ -669,9 +669,14 @@ def known_shape(x: Function) -> tuple[int, ...]:
         OpenShape: it is not known, or one of its axes has a size that only data say.
     """
     shape = x.shape
-    if FREE in shape:
+    if _is_open(x, shape):
         raise OpenShape(is_free=True)
     return shape
+
+
+def _is_open(x: Function, shape: tuple[int, ...]) -> bool:
+    """Whether an axis of a function of this shape has a size that only data say."""
+    return FREE in shape or (UNKNOWN in shape and x.is_input)
 
 
 def operator(name: str, *arguments: Any, label: str = "", **named: Any) -> Function:

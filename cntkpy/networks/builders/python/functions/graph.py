@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.networks import nodes as kinds
 from cntkpy.networks.builders.brainscript.node_values import NodeValue
 from cntkpy.networks.builders.python.functions.blocks import leaves_in_order
 from cntkpy.networks.builders.python.functions.calls import MARK, UNSEEDED, inputs_of
@@ -30,6 +31,7 @@ from cntkpy.networks.builders.python.functions.nodes import (
 from cntkpy.networks.builders.python.functions.per_sample import CRITERIA
 from cntkpy.networks.builders.python.functions.recipes import resolve
 from cntkpy.networks.graph import shapes
+from cntkpy.networks.graph.axes import single_beside_steps, spread_axes
 from cntkpy.networks.graph.initialize import SeedCounter
 from cntkpy.networks.graph.network import Network, ValidatedNetwork
 from cntkpy.networks.graph.node import Node
@@ -148,6 +150,8 @@ def make(roots: Sequence[NodeValue], groups: dict[str, Sequence[NodeValue]] | No
     made = {one: add(network, one, names[one], sequences) for one in _in_order_of_leaves(roots, order)}
     for one, node in made.items():
         node.inputs = [made[source] for source in inputs_of(one)]
+    if sequences:
+        _broadcast(network)
     for group, members in (groups or {}).items():
         for one in members:
             network.add_to_group(group, made[one])
@@ -168,6 +172,31 @@ def make(roots: Sequence[NodeValue], groups: dict[str, Sequence[NodeValue]] | No
             cell.value = node.value
     _decide(made, HALF if network.precision == "half" else dtype)
     return model
+
+
+def _broadcast(network: Network) -> None:
+    """Let one step per sequence meet all steps of sequences in operators element by element, as CNTK 2 does."""
+    changed = True
+    while changed:
+        changed = False
+        nodes = list(network.nodes.values())
+        if not any(node.axis == ONE_STEP or node.options.get("dynamicAxis") == ONE_STEP for node in nodes) and not any(
+            node.kind.time.reduces_time or node.kind.time.keeps_steps for node in nodes
+        ):
+            return
+        spread_axes(nodes, exact=True)
+        for node in nodes:
+            found = single_beside_steps(node)
+            if found is None:
+                continue
+            for at in found[0]:
+                name = f"{node.name}.broadcast{at}"
+                more = kinds.create(
+                    network, "ReconcileDynamicAxis", name, [node.connected[at], found[1]], {"broadcast": True}
+                )
+                node.inputs[at] = more
+            changed = True
+            break
 
 
 def leaves(roots: Iterable[NodeValue], order: Sequence[NodeValue]) -> list[NodeValue]:

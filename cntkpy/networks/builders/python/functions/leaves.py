@@ -161,6 +161,8 @@ def data_input(shape: Shape, dtype: Any, sparse: bool, name: str, kind: Input) -
     operation = OPERATIONS["SparseInputValue" if check_flag("is_sparse", sparse) else "InputValue"]
     node = NodeValue(operation, calls.origin(name or "Input"), {"dynamicAxis": ""}, shape=size, name=name)
     cell_of(node).dtype = chosen_dtype("input_variable", dtype) or SINGLE
+    if 0 in size and UNKNOWN in (shape if isinstance(shape, list | tuple | np.ndarray) else (shape,)):
+        kind.unknown = UNKNOWN
     INPUTS[node] = kind
     return node
 
@@ -200,8 +202,8 @@ def dims(shape: Shape, is_free: Callable[[Any], bool] = lambda one: False) -> tu
 
 
 def _is_free(one: Any) -> bool:
-    """Whether an element of a shape stands for what each minibatch says."""
-    return is_whole(one) and one == FREE
+    """Whether an element of a shape stands for what each minibatch says: free, or to be inferred."""
+    return is_whole(one) and one in (FREE, UNKNOWN)
 
 
 def _input_dims(shape: Shape, sparse: bool) -> tuple[int, ...]:

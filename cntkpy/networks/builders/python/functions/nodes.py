@@ -31,12 +31,14 @@ class Input:
         axis: the name of its time axis, if it is not the usual one.
         static: whether it has no dynamic axes: one value for the whole minibatch.
         needs_gradient: whether user-defined functions that it enters give a gradient by it.
+        unknown: what stands in its shape for a size that data say: -3 (free), or -1 (to be inferred).
     """
 
     sequence: bool
     axis: str = ""
     static: bool = False
     needs_gradient: bool = False
+    unknown: int = -3
 
 
 class DataAxes(NamedTuple):

@@ -264,7 +264,8 @@ def classification_error(
     Args:
         output_vector: the output.
         target_vector: the target, of the same shape.
-        axis: the axis of the classes; of samples of several axes the result is the mean over the others.
+        axis: the axis of the classes, -1: the last one, where the result has one element for each of the others; along
+            an axis that is given by its number it is the mean over the others.
         topN: how many of the largest elements count.
         name: names the result.
     """
@@ -284,6 +285,8 @@ def _error_along(z: Function, y: Function, axis: Any, topN: int, name: str) -> F
     is_target = equal(y, over_axes(call, "Max", y, axes, True))
     target = over_axes(call, "Sum", element_times(z, is_target), axes, True)
     above = over_axes(call, "Sum", greater(z, target), axes, True)
+    if axis == -1:
+        return in_written_order(greater_equal(above, float(topN), name), z, y)
     return in_written_order(number(over_axes(call, "Mean", greater_equal(above, float(topN)), None, False), name), z, y)
 
 

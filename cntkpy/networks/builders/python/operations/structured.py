@@ -24,7 +24,7 @@ def as_block(
         composite: the function; it shares its parameters with the block.
         block_arguments_map: pairs (placeholder, operand), or a dictionary of them.
         block_op_name: the name of the operation.
-        block_instance_name: names the result.
+        block_instance_name: names the result; of several outputs each has its own name.
 
     Raises:
         UserError: a placeholder of the function is not among the pairs, or another function is.
@@ -45,8 +45,11 @@ def as_block(
     made = composite.clone("share", pairs) if pairs else composite
     arguments = tuple(one.root for one in pairs)
     operands = tuple(one.root for one in pairs.values())
-    mark_block(made.root, Block(block_op_name, operands, arguments))
-    made.root.name = block_instance_name or made.root.name
+    for root in made.roots:
+        if root not in operands:
+            mark_block(root, Block(block_op_name, operands, arguments))
+    if len(made.roots) == 1:
+        made.root.name = block_instance_name or made.root.name
     return made
 
 

@@ -65,7 +65,7 @@ class Structure:
         """Its only node."""
         raise NotImplementedError
 
-    def _leaves(self) -> list[Self]:
+    def _leaves(self) -> list[Any]:
         """What it depends on and is computed from nothing else, in the order of a walk."""
         raise NotImplementedError
 
@@ -161,6 +161,10 @@ class Structure:
         given = vars(self._resolved).get(_GIVEN_SEED)
         return given if given is not None and seed_option(given) == option else option - 1
 
+    def attached(self) -> dict[str, Any]:
+        """A copy of what a program has attached to its operation."""
+        return json.loads(self._resolved.options.get(CUSTOM, "{}"))
+
     @property
     def custom_attributes(self) -> dict[str, Any]:
         """What a program has attached to its operation; model files keep it. Items can be set and deleted."""
@@ -215,14 +219,14 @@ class CustomAttributes(dict[str, Any]):
     """
 
     def __init__(self, function: Structure) -> None:
-        super().__init__(json.loads(function._resolved.options.get(CUSTOM, "{}")))
+        super().__init__(function.attached())
         self._function = function
 
     def _keep(self, changed: dict[str, Any]) -> None:
         """Attach other items; those that cannot be kept change nothing."""
         self._function.custom_attributes = changed
         super().clear()
-        super().update(json.loads(self._function._resolved.options[CUSTOM]))
+        super().update(self._function.attached())
 
     def __setitem__(self, key: str, value: Any) -> None:
         self._keep({**self, key: value})
