@@ -1,4 +1,4 @@
-"""Schedules of learning rates and momenta that programs make."""
+"""Learning rates and momenta that change during training."""
 
 from __future__ import annotations
 
@@ -7,6 +7,18 @@ from typing import Any
 
 from cntkpy.readers.errors import ArgumentError
 from cntkpy.trainers.schedules.schedule import Schedule, Values, of_time_constants, per_epoch
+
+__all__ = [
+    "Schedule",
+    "as_schedule",
+    "learning_rate",
+    "learning_rate_per_sample",
+    "minibatch_size",
+    "momentum",
+    "momentum_as_time_constant",
+    "momentum_per_sample",
+    "time_constant_of",
+]
 
 FULL_DATA_SWEEP = 0
 """An `epoch_size` of one pass over the data."""
@@ -40,11 +52,11 @@ def momentum_as_time_constant(values: Values, epoch_size: int | None = None) -> 
     return of_time_constants(constants, epoch_size)
 
 
-def time_constant_of(momentum: Schedule) -> float:
+def time_constant_of(schedule: Schedule) -> float:
     """The time constant of a constant momentum, in samples."""
-    value, size = momentum.at(0), momentum.size
-    if not momentum.constant or size is None or not 0 < value < 1:
-        raise ArgumentError(f"{momentum!r} is no constant momentum per sample", "momentum_as_time_constant(n)")
+    value, size = schedule.at(0), schedule.size
+    if not schedule.constant or size is None or not 0 < value < 1:
+        raise ArgumentError(f"{schedule!r} is no constant momentum per sample", "momentum_as_time_constant(n)")
     return -size / math.log(value)
 
 

@@ -20,7 +20,6 @@ from cntkpy.trainers.log.totals import Totals
 from cntkpy.trainers.session.checks import check_filename, check_flag, check_json, check_type
 from cntkpy.trainers.session.objective import CurrentSettings, Objective, learners_of, loss_and_metric
 from cntkpy.trainers.session.progress import ProgressWriter
-from cntkpy.trainers.session.queue import StepQueue
 from cntkpy.trainers.session.sized import SizedObjectives
 from cntkpy.trainers.session.tester import Tested, writers_of
 from cntkpy.trainers.session.timing import LastMinibatch
@@ -89,6 +88,8 @@ class Trainer(Tested):
             raise ArgumentError(message, "train on one worker, or give inputs one size")
         super().__init__(objectives, writers)
         self._training = Training(objectives, self.workers.alone)
+        self.queue = self._training.queue
+        """The minibatches on their way through the compiled step."""
         self._settings = CurrentSettings(self.learners)
         self._counts = _Counts()
         self._last_minibatch = LastMinibatch()
@@ -165,11 +166,6 @@ class Trainer(Tested):
         """The inputs that the criteria depend on."""
         return tuple(one.function for one in self.arguments.inputs)
 
-    @property
-    def queue(self) -> StepQueue:
-        """The minibatches on their way through the compiled step."""
-        return self._training.queue
-
     # ------------------------------------------------------------------------------------------------- training
 
     def train_minibatch(
@@ -222,18 +218,21 @@ class Trainer(Tested):
                 message = f"the criterion does not depend on the input {error}, so a minibatch has no data for it"
                 raise ArgumentError(message, "evaluate the output by itself: f.eval(data)") from None
 
-        return self.train(minibatch, [show]), shown
+        return self._train(minibatch, [show]), shown
 
-    def train(self, minibatch: Minibatch | None, callbacks: Sequence[Callback] = ()) -> bool:
+    def train(self, minibatch: Minibatch | None) -> bool:
         """Train on a minibatch whose streams are called like the input nodes.
 
         Args:
             minibatch: this worker's data; None: there are none.
-            callbacks: get the minibatch before it is trained on.
 
         Returns:
             Whether any worker had data.
         """
+        return self._train(minibatch)
+
+    def _train(self, minibatch: Minibatch | None, callbacks: Sequence[Callback] = ()) -> bool:
+        """Train on a minibatch, of which `callbacks` get the context before."""
         self._training.use(minibatch)
         self._training.hold()
         self._last_minibatch.keep(minibatch)
@@ -283,6 +282,10 @@ class Trainer(Tested):
         self._training.objective.model.load()
         network, nodes = self._training.objective.model.network, self._training.objective.nodes
         self._last_minibatch.print_times("Trainer", network, nodes, True)
+
+    def release(self) -> None:
+        """Show the parameters as they are now."""
+        self._training.release()
 
     def summarize_training_progress(self) -> None:
         """Let the progress writers sum up what was trained since the last time."""

@@ -11,10 +11,12 @@ from typing import Any, NoReturn
 
 from cntkpy.networks.arrays.lazy import default_device
 from cntkpy.readers.errors import ArgumentError
+from cntkpy.trainers.parallel.averaging import BlockMomentum, LocalSGD, momentum_of_time_constant
 from cntkpy.trainers.parallel.communicator import Communicator as Connection
+from cntkpy.trainers.parallel.data_parallel import data_parallel
 from cntkpy.trainers.parallel.launchers import find_meeting
-from cntkpy.trainers.parallel.strategies import shared_strategy
-from cntkpy.trainers.session.learners import DistributedLearner, Learner
+from cntkpy.trainers.parallel.process_group import ProcessGroup, process_group_of
+from cntkpy.trainers.session.learners import BlockMomentumOptions, DistributedLearner, Learner
 from cntkpy.trainers.step.step import CompiledStep
 from cntkpy.trainers.step.strategy import SingleDevice, Strategy
 
@@ -108,6 +110,21 @@ def mpi_communicator() -> Communicator:
     return Communicator()
 
 
+def _local_sgd(group: ProcessGroup, block: BlockMomentumOptions) -> LocalSGD:
+    """Return the strategy of workers that train by themselves for a block of samples.
+
+    Raises:
+        ArgumentError: nothing new would ever be learned.
+    """
+    size, constant = block.block_size, block.time_constant
+    if size < 1:
+        raise ArgumentError(f"a block has samples, not {size}", "block_size=120000, for instance")
+    momentum = 1 - 1 / group.workers if constant is None else momentum_of_time_constant(size, constant)
+    if not 0 <= momentum < 1:
+        raise ArgumentError(f"the time constant {constant:g} is too long for blocks of {size} samples")
+    return LocalSGD(group, size, BlockMomentum(momentum, block.rate, block.nesterov, block.reset))
+
+
 class Workers:
     """The workers of a trainer.
 
@@ -164,10 +181,9 @@ class Workers:
         if self._shared is None:
             if _processes.parted:
                 raise ArgumentError("the workers have parted", "call Communicator.finalize() at the end of the program")
+            group = process_group_of(self._connection, [default_device()])
             block = self._learner.block
-            options = None if block is None else (block.block_size, block.time_constant, block.rate)
-            more = (True, True) if block is None else (block.nesterov, block.reset)
-            self._shared = shared_strategy(self._connection, [default_device()], options, *more)
+            self._shared = data_parallel(group) if block is None else _local_sgd(group, block)
         return self._shared
 
     def any(self, wish: bool) -> bool:

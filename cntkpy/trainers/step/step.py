@@ -16,9 +16,7 @@ import numpy as np
 
 from cntkpy.networks.arrays.lazy import jax, jnp
 from cntkpy.networks.compile.evaluate import (
-    LENGTHS,
     compile_gradient,
-    kept_lengths,
     remembered,
     start_values,
     with_values,
@@ -27,8 +25,8 @@ from cntkpy.networks.compile.executables import Program
 from cntkpy.networks.compile.flat import flat_parameters
 from cntkpy.networks.compile.recurrence import CARRIED
 from cntkpy.networks.graph.network import Node, ValidatedNetwork
-from cntkpy.trainers.rules.update_step import OF_MEAN, PER_SAMPLE, Group, Regularisation, Update
-from cntkpy.trainers.rules.updates import Rule, StepScalars
+from cntkpy.trainers.rules.update_step import Group, Regularisation, Update
+from cntkpy.trainers.rules.updates import Rule
 from cntkpy.trainers.step.ahead import PlacedStack
 from cntkpy.trainers.step.batching import CAPACITY, Batcher
 from cntkpy.trainers.step.buckets import TRAINING_BUCKETS, Buckets
@@ -38,12 +36,9 @@ from cntkpy.trainers.step.context import (
     StepContext,
     carry,
     in_words,
-    minibatch_of,
     random_keys,
-    row_of,
-    with_row,
 )
-from cntkpy.trainers.step.pieces import in_pieces
+from cntkpy.trainers.step.function import make_step
 from cntkpy.trainers.step.placement import Arrays, Placement, UpdateState
 from cntkpy.trainers.step.stack import Stack
 from cntkpy.trainers.step.state import EpochSettings, StepInput, StepOptions, TrainState
@@ -51,7 +46,7 @@ from cntkpy.trainers.step.strategy import SingleDevice, Strategy
 
 if TYPE_CHECKING:
     from jax import Array
-    from jaxtyping import Bool, Float
+    from jaxtyping import Float
 
 
 @dataclass
@@ -86,7 +81,7 @@ class CompiledStep:
 
     def __post_init__(self, values: Arrays | None) -> None:
         names = [node.name for node in self.nodes]
-        self._axes = {node.name: node.axis for node in self.network.nodes.values() if node.kind.layout == "always"}
+        axes = {node.name: node.axis for node in self.network.nodes.values() if node.kind.layout == "always"}
         self._dtype: np.dtype[Any] = np.dtype(self.network.dtype)
         trained = self.network.parameters([self.nodes[0]])
         multipliers = {node.name: node.learning_rate_multiplier for node in trained}
@@ -94,8 +89,9 @@ class CompiledStep:
         vectors = flat_parameters(self.network, names, {name: update.shared(name) for name in multipliers})
         update = update.with_flat(vectors)
         self._placements = partial(Placement, self.network, list(multipliers), update, vectors)
-        self._gradient = compile_gradient(self.network, names[0], names, vectors)
-        self._random = update.noisy or any(node.kind.random for node in self.network.nodes.values())
+        gradient = compile_gradient(self.network, names[0], names, vectors)
+        random = update.noisy or any(node.kind.random for node in self.network.nodes.values())
+        self._make_step = partial(make_step, self.nodes, update, gradient, axes=axes, random=random)
         self._check = class_label_check(self.network, self.nodes)
         self._update = update
         self._epoch: EpochSettings | None = None
@@ -120,7 +116,7 @@ class CompiledStep:
         if strategy not in self._programs:
             identity = (self.network, [node.name for node in self.nodes], self._update, strategy.identity)
             self._programs[strategy] = Program(
-                strategy.compiled(self._step),
+                strategy.compiled(self._make_step(strategy=strategy)),
                 identity,
                 donate=1,
                 static=1,
@@ -302,37 +298,6 @@ class CompiledStep:
             state = state._replace(updates=jax.tree.map(_as_placed, state.updates))
         return state, given, StepOptions(epoch.frozen, epoch.pieces, epoch.rate_for)
 
-    def _step(
-        self, state: TrainState, given: StepInput, options: StepOptions
-    ) -> tuple[TrainState, Float[Array, "minibatches nodes"]]:
-        """Train on the minibatches of a stack; see `cntkpy.trainers.step.state.Step`."""
-        compute, strategy = in_pieces(self._gradient, options.pieces, self._axes), self.strategy
-
-        def minibatch(k: Array, carried: tuple[TrainState, Array]) -> tuple[TrainState, Array]:
-            before, totals = carried
-            batch = minibatch_of(given.batches, k)
-            key, noise_key = random_keys(given.seed, k) if self._random else (None, None)
-            key = None if key is None else strategy.mask_key(key)
-            gradients, sums, network = compute(before.weights, before.network, batch, key, given.settings)
-            gradients, sums, network = strategy.reduce(gradients, sums, network, before.network, batch)
-            finite = before.finite & (jnp.isfinite(sums[self.nodes[0].name]) & _computed(gradients))
-            network = jax.tree.map(partial(jnp.where, finite), network, before.network)
-            weights, updates = before.weights, before.updates
-            if not options.frozen:
-                row = row_of(given.scalars, k)
-                number = jnp.maximum(row[1], 1)
-                rate = given.rate if options.rate_for == PER_SAMPLE else given.rate / number
-                scalars = StepScalars(rate, row[0], row[1], number if options.rate_for == OF_MEAN else 1.0)
-                changed = self._update(weights, updates, gradients, scalars, noise_key, finite, given.more)
-                weights, updates = strategy.updated(changed, (weights, updates), scalars.samples)
-            values = jnp.stack([sums[name] for name in columns]).astype(totals.dtype)
-            return TrainState(weights, updates, network, finite), with_row(totals, k, values)
-
-        columns = [node.name for node in self.nodes]
-        columns += [node.name + LENGTHS for node in kept_lengths(self.nodes)]
-        totals = jnp.zeros((given.scalars.shape[0], len(columns)), given.scalars.dtype)
-        return jax.lax.fori_loop(0, given.count, minibatch, (state, totals))
-
 
 def _in_words(state: TrainState, given: StepInput, options: StepOptions) -> str:
     return in_words("training", given.batches)
@@ -347,18 +312,3 @@ def _nothing() -> TrainState:
     """No arrays at all."""
     nothing: Any = None
     return TrainState({}, {}, {}, nothing)
-
-
-LARGE_PARAMETER = 1 << 16
-"""Elements of a parameter from which on copying it takes longer than waiting for what would be computed beside."""
-
-
-def _computed(gradients: Any) -> Bool[Array, ""]:
-    """True, but not before the gradients of the large parameters are computed.
-
-    What waits for it changes parameters in place. Otherwise XLA copies those that the backward pass still reads, in
-    every minibatch.
-    """
-    leaves = [leaf for leaf in jax.tree.leaves(gradients) if leaf.size >= LARGE_PARAMETER]
-    elements = jnp.stack([jnp.isnan(leaf[(0,) * leaf.ndim]) for leaf in leaves] or [jnp.asarray(True)])
-    return jnp.sum(elements) <= elements.size

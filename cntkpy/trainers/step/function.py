@@ -1,0 +1,90 @@
+"""The step of a training as a pure function: forward, backward and update for every minibatch of a stack."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from cntkpy.networks.arrays.lazy import jax, jnp
+from cntkpy.networks.compile.evaluate import LENGTHS, kept_lengths
+from cntkpy.networks.graph.network import Node
+from cntkpy.trainers.rules.update_step import OF_MEAN, PER_SAMPLE, Update
+from cntkpy.trainers.rules.updates import StepScalars
+from cntkpy.trainers.step.context import minibatch_of, random_keys, row_of, with_row
+from cntkpy.trainers.step.pieces import in_pieces
+from cntkpy.trainers.step.state import StepInput, StepOptions, TrainState
+from cntkpy.trainers.step.strategy import Strategy
+
+if TYPE_CHECKING:
+    from jax import Array
+    from jaxtyping import Bool, Float
+
+    from cntkpy.trainers.step.state import Step
+
+
+def make_step(
+    nodes: Sequence[Node],
+    update: Update,
+    gradient: Callable[..., Any],
+    strategy: Strategy,
+    axes: Mapping[str, str | None],
+    random: bool,
+) -> Step:
+    """Return the step of one device, to be compiled.
+
+    Args:
+        nodes: the criterion, then the nodes to report.
+        update: changes the parameters.
+        gradient: see `compile_gradient`.
+        strategy: joins what several devices compute.
+        axes: the time axis of every input.
+        random: whether anything draws random numbers.
+    """
+    columns = [node.name for node in nodes]
+    columns += [node.name + LENGTHS for node in kept_lengths(nodes)]
+
+    def step(
+        state: TrainState, given: StepInput, options: StepOptions
+    ) -> tuple[TrainState, Float[Array, "minibatches nodes"]]:
+        compute = in_pieces(gradient, options.pieces, axes)
+
+        def minibatch(k: Array, carried: tuple[TrainState, Array]) -> tuple[TrainState, Array]:
+            before, totals = carried
+            batch = minibatch_of(given.batches, k)
+            key, noise_key = random_keys(given.seed, k) if random else (None, None)
+            key = None if key is None else strategy.mask_key(key)
+            gradients, sums, network = compute(before.weights, before.network, batch, key, given.settings)
+            gradients, sums, network = strategy.reduce(gradients, sums, network, before.network, batch)
+            finite = before.finite & (jnp.isfinite(sums[nodes[0].name]) & _computed(gradients))
+            network = jax.tree.map(partial(jnp.where, finite), network, before.network)
+            weights, updates = before.weights, before.updates
+            if not options.frozen:
+                row = row_of(given.scalars, k)
+                number = jnp.maximum(row[1], 1)
+                rate = given.rate if options.rate_for == PER_SAMPLE else given.rate / number
+                scalars = StepScalars(rate, row[0], row[1], number if options.rate_for == OF_MEAN else 1.0)
+                changed = update(weights, updates, gradients, scalars, noise_key, finite, given.more)
+                weights, updates = strategy.updated(changed, (weights, updates), scalars.samples)
+            values = jnp.stack([sums[name] for name in columns]).astype(totals.dtype)
+            return TrainState(weights, updates, network, finite), with_row(totals, k, values)
+
+        totals = jnp.zeros((given.scalars.shape[0], len(columns)), given.scalars.dtype)
+        return jax.lax.fori_loop(0, given.count, minibatch, (state, totals))
+
+    return step
+
+
+LARGE_PARAMETER = 1 << 16
+"""Elements of a parameter from which on copying it takes longer than waiting for what would be computed beside."""
+
+
+def _computed(gradients: Any) -> Bool[Array, ""]:
+    """True, but not before the gradients of the large parameters are computed.
+
+    What waits for it changes parameters in place. Otherwise XLA copies those that the backward pass still reads, in
+    every minibatch.
+    """
+    leaves = [leaf for leaf in jax.tree.leaves(gradients) if leaf.size >= LARGE_PARAMETER]
+    elements = jnp.stack([jnp.isnan(leaf[(0,) * leaf.ndim]) for leaf in leaves] or [jnp.asarray(True)])
+    return jnp.sum(elements) <= elements.size
