@@ -84,7 +84,7 @@ def test_shapes_are_numpys() -> None:
     assert z.shape == (4, 8, 6)
     assert layers.MaxPooling((2, 2), strides=(2, 1))(z).shape == (4, 4, 5)
     assert layers.Dense((5, 2))(x).shape == (5, 2)
-    assert [p.shape for p in layers.Dense(5)(x).parameters][0] == (3, 8, 6, 5)
+    assert layers.Dense(5)(x).parameters[0].shape == (3, 8, 6, 5)
     assert ops.splice(x, x, axis=0).shape == (6, 8, 6)
     assert ops.reshape(x, (24, 6)).shape == (24, 6)
     assert ops.reduce_sum(x, axis=1).shape == (3, 1, 6)
