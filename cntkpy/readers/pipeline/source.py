@@ -18,7 +18,7 @@ from .assembly import Inputs, Made, Position
 from .frame_batches import Frames
 from .invalid import InvalidSequences
 from .pack import FramePacker, SequencePacker
-from .parallel import ParallelPrefetcher
+from .prefetch import Prefetch
 from .randomize import Timeline
 from .read_ahead import GroupedProducer
 from .store import ChunkStore
@@ -96,12 +96,12 @@ class Source:
             inputs.waits = lambda: waits(inputs.worker_size)
         self._slots = slots
         self._set_slots(0)
-        self._parallel: ParallelPrefetcher[Group, Group] | None = None
+        self._parallel: Prefetch[Group, Group] | None = None
         more = partial(assembler.assemble, inputs)
         if many and isinstance(assembler, WholeSequences):
             plan, make = partial(assembler.plan, inputs), partial(assembler.make, inputs)
-            self._parallel = ParallelPrefetcher(plan, make, threads)
-            more = partial(assembler.take, inputs, self._parallel.next)
+            self._parallel = Prefetch(plan, make, threads)
+            more = partial(assembler.take, inputs, self._parallel.__next__)
         self._made: GroupedProducer[Made] = GroupedProducer(more, _is_end, _nbytes, prefetch and not many)
         self._delivered: Position | None = None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import pairwise
@@ -32,8 +33,23 @@ GROUP_GROWTH = 4
 """The first minibatch is made alone, so that the start is fast; every group may have so many times the minibatches
 of the one before."""
 
-_Mark = tuple[Selection, bool, bool, dict[str, Any]]
-"""The selection that a minibatch is from, whether a sweep and an epoch end with it, the state of the timeline then."""
+
+class Planned(NamedTuple):
+    """A minibatch that the timeline has chosen.
+
+    Attributes:
+        selection: The selection that it is from, which may have several minibatches.
+        sequences: The sequences of this minibatch, int64[n].
+        state: State of the timeline after it.
+        end_of_sweep: Whether a sweep ends with it.
+        end_of_epoch: Whether the epoch ends with it.
+    """
+
+    selection: Selection
+    sequences: np.ndarray
+    state: dict[str, Any]
+    end_of_sweep: bool
+    end_of_epoch: bool
 
 
 @dataclass(eq=False)
@@ -41,7 +57,7 @@ class Group:
     """Minibatches that are made at once: what they hold, and what became of it.
 
     state: of the timeline after them. load: waits for the parts. made: None if they have to be made one by one, out of
-    the parts if all could be loaded; fault: why they could not be made.
+    the parts if all could be loaded.
     """
 
     several: Sequence[Several]
@@ -49,7 +65,6 @@ class Group:
     load: Callable[[], list[Part]] | None = None
     parts: list[Part] | None = None
     made: Iterator[Made] | None = None
-    fault: Exception | None = None
 
     @cached_property
     def sequences(self) -> np.ndarray:
@@ -62,32 +77,24 @@ class Group:
         """Minibatch m has the sequences cuts[m] .. cuts[m+1]-1: int64[M+1]."""
         return starts_of(np.concatenate([np.diff(one.cuts) for one in self.several]))
 
-    def marks(self) -> Iterator[_Mark]:
-        """Those of each minibatch."""
+    def planned(self) -> Iterator[Planned]:
+        """Yield the minibatches."""
         for one in self.several:
             s, last = one.selection, len(one.cuts) - 2
-            for m, state in enumerate(one.states):
-                yield s, m == last and s.end_of_sweep, m == last and s.end_of_epoch, state
+            for m, ((a, b), state) in enumerate(zip(pairwise(one.cuts), one.states, strict=True)):
+                yield Planned(s, s.sequences[a:b], state, m == last and s.end_of_sweep, m == last and s.end_of_epoch)
 
-    def single(self) -> Iterator[_Single]:
-        """The minibatches one by one."""
-        for (a, b), mark in zip(pairwise(self.cuts.tolist()), self.marks(), strict=True):
-            parts = None if self.parts is None else [p for all_ in self.parts if len((p := all_.between(a, b)).where)]
-            yield _Single(self.sequences[a:b], mark, parts)
-
-
-class _Single(NamedTuple):
-    """The sequences of a minibatch, int64[n], and their parts if those are loaded."""
-
-    sequences: np.ndarray
-    mark: _Mark
-    parts: list[Part] | None
+    def separate(self) -> Iterator[tuple[Planned, list[Part] | None]]:
+        """Yield each minibatch with its parts, if those are loaded."""
+        for planned, (a, b) in zip(self.planned(), pairwise(self.cuts.tolist()), strict=True):
+            cut = None if self.parts is None else [part.between(a, b) for part in self.parts]
+            yield planned, cut and [part for part in cut if len(part.where)]
 
 
 class WholeSequences:
     """Whole sequences (or frames) in minibatches; nothing is held back but what could not be made at once.
 
-    `plan` is called on one thread at a time, `make` on any, `take` by the one that gives minibatches out.
+    `plan` and `take` are called by the thread that gives minibatches out, `make` by any.
     loaded_bytes: about how much memory a loaded sample takes.
     """
 
@@ -97,7 +104,7 @@ class WholeSequences:
         self._enough = min(MAX_CELLS, MAX_DENSE_BYTES // max(dense, 1), int(LARGE / max(loaded_bytes, 1.0)))
         self._most = 1  # minibatches in the next group
         self._fault: Exception | None = None  # comes after what is planned
-        self._left: deque[_Single] = deque()
+        self._left: deque[tuple[Planned, list[Part] | None]] = deque()
 
     def assemble(self, inputs: Inputs) -> Iterable[Made]:
         """At least one minibatch, None at the end of the epoch, and the state of the timeline after each."""
@@ -131,23 +138,19 @@ class WholeSequences:
         self._most = min(MAX_GROUP, GROUP_GROWTH * self._most)
         if planned:
             last = planned[-1].selection
-            try:
+            with suppress(Exception):  # it is raised again when they are made one by one
                 group.load = inputs.store.begin(group.sequences, last.keep, last.ahead, last.following)
-            except Exception as fault:
-                group.fault = fault
         return group
 
     def make(self, inputs: Inputs, group: Group) -> Group:
         """Load and pack the minibatches of a group, if none of their sequences is at fault or invalid."""
         if group.load is not None:
-            try:
+            with suppress(Exception):  # see `plan`
                 parts = group.load()
                 if inputs.invalid.concerns(parts):
                     group.parts = parts
                 else:
-                    group.made = self._pack(inputs, group.sequences, group.cuts, parts, group.marks())
-            except Exception as fault:
-                group.fault = fault
+                    group.made = self._pack(inputs, group.planned(), group.sequences, group.cuts, parts)
             group.load = None  # with it go the chunks
         return group
 
@@ -159,11 +162,11 @@ class WholeSequences:
                 return [(None, group.state, None)]
             if group.made is not None and not inputs.invalid.concerns(()):
                 return group.made
-            self._left.extend(group.single())
+            self._left.extend(group.separate())
         made: list[Made] = []
         while self._left:
             try:
-                made.append(self._make_one(inputs, self._left[0]))
+                made.append(self._make_one(inputs, *self._left[0]))
             except Exception:
                 if not made:
                     raise
@@ -171,15 +174,16 @@ class WholeSequences:
             self._left.popleft()
         return made
 
-    def _make_one(self, inputs: Inputs, one: _Single) -> Made:
-        parts, selection = one.parts, one.mark[0]
+    def _make_one(self, inputs: Inputs, planned: Planned, parts: list[Part] | None) -> Made:
+        selection = planned.selection
         if parts is None:
-            parts = inputs.store.begin(one.sequences, selection.keep, selection.ahead)()
-        sequences, valid = inputs.invalid.without(one.sequences, parts, end_of_sweep=one.mark[1])
-        return next(self._pack(inputs, sequences, np.array([0, len(sequences)]), valid, iter([one.mark])))
+            parts = inputs.store.begin(planned.sequences, selection.keep, selection.ahead)()
+        sequences, valid = inputs.invalid.without(planned.sequences, parts, end_of_sweep=planned.end_of_sweep)
+        planned = planned._replace(sequences=sequences)
+        return next(self._pack(inputs, iter([planned]), sequences, np.array([0, len(sequences)]), valid))
 
     def _pack(
-        self, inputs: Inputs, sequences: np.ndarray, cuts: np.ndarray, parts: Sequence[Part], marks: Iterator[_Mark]
+        self, inputs: Inputs, planned: Iterator[Planned], sequences: np.ndarray, cuts: np.ndarray, parts: Sequence[Part]
     ) -> Iterator[Made]:
         """The arrays of minibatches at once, the minibatches themselves as they are asked for."""
         names = inputs.deserializer.table.names  # and not inputs.keys: who keeps a minibatch need not keep the reader
@@ -189,8 +193,8 @@ class WholeSequences:
             key = names(sequences[error.place : error.place + 1])[0]
             raise NotAFrame(error.place, error.size, error.stream, key) from None
         return (
-            _made(data, layouts, partial(names, sequences[a:b]), *mark)
-            for (data, layouts), mark, (a, b) in zip(packed, marks, pairwise(cuts.tolist()), strict=True)
+            _made(one, data, layouts, partial(names, one.sequences))
+            for one, (data, layouts) in zip(planned, packed, strict=True)
         )
 
     def state(self) -> None:
@@ -206,19 +210,13 @@ class WholeSequences:
 
 
 def _made(
-    data: dict[str, Any],
-    layouts: dict[str, Layout],
-    keys: Callable[[], list[int | str]],
-    selection: Selection,
-    end_of_sweep: bool,
-    end_of_epoch: bool,
-    state: dict[str, Any],
+    planned: Planned, data: dict[str, Any], layouts: dict[str, Layout], keys: Callable[[], list[int | str]]
 ) -> Made:
-    minibatch = Minibatch(data, layouts, keys, end_of_sweep, end_of_epoch)
-    if selection.together is not None:
-        whole = place(selection.together)
+    minibatch = Minibatch(data, layouts, keys, planned.end_of_sweep, planned.end_of_epoch)
+    if planned.selection.together is not None:
+        whole = place(planned.selection.together)
         minibatch.columns_together = whole.T * whole.S
-    return minibatch, state, None
+    return minibatch, planned.state, None
 
 
 def _next_planned(inputs: Inputs, most: int, samples: int) -> Several | None:

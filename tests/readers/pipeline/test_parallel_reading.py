@@ -17,7 +17,7 @@ from cntkpy.readers.common.chunk import Chunk, dense_stream
 from cntkpy.readers.common.sequences import SequenceTable
 from cntkpy.readers.epochs import EpochRequest
 from cntkpy.readers.pipeline.loads import Load, Loads
-from cntkpy.readers.pipeline.parallel import ParallelPrefetcher
+from cntkpy.readers.pipeline.prefetch import READY_VALUES, Prefetch
 from cntkpy.readers.pipeline.randomize import BlockRandomizer, NoRandomizer
 from cntkpy.readers.pipeline.source import Source
 from cntkpy.readers.pipeline.store import ChunkStore
@@ -93,12 +93,10 @@ def test_ctrl_c_leaves_a_load_to_be_made_again():
 
 def test_results_come_in_the_order_of_the_plans():
     numbers, events = iter(range(100)), [threading.Event() for _ in range(100)]
-    planning = []
+    consumer = threading.get_ident()
 
     def plan() -> int:
-        planning.append(threading.get_ident())
-        assert len(planning) == 1, "two threads plan at once"
-        planning.pop()
+        assert threading.get_ident() == consumer, "another thread plans"
         return next(numbers)
 
     def make(number: int) -> int:
@@ -107,11 +105,22 @@ def test_results_come_in_the_order_of_the_plans():
         events[number].set()
         return number
 
-    ahead = ParallelPrefetcher(plan, make, 3)
-    assert [ahead.next() for _ in range(40)] == list(range(40))
+    ahead = Prefetch(plan, make, 3)
+    assert [next(ahead) for _ in range(40)] == list(range(40))
     for event in events:
         event.set()
     ahead.close()
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_values_ahead_are_bounded(threads):
+    numbers = iter(range(100))
+    ahead = Prefetch(lambda: next(numbers), lambda number: number, threads)
+    for value in range(10):
+        assert next(ahead) == value
+        assert len(ahead._ahead) == threads + READY_VALUES - 1
+    ahead.close()
+    assert next(numbers) == 10 + threads + READY_VALUES - 1, "a plan more than values"
 
 
 @pytest.mark.parametrize("stage", ["plan", "make"])
@@ -129,15 +138,15 @@ def test_what_was_raised_comes_at_its_place_and_stays(stage):
             raise DataError("three")
         return number
 
-    ahead = ParallelPrefetcher(plan, make, 2)
-    assert [ahead.next() for _ in range(3)] == [0, 1, 2]
+    ahead = Prefetch(plan, make, 2)
+    assert [next(ahead) for _ in range(3)] == [0, 1, 2]
     for _ in range(3):
         with pytest.raises(DataError, match="three"):
-            ahead.next()
+            next(ahead)
     ahead.reset()
-    following = ahead.next()
+    following = next(ahead)
     assert following > 3
-    assert ahead.next() == following + 1
+    assert next(ahead) == following + 1
     ahead.close()
 
 

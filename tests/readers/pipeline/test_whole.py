@@ -30,7 +30,7 @@ def group_sizes(assembler: WholeSequences, inputs: Inputs) -> list[int]:
     """Minibatches of each group until the end of the epoch."""
     sizes = []
     while (group := assembler.plan(inputs)).several:
-        sizes.append(len(list(group.marks())))
+        sizes.append(len(list(group.planned())))
     return sizes
 
 
@@ -116,6 +116,6 @@ def test_parts_of_a_group_are_cut_at_the_minibatches() -> None:
     assembler, inputs = start(Numbers(5, 20, longest=2))
     assembler.plan(inputs)
     group = assembler.plan(inputs)
-    singles = list(group.single())
+    singles = [planned for planned, _ in group.separate()]
     assert np.concatenate([one.sequences for one in singles]).tolist() == group.sequences.tolist()
     assert [len(one.sequences) for one in singles] == np.diff(group.cuts).tolist()

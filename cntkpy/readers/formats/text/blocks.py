@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import io
-from collections import deque
-from collections.abc import Callable, Generator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from collections.abc import Generator, Iterator
+from contextlib import ExitStack
+from itertools import cycle
 
 import numpy as np
 
+from cntkpy.readers.pipeline.prefetch import READY_VALUES, Prefetch
+
 READABLE = 64
 """Bytes of the memory after the lines, for kernels."""
-_BLOCKS = 3
-"""One is looked at, one is full, one is being read."""
 _MARGINS = 16
 """The part of a block that its first line may take before it; the bytes of a longer line are put together anew."""
 
@@ -32,16 +31,20 @@ def whole_lines(file: io.RawIOBase, size: int, block: int, *, ahead: bool) -> Ge
         line were read; whether this is the end, where the last line may lack its LF.
     """
     margin, line = block // _MARGINS, list[np.ndarray]()
-    buffers = [np.empty(margin + block + READABLE, np.uint8) for _ in range(_BLOCKS if ahead else 1)]
+    buffers = [np.empty(margin + block + READABLE, np.uint8) for _ in range(1 + READY_VALUES if ahead else 1)]
     left = size
 
-    def fill(buffer: np.ndarray) -> int:
+    def fill(buffer: np.ndarray) -> tuple[np.ndarray, int]:
         nonlocal left
         count: int = file.readinto(buffer.data[margin : margin + min(block, left)])  # type: ignore[assignment]
         left -= count
-        return count
+        return buffer, count
 
-    with closing((_read_ahead if ahead else _read)(fill, buffers)) as blocks:
+    blocks: Iterator[tuple[np.ndarray, int]] = map(fill, cycle(buffers))
+    with ExitStack() as stack:
+        if ahead:
+            blocks = prefetch = Prefetch(cycle(buffers).__next__, fill, 1)
+            stack.callback(prefetch.close)
         for buffer, count in blocks:
             begin, end = margin - _size(line), margin + count
             cut = _last_newline(buffer, margin, end) + 1 or margin
@@ -57,28 +60,8 @@ def whole_lines(file: io.RawIOBase, size: int, block: int, *, ahead: bool) -> Ge
             if cut < end:
                 line.append(buffer[cut:end].copy())
             yield lines, _size(line), not count
-
-
-def _read(fill: Callable[[np.ndarray], int], buffers: list[np.ndarray]) -> Generator[tuple[np.ndarray, int]]:
-    """A buffer and how many bytes it has, again and again; the last time it has none."""
-    count = 1
-    while count:
-        count = fill(buffers[0])
-        yield buffers[0], count
-
-
-def _read_ahead(fill: Callable[[np.ndarray], int], buffers: list[np.ndarray]) -> Generator[tuple[np.ndarray, int]]:
-    """As `_read`; the other buffers are filled as long as one is looked at."""
-    with ThreadPoolExecutor(1, "cntkpy-read-ahead") as thread:
-        waiting, count = deque((one, thread.submit(fill, one)) for one in buffers), 1
-        try:
-            while count:
-                buffer, found = waiting.popleft()
-                count = found.result()
-                yield buffer, count
-                waiting.append((buffer, thread.submit(fill, buffer)))
-        finally:
-            thread.shutdown(wait=False, cancel_futures=True)
+            if not count:
+                return
 
 
 def _size(parts: list[np.ndarray]) -> int:

@@ -120,7 +120,7 @@ class Failing(io.RawIOBase):
 
 
 def readers():
-    return [one for one in threading.enumerate() if one.name.startswith("cntkpy-read-ahead")]
+    return [one for one in threading.enumerate() if one.name.startswith("cntkpy-prefetch")]
 
 
 @pytest.mark.parametrize("blocks", [0, 1, 5])
