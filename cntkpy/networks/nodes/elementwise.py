@@ -9,7 +9,7 @@ from cntkpy.networks.arrays.largest import first_largest
 from cntkpy.networks.arrays.lazy import custom_gradient, jax, jnp
 from cntkpy.networks.nodes import rules
 from cntkpy.networks.nodes.call import Call
-from cntkpy.networks.nodes.declare import BOOLEAN, TEXT, NodeKind, Option, inputs
+from cntkpy.networks.nodes.declare import BOOLEAN, TEXT, NodeKind, Option, RecordForm, inputs
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -316,6 +316,7 @@ KINDS = [
         "Logarithm of the sum of exponentials.",
         _log_plus_of,
         "ln(e^x + e^y); the larger where the other is more than 9.21 below, unless exact",
+        record=RecordForm(without=("exact",)),
         options=(Option("exact", BOOLEAN, False, "no cut where one operand is far below the other, as in CNTK 2"),),
     ),
     _unary("Sigmoid", "Logistic function.", lambda call, x: jax.nn.sigmoid(x), "1 / (1 + e^-x)"),

@@ -8,7 +8,18 @@ from cntkpy.cntk_config.base.lazy_modules import np
 from cntkpy.networks.arrays.lazy import jax, jnp
 from cntkpy.networks.graph.shapes import Shape, ShapeProblem
 from cntkpy.networks.nodes import rules
-from cntkpy.networks.nodes.declare import BOOLEAN, INTEGER, TEXT, Argument, NodeKind, Option, TimeRule, inputs
+from cntkpy.networks.nodes.declare import (
+    BOOLEAN,
+    INTEGER,
+    SECTION,
+    TEXT,
+    Argument,
+    NodeKind,
+    Option,
+    RecordForm,
+    TimeRule,
+    inputs,
+)
 
 if TYPE_CHECKING:
     from cntkpy.networks.graph.node import Node
@@ -153,6 +164,7 @@ KINDS = [
         family=FAMILY,
         source=SOURCE,
         sparse=True,
+        record=RecordForm(types={"format": SECTION}, optional=("format",), nodes_only=True),
         example="h = Trace(z, say=scores, logFrequency=100)",
     ),
 ]

@@ -11,7 +11,18 @@ from cntkpy.networks.graph import shapes
 from cntkpy.networks.graph.shapes import Shape, ShapeProblem
 from cntkpy.networks.nodes import rules
 from cntkpy.networks.nodes.call import NO_SEED
-from cntkpy.networks.nodes.declare import BOOLEAN, INTEGER, REAL, TEXT, Argument, NodeKind, Option, TimeRule, inputs
+from cntkpy.networks.nodes.declare import (
+    BOOLEAN,
+    INTEGER,
+    REAL,
+    TEXT,
+    Argument,
+    NodeKind,
+    Option,
+    RecordForm,
+    TimeRule,
+    inputs,
+)
 
 if TYPE_CHECKING:
     from cntkpy.networks.graph.node import Node
@@ -154,6 +165,7 @@ def _kind(name: str, meaning: str, formula: str, shape: Any, forward: Any, examp
         time=TimeRule(reduces_time=True),
         random=True,
         memory=_not_drawn_yet,
+        record=RecordForm(nodes_only=True),
         example=example,
     )
 
@@ -182,6 +194,7 @@ KINDS = [
         time=TimeRule(reduces_time=True),
         random=True,
         memory=_not_drawn_yet,
+        record=RecordForm(optional=("seed",)),
         example="noise = RandomLike(x, distribution=normal)",
     ),
     _kind(
