@@ -172,6 +172,10 @@ class NodeKind:
         time: how it treats time axes.
         elsewhere: options that people expect, in lower case, and where to give that value instead.
         record: how a record of BrainScript describes it; None: no record does.
+        onnx: its rule of export: an ONNX operator of its operands, broadcast, or a function
+            (`cntkpy.networks.onnx.use.Use`) -> name of the value. Rules of many lines are in
+            `cntkpy.networks.onnx.writing`.
+        not_exported: why it has no equivalent in ONNX.
     """
 
     name: str
@@ -210,6 +214,8 @@ class NodeKind:
     elsewhere: Mapping[str, str] = field(default_factory=dict[str, str])
     example: str = ""
     record: RecordForm | None = RecordForm()
+    onnx: str | Callable[[Any], str] = ""
+    not_exported: str = ""
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from cntkpy.networks.graph.node import (
     BOOLEAN,
     BOOLEANS,
@@ -20,6 +22,9 @@ from cntkpy.networks.graph.node import (
     TimeRule,
     shown,
 )
+
+if TYPE_CHECKING:
+    from cntkpy.networks.onnx.use import Use
 
 __all__ = [
     "BOOLEAN",
@@ -40,6 +45,7 @@ __all__ = [
     "TimeRule",
     "inputs",
     "shown",
+    "unchanged",
 ]
 
 EXAMPLE_NODES = """\
@@ -53,6 +59,11 @@ b = Parameter(3, 1)
 z = Plus(Times(W, x), b)
 """
 """The nodes that the examples of kinds name, in the network description language."""
+
+
+def unchanged(use: Use) -> str:
+    """Return the first operand itself: the rule of export of a node that changes nothing."""
+    return use.names[0]
 
 
 def inputs(*names: str) -> Signature:

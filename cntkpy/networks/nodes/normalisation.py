@@ -185,6 +185,7 @@ KINDS = [
         precompute=True,
         time=TimeRule(reduces_time=True),
         example="m = Mean(x)",
+        not_exported="it is not computed yet: train the network, which computes it first",
     ),
     NodeKind(
         "InvStdDev",
@@ -198,6 +199,7 @@ KINDS = [
         precompute=True,
         time=TimeRule(reduces_time=True),
         example="s = InvStdDev(x)",
+        not_exported="it is not computed yet: train the network, which computes it first",
     ),
     NodeKind(
         "PerDimMeanVarNormalization",

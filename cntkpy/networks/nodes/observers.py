@@ -19,6 +19,7 @@ from cntkpy.networks.nodes.declare import (
     RecordForm,
     TimeRule,
     inputs,
+    unchanged,
 )
 
 if TYPE_CHECKING:
@@ -127,6 +128,7 @@ KINDS = [
         memory=_nothing_yet,
         last_counts=True,
         example="average = EpochAccumulator(SumColumnElements(x), tag=eval)",
+        not_exported="it counts the samples of an epoch of training",
     ),
     NodeKind(
         "Assign",
@@ -144,6 +146,7 @@ KINDS = [
             "m = Parameter(4, init=fixedValue, value=0, needGradient=false)\n"
             "h = Assign(m, ReduceMinibatch(x, reductionOp=Mean))"
         ),
+        onnx=lambda use: use.names[1],
     ),
     NodeKind(
         "Trace",
@@ -166,5 +169,6 @@ KINDS = [
         sparse=True,
         record=RecordForm(types={"format": SECTION}, optional=("format",), nodes_only=True),
         example="h = Trace(z, say=scores, logFrequency=100)",
+        onnx=unchanged,
     ),
 ]

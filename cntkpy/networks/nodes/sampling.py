@@ -150,7 +150,7 @@ def _random_like(call: Any, x: Array) -> Array:
     return draw(_key(call), x.shape, options["first"], options["second"]).astype(call.context.dtype)
 
 
-def _kind(name: str, meaning: str, formula: str, shape: Any, forward: Any, example: str) -> NodeKind:
+def _kind(name: str, meaning: str, formula: str, shape: Any, forward: Any, **more: Any) -> NodeKind:
     signature = (Argument("weights"), Argument("numSamples", INTEGER), Argument("sampleWithReplacement", BOOLEAN))
     return NodeKind(
         name,
@@ -166,7 +166,7 @@ def _kind(name: str, meaning: str, formula: str, shape: Any, forward: Any, examp
         random=True,
         memory=_not_drawn_yet,
         record=RecordForm(nodes_only=True),
-        example=example,
+        **more,
     )
 
 
@@ -196,6 +196,7 @@ KINDS = [
         memory=_not_drawn_yet,
         record=RecordForm(optional=("seed",)),
         example="noise = RandomLike(x, distribution=normal)",
+        not_exported="it draws random numbers",
     ),
     _kind(
         "RandomSample",
@@ -204,6 +205,7 @@ KINDS = [
         _sample_shape,
         _sample,
         example="sample = RandomSample(Parameter(10, 1, init=fixedValue, value=1), 5, true)",
+        not_exported="it draws random numbers",
     ),
     _kind(
         "RandomSampleInclusionFrequency",
@@ -212,5 +214,6 @@ KINDS = [
         _frequency_shape,
         _frequency,
         example="often = RandomSampleInclusionFrequency(Parameter(10, 1, init=fixedValue, value=1), 5, true)",
+        not_exported="it belongs to the drawing of random numbers",
     ),
 ]

@@ -192,6 +192,7 @@ KINDS = [
         source=SOURCE,
         differentiable=False,
         example="graph = LabelsToGraph(labels)",
+        not_exported="it makes the labels of a criterion of training",
     ),
     NodeKind(
         "ForwardBackward",
@@ -216,5 +217,6 @@ KINDS = [
         time=TimeRule(reduces_time=True, own_slots=True),
         record=RecordForm(optional=("delayConstraint",)),
         example="ctc = ForwardBackward(LabelsToGraph(labels), z, 2, tag=criterion)",
+        not_exported="it sums over all alignments of labels and steps; export the output of the network",
     ),
 ]

@@ -168,5 +168,6 @@ KINDS = [
         time=TimeRule(reduces_time=True, own_slots=True, across=True),
         record=RecordForm(names={"tokensToIgnore": "ignored"}),
         example="err = EditDistanceError(labels, z, squashInputs=true, tokensToIgnore=2, tag=eval)",
+        not_exported="it compares sequences of labels; export the output of the network",
     ),
 ]

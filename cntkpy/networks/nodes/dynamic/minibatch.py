@@ -106,6 +106,7 @@ KINDS = [
         time=TimeRule(reduces_time=True),
         record=RecordForm(optional=("count",)),
         example="h = UnpackBatch(x, count=5)",
+        not_exported="it mixes the samples of a minibatch, of one size",
     ),
     NodeKind(
         "ToBatch",
@@ -120,5 +121,6 @@ KINDS = [
         time=TimeRule(across=True, reduces_time=True),
         record=RecordForm(optional=("oneStep",)),
         example="h = ToBatch(W)",
+        not_exported="its minibatch has one size",
     ),
 ]

@@ -77,5 +77,6 @@ KINDS = [
         time=TimeRule(keeps_steps=True, own_slots=True, across=True, reduces_time=True),
         record=RecordForm(optional=("steps", "padding", "mask")),
         example="h = UnpackSequence(x, steps=10)",
+        not_exported="its size is that of one minibatch; export what comes before it",
     )
 ]
