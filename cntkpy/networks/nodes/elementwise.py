@@ -9,12 +9,11 @@ from cntkpy.networks.arrays.largest import first_largest
 from cntkpy.networks.arrays.lazy import custom_gradient, jax, jnp
 from cntkpy.networks.nodes import rules
 from cntkpy.networks.nodes.call import Call
-from cntkpy.networks.nodes.declare import BOOLEAN, TEXT, NodeKind, Option, RecordForm, inputs, unchanged
+from cntkpy.networks.nodes.declare import BOOLEAN, TEXT, NodeKind, Option, RecordForm, Use, inputs, unchanged
 
 if TYPE_CHECKING:
     from jaxtyping import Float
 
-    from cntkpy.networks.onnx.use import Use
 
 FAMILY = "Elementwise"
 SOURCE = "docs/specification/networks.md#b4-elementwise"

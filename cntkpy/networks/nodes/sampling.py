@@ -150,7 +150,7 @@ def _random_like(call: Any, x: Array) -> Array:
     return draw(_key(call), x.shape, options["first"], options["second"]).astype(call.context.dtype)
 
 
-def _kind(name: str, meaning: str, formula: str, shape: Any, forward: Any, **more: Any) -> NodeKind:
+def _kind(name: str, meaning: str, formula: str, shape: Any, forward: Any, **fields: Any) -> NodeKind:
     signature = (Argument("weights"), Argument("numSamples", INTEGER), Argument("sampleWithReplacement", BOOLEAN))
     return NodeKind(
         name,
@@ -166,7 +166,7 @@ def _kind(name: str, meaning: str, formula: str, shape: Any, forward: Any, **mor
         random=True,
         memory=_not_drawn_yet,
         record=RecordForm(nodes_only=True),
-        **more,
+        **fields,
     )
 
 

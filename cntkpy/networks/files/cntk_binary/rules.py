@@ -46,8 +46,8 @@ def same(t: Target) -> Node:
     kind = t.needed(t.record.operation)
     low, high = kind.arity()
     options = {argument.name for signature in kind.signatures for argument in signature}.union(kind.defaults())
-    given = {name: value for name, value in t.attributes.items() if name in options}
-    return t.add(kind, t.inputs(low, len(t.record.inputs) if high is None else high), **given)
+    values = {name: value for name, value in t.attributes.items() if name in options}
+    return t.add(kind, t.inputs(low, len(t.record.inputs) if high is None else high), **values)
 
 
 def _called(name: str) -> Rule:
