@@ -20,6 +20,7 @@ from cntkpy.networks.graph.shapes import Shape
 #: types of arguments and options
 NODE, INTEGER, REAL, BOOLEAN, TEXT, PATH = "node", "integer", "real", "boolean", "text", "path"
 INTEGERS, BOOLEANS = "integers", "booleans"  # arrays `{1, 2}`; a single value is an array of one
+SECTION = "section"  # a record of BrainScript
 
 REQUIRED: Any = object()
 
@@ -70,6 +71,29 @@ class Option:
 
 
 Signature = tuple[Argument, ...]
+
+
+@dataclass(frozen=True)
+class RecordForm:
+    """How a record of BrainScript (`new ComputationNode`) describes a node, where the declaration does not say it.
+
+    A record must have an attribute for each scalar argument and each option, of the same name and type.
+
+    Args:
+        operation: name of the operation, if it is not the kind's.
+        names: by option, the attribute's name, if it is another.
+        types: by option, the attribute's type, if it is another. SECTION: a record, read as the text of a section.
+        optional: options that a record may leave out; the option's default counts then.
+        without: options that a record cannot give.
+        nodes_only: a number among its inputs does not become a constant.
+    """
+
+    operation: str = ""
+    names: Mapping[str, str] = field(default_factory=dict[str, str])
+    types: Mapping[str, str] = field(default_factory=dict[str, str])
+    optional: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+    nodes_only: bool = False
 
 
 @dataclass(frozen=True)
@@ -147,6 +171,11 @@ class NodeKind:
             kept in 16 if an input is; "long": the value has 32 bits, too, because it counts something.
         time: how it treats time axes.
         elsewhere: options that people expect, in lower case, and where to give that value instead.
+        record: how a record of BrainScript describes it; None: no record does.
+        onnx: its rule of export: an ONNX operator of its operands, broadcast, or a function
+            (`cntkpy.networks.onnx.use.Use`) -> name of the value. Rules of many lines are in
+            `cntkpy.networks.onnx.writing`.
+        not_exported: why it has no equivalent in ONNX.
     """
 
     name: str
@@ -184,6 +213,9 @@ class NodeKind:
     time: TimeRule = NO_TIME_RULE
     elsewhere: Mapping[str, str] = field(default_factory=dict[str, str])
     example: str = ""
+    record: RecordForm | None = RecordForm()
+    onnx: str | Callable[[Any], str] = ""
+    not_exported: str = ""
 
     @property
     def names(self) -> tuple[str, ...]:

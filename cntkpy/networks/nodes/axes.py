@@ -11,7 +11,18 @@ from cntkpy.networks.arrays.lazy import custom_gradient, jax, jnp
 from cntkpy.networks.graph import shapes
 from cntkpy.networks.graph.shapes import Shape, ShapeProblem
 from cntkpy.networks.nodes import rules
-from cntkpy.networks.nodes.declare import BOOLEAN, INTEGER, INTEGERS, TEXT, Argument, NodeKind, Option, TimeRule, inputs
+from cntkpy.networks.nodes.declare import (
+    BOOLEAN,
+    INTEGER,
+    INTEGERS,
+    TEXT,
+    Argument,
+    NodeKind,
+    Option,
+    TimeRule,
+    inputs,
+    unchanged,
+)
 
 if TYPE_CHECKING:
     from cntkpy.networks.graph.node import Node
@@ -301,5 +312,15 @@ KINDS = [
         ),
         example="h = TopK(x, 2)",
     ),
-    _kind("Pass", inputs("x"), "The operand itself.", "x", rules.same, _pass, sparse=True, example="h = Pass(x)"),
+    _kind(
+        "Pass",
+        inputs("x"),
+        "The operand itself.",
+        "x",
+        rules.same,
+        _pass,
+        sparse=True,
+        example="h = Pass(x)",
+        onnx=unchanged,
+    ),
 ]

@@ -9,10 +9,11 @@ from cntkpy.networks.arrays.largest import first_largest
 from cntkpy.networks.arrays.lazy import custom_gradient, jax, jnp
 from cntkpy.networks.nodes import rules
 from cntkpy.networks.nodes.call import Call
-from cntkpy.networks.nodes.declare import BOOLEAN, TEXT, NodeKind, Option, inputs
+from cntkpy.networks.nodes.declare import BOOLEAN, TEXT, NodeKind, Option, RecordForm, Use, inputs, unchanged
 
 if TYPE_CHECKING:
     from jaxtyping import Float
+
 
 FAMILY = "Elementwise"
 SOURCE = "docs/specification/networks.md#b4-elementwise"
@@ -199,13 +200,6 @@ def _function(call: Call, x: Array) -> Array:
     return getattr(jnp, name)(x) if name else jax.scipy.special.erf(x)
 
 
-def _compare(operator: Callable[[Array, Array], Array]) -> _Binary:
-    def forward(call: Call, x: Array, y: Array) -> Array:
-        return operator(jax.lax.stop_gradient(x), jax.lax.stop_gradient(y)).astype(x.dtype)
-
-    return forward
-
-
 def _unary(name: str, meaning: str, forward: Callable[[Call, Array], Array], formula: str, **more: Any) -> NodeKind:
     more = {"example": f"h = {name}(x)", "pointwise": True, **more}
     return NodeKind(name, (inputs("x"),), meaning, formula, rules.same, forward, family=FAMILY, source=SOURCE, **more)
@@ -228,6 +222,32 @@ def _nary(
         pointwise=True,
         **more,
     )
+
+
+def _comparison(name: str, formula: str, operator: Callable[[Array, Array], Array], onnx: str) -> NodeKind:
+    """A comparison; `onnx`: the ONNX operator of its truth values."""
+
+    def forward(call: Call, x: Array, y: Array) -> Array:
+        return operator(jax.lax.stop_gradient(x), jax.lax.stop_gradient(y)).astype(x.dtype)
+
+    def rule(use: Use) -> str:
+        return use.emit.cast(use.emit.op(onnx, *use.aligned()))
+
+    return _nary(name, ("x", "y"), "Comparison, 0 or 1.", forward, formula, onnx=rule)
+
+
+def _not_equal(use: Use) -> str:
+    return use.emit.cast(use.emit.op("Not", use.emit.op("Equal", *use.aligned())))
+
+
+def _along_sample(operator: str) -> Callable[[Use], str]:
+    """An operator of ONNX of all elements of a sample together."""
+
+    def rule(use: Use) -> str:
+        name, dims = use.row()
+        return use.shaped(use.emit.op(operator, name, axis=-1), dims)
+
+    return rule
 
 
 def _diag_times_shape(node: Any) -> Any:
@@ -254,8 +274,8 @@ def _diag_times(call: Call, d: Array, x: Array) -> Array:
 
 
 KINDS = [
-    _nary("Plus", ("x", "y"), "Sum.", lambda call, x, y: x + y, "x + y"),
-    _nary("Minus", ("x", "y"), "Difference.", lambda call, x, y: x - y, "x - y"),
+    _nary("Plus", ("x", "y"), "Sum.", lambda call, x, y: x + y, "x + y", onnx="Add"),
+    _nary("Minus", ("x", "y"), "Difference.", lambda call, x, y: x - y, "x - y", onnx="Sub"),
     _nary(
         "ElementTimes",
         ("x", "y"),
@@ -263,6 +283,7 @@ KINDS = [
         lambda call, x, y: x * y,
         "x * y",
         aliases=("ColumnElementTimes", "RowElementTimes", "Scale"),
+        onnx="Mul",
     ),
     NodeKind(
         "DiagTimes",
@@ -275,16 +296,17 @@ KINDS = [
         source=SOURCE,
         example="h = DiagTimes(b, z)",
     ),
-    _unary("Negate", "Negation.", lambda call, x: -x, "-x"),
+    _unary("Negate", "Negation.", lambda call, x: -x, "-x", onnx="Neg"),
     _unary("Reciprocal", "Reciprocal, 0 at 0.", lambda call, x: _inverse(x), "1 / x; gradient -g * out^2", gaps=1.0),
     _unary(
         "Abs",
         "Absolute value.",
         lambda call, x: absolute(x),
         "|x|; gradient sign(x), 0 at 0",
+        onnx="Abs",
     ),
     _unary("Sqrt", "Square root.", lambda call, x: _root(x), "sqrt(max(x, 0)); gradient g / (2 out)", gaps=1.0),
-    _unary("Exp", "Exponential.", lambda call, x: jnp.exp(x), "e^x", gaps=0.0),
+    _unary("Exp", "Exponential.", lambda call, x: jnp.exp(x), "e^x", gaps=0.0, onnx="Exp"),
     _unary(
         "Log",
         "Natural logarithm, clipped.",
@@ -300,6 +322,7 @@ KINDS = [
         "x^y; gradients y * x^(y-1), 0 where y = 0, and x^y * ln x, 0 where x <= 0",
         example="h = ElementPower(Abs(x), Constant(1.5))",
         gaps=1.0,
+        onnx="Pow",
     ),
     _unary(
         "ElementFunction",
@@ -316,26 +339,29 @@ KINDS = [
         "Logarithm of the sum of exponentials.",
         _log_plus_of,
         "ln(e^x + e^y); the larger where the other is more than 9.21 below, unless exact",
+        record=RecordForm(without=("exact",)),
         options=(Option("exact", BOOLEAN, False, "no cut where one operand is far below the other, as in CNTK 2"),),
     ),
-    _unary("Sigmoid", "Logistic function.", lambda call, x: jax.nn.sigmoid(x), "1 / (1 + e^-x)"),
-    _unary("Tanh", "Hyperbolic tangent.", lambda call, x: jnp.tanh(x), "tanh x"),
+    _unary("Sigmoid", "Logistic function.", lambda call, x: jax.nn.sigmoid(x), "1 / (1 + e^-x)", onnx="Sigmoid"),
+    _unary("Tanh", "Hyperbolic tangent.", lambda call, x: jnp.tanh(x), "tanh x", onnx="Tanh"),
     _unary(
         "RectifiedLinear",
         "Positive part.",
         lambda call, x: jax.nn.relu(x),
         "max(x, 0); derivative 0 at 0",
         aliases=("ReLU",),
+        onnx="Relu",
     ),
-    _unary("Cosine", "Cosine.", lambda call, x: jnp.cos(x), "cos x", aliases=("Cos",)),
-    _unary("Sin", "Sine.", lambda call, x: jnp.sin(x), "sin x"),
+    _unary("Cosine", "Cosine.", lambda call, x: jnp.cos(x), "cos x", aliases=("Cos",), onnx="Cos"),
+    _unary("Sin", "Sine.", lambda call, x: jnp.sin(x), "sin x", onnx="Sin"),
     _unary(
         "StopGradient",
         "The operand itself, through which no gradient flows.",
         lambda call, x: jax.lax.stop_gradient(x),
         "x; gradient 0",
+        onnx=unchanged,
     ),
-    _unary("Floor", "Largest integer not above.", lambda call, x: jnp.floor(x), "floor(x); gradient 0"),
+    _unary("Floor", "Largest integer not above.", lambda call, x: jnp.floor(x), "floor(x); gradient 0", onnx="Floor"),
     _nary(
         "Clip",
         ("lowest", "highest", "x"),
@@ -352,12 +378,19 @@ KINDS = [
         "c != 0 ? a : b; no gradient to c",
         example="h = If(Greater(x, y), x, y)",
     ),
-    _nary("Less", ("x", "y"), "Comparison, 0 or 1.", _compare(lambda x, y: x < y), "x < y"),
-    _nary("LessEqual", ("x", "y"), "Comparison, 0 or 1.", _compare(lambda x, y: x <= y), "x <= y"),
-    _nary("Greater", ("x", "y"), "Comparison, 0 or 1.", _compare(lambda x, y: x > y), "x > y"),
-    _nary("GreaterEqual", ("x", "y"), "Comparison, 0 or 1.", _compare(lambda x, y: x >= y), "x >= y"),
-    _nary("Equal", ("x", "y"), "Comparison, 0 or 1.", _compare(lambda x, y: x == y), "x == y"),
-    _nary("NotEqual", ("x", "y"), "Comparison, 0 or 1.", _compare(lambda x, y: x != y), "x != y"),
+    _comparison("Less", "x < y", lambda x, y: x < y, "Less"),
+    _comparison("LessEqual", "x <= y", lambda x, y: x <= y, "LessOrEqual"),
+    _comparison("Greater", "x > y", lambda x, y: x > y, "Greater"),
+    _comparison("GreaterEqual", "x >= y", lambda x, y: x >= y, "GreaterOrEqual"),
+    _comparison("Equal", "x == y", lambda x, y: x == y, "Equal"),
+    _nary(
+        "NotEqual",
+        ("x", "y"),
+        "Comparison, 0 or 1.",
+        lambda call, x, y: (jax.lax.stop_gradient(x) != jax.lax.stop_gradient(y)).astype(x.dtype),
+        "x != y",
+        onnx=_not_equal,
+    ),
     _unary(
         "Dropout",
         "In training, elements set to zero at random; the rate is `dropoutRate` of the SGD section.",
@@ -366,8 +399,23 @@ KINDS = [
         random=True,
         pointwise=False,
         elsewhere={"dropoutrate": "give dropoutRate in the SGD section"},
+        onnx=unchanged,
     ),
-    _unary("Softmax", "Softmax over all rows of a column.", _softmax, "e^x_i / sum_j e^x_j", pointwise=False),
-    _unary("LogSoftmax", "Logarithm of the softmax.", _log_softmax, "x_i - ln sum_j e^x_j", pointwise=False),
+    _unary(
+        "Softmax",
+        "Softmax over all rows of a column.",
+        _softmax,
+        "e^x_i / sum_j e^x_j",
+        pointwise=False,
+        onnx=_along_sample("Softmax"),
+    ),
+    _unary(
+        "LogSoftmax",
+        "Logarithm of the softmax.",
+        _log_softmax,
+        "x_i - ln sum_j e^x_j",
+        pointwise=False,
+        onnx=_along_sample("LogSoftmax"),
+    ),
     _unary("Hardmax", "One-hot vector of the first largest row.", _hardmax, "gradient 0", pointwise=False),
 ]

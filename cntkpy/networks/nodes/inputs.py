@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from cntkpy.networks.graph import initialize
 from cntkpy.networks.graph.initialize import Initializer
 from cntkpy.networks.graph.shapes import ShapeProblem
-from cntkpy.networks.nodes.declare import BOOLEAN, INTEGER, PATH, REAL, TEXT, Argument, NodeKind, Option
+from cntkpy.networks.nodes.declare import BOOLEAN, INTEGER, PATH, REAL, TEXT, Argument, NodeKind, Option, RecordForm
 
 if TYPE_CHECKING:
     from cntkpy.networks.graph.network import Node
@@ -165,6 +165,7 @@ KINDS = [
         shape=_own_shape,
         layout="always",
         prepare=_input,
+        record=RecordForm(optional=("dynamicAxis",)),
         example="features = Input(4, tag=feature)",
     ),
     NodeKind(
@@ -179,6 +180,7 @@ KINDS = [
         layout="always",
         prepare=_sparse_input,
         sparse=True,
+        record=RecordForm(optional=("dynamicAxis",)),
         example="pages = SparseInput(10000, tag=feature)",
     ),
     NodeKind(

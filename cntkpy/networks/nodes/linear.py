@@ -13,7 +13,7 @@ from cntkpy.networks.arrays.sparse import is_sparse
 from cntkpy.networks.graph import shapes
 from cntkpy.networks.graph.shapes import Shape, ShapeProblem
 from cntkpy.networks.nodes import rules
-from cntkpy.networks.nodes.declare import INTEGER, Argument, NodeKind, Option, TimeRule, inputs
+from cntkpy.networks.nodes.declare import INTEGER, Argument, NodeKind, Option, RecordForm, TimeRule, inputs
 from cntkpy.networks.nodes.elementwise import absolute
 
 if TYPE_CHECKING:
@@ -364,6 +364,7 @@ KINDS = [
             Option("outputRank", INTEGER, 1, "how many axes of A are axes of the result; the others are contracted"),
             Option("inferInputRankToMap", INTEGER, -1, "for inferred axes of A: how many last axes of x are kept"),
         ),
+        record=RecordForm(optional=("outputRank", "inferInputRankToMap")),
         example="h = Times(W, x)",
     ),
     _kind(
@@ -455,7 +456,14 @@ KINDS = [
         example="h = CosDistanceWithNegativeSamples(x, y, Constant(1), Constant(4))",
     ),
     _kind(
-        "Transpose", ("x",), "First two axes exchanged.", "x'", _transpose_shape, _transpose, example="V = Transpose(W)"
+        "Transpose",
+        ("x",),
+        "First two axes exchanged.",
+        "x'",
+        _transpose_shape,
+        _transpose,
+        record=None,
+        example="V = Transpose(W)",
     ),
     _kind(
         "Diagonal",

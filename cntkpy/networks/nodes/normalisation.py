@@ -9,7 +9,7 @@ from cntkpy.networks.arrays.lazy import jax, jnp
 from cntkpy.networks.graph import shapes
 from cntkpy.networks.graph.shapes import Shape, ShapeProblem
 from cntkpy.networks.nodes import rules
-from cntkpy.networks.nodes.declare import BOOLEAN, REAL, TEXT, NodeKind, Option, TimeRule, inputs
+from cntkpy.networks.nodes.declare import BOOLEAN, REAL, TEXT, NodeKind, Option, RecordForm, TimeRule, inputs
 from cntkpy.networks.nodes.inputs import IMAGE_LAYOUTS, is_chw
 
 if TYPE_CHECKING:
@@ -185,6 +185,7 @@ KINDS = [
         precompute=True,
         time=TimeRule(reduces_time=True),
         example="m = Mean(x)",
+        not_exported="it is not computed yet: train the network, which computes it first",
     ),
     NodeKind(
         "InvStdDev",
@@ -198,6 +199,7 @@ KINDS = [
         precompute=True,
         time=TimeRule(reduces_time=True),
         example="s = InvStdDev(x)",
+        not_exported="it is not computed yet: train the network, which computes it first",
     ),
     NodeKind(
         "PerDimMeanVarNormalization",
@@ -246,6 +248,9 @@ KINDS = [
         images=True,
         time=TimeRule(reduces_time=True),
         running=(3, 4),
+        record=RecordForm(
+            names={"engine": "useCntkEngine"}, types={"engine": BOOLEAN}, optional=("disableRegularization",)
+        ),
         example=(
             "gamma = Parameter(3, 1, init=fixedValue, value=1)\n"
             "m = Parameter(3, 1, init=fixedValue, value=0, needGradient=false)\n"

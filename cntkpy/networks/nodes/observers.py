@@ -8,7 +8,19 @@ from cntkpy.cntk_config.base.lazy_modules import np
 from cntkpy.networks.arrays.lazy import jax, jnp
 from cntkpy.networks.graph.shapes import Shape, ShapeProblem
 from cntkpy.networks.nodes import rules
-from cntkpy.networks.nodes.declare import BOOLEAN, INTEGER, TEXT, Argument, NodeKind, Option, TimeRule, inputs
+from cntkpy.networks.nodes.declare import (
+    BOOLEAN,
+    INTEGER,
+    SECTION,
+    TEXT,
+    Argument,
+    NodeKind,
+    Option,
+    RecordForm,
+    TimeRule,
+    inputs,
+    unchanged,
+)
 
 if TYPE_CHECKING:
     from cntkpy.networks.graph.node import Node
@@ -116,6 +128,7 @@ KINDS = [
         memory=_nothing_yet,
         last_counts=True,
         example="average = EpochAccumulator(SumColumnElements(x), tag=eval)",
+        not_exported="it counts the samples of an epoch of training",
     ),
     NodeKind(
         "Assign",
@@ -133,6 +146,7 @@ KINDS = [
             "m = Parameter(4, init=fixedValue, value=0, needGradient=false)\n"
             "h = Assign(m, ReduceMinibatch(x, reductionOp=Mean))"
         ),
+        onnx=lambda use: use.names[1],
     ),
     NodeKind(
         "Trace",
@@ -153,6 +167,8 @@ KINDS = [
         family=FAMILY,
         source=SOURCE,
         sparse=True,
+        record=RecordForm(types={"format": SECTION}, optional=("format",), nodes_only=True),
         example="h = Trace(z, say=scores, logFrequency=100)",
+        onnx=unchanged,
     ),
 ]

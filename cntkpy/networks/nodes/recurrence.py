@@ -9,7 +9,7 @@ from cntkpy.networks.graph import shapes
 from cntkpy.networks.graph.axes import ONE
 from cntkpy.networks.graph.shapes import Shape, ShapeProblem
 from cntkpy.networks.nodes import rules
-from cntkpy.networks.nodes.declare import INTEGER, REAL, Argument, NodeKind, Option, TimeRule
+from cntkpy.networks.nodes.declare import INTEGER, INTEGERS, REAL, Argument, NodeKind, Option, RecordForm, TimeRule
 
 if TYPE_CHECKING:
     from cntkpy.networks.graph.node import Node
@@ -61,6 +61,12 @@ def _delay(name: str, direction: int, meaning: str, formula: str, **more: Any) -
         source="docs/specification/networks.md#b7-recurrence",
         time=TimeRule(delay=direction),
         prepare=_prepare,
+        record=RecordForm(
+            names={"rows": "dims", "defaultHiddenActivity": "defaultHiddenActivation"},
+            types={"rows": INTEGERS},
+            optional=("rows",),
+            without=("cols", "delayTime"),
+        ),
         **more,
     )
 

@@ -17,7 +17,7 @@ from cntkpy.networks.arrays.products import dot
 from cntkpy.networks.graph import shapes
 from cntkpy.networks.graph.shapes import Shape, ShapeProblem
 from cntkpy.networks.nodes import rules
-from cntkpy.networks.nodes.declare import BOOLEAN, INTEGER, TEXT, Argument, NodeKind, Option, TimeRule
+from cntkpy.networks.nodes.declare import BOOLEAN, INTEGER, TEXT, Argument, NodeKind, Option, RecordForm, TimeRule
 
 if TYPE_CHECKING:
     from cntkpy.networks.graph.node import Node
@@ -267,6 +267,7 @@ KINDS = [
         prepare=_prepare,
         width="short",
         time=TimeRule(reduces_time=True),
+        record=RecordForm(optional=("axis",)),
         example="h = OptimizedRNNStack(Parameter(5, 0), x, hiddenDims=5)",
     ),
 ]

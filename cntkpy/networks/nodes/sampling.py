@@ -11,7 +11,18 @@ from cntkpy.networks.graph import shapes
 from cntkpy.networks.graph.shapes import Shape, ShapeProblem
 from cntkpy.networks.nodes import rules
 from cntkpy.networks.nodes.call import NO_SEED
-from cntkpy.networks.nodes.declare import BOOLEAN, INTEGER, REAL, TEXT, Argument, NodeKind, Option, TimeRule, inputs
+from cntkpy.networks.nodes.declare import (
+    BOOLEAN,
+    INTEGER,
+    REAL,
+    TEXT,
+    Argument,
+    NodeKind,
+    Option,
+    RecordForm,
+    TimeRule,
+    inputs,
+)
 
 if TYPE_CHECKING:
     from cntkpy.networks.graph.node import Node
@@ -139,7 +150,7 @@ def _random_like(call: Any, x: Array) -> Array:
     return draw(_key(call), x.shape, options["first"], options["second"]).astype(call.context.dtype)
 
 
-def _kind(name: str, meaning: str, formula: str, shape: Any, forward: Any, example: str) -> NodeKind:
+def _kind(name: str, meaning: str, formula: str, shape: Any, forward: Any, **fields: Any) -> NodeKind:
     signature = (Argument("weights"), Argument("numSamples", INTEGER), Argument("sampleWithReplacement", BOOLEAN))
     return NodeKind(
         name,
@@ -154,7 +165,8 @@ def _kind(name: str, meaning: str, formula: str, shape: Any, forward: Any, examp
         time=TimeRule(reduces_time=True),
         random=True,
         memory=_not_drawn_yet,
-        example=example,
+        record=RecordForm(nodes_only=True),
+        **fields,
     )
 
 
@@ -182,7 +194,9 @@ KINDS = [
         time=TimeRule(reduces_time=True),
         random=True,
         memory=_not_drawn_yet,
+        record=RecordForm(optional=("seed",)),
         example="noise = RandomLike(x, distribution=normal)",
+        not_exported="it draws random numbers",
     ),
     _kind(
         "RandomSample",
@@ -191,6 +205,7 @@ KINDS = [
         _sample_shape,
         _sample,
         example="sample = RandomSample(Parameter(10, 1, init=fixedValue, value=1), 5, true)",
+        not_exported="it draws random numbers",
     ),
     _kind(
         "RandomSampleInclusionFrequency",
@@ -199,5 +214,6 @@ KINDS = [
         _frequency_shape,
         _frequency,
         example="often = RandomSampleInclusionFrequency(Parameter(10, 1, init=fixedValue, value=1), 5, true)",
+        not_exported="it belongs to the drawing of random numbers",
     ),
 ]

@@ -17,7 +17,7 @@ from cntkpy.networks.graph import axes, shapes
 from cntkpy.networks.graph.shapes import Shape, ShapeProblem
 from cntkpy.networks.nodes import rules
 from cntkpy.networks.nodes.call import Call, masked
-from cntkpy.networks.nodes.declare import BOOLEAN, REAL, NodeKind, Option, TimeRule, inputs
+from cntkpy.networks.nodes.declare import BOOLEAN, REAL, NodeKind, Option, RecordForm, TimeRule, inputs
 
 if TYPE_CHECKING:
     from cntkpy.networks.graph.node import Node
@@ -232,6 +232,7 @@ KINDS = [
         width="long",
         options=(Option("single", BOOLEAN, False, "every sequence keeps one step: there is one step per sequence"),),
         time=TimeRule(keeps_steps=True, own_slots=True, packs=True, across=True, reduces_time=True),
+        record=RecordForm(without=("single",)),
         example="first = Where(RowSlice(0, 1, x))",
     ),
     _kind(
@@ -244,6 +245,7 @@ KINDS = [
         width="long",
         options=(Option("factor", REAL, 2.0, "how many steps there are for each one"),),
         time=TimeRule(keeps_steps=True, own_slots=True, across=True, reduces_time=True),
+        record=RecordForm(optional=("factor",)),
         example="twice = RepeatSteps(x, factor=2)",
     ),
     _kind(
@@ -285,6 +287,7 @@ KINDS = [
         _reconciled,
         options=(Option("broadcast", BOOLEAN, False, "repeat data of one step per sequence at every step"),),
         time=TimeRule(packs=True, across=True, axis_from=1),
+        record=RecordForm(without=("broadcast",)),
         example="h = ReconcileDynamicAxis(x, y)",
     ),
 ]

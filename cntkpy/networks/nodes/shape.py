@@ -8,7 +8,7 @@ from cntkpy.networks.arrays.lazy import jnp
 from cntkpy.networks.graph import shapes
 from cntkpy.networks.graph.shapes import Shape, ShapeProblem
 from cntkpy.networks.nodes import rules
-from cntkpy.networks.nodes.declare import INTEGER, TEXT, Argument, NodeKind, Option, Signature
+from cntkpy.networks.nodes.declare import INTEGER, TEXT, Argument, NodeKind, Option, RecordForm, Signature
 from cntkpy.networks.nodes.inputs import IMAGE_LAYOUTS, image_shape
 
 if TYPE_CHECKING:
@@ -124,6 +124,7 @@ KINDS = [
         _row_slice_shape,
         _row_slice,
         printed="Slice",
+        record=None,
         example="h = RowSlice(0, 2, x)",
     ),
     _kind(
@@ -134,6 +135,7 @@ KINDS = [
         _row_stack_shape,
         _row_stack,
         elementwise=True,
+        record=RecordForm(nodes_only=True),
         example="h = RowStack(x, y)",
     ),
     _kind(
@@ -143,6 +145,7 @@ KINDS = [
         "(x; x; ...)",
         _row_repeat_shape,
         _row_repeat,
+        record=RecordForm(names={"count": "numRepeats"}),
         example="h = RowRepeat(x, 3)",
     ),
     _kind(
@@ -158,6 +161,7 @@ KINDS = [
             Option("imageChannels", INTEGER, 0, "channels"),
             Option("imageLayout", TEXT, "HWC", "order of the axes", IMAGE_LAYOUTS),
         ),
+        record=RecordForm("LegacyReshape"),
         example="h = Reshape(x, 4, imageWidth=2, imageHeight=2, imageChannels=1, imageLayout=CHW)",
     ),
 ]

@@ -10,6 +10,16 @@ from cntkpy.networks.onnx import ours
 from cntkpy.networks.onnx.check import as_fed, random_data, run
 from cntkpy.networks.onnx.export import Settings, export
 from cntkpy.networks.onnx.model import to_model
+from cntkpy.networks.onnx.writing import (
+    criteria,
+    elementwise,
+    images,
+    linear,
+    normalisation,
+    recurrent_stack,
+    sequences,
+    shaping,
+)
 from cntkpy.networks.onnx.writing.table import REFUSED, RULES
 
 from ..nodes.node_cases import CASES
@@ -107,6 +117,15 @@ def test_every_kind_has_a_rule_or_a_reason():
     known = {kind.operation for kind in nodes.kinds() if not kind.unsupported}
     assert known == LEAVES | set(RULES) | set(REFUSED)
     assert not set(RULES) & set(REFUSED)
+
+
+def test_a_rule_stands_in_one_place():
+    """With the kind, or in one module of rules; not in both, and not beside a reason against it."""
+    modules = [criteria, elementwise, images, linear, normalisation, recurrent_stack, sequences, shaping]
+    listed = [name for module in modules for name in module.RULES]
+    declared = [kind.name for kind in nodes.kinds() if kind.onnx]
+    assert len(declared) >= 20
+    assert sorted([*listed, *declared]) == sorted(RULES)
 
 
 def test_few_kinds_are_refused():

@@ -92,7 +92,7 @@ class NodeMaker:
         elif operation.later:
             node.inputs = Later(evaluator, record)
             return (yield _tagged(evaluator, record, node))
-        elif not operation.shape and operation.name not in ("DynamicAxis", "EnvironmentInput"):
+        elif not operation.leaf:
             node.inputs = yield inputs_of(evaluator, record, node)
         return (yield _tagged(evaluator, record, node))
 

@@ -15,6 +15,7 @@ from cntkpy.networks import nodes
 from cntkpy.networks.files.cntk_binary.records import BATCH_AXIS, DEFAULT_AXIS, Axis, BadFile
 from cntkpy.networks.files.cntk_binary.rules_images import IMAGES
 from cntkpy.networks.files.cntk_binary.target import Target
+from cntkpy.networks.files.cntk_binary.v1_bodies import EMPTY
 from cntkpy.networks.graph import shapes
 from cntkpy.networks.graph.axes import ONE
 from cntkpy.networks.graph.network import Node
@@ -25,18 +26,6 @@ Rule = Callable[[Target], Node]
 
 DELAYS = frozenset(("PastValue", "FutureValue"))
 
-SAME = frozenset((
-    "Abs", "ClassBasedCrossEntropyWithSoftmax", "ClassificationError", "Clip", "CosDistance",
-    "CosDistanceWithNegativeSamples", "Cosine", "CrossEntropy", "CrossEntropyWithSoftmax", "DiagTimes", "Diagonal",
-    "DummyCriterion", "ElementTimes", "EpochAccumulator", "Equal", "Exp", "Floor", "GatherPacked", "Greater",
-    "GreaterEqual", "Hardmax", "If", "KhatriRaoProduct", "LabelsToGraph", "LambdaRank", "Less", "LessEqual", "Log",
-    "LogPlus", "LogSoftmax", "Logistic", "LookupTable", "MatrixL1Reg", "MatrixL2Reg", "Minus", "NDCG1Eval",
-    "Negate", "NotEqual", "PackedIndex", "PerDimMeanVarDeNormalization", "PerDimMeanVarNormalization", "Plus",
-    "Reciprocal", "RectifiedLinear", "ScatterPacked", "Sigmoid", "Sin", "Softmax", "Sqrt", "SquareError",
-    "StopGradient", "SumColumnElements", "SumElements", "Tanh",
-))  # fmt: skip
-"""Operations whose nodes have the same name and inputs here, and no options that the file would say."""
-
 NO_COUNTERPART = {
     "LatticeSequenceWithSoftmax": "use CrossEntropyWithSoftmax on the frames",
 }
@@ -44,28 +33,21 @@ NO_COUNTERPART = {
 
 
 def rule(operation: str) -> Rule:
-    """The rule of an operation."""
-    if operation in SAME:
-        return _same
-    return _RULES.get(operation) or IMAGES.get(operation) or _refuse
+    """The rule of an operation. One whose nodes hold nothing but their inputs has the same name here."""
+    return _RULES.get(operation) or IMAGES.get(operation) or (same if operation in EMPTY else _refuse)
 
 
 def _refuse(t: Target) -> Node:
     raise t.refuse(hint=NO_COUNTERPART.get(t.record.operation, ""))
 
 
-def _reconciled(t: Target) -> Node:
-    return t.add("ReconcileDynamicAxis", t.inputs(2), **t.attributes)
-
-
-def _same(t: Target) -> Node:
+def same(t: Target) -> Node:
+    """Make a node of the same name and inputs, with the attributes that are options of its kind."""
     kind = t.needed(t.record.operation)
     low, high = kind.arity()
-    return t.add(kind, t.inputs(low, len(t.record.inputs) if high is None else high))
-
-
-def _where(t: Target) -> Node:
-    return t.add("Where", t.inputs(1), single=t.attributes.get("single", False))
+    options = {argument.name for signature in kind.signatures for argument in signature}.union(kind.defaults())
+    values = {name: value for name, value in t.attributes.items() if name in options}
+    return t.add(kind, t.inputs(low, len(t.record.inputs) if high is None else high), **values)
 
 
 def _called(name: str) -> Rule:
@@ -108,10 +90,6 @@ def _input(t: Target) -> Node:
 
 _AXES = {BATCH_AXIS: ONE, DEFAULT_AXIS: ""}
 """What the axes of inputs of the later format are called here."""
-
-
-def _dynamic_axis(t: Target) -> Node:
-    return t.add("DynamicAxis", t.inputs(0))
 
 
 def _statistic(t: Target) -> Node:
@@ -422,10 +400,6 @@ def _without(t: Target, x: Node, axes: set[int]) -> Node:
     return _shaped(t, x, tuple(d for axis, d in enumerate(t.shape(x)) if axis not in axes) or (1,))
 
 
-def _row_repeat(t: Target) -> Node:
-    return t.add("RowRepeat", t.inputs(1), count=t.attributes["count"])
-
-
 def _crop(t: Target) -> Node:
     offsets = t.attributes["offsets"]
     if all(math.isnan(o) or o >= _NO_OFFSET for o in offsets):
@@ -503,11 +477,6 @@ def _batch_normalization(t: Target) -> Node:
     return node
 
 
-def _sample(t: Target) -> Node:
-    count, again = t.attributes["samples"], t.attributes["allowDuplicates"]
-    return t.add(t.record.operation, t.inputs(1), numSamples=count, sampleWithReplacement=again)
-
-
 def _recurrent_stack(t: Target) -> Node:
     given = dict(t.attributes)
     names = nodes.operation("OptimizedRNNStack").option("recurrentOp")
@@ -525,24 +494,10 @@ def _recurrent_stack(t: Target) -> Node:
 _NOT_SAID = "the format does not say how its options are written; build the criterion again after loading"
 
 
-def _forward_backward(t: Target) -> Node:
-    if "blank" not in t.attributes:
+def _with_options(t: Target) -> Node:
+    if not t.attributes:
         raise t.refuse("its options", _NOT_SAID)
-    blank, delay = t.attributes["blank"], t.attributes["delayConstraint"]
-    return t.add("ForwardBackward", t.inputs(2), blankTokenId=blank, delayConstraint=delay)
-
-
-def _edit_distance(t: Target) -> Node:
-    given = t.attributes
-    if "squashInputs" not in given:
-        raise t.refuse("its options", _NOT_SAID)
-    penalties = {f"{word[:3]}Pen": given[f"{word}Penalty"] for word in ("substitution", "deletion", "insertion")}
-    rest = {name: given[name] for name in ("squashInputs", "tokensToIgnore")}
-    return t.add("EditDistanceError", t.inputs(2), **penalties, **rest)
-
-
-def _trace(t: Target) -> Node:
-    return t.add("Trace", t.inputs(1), **t.attributes)
+    return same(t)
 
 
 def _environment(t: Target) -> Node:
@@ -556,7 +511,6 @@ _RULES: dict[str, Rule] = {
     "LearnableParameter": _parameter,
     "InputValue": _input,
     "SparseInputValue": _input,
-    "DynamicAxis": _dynamic_axis,
     "Mean": _statistic,
     "InvStdDev": _statistic,
     "ConstantOp": _constant_op,
@@ -568,7 +522,7 @@ _RULES: dict[str, Rule] = {
     "UnpackSequence": _unpacked,
     "Slice": _slice,
     "RowStack": _row_stack,
-    "RowRepeat": _row_repeat,
+    "RowRepeat": same,
     "ReduceElements": _reduce,
     "Reshape": _reshape,
     "LegacyReshape": _legacy_reshape,
@@ -576,14 +530,13 @@ _RULES: dict[str, Rule] = {
     "Crop": _crop,
     "StableSigmoid": _called("Sigmoid"),
     "Pass": _alias,
-    "ReconcileDynamicAxis": _reconciled,
-    "Where": _where,
-    "Trace": _trace,
-    "ForwardBackward": _forward_backward,
-    "EditDistanceError": _edit_distance,
+    "Where": same,
+    "Trace": same,
+    "ForwardBackward": _with_options,
+    "EditDistanceError": _with_options,
     "OptimizedRNNStack": _recurrent_stack,
-    "RandomSample": _sample,
-    "RandomSampleInclusionFrequency": _sample,
+    "RandomSample": same,
+    "RandomSampleInclusionFrequency": same,
     "EnvironmentInput": _environment,
     **dict.fromkeys(("Tan", "Asin", "Acos", "Atan", "Sinh", "Cosh", "Asinh", "Atanh"), _element_function),
     "ELU": _elu,

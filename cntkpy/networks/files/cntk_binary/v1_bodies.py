@@ -1,4 +1,4 @@
-"""What the nodes of CNTK's first binary format hold, by operation.
+"""The contents of the nodes of CNTK's first binary format, by operation, in the names of the options of our nodes.
 
 The bodies: docs/specification/actions-and-training.md A.4 and docs/specification/model-files.md 2.2.
 A body has no length, so every operation that a file may have is listed, also those that have no counterpart here.
@@ -315,7 +315,7 @@ def _random_state(body: Body) -> Attributes:
 
 def _random_sample(body: Body) -> Attributes:
     r = body.reader
-    return {"allowDuplicates": r.boolean(), "samples": r.u64(), **_random_state(body)}
+    return {"sampleWithReplacement": r.boolean(), "numSamples": r.u64(), **_random_state(body)}
 
 
 # ---- others
@@ -340,9 +340,9 @@ def _rnn_stack(body: Body) -> Attributes:
 def _edit_distance(body: Body) -> Attributes:
     r = body.reader
     return {
-        "substitutionPenalty": r.f32(),
-        "deletionPenalty": r.f32(),
-        "insertionPenalty": r.f32(),
+        "subPen": r.f32(),
+        "delPen": r.f32(),
+        "insPen": r.f32(),
         "squashInputs": r.boolean(),
         "tokensToIgnore": r.sizes(),
     }
@@ -408,7 +408,7 @@ BODIES: dict[str, Callable[[Body], Attributes]] = {
     "NCEBasedCrossEntropyWithSoftmax": _noise_contrastive,
     "OptimizedRNNStack": _rnn_stack,
     "EditDistanceError": _edit_distance,
-    "ForwardBackward": lambda body: {"delayConstraint": body.reader.i32(), "blank": body.reader.u64()},
+    "ForwardBackward": lambda body: {"delayConstraint": body.reader.i32(), "blankTokenId": body.reader.u64()},
     "LatticeSequenceWithSoftmax": _lattice,
     "Trace": _trace,
     "EnvironmentInput": _text("propertyName"),

@@ -212,8 +212,8 @@ def _rnn_stack(table: Table) -> Attributes:
 
 def _random_sample(table: Table) -> Attributes:
     return {
-        "samples": table.get("numSamples", int, 0),
-        "allowDuplicates": table.get("allowDuplicates", bool, False),
+        "numSamples": table.get("numSamples", int, 0),
+        "sampleWithReplacement": table.get("allowDuplicates", bool, False),
     }
 
 

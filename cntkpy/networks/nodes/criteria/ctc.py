@@ -16,7 +16,7 @@ from cntkpy.networks.graph import shapes
 from cntkpy.networks.graph.shapes import Shape, ShapeProblem
 from cntkpy.networks.nodes import rules
 from cntkpy.networks.nodes.call import Call
-from cntkpy.networks.nodes.declare import INTEGER, Argument, NodeKind, Option, TimeRule, inputs
+from cntkpy.networks.nodes.declare import INTEGER, Argument, NodeKind, Option, RecordForm, TimeRule, inputs
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float, Int32
@@ -192,6 +192,7 @@ KINDS = [
         source=SOURCE,
         differentiable=False,
         example="graph = LabelsToGraph(labels)",
+        not_exported="it makes the labels of a criterion of training",
     ),
     NodeKind(
         "ForwardBackward",
@@ -214,6 +215,8 @@ KINDS = [
         source=SOURCE,
         layout="none",
         time=TimeRule(reduces_time=True, own_slots=True),
+        record=RecordForm(optional=("delayConstraint",)),
         example="ctc = ForwardBackward(LabelsToGraph(labels), z, 2, tag=criterion)",
+        not_exported="it sums over all alignments of labels and steps; export the output of the network",
     ),
 ]

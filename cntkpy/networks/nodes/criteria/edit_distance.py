@@ -13,7 +13,7 @@ from cntkpy.networks.graph import shapes
 from cntkpy.networks.graph.shapes import Shape, ShapeProblem
 from cntkpy.networks.nodes import rules
 from cntkpy.networks.nodes.call import Call
-from cntkpy.networks.nodes.declare import BOOLEAN, INTEGERS, REAL, NodeKind, Option, TimeRule, inputs
+from cntkpy.networks.nodes.declare import BOOLEAN, INTEGERS, REAL, NodeKind, Option, RecordForm, TimeRule, inputs
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float, Int32
@@ -166,6 +166,8 @@ KINDS = [
         layout="none",
         differentiable=False,
         time=TimeRule(reduces_time=True, own_slots=True, across=True),
+        record=RecordForm(names={"tokensToIgnore": "ignored"}),
         example="err = EditDistanceError(labels, z, squashInputs=true, tokensToIgnore=2, tag=eval)",
+        not_exported="it compares sequences of labels; export the output of the network",
     ),
 ]

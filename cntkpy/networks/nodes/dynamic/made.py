@@ -86,7 +86,17 @@ def _sequence_like(call: Call, x: Array, like: Array) -> Array:
 
 def _kind(name: str, signatures: Any, meaning: str, shape: Any, forward: Any, time: TimeRule, example: str) -> NodeKind:
     return NodeKind(
-        name, signatures, meaning, "", shape, forward, family=FAMILY, source=SOURCE, time=time, example=example
+        name,
+        signatures,
+        meaning,
+        "",
+        shape,
+        forward,
+        family=FAMILY,
+        source=SOURCE,
+        time=time,
+        example=example,
+        not_exported="it makes sequences of samples; export what follows it, with sequences as data",
     )
 
 

@@ -9,7 +9,7 @@ from cntkpy.networks.graph.axes import ONE
 from cntkpy.networks.graph.shapes import Shape, ShapeProblem
 from cntkpy.networks.nodes import rules
 from cntkpy.networks.nodes.call import Call
-from cntkpy.networks.nodes.declare import BOOLEAN, INTEGER, NodeKind, Option, TimeRule, inputs
+from cntkpy.networks.nodes.declare import BOOLEAN, INTEGER, NodeKind, Option, RecordForm, TimeRule, inputs
 from cntkpy.networks.nodes.dynamic.unpacked import one_step
 
 if TYPE_CHECKING:
@@ -104,7 +104,9 @@ KINDS = [
         layout="none",
         options=(Option("count", INTEGER, 0, "the size of the new axis: the samples of every minibatch"),),
         time=TimeRule(reduces_time=True),
+        record=RecordForm(optional=("count",)),
         example="h = UnpackBatch(x, count=5)",
+        not_exported="it mixes the samples of a minibatch, of one size",
     ),
     NodeKind(
         "ToBatch",
@@ -117,6 +119,8 @@ KINDS = [
         source=SOURCE,
         options=(Option("oneStep", BOOLEAN, False, "the network has sequences of several steps; these have one"),),
         time=TimeRule(across=True, reduces_time=True),
+        record=RecordForm(optional=("oneStep",)),
         example="h = ToBatch(W)",
+        not_exported="its minibatch has one size",
     ),
 ]

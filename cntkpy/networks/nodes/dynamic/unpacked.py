@@ -10,7 +10,7 @@ from cntkpy.networks.graph.axes import ONE
 from cntkpy.networks.graph.shapes import Shape, ShapeProblem
 from cntkpy.networks.nodes import rules
 from cntkpy.networks.nodes.call import Call, masked
-from cntkpy.networks.nodes.declare import BOOLEAN, INTEGER, REAL, NodeKind, Option, TimeRule, inputs
+from cntkpy.networks.nodes.declare import BOOLEAN, INTEGER, REAL, NodeKind, Option, RecordForm, TimeRule, inputs
 
 if TYPE_CHECKING:
     from cntkpy.networks.graph.node import Node
@@ -75,6 +75,8 @@ KINDS = [
             Option("mask", BOOLEAN, False, "instead of the values, 1 for each step of the sequence and 0 behind it"),
         ),
         time=TimeRule(keeps_steps=True, own_slots=True, across=True, reduces_time=True),
+        record=RecordForm(optional=("steps", "padding", "mask")),
         example="h = UnpackSequence(x, steps=10)",
+        not_exported="its size is that of one minibatch; export what comes before it",
     )
 ]

@@ -15,7 +15,17 @@ from cntkpy.networks.arrays.lazy import jax, jnp
 from cntkpy.networks.graph import shapes
 from cntkpy.networks.graph.shapes import Shape, ShapeProblem
 from cntkpy.networks.nodes import rules
-from cntkpy.networks.nodes.declare import BOOLEAN, BOOLEANS, INTEGER, INTEGERS, TEXT, Argument, NodeKind, Option
+from cntkpy.networks.nodes.declare import (
+    BOOLEAN,
+    BOOLEANS,
+    INTEGER,
+    INTEGERS,
+    TEXT,
+    Argument,
+    NodeKind,
+    Option,
+    RecordForm,
+)
 from cntkpy.networks.nodes.images import pooling
 from cntkpy.networks.nodes.images.geometry import (
     SHARED_PADDING,
@@ -354,6 +364,12 @@ KINDS = [
         prepare=_prepare,
         images=True,
         width="short",
+        record=RecordForm(
+            names={"kernelShape": "kernelDims", "mapCount": "mapDims"},
+            types={"mapCount": INTEGERS},
+            optional=("maxTempMemSizeInSamples", "dilation", "outputShape"),
+            without=("zeroPadding", "groups", "sharedPadding", "channelPadding", *(a.name for a in _TWO_D)),
+        ),
         example="h = Convolution(Parameter(16, 27), picture, 3, 3, 16, 1, 1, zeroPadding=true, imageLayout=CHW)",
     ),
     *pooling.KINDS,

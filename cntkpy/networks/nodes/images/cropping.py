@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cntkpy.networks.graph.shapes import Shape, ShapeProblem
 from cntkpy.networks.nodes import rules
-from cntkpy.networks.nodes.declare import INTEGER, Argument, NodeKind, Option
+from cntkpy.networks.nodes.declare import INTEGER, Argument, NodeKind, Option, RecordForm
 from cntkpy.networks.nodes.images.convolution import geometry_of as convolution_geometry
 from cntkpy.networks.nodes.images.pooling import geometry_of as pooling_geometry
 from cntkpy.networks.nodes.inputs import is_chw
@@ -141,6 +141,7 @@ KINDS = [
         ),
         family="Shape",
         source="docs/specification/networks.md#b6-shape-manipulation",
+        record=RecordForm(names={"offsetX": "xOffset", "offsetY": "yOffset"}, optional=("offsetX", "offsetY")),
         example="h = Crop(picture, ImageInput(4, 4, 3, imageLayout=CHW), 2, 1)",
     ),
 ]

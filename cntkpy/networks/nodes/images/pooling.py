@@ -14,7 +14,17 @@ from cntkpy.networks.arrays.lazy import custom_gradient, jax, jnp
 from cntkpy.networks.graph import shapes
 from cntkpy.networks.graph.shapes import Shape, ShapeProblem
 from cntkpy.networks.nodes import rules
-from cntkpy.networks.nodes.declare import BOOLEAN, BOOLEANS, INTEGER, INTEGERS, TEXT, Argument, NodeKind, Option
+from cntkpy.networks.nodes.declare import (
+    BOOLEAN,
+    BOOLEANS,
+    INTEGER,
+    INTEGERS,
+    TEXT,
+    Argument,
+    NodeKind,
+    Option,
+    RecordForm,
+)
 from cntkpy.networks.nodes.images.geometry import (
     SHARED_PADDING,
     Geometry,
@@ -261,6 +271,7 @@ def geometry_of(node: Node) -> tuple[Node, Geometry, bool] | None:
 _X = Argument("x")
 _FIVE = tuple(Argument(n, INTEGER) for n in ("windowWidth", "windowHeight", "strideWidth", "strideHeight"))
 _LEGACY = (Option("imageLayout", TEXT, "HWC", "order of the axes", IMAGE_LAYOUTS),)
+_LEGACY_RECORD = RecordForm(names={"strideWidth": "horizontalSubsample", "strideHeight": "verticalSubsample"})
 _OPTIONS = (
     Option("stride", INTEGERS, (1,), "step per axis"),
     Option("autoPadding", BOOLEANS, (True,), "padding so that windows are centred on the elements, per axis"),
@@ -287,6 +298,7 @@ KINDS = [
         _pool("max"),
         images=True,
         options=_LEGACY,
+        record=_LEGACY_RECORD,
         example="h = MaxPooling(picture, 2, 2, 2, 2, imageLayout=CHW)",
     ),
     _kind(
@@ -298,6 +310,7 @@ KINDS = [
         _pool("average"),
         images=True,
         options=_LEGACY,
+        record=_LEGACY_RECORD,
         example="h = AveragePooling(picture, 2, 2, 2, 2, imageLayout=CHW)",
     ),
     _kind(
@@ -315,6 +328,11 @@ KINDS = [
             Option("ceilOutDim", BOOLEAN, False, "where padding is not automatic, a last window partly behind the end"),
             Option("includePad", BOOLEAN, False, "a mean is the sum by the size of the window, also in the padding"),
         ),
+        record=RecordForm(
+            names={"kind": "poolKind", "kernelShape": "kernelDims"},
+            optional=("ceilOutDim", "includePad"),
+            without=("sharedPadding",),
+        ),
         example="h = Pooling(picture, max, {2, 2}, stride={2, 2})",
     ),
     _kind(
@@ -329,6 +347,7 @@ KINDS = [
             SHARED_PADDING,
             Option("wholePicture", BOOLEAN, False, "the result has the shape of the pooled operand, as in CNTK 2"),
         ),
+        record=RecordForm(names={"kernelShape": "kernelDims"}, without=("sharedPadding", "wholePicture")),
         example=(
             "small = Pooling(picture, max, {2, 2}, stride={2, 2})\n"
             "h = MaxUnpooling(small, picture, {2, 2}, stride={2, 2})"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from cntkpy.networks.arrays.lazy import custom_gradient, jax, jnp
 from cntkpy.networks.graph.shapes import Shape, ShapeProblem
-from cntkpy.networks.nodes.declare import INTEGERS, REAL, TEXT, Argument, NodeKind, Option
+from cntkpy.networks.nodes.declare import INTEGERS, REAL, TEXT, Argument, NodeKind, Option, RecordForm
 
 if TYPE_CHECKING:
     from cntkpy.networks.graph.network import Node
@@ -166,6 +166,7 @@ KINDS = [
         ),
         family="Convolution and pooling",
         source="docs/specification/brainscript-library.md",
+        record=RecordForm(names={"outputShape": "dims"}, without=("kind",)),
         example="h = ROIPooling(picture, Input(4, 10), {2, 2})",
     ),
 ]

@@ -1,4 +1,4 @@
-"""Rules for operations on each element, and those along the whole sample."""
+"""Rules of several operators for operations on each element, and those along the whole sample."""
 
 from __future__ import annotations
 
@@ -24,31 +24,6 @@ FUNCTIONS = {
     "round": "Round",
 }
 """What ElementFunction computes, by the names of ONNX operators."""
-
-
-def same(use: Use) -> str:
-    """The first operand itself."""
-    return use.names[0]
-
-
-def one(kind: str) -> Rule:
-    """One ONNX operator of one operand."""
-    return lambda use: use.emit.op(kind, use.names[0])
-
-
-def both(kind: str) -> Rule:
-    """One ONNX operator of operands that are broadcast."""
-    return lambda use: use.emit.op(kind, *use.aligned())
-
-
-def compare(kind: str) -> Rule:
-    """A comparison, 1 or 0."""
-    return lambda use: use.emit.cast(use.emit.op(kind, *use.aligned()))
-
-
-def not_equal(use: Use) -> str:
-    """1 where the operands differ."""
-    return use.emit.cast(use.emit.op("Not", use.emit.op("Equal", *use.aligned())))
 
 
 def function(use: Use) -> str:
@@ -108,16 +83,6 @@ def diag_times(use: Use) -> str:
     return use.emit.op("Mul", flat, x.name)
 
 
-def along_sample(kind: str) -> Rule:
-    """An operator of all elements of a sample together."""
-
-    def rule(use: Use) -> str:
-        name, dims = use.row()
-        return use.shaped(use.emit.op(kind, name, axis=-1), dims)
-
-    return rule
-
-
 def hardmax(use: Use) -> str:
     """1 at the first largest element of a sample, 0 elsewhere. Hardmax of ONNX has no implementation in double."""
     emit, (name, dims) = use.emit, use.row()
@@ -127,36 +92,13 @@ def hardmax(use: Use) -> str:
 
 
 RULES: dict[str, Rule] = {
-    "Plus": both("Add"),
-    "Minus": both("Sub"),
-    "ElementTimes": both("Mul"),
     "DiagTimes": diag_times,
-    "Negate": one("Neg"),
     "Reciprocal": reciprocal,
-    "Abs": one("Abs"),
     "Sqrt": root,
-    "Exp": one("Exp"),
     "Log": logarithm,
-    "ElementPower": both("Pow"),
     "ElementFunction": function,
     "LogPlus": log_plus,
-    "Sigmoid": one("Sigmoid"),
-    "Tanh": one("Tanh"),
-    "RectifiedLinear": one("Relu"),
-    "Cosine": one("Cos"),
-    "Sin": one("Sin"),
-    "StopGradient": same,
-    "Floor": one("Floor"),
     "Clip": clip,
     "If": choice,
-    "Less": compare("Less"),
-    "LessEqual": compare("LessOrEqual"),
-    "Greater": compare("Greater"),
-    "GreaterEqual": compare("GreaterOrEqual"),
-    "Equal": compare("Equal"),
-    "NotEqual": not_equal,
-    "Dropout": same,
-    "Softmax": along_sample("Softmax"),
-    "LogSoftmax": along_sample("LogSoftmax"),
     "Hardmax": hardmax,
 }

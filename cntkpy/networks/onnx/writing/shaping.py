@@ -8,7 +8,7 @@ from cntkpy.networks.nodes.images.cropping import crop_offsets
 from cntkpy.networks.nodes.shape import row_range
 from cntkpy.networks.onnx.graph import NotExpressible
 from cntkpy.networks.onnx.use import Use
-from cntkpy.networks.onnx.writing.elementwise import Rule, same
+from cntkpy.networks.onnx.writing.elementwise import Rule
 
 REDUCTIONS = {
     "Sum": "Sum",
@@ -112,7 +112,5 @@ RULES: dict[str, Rule] = {
     "ReduceElements": reduce_elements,
     "ReduceMinibatch": reduce_minibatch,
     "TopK": top,
-    "Pass": same,
-    "Trace": same,
     "Crop": crop,
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from cntkpy.networks import nodes
+from cntkpy.networks.onnx.use import Use
 from cntkpy.networks.onnx.writing import (
     criteria,
     elementwise,
@@ -14,7 +16,20 @@ from cntkpy.networks.onnx.writing import (
 )
 from cntkpy.networks.onnx.writing.elementwise import Rule
 
+
+def _rule(rule: str | Rule) -> Rule:
+    """Return a kind's rule; the name of an operator is a rule of operands that are broadcast."""
+    if not isinstance(rule, str):
+        return rule
+
+    def operator(use: Use) -> str:
+        return use.emit.op(rule, *use.aligned())
+
+    return operator
+
+
 RULES: dict[str, Rule] = {
+    **{kind.name: _rule(kind.onnx) for kind in nodes.kinds() if kind.onnx},
     **elementwise.RULES,
     **linear.RULES,
     **shaping.RULES,
@@ -23,24 +38,8 @@ RULES: dict[str, Rule] = {
     **sequences.RULES,
     **recurrent_stack.RULES,
     **criteria.RULES,
-    "Assign": lambda use: use.names[1],
 }
-"""By operation: makes the ONNX operators of a node."""
+"""By operation: makes the ONNX operators of a node; from the kinds, and the rules of many lines."""
 
-REFUSED = {
-    "ForwardBackward": "it sums over all alignments of labels and steps; export the output of the network",
-    "EditDistanceError": "it compares sequences of labels; export the output of the network",
-    "LabelsToGraph": "it makes the labels of a criterion of training",
-    "ToSequence": "it makes sequences of samples; export what follows it, with sequences as data",
-    "ToSequenceLike": "it makes sequences of samples; export what follows it, with sequences as data",
-    "UnpackSequence": "its size is that of one minibatch; export what comes before it",
-    "UnpackBatch": "it mixes the samples of a minibatch, of one size",
-    "ToBatch": "its minibatch has one size",
-    "EpochAccumulator": "it counts the samples of an epoch of training",
-    "Mean": "it is not computed yet: train the network, which computes it first",
-    "InvStdDev": "it is not computed yet: train the network, which computes it first",
-    "RandomLike": "it draws random numbers",
-    "RandomSample": "it draws random numbers",
-    "RandomSampleInclusionFrequency": "it belongs to the drawing of random numbers",
-}
+REFUSED = {kind.name: kind.not_exported for kind in nodes.kinds() if kind.not_exported}
 """By operation: why a node of it that depends on data has no equivalent."""
