@@ -17,13 +17,12 @@ from cntkpy.cntk_config.base.diagnostics import Diagnostic, UserError
 from cntkpy.cntk_config.declare import SECTION, Parameter
 from cntkpy.commands.actions.train import TrainParameters, starts_from_model
 from cntkpy.commands.catalogue.dispatch import EVALUATES, has_trait, names_of
-from cntkpy.commands.catalogue.section_map import Use
+from cntkpy.commands.catalogue.section_map import TopLevel, Use
 from cntkpy.commands.checks.edits import edit_problems
 from cntkpy.commands.checks.models import Models, ModelToCome, located, model_meant
 from cntkpy.commands.checks.outlines import NODES, READING, Outlines, evaluated
 from cntkpy.commands.checks.scan import TRAINING
 from cntkpy.commands.checks.streams import Streams, layers_beside, missing_or_wrong, reader_streams, unread
-from cntkpy.commands.context.root import listed_commands
 from cntkpy.networks.builders.check import Check, CheckContext, CheckedNetwork
 from cntkpy.networks.builders.criteria import idle_criteria, swapped_operands
 from cntkpy.networks.builders.parameters import builder_of, entry_of
@@ -33,8 +32,7 @@ if TYPE_CHECKING:
 
 
 def network_problems(
-    root: ConfigParameters,
-    top: Use,
+    top: TopLevel,
     *,
     strict: bool = True,
     here: bool = False,
@@ -48,10 +46,10 @@ def network_problems(
     `each` gets the networks that builders make.
     """
     models, outlines = Models(here), Outlines()
-    is_listed, asked = _is_listed(root), _asked_for(top)
+    asked = _asked_for(top)
     edits = strict and any("edit" in use.actions for use in top.parts)
     for use in top.parts:
-        if not is_listed(use):
+        if not top.runs(use):
             continue
         checked: CheckedNetwork | None = None
         network: Network | None = None
@@ -71,7 +69,7 @@ def network_problems(
                 network = checked.make()
         models.pass_command(use, network)
     for use in top.parts if strict else ():
-        if not is_listed(use) and looks_at(use):
+        if not top.runs(use) and looks_at(use):
             yield from _in_idle_command(_problems(use, models, strict, asked))
 
 
@@ -105,7 +103,7 @@ def _idle_settings(use: Use, checked: CheckedNetwork) -> Iterator[Diagnostic]:
         return  # found where values are looked at
 
 
-def input_axes(root: ConfigParameters, top: Use) -> dict[str, str]:
+def input_axes(top: TopLevel) -> dict[str, str]:
     """The time axes of the inputs of the networks that commands build, by their names in lower case.
 
     Inputs on the default axis are left out.
@@ -114,7 +112,7 @@ def input_axes(root: ConfigParameters, top: Use) -> dict[str, str]:
 
     found: dict[str, str] = {}
     networks: list[Network] = []
-    deque(network_problems(root, top, looks_at=_is_listed(root), each=networks.append), maxlen=0)
+    deque(network_problems(top, looks_at=top.runs, each=networks.append), maxlen=0)
     for node in (node for network in networks for node in network.nodes.values()):
         if node.kind.layout == "always" and node.axis not in (None, DEFAULT):
             found.setdefault(node.name.lower(), node.axis)
@@ -191,14 +189,6 @@ LOADING = frozenset({*names_of("dumpNode"), *names_of("SVD")})
 """Actions that load a model, and do not compute it."""
 OF_NETWORKS = ("CK050", "CK051", "CK052", "CK053", "CK055", "CK056")
 """Statements, names, arguments, shapes, and the reader's streams."""
-
-
-def _is_listed(root: ConfigParameters) -> Callable[[Use], bool]:
-    """Tells the commands that are to run; none where they cannot be read."""
-    listed = set[str]()
-    with suppress(ConfigError):
-        listed = listed_commands(root)
-    return lambda use: use.command.lower() in listed
 
 
 def _initial(section: ConfigParameters) -> ConfigValue | None:
