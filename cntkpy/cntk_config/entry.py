@@ -59,6 +59,8 @@ class Entry:
     """The class that declares the parameters, as `"module:Class"`; empty: it declares none."""
     factory: str = ""
     """What makes or runs it, as `"module:name"`; empty: nothing does, see `unsupported`."""
+    check: str = ""
+    """What checks its section before a run, as `"module:name"`; of a builder, see `networks.builders.check`."""
     sections: tuple[str, ...] = ()
     """The parameters whose value is its section: `reader`, `cvReader`. Empty: as for all of its kind."""
     within: tuple[str, ...] = ()
@@ -95,6 +97,10 @@ class Entry:
     def load(self) -> Any:
         """What makes or runs it, imported now."""
         return load_object(self.factory)
+
+    def load_check(self) -> Any:
+        """Return what checks its section, imported now; None if nothing does."""
+        return load_object(self.check) if self.check else None
 
 
 @functools.cache

@@ -147,20 +147,10 @@ def check_command(
 ) -> int:
     """Check configurations."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # NumPy starts a quarter faster when it needs no threads
-    from cntkpy.commands.checks.check import check
+    from cntkpy.commands.checks.check import CheckOptions, check
 
-    return check(
-        list(words),
-        quiet,
-        form=form,
-        select=select,
-        ignore=ignore,
-        strict=strict,
-        data=data,
-        records=records,
-        modules=import_modules,
-        open_=open_,
-    )
+    options = CheckOptions(select, ignore, strict, data, records, import_modules, open_)
+    return check(list(words), quiet, form, options)
 
 
 @cntkpy.command("explain", help=help_texts.EXPLAIN, short_help="Explain one value of a configuration.")

@@ -81,6 +81,36 @@ class Use:
         return set[str]().union(*(_searched(use.declared) for part in connected for use in part.walk()))
 
 
+@dataclass(kw_only=True)
+class TopLevel(Use):
+    """The top level of a configuration, read once: its parameters, and its commands as `parts`."""
+
+    values: RootParameters
+    commands: list[ConfigValue]
+    """The names of the sections to run, in order; none where they cannot be read."""
+    error: ConfigError | None
+    """The error of the names."""
+
+    def command_names(self) -> list[ConfigValue]:
+        """Return the names of the sections to run.
+
+        Raises:
+            ConfigError: They cannot be read.
+        """
+        if self.error is not None:
+            raise self.error
+        return self.commands
+
+    def runs(self, use: Use) -> bool:
+        """Return whether a command is listed."""
+        return use.command.lower() in self.listed
+
+    @functools.cached_property
+    def listed(self) -> frozenset[str]:
+        """The names of the sections to run in lower case, as they are compared."""
+        return frozenset(str(name).lower() for name in self.commands)
+
+
 @functools.cache
 def _parameters(declared: tuple[type[Declared], ...]) -> tuple[Parameter[Any], ...]:
     """The parameters of several declarations, each name once."""
@@ -102,17 +132,20 @@ def _searched(declared: tuple[type[Declared], ...]) -> frozenset[str]:
     return frozenset(n.lower() for one in _parameters(declared) if not one.own for n in (one.name, *one.aliases))
 
 
-def section_map(root: ConfigParameters, *, everything: bool = True) -> Use:
-    """The uses of a whole configuration. With `everything` also commands that `command` does not list."""
-    top = Use(root, "top level", (RootParameters,))
+def section_map(root: ConfigParameters) -> TopLevel:
+    """Read the top level of a configuration; return the uses of its sections, also of commands that are not listed."""
+    values = RootParameters(root)
+    commands, problem = list[ConfigValue](), None
     try:
-        listed = [str(name) for name in RootParameters(root).command]
-    except ConfigError:
-        listed = []
-    names = [name for name in listed if root.exists_current(name)]
-    if everything:
-        there = set(names)
-        names += [name for name in root.names() if name not in there and _is_command(root, name)]
+        commands = list(values.command)
+    except ConfigError as error:
+        problem = error
+    top = TopLevel(
+        section=root, role="top level", declared=(RootParameters,), values=values, commands=commands, error=problem
+    )
+    names = [name for name in map(str, commands) if root.exists_current(name)]
+    there = set(names)
+    names += [name for name in root.names() if name not in there and _is_command(root, name)]
     for name in names:
         try:
             top.parts.append(command_use(root.section(name), name))

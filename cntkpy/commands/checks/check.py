@@ -6,8 +6,8 @@ import functools
 import re
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -41,54 +41,63 @@ _INCLUDE = re.compile(r"(?:^|[\s;,\[({])include\s*=", re.IGNORECASE)
 _FOREIGN_TEXT = re.compile(r"\A\s*<|^\[[^\[\]=\n]+\][ \t]*\r?$", re.MULTILINE)
 
 
-def check(
-    words: list[str],
-    quiet: bool = False,
-    *,
-    form: str = "text",
-    select: str = "",
-    ignore: str = "",
-    strict: bool = False,
-    data: bool = False,
-    records: int = RECORDS,
-    modules: bool = False,
-    open_: bool = False,
-) -> int:
+@dataclass(frozen=True)
+class CheckOptions:
+    """The findings that are wanted, and what is looked at."""
+
+    select: str = ""
+    """Codes or beginnings of codes, with commas: only these findings. Empty: all."""
+    ignore: str = ""
+    """Findings to leave out."""
+    strict: bool = False
+    """Make every finding an error."""
+    data: bool = False
+    """Read the first records of the data."""
+    records: int = RECORDS
+    modules: bool = False
+    """Import the modules that readers name, for their declarations."""
+    open_: bool = False
+    """Leave out variables that are not given."""
+
+
+def check(words: list[str], quiet: bool, form: str, options: CheckOptions) -> int:
     """Check the configurations that `words` name; print the findings; return the exit status.
 
-    With `data`, the first `records` records of the data are read.
-    With `modules`, those that readers name are imported, for their declarations. With `open_`, variables that are not
-    given are no findings.
+    Args:
+        words: Configurations, folders of them, and overrides.
+        quiet: Leave out notes and the last line.
+        form: The form of the output, as in `--format`.
+        options: The findings that are wanted.
 
-    The status is 0 without findings or with hints only, 1 with warnings, 2 with errors.
+    Returns:
+        0 without findings or with hints only, 1 with warnings, 2 with errors.
     """
-    for option, codes in (("--select", select), ("--ignore", ignore)):
+    for option, codes in (("--select", options.select), ("--ignore", options.ignore)):
         _check_codes(option, codes)
     skipped: list[str] = []
-    given, words = words, expand_folders(words, skipped=skipped)
+    expanded = expand_folders(words, skipped=skipped)
     if skipped and not quiet:
         shown = ", ".join(skipped[:MOST_SKIPPED]) + ", ..." * (len(skipped) > MOST_SKIPPED)
         print(f"note: {len(skipped)} skipped, no command and no action is in them: {shown}", file=sys.stderr)
-    if given != words and not any("=" not in word or is_config_word(word) for word in words):
-        raise click.UsageError(f"In {' '.join(one for one in given if one not in words)} there is no configuration.")
-    configurations = sort_words(words).configurations
-    options = {"select": select, "ignore": ignore, "strict": strict, "data": data, "records": records}
-    options |= {"modules": modules, "open_": open_}
-    found = list(zip(configurations, _all_findings(configurations, options), strict=True))
-    sys.stdout.write(check_output.write(found, form, quiet, has_colours(sys.stdout)))
-    severities = {one.severity for _, several in found for one in several}
+    if expanded != words and not any("=" not in word or is_config_word(word) for word in expanded):
+        folders = " ".join(word for word in words if word not in expanded)
+        raise click.UsageError(f"In {folders} there is no configuration.")
+    configurations = sort_words(expanded).configurations
+    results = list(zip(configurations, _all_findings(configurations, options), strict=True))
+    sys.stdout.write(check_output.write(results, form, quiet, has_colours(sys.stdout)))
+    severities = {finding.severity for _, several in results for finding in several}
     return EXIT_ERRORS if "error" in severities else EXIT_WARNINGS if "warning" in severities else 0
 
 
 def _check_codes(option: str, codes: str) -> None:
-    """Every word of an option selects the code of some finding."""
+    """Require that every word of an option selects the code of some finding."""
     for word in filter(None, (word.strip() for word in codes.split(","))):
         if not any(selects(word, rule.code) for rule in RULES):
             raise click.UsageError(f"{option}: no finding has the code '{word}'; `cntkpy list findings` shows all.")
 
 
-def _all_findings(configurations: list[list[str]], options: dict[str, Any]) -> Iterator[list[Finding]]:
-    """The findings of every configuration; many are shared out among processes."""
+def _all_findings(configurations: list[list[str]], options: CheckOptions) -> Iterator[list[Finding]]:
+    """Return the findings of every configuration; many are shared out among processes."""
     work = functools.partial(_findings_here, options=options)
     several = min(cores.count(), len(configurations) // CONFIGS_PER_PROCESS)
     if several < 2:
@@ -100,15 +109,15 @@ def _all_findings(configurations: list[list[str]], options: dict[str, Any]) -> I
         yield from pool.map(work, configurations, chunksize=8)
 
 
-def _findings_here(line: list[str], options: dict[str, Any]) -> list[Finding]:
+def _findings_here(line: list[str], options: CheckOptions) -> list[Finding]:
     with same_directory():
-        return findings(line, **options)
+        return findings(line, options)
 
 
 def expand_folders(
     words: list[str], suffixes: tuple[str, ...] = SUFFIXES, skipped: list[str] | None = None
 ) -> list[str]:
-    """The words, with the configurations of a folder (the files with these endings) in place of its name.
+    """Return the words, with the configurations of a folder (the files with these endings) in place of its name.
 
     Files of a folder that do not look like configurations of CNTK are left out, those in `FOREIGN` suffixes always, the
     others (parts of configurations, which can be laid out) if a list is given for their names.
@@ -129,7 +138,7 @@ def expand_folders(
 
 
 def looks_like_cntk(path: Path) -> bool:
-    """Whether a command, an action or an include is in a file, neither XML nor with sections like `[name]`."""
+    """Return whether a command, an action or an include is in a file, neither XML nor with sections like `[name]`."""
     try:
         text = read_input(path).decode("utf-8-sig", "replace")
     except (OSError, ConfigError):
@@ -138,7 +147,7 @@ def looks_like_cntk(path: Path) -> bool:
 
 
 def runs_something(path: Path) -> bool:
-    """Whether a command or an action is in a file or in one that it includes: else it is a part of others."""
+    """Return whether a command or an action is in a file or in one that it includes: else it is a part of others."""
     loader = Loader()
     try:
         return bool(_COMMANDS.search(loader.expand(loader.file(str(path))).string))
@@ -146,60 +155,33 @@ def runs_something(path: Path) -> bool:
         return True  # the error is reported where it is read
 
 
-def findings(
-    words: list[str],
-    *,
-    select: str = "",
-    ignore: str = "",
-    strict: bool = False,
-    data: bool = False,
-    records: int = RECORDS,
-    modules: bool = False,
-    open_: bool = False,
-) -> list[Finding]:
-    """All findings of one configuration, in the order of the text, each place once; or of a file of BrainScript."""
+def findings(words: list[str], options: CheckOptions = CheckOptions()) -> list[Finding]:
+    """Return all findings of one configuration, in the order of the text, each place once; or of a script."""
     name = words[0].partition("=")[2] or words[0]
     if len(words) == 1 and is_script(name):
         return script_findings(name)
     if len(words) == 1 and is_ndl(name):
         return ndl_findings(name)
-    found = findings_of(
-        lambda: load(words),
-        select=select,
-        ignore=ignore,
-        strict=strict,
-        data=data,
-        records=records,
-        modules=modules,
-    )
-    return [one for one in found if one.diagnostic.kind not in OPEN] if open_ else found
+    return findings_of(lambda: load(words), options)
 
 
-def findings_of(
-    read: Callable[[], ConfigParameters],
-    *,
-    select: str = "",
-    ignore: str = "",
-    strict: bool = False,
-    data: bool = False,
-    records: int = RECORDS,
-    modules: bool = False,
-) -> list[Finding]:
-    """All findings of the configuration that `read` gives."""
-    chosen = [
+def findings_of(read: Callable[[], ConfigParameters], options: CheckOptions = CheckOptions()) -> list[Finding]:
+    """Return the wanted findings of the configuration that `read` returns, in the order of the text."""
+    wanted = [
         finding
-        for finding in map(Finding.of, _diagnostics(read, data, records, modules))
-        if (not select or selects(select, finding.rule.code))
-        and not (ignore and selects(ignore, finding.rule.code))
+        for finding in map(Finding.of, _diagnostics(read, options))
+        if (not options.select or selects(options.select, finding.rule.code))
+        and not (options.ignore and selects(options.ignore, finding.rule.code))
+        and not (options.open_ and finding.diagnostic.kind in OPEN)
         and not finding.ignored()
     ]
-    chosen.sort(key=lambda finding: finding.place)
-    return [finding.as_error() for finding in chosen] if strict else chosen
+    wanted.sort(key=lambda finding: finding.place)
+    return [finding.as_error() for finding in wanted] if options.strict else wanted
 
 
-def _diagnostics(read: Callable[[], ConfigParameters], data: bool, records: int, modules: bool) -> list[Diagnostic]:
+def _diagnostics(read: Callable[[], ConfigParameters], options: CheckOptions) -> list[Diagnostic]:
     try:
         root = read()
     except ConfigError as error:
         return [error.diagnostic]
-    return look(root, data=data, modules=modules, records=records)
+    return look(root, data=options.data, modules=options.modules, records=options.records)

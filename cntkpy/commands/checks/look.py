@@ -14,7 +14,7 @@ from cntkpy.cntk_config import ConfigError, ConfigParameters
 from cntkpy.cntk_config.base.diagnostics import Diagnostic
 from cntkpy.commands.actions.train import TrainParameters
 from cntkpy.commands.catalogue.dispatch import names_of
-from cntkpy.commands.catalogue.section_map import Use, import_modules, section_map
+from cntkpy.commands.catalogue.section_map import TopLevel, Use, import_modules, section_map
 from cntkpy.commands.checks.dollars import dollar_problems, with_variables
 from cntkpy.commands.checks.files import (
     RECORDS,
@@ -33,7 +33,7 @@ from cntkpy.commands.checks.repeated import repeated_problems
 from cntkpy.commands.checks.rules import command_problems, idle_problems, precision_of
 from cntkpy.commands.checks.scan import TRAINING
 from cntkpy.commands.checks.values import open_values, value_problems
-from cntkpy.commands.context.root import RootParameters, check_deprecated, check_precision, listed_commands
+from cntkpy.commands.context.root import RootParameters, check_deprecated, check_precision
 from cntkpy.commands.tracking.tracker import check_name
 
 HIDDEN_HINTS = ("CK040", "CK060")
@@ -61,65 +61,63 @@ def look(
     """
     top = section_map(root)
     imported = list(import_modules(top)) if modules else []
-    read = [*_root_problems(root), *_problems(root, top, top, here=data)]
-    needed = list(missing_inputs(_listed_part(root, top))) if data else []
+    read = [*_root_problems(top), *_problems(top, top, here=data)]
+    needed = list(missing_inputs(_listed_part(top))) if data else []
     wrong: set[int] = set()
-    files = list(file_problems(top, data, functools.cache(lambda: input_axes(root, top)), records, wrong))
+    files = list(file_problems(top, data, functools.cache(lambda: input_axes(top)), records, wrong))
     if data and not any(one.severity == "error" for one in imported):
-        part = _listed_part(root, top)
+        part = _listed_part(top)
         files += record_problems(part, precision_of(root), records, modules, lambda use: id(use) in wrong)
-    found = distinct([*_values(root, top, read), *imported, *read, *idle_problems(root, top), *needed, *files])
+    found = distinct([*_values(top, read), *imported, *read, *idle_problems(top), *needed, *files])
     return [*root.warnings, *with_variables(found, top)]
 
 
-def _values(root: ConfigParameters, top: Use, read: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
+def _values(top: TopLevel, read: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
     """What is wrong with the texts of all values; warnings where nothing reads them. `read`: what a run finds."""
     try:
-        printed = int(RootParameters(root).trace_level) > 0
+        printed = int(top.values.trace_level) > 0
     except ConfigError:
         printed = False  # found where values are read
     errors = [one for one in read if one.severity == "error"]
     ends = {(one.kind, str(one.span)) for one in errors} | {(one.kind, one.message) for one in errors}
-    for one in diagnostics_of(value_problems(root, {use.command: use.section for use in top.parts})):
+    for one in diagnostics_of(value_problems(top.section, {use.command: use.section for use in top.parts})):
         ends_run = printed or not ends.isdisjoint({(one.kind, str(one.span)), (one.kind, one.message)})
         yield one if ends_run else replace(one, severity="warning")
 
 
-def look_before_run(root: ConfigParameters) -> list[Finding]:
+def look_before_run(top: TopLevel) -> list[Finding]:
     """What is wrong with the commands that `command` lists; nothing else of the configuration is going to be read."""
-    everything = section_map(root)
-    return _found(root, everything, _listed_part(root, everything))
+    return _found(top, _listed_part(top))
 
 
-def is_wrong(root: ConfigParameters, command: str) -> bool:
+def is_wrong(top: TopLevel, command: str) -> bool:
     """Whether one command, looked at alone, has an error."""
-    everything = section_map(root)
-    alone = replace(everything, parts=[use for use in everything.parts if use.command.lower() == command.lower()])
-    return any(one.severity == "error" for one in _found(root, everything, alone))
+    alone = replace(top, parts=[use for use in top.parts if use.command.lower() == command.lower()])
+    return any(one.severity == "error" for one in _found(top, alone))
 
 
-def _found(root: ConfigParameters, everything: Use, top: Use) -> list[Finding]:
+def _found(everything: TopLevel, top: TopLevel) -> list[Finding]:
     """The findings of a run for the commands of `top`, without those that comments in the files switch off."""
-    wrong = [*_root_problems(root), *_problems(root, everything, top, here=True), *missing_inputs(top)]
+    wrong = [*_root_problems(top), *_problems(everything, top, here=True), *missing_inputs(top)]
     found = map(Finding.of, with_variables(distinct(wrong), top))
     return [
         one for one in found if not one.ignored() and (one.rule.code not in HIDDEN_HINTS or one.severity == "error")
     ]
 
 
-def _listed_part(root: ConfigParameters, everything: Use) -> Use:
+def _listed_part(everything: TopLevel) -> TopLevel:
     """The commands that are going to run."""
-    try:
-        listed = listed_commands(root)
-    except ConfigError:
-        listed = set[str]()  # found at the top level
-    return replace(everything, parts=[use for use in everything.parts if use.command.lower() in listed])
+    return replace(everything, parts=list(filter(everything.runs, everything.parts)))
 
 
-def _root_problems(root: ConfigParameters) -> Iterator[Diagnostic]:
-    parameters = RootParameters(root)
+def _root_problems(top: TopLevel) -> Iterator[Diagnostic]:
+    parameters = top.values
     yield from parameters.problems()
-    tests = (lambda: check_precision(parameters), lambda: check_deprecated(root), lambda: _check_trackers(parameters))
+    tests = (
+        lambda: check_precision(parameters),
+        lambda: check_deprecated(parameters),
+        lambda: _check_trackers(parameters),
+    )
     for test in tests:
         try:
             test()
@@ -134,24 +132,24 @@ def _check_trackers(parameters: RootParameters) -> None:
         check_name(str(name), name.span)
 
 
-def _problems(root: ConfigParameters, everything: Use, top: Use, *, here: bool) -> Iterator[Diagnostic]:
+def _problems(everything: TopLevel, top: TopLevel, *, here: bool) -> Iterator[Diagnostic]:
     """What is wrong with the commands of `top`; `everything` has those that are not looked at, too.
 
     `here`: whether files that are missing are errors.
     """
-    listed = _listed_part(root, top)
-    yield from command_problems(root, top)
+    root, listed = top.section, _listed_part(top)
+    yield from command_problems(top)
     yield from name_problems(everything, top)
     yield from shadow_problems(root)
     yield from repeated_problems(top)
     yield from dollar_problems(root, top)
     yield from foreign_texts(root, top)
-    yield from unwritable_outputs(RootParameters(root), top, listed)
+    yield from unwritable_outputs(top.values, top, listed)
     yield from diagnostics_of(open_values(root, listed))
-    yield from _networks_to_build(root, top, before_run=everything is not top, here=here)
+    yield from _networks_to_build(top, before_run=everything is not top, here=here)
 
 
-def _networks_to_build(root: ConfigParameters, top: Use, *, before_run: bool, here: bool) -> Iterator[Diagnostic]:
+def _networks_to_build(top: TopLevel, *, before_run: bool, here: bool) -> Iterator[Diagnostic]:
     """What is wrong with the networks that a run builds: a training that resumes from a model builds none.
 
     `before_run`: options that CNTK ignores are none of the findings, and models that are there are looked at.
@@ -167,7 +165,7 @@ def _networks_to_build(root: ConfigParameters, top: Use, *, before_run: bool, he
         anything = anything or use.open or runs_script(use)
         return built
 
-    yield from network_problems(root, top, strict=not before_run, here=here, looks_at=builds)
+    yield from network_problems(top, strict=not before_run, here=here, looks_at=builds)
 
 
 def _has_model(use: Use) -> bool:

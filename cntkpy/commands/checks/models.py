@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cntkpy.cntk_config import ConfigError, UserError
-from cntkpy.cntk_config.base.diagnostics import nearest
+from cntkpy.cntk_config.base.diagnostics import Diagnostic, Span, nearest
 from cntkpy.cntk_config.base.extras import how_to_install, missing
 from cntkpy.cntk_config.base.files import exists
 from cntkpy.cntk_config.base.names import is_url
@@ -165,3 +165,28 @@ def runs_script(command: Use) -> bool:
         return "edit" in command.actions and not builds(EditParameters(command.section))
     except ConfigError:
         return True
+
+
+def model_meant(path: str, models: Models) -> str | None:
+    """Return which model of an earlier command may be meant by one that is not there."""
+    if whole := models.past_end(path):
+        return f"the last epoch is saved as '{whole}'"
+    near = models.near(path)
+    return f"did you mean '{near}'?" if near else None
+
+
+def located(error: UserError, place: Span | None, models: Models) -> Diagnostic:
+    """Return the finding of an error of a network that may need files.
+
+    A missing model, or file of start values, is a hint where the data need not be here, and so is a file that an
+    earlier command can write. The texts of a network, as its macros, belong to the configuration and are always needed.
+    """
+    problem = error.diagnostic
+    data = problem.kind in ("NoModel", "CannotRead")
+    hint = models.may_write(problem.message) or (data and not models.here)
+    kind = "MissingFile" if hint and (data or problem.kind == "FileNotFound") else problem.kind
+    meant = model_meant(problem.message.rpartition(" ")[2], models) if problem.kind == "NoModel" else None
+    severity = "warning" if (meant and hint) or problem.kind == "MissingPackage" else "error"
+    return Diagnostic(
+        kind, problem.message, problem.span or place, meant or problem.hint, problem.notes, severity=severity
+    )

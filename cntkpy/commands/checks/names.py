@@ -6,6 +6,7 @@ import difflib
 import functools
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 
 from cntkpy.cntk_config import ConfigError, ConfigParameters
@@ -15,11 +16,12 @@ from cntkpy.cntk_config.base.names import is_url
 from cntkpy.cntk_config.base.source import VARIABLE
 from cntkpy.cntk_config.base.spelling import MAX_NAME_LENGTH, letter_bits
 from cntkpy.cntk_config.command_line import CURRENT_DIRECTORY
+from cntkpy.cntk_config.declare import Declared
 from cntkpy.cntk_config.definitions import Definition
-from cntkpy.commands.catalogue.section_map import Use
+from cntkpy.commands.catalogue.section_map import TopLevel, Use
 from cntkpy.commands.catalogue.topics import homes
 from cntkpy.commands.checks.values import looks_like_set, network_texts
-from cntkpy.commands.context.root import RootParameters, listed_commands
+from cntkpy.commands.context.root import RootParameters
 from cntkpy.networks.builders.parameters import BUILDERS
 
 FREE = (*BUILDERS, "truncated")
@@ -77,7 +79,7 @@ _DEFINED = re.compile(rf"(?<!{_OF_NAMES})(?<!\$)([A-Za-z_]{_OF_NAMES}*+)\s*+[=\[
 """A name that may be that of a variable, where it is defined."""
 
 
-def name_problems(everything: Use, top: Use) -> Iterator[Diagnostic]:
+def name_problems(everything: TopLevel, top: TopLevel) -> Iterator[Diagnostic]:
     """Names which nothing reads, at the top level and in the commands of `top`; `everything` has all commands.
 
     Of commands that `command` does not list, only words of the command line can be errors: a word counts for what runs.
@@ -91,11 +93,11 @@ def name_problems(everything: Use, top: Use) -> Iterator[Diagnostic]:
     yield from _commands_behind_a_comma(top.section)
     for other in everything.others:
         yield from _section(other, variables, opaque, False)
-    listed, looked_at = _listed(top.section), {part.command for part in top.parts}
+    looked_at = {part.command for part in top.parts}
     for part in everything.parts:
         for use in part.walk():
             for one in () if use.sets else _section(use, variables, opaque, False):
-                if one.kind == "UnreadWord" or (part.command in looked_at and part.command.lower() in listed):
+                if one.kind == "UnreadWord" or (part.command in looked_at and top.runs(part)):
                     yield one
                 elif part.command in looked_at:
                     yield replace(one, severity="warning")
@@ -103,10 +105,9 @@ def name_problems(everything: Use, top: Use) -> Iterator[Diagnostic]:
         yield from _shadowed_words(use, in_use)
 
 
-def _running(everything: Use) -> Use:
+def _running(everything: TopLevel) -> TopLevel:
     """Return the use of the commands that `command` lists; of all where it lists none of those that are there."""
-    listed = _listed(everything.section)
-    parts = [part for part in everything.parts if part.command.lower() in listed]
+    parts = [part for part in everything.parts if everything.runs(part)]
     return replace(everything, parts=parts or everything.parts)
 
 
@@ -253,7 +254,7 @@ class _Unknown:
     def __init__(self, use: Use, known: set[str], variables: set[str], is_top: bool) -> None:
         self.use, self.known, self.variables, self.is_top = use, known, variables, is_top
         self.open_below = use.open or any(inside.open for part in use.parts for inside in part.walk())
-        self.listed = _listed(use.section) if is_top else set[str]()
+        self.listed = use.listed if isinstance(use, TopLevel) else frozenset[str]()
 
     @functools.cached_property
     def spellings(self) -> Spellings:
@@ -426,13 +427,6 @@ def _bare(use: Use) -> str | None:
     return name if entry is not None and not entry.bracket and "=" not in entry.text else None
 
 
-def _listed(root: ConfigParameters) -> set[str]:
-    try:
-        return listed_commands(root)
-    except ConfigError:  # reported where values are looked at
-        return set()
-
-
 def _sections_of(use: Use) -> set[str]:
     """Sections, in lower case, that are read, or that hold others that are: `input` and `output` of HTKMLFReader."""
     begin = f"{use.section.path}:"
@@ -444,14 +438,13 @@ def _sections_of(use: Use) -> set[str]:
 
 
 def idle_names(use: Use) -> dict[str, str]:
-    """Names, in lower case, that have no effect, given the other values, with the reasons."""
-    found: dict[str, str] = {}
+    """Return the names, in lower case, that have no effect, given the other values, with the reasons."""
+    reasons: dict[str, str] = {}
     for declared in use.declared:
-        try:
-            found |= {name.lower(): reason for name, reason in declared(use.section).without_effect()}
-        except ConfigError:
-            continue  # found where values are looked at
-    return found
+        if declared.without_effect is not Declared.without_effect:
+            with suppress(ConfigError):  # found where values are looked at
+                reasons |= {name.lower(): reason for name, reason in declared(use.section).without_effect()}
+    return reasons
 
 
 def _is_of_run(name: str) -> bool:

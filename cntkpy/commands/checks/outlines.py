@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
-from cntkpy.cntk_config import ConfigParameters, ConfigValue
+from cntkpy.cntk_config import ConfigValue
 from cntkpy.cntk_config.base.diagnostics import Diagnostic, UserError
 from cntkpy.commands.actions.dump_node import DumpNodeParameters, names_one_node
 from cntkpy.commands.actions.networks_and_readers import NOTHING_TO_WRITE, what_to_write
@@ -15,7 +15,8 @@ from cntkpy.commands.catalogue.dispatch import names_of
 from cntkpy.commands.catalogue.section_map import Use
 from cntkpy.commands.checks.models import Models, ModelToCome
 from cntkpy.commands.checks.scan import TRAINING
-from cntkpy.commands.checks.streams import Input, beside_model, needed_inputs, reader_streams
+from cntkpy.commands.checks.streams import beside_model, needed_inputs, reader_streams
+from cntkpy.networks.builders.check import CheckedNetwork, Input
 from cntkpy.networks.builders.parameters import builder_of
 
 if TYPE_CHECKING:
@@ -49,25 +50,25 @@ class Outlines:
         self._plain: dict[str, list[Input]] = {}
         """The inputs of feed-forward networks: they are known without the network."""
 
-    def beside(self, use: Use, network: Network | None, models: Models) -> Iterator[Diagnostic]:
+    def beside(self, use: Use, checked: CheckedNetwork | None, models: Models) -> Iterator[Diagnostic]:
         """Check a command against its network: nodes that it names, data that it reads; that of a training is kept.
 
         Args:
             use: the command.
-            network: that of its builder, if that is known.
+            checked: the network that it trains or that its builder makes, if that is known.
             models: those that are there before the command.
         """
         if "edit" in use.actions:
             self._known.clear()  # it may change any of them
             self._plain.clear()
         builder = builder_of(use.section)
-        own = self._outline(use, network) if builder is not None else None
+        own = checked.make if checked is not None and builder is not None else None
         try:
             trains = bool(set(use.actions) & set(TRAINING))
-            if trains and own is not None:
+            if trains and checked is not None and own is not None:
                 path = str(TrainParameters(use.section).sgd.model_path)
                 self._known[path] = own
-                self._plain[path] = _plain_inputs(use)
+                self._plain[path] = checked.inputs or []
                 yield from self._data(use, own, path, "cvReader", "the network")
             path = _model_of(use)
             loads = not trains and (builder is None or "adapt" in use.actions)
@@ -75,7 +76,9 @@ class Outlines:
             if found is not None and any(one.value(use.section) for one in _naming(use)):
                 yield from _unknown_nodes(use, found())
             elif WRITE in use.actions and not trains:
-                built = network if builder is not None else models.built(path)
+                built = models.built(path) if builder is None else None
+                if checked is not None and checked.inputs is None:
+                    built = checked.make()
                 if built is None and loads and found is not None and path not in self._known:
                     built = found()
                 if built is not None and not built.groups["output"]:
@@ -85,12 +88,6 @@ class Outlines:
                 self._passes_on(use, path)
         except (UserError, ModelToCome):
             return  # found where values are looked at, or by the command itself
-
-    def _outline(self, use: Use, network: Network | None) -> Callable[[], Network | ValidatedNetwork] | None:
-        if network is not None:
-            return lambda: network
-        part = use.part("SimpleNetworkBuilder")
-        return (lambda: simple_outline(part.section)) if part is not None else None
 
     def _data(
         self, use: Use, found: Callable[[], Network | ValidatedNetwork], path: str, role: str, owner: str
@@ -148,18 +145,6 @@ def _words(use: Use, one: Parameter[Any]) -> list[ConfigValue]:
     return [word] if word else []
 
 
-def _plain_inputs(use: Use) -> list[Input]:
-    """The inputs of a feed-forward network of the SimpleNetworkBuilder."""
-    from cntkpy.networks.builders.simple.parameters import SimpleNetworkBuilder
-
-    part = use.part("SimpleNetworkBuilder")
-    if part is None:
-        return []
-    builder = SimpleNetworkBuilder(part.section)
-    sizes = builder.layer_sizes if builder.kind() == "SIMPLENET" else []
-    return [Input("features", sizes[0]), Input("labels", sizes[-1])] if len(sizes) > 1 else []
-
-
 def _file(path: str, use: Use, models: Models) -> Callable[[], Network] | None:
     """The network of a model file, without the values of its parameters."""
     return (lambda: models.load(path, str(use.section("precision", "float")))) if path else None
@@ -186,10 +171,3 @@ def _unknown_nodes(use: Use, network: Network | ValidatedNetwork) -> Iterator[Di
                 unknown.append(word.error("UnknownNode", error.message, error.hint).diagnostic)
         some = len(unknown) < len(words) and "cv" not in use.actions  # the others are left out, as in CNTK
         yield from (replace(one, severity="warning") if some else one for one in unknown)
-
-
-def simple_outline(section: ConfigParameters) -> ValidatedNetwork:
-    """A built-in network. Not imported for a feed-forward one, unless it has to be: `check` starts without NumPy."""
-    from cntkpy.networks.builders.simple.front_end import outline_simple
-
-    return outline_simple(section, "float")

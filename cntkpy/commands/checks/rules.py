@@ -13,10 +13,9 @@ from cntkpy.cntk_config.base.diagnostics import Diagnostic, nearest
 from cntkpy.cntk_config.base.extras import missing
 from cntkpy.commands.actions.train import TrainParameters, starts_from_model
 from cntkpy.commands.catalogue.dispatch import BUILDS, EVALUATES, has_trait, names_of
-from cntkpy.commands.catalogue.section_map import Use
+from cntkpy.commands.catalogue.section_map import TopLevel, Use
 from cntkpy.commands.checks.findings import diagnostics_of
 from cntkpy.commands.checks.scan import TRAINING, Command, scan_commands
-from cntkpy.commands.context.root import listed_commands
 from cntkpy.networks.builders.parameters import BUILDERS, builder_of, builders_of, is_given
 from cntkpy.readers.entries import READER, WRITER
 from cntkpy.readers.parameters import WriterParameters, built_in
@@ -37,17 +36,17 @@ OF_VALUES = ("CK020", "CK021", "CK022", "CK023", "CK024")
 """What is wrong with a value by itself."""
 
 
-def command_problems(root: ConfigParameters, top: Use) -> Iterator[Diagnostic]:
+def command_problems(top: TopLevel) -> Iterator[Diagnostic]:
     """Look at every command as a run does before it starts, and beyond."""
     problems: list[ConfigError] = []
     uses = {use.command: use for use in top.parts}
     try:
-        commands = scan_commands(root, problems, {name: use.section for name, use in uses.items()})
+        commands = scan_commands(top, problems, {name: use.section for name, use in uses.items()})
     except ConfigError as error:
         yield error.diagnostic
         return
     others = {command.name for command in commands if command.name not in uses}
-    here = [one for one in problems if one.message.removeprefix(f"{root.path}:").partition(":")[0] not in others]
+    here = [one for one in problems if one.message.removeprefix(f"{top.section.path}:").partition(":")[0] not in others]
     yield from diagnostics_of(here)
     for command in commands:
         use = uses.get(command.name)
@@ -61,7 +60,7 @@ def command_problems(root: ConfigParameters, top: Use) -> Iterator[Diagnostic]:
         yield from writer_problems(use)
         if command.trains:
             yield from builder_problems(command)
-            yield from training_problems(command.section, precision_of(root))
+            yield from training_problems(command.section, precision_of(top.section))
         yield from untrained_network(command)
 
 
@@ -73,16 +72,12 @@ def precision_of(root: ConfigParameters) -> str:
         return "float"
 
 
-def idle_problems(root: ConfigParameters, top: Use) -> Iterator[Diagnostic]:
+def idle_problems(top: TopLevel) -> Iterator[Diagnostic]:
     """Warnings of actions and values in commands that `command` does not list: unknown, or not of their type.
 
     Nothing is missing in such a command: `command=NAME` on the command line may come with more.
     """
-    try:
-        listed = listed_commands(root)
-    except ConfigError:
-        return
-    idle = [one for one in top.parts if one.command.lower() not in listed]
+    idle = [] if top.error else [use for use in top.parts if not top.runs(use)]
     yield from (
         replace(error.diagnostic, severity="warning") for use in idle for error in use.unknown if error.hint is not None
     )  # others may be for another program

@@ -8,7 +8,8 @@ from cntkpy.cntk_config.base.diagnostics import suggestion
 from cntkpy.commands.actions.train import ENTRY as TRAIN
 from cntkpy.commands.actions.train import TrainParameters
 from cntkpy.commands.actions.training import TrainingParameters
-from cntkpy.commands.context.root import CommandParameters, RootParameters, command_names
+from cntkpy.commands.catalogue.section_map import TopLevel
+from cntkpy.commands.context.root import CommandParameters, RootParameters
 from cntkpy.readers.entries import COMPOSITE
 from cntkpy.readers.parameters import ReaderParameters
 from cntkpy.readers.registry import entry_of_reader
@@ -32,7 +33,7 @@ class Command:
 
 
 def scan_commands(
-    root: ConfigParameters,
+    top: TopLevel,
     problems: list[ConfigError] | None = None,
     sections: Mapping[str, ConfigParameters] = {},
 ) -> list[Command]:
@@ -51,7 +52,8 @@ def scan_commands(
             told.add(str(error))
             problems.append(error)
 
-    for name in command_names(root):
+    root = top.section
+    for name in top.command_names():
         try:
             commands.append(_read_command(root, name, sections.get(name)))
         except ConfigError as error:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from cntkpy.cntk_config import ConfigError
 from cntkpy.cntk_config.base.diagnostics import Diagnostic, Span, nearest, suggestion
 from cntkpy.commands.catalogue.section_map import Use
+from cntkpy.networks.builders.check import Input
 
 if TYPE_CHECKING:
     from cntkpy.networks.graph.network import Network, Node, ValidatedNetwork
@@ -25,13 +26,6 @@ class Stream(NamedTuple):
     section: Span | None = None
     advice: Callable[[int], str | None] = lambda wanted: None
     """What to write for samples of so many elements, if that is more than another `dim`."""
-
-
-class Input(NamedTuple):
-    """An input of a network, with the elements of a sample if they are known."""
-
-    name: str
-    size: int | None
 
 
 class Streams(dict[str, Stream]):
@@ -167,6 +161,30 @@ def needed_inputs(network: Network | ValidatedNetwork, nodes: Iterable[Node]) ->
     return [
         Input(node.name, math.prod(d or 1 for d in node.shape) if node.shape is not None else None) for node in inputs
     ]
+
+
+def layers_beside(
+    inputs: Iterable[Input], streams: Streams, builder: str, span: Span | None, trains: bool
+) -> Iterator[Diagnostic]:
+    """Report streams that a feed-forward network is trained with and that the reader lacks, and layers of other sizes.
+
+    Args:
+        inputs: the inputs, each with its layer.
+        streams: those of the reader.
+        builder, span: the builder of the network, and its place.
+        trains: whether the network is trained.
+    """
+    for node in inputs:
+        stream = streams.get(node.name)
+        if stream is None and trains:
+            names = [one.name for one in streams.values()]
+            hint = f"the reader delivers {', '.join(names)}; add '{node.name}' to its section"
+            message = f"the reader has no stream for the input '{node.name}' of the {builder}"
+            yield Diagnostic("MissingStream", message, span, suggestion(node.name, names) or hint)
+        elif stream is not None and stream.dim not in (None, node.size) and node.size is not None and node.span:
+            message = f"the {node.layer} has {node.size} elements, but the stream '{stream.name}' has {stream.dim}"
+            hint = stream.advice(node.size) or f"the dimension of the stream is given at {stream.span}"
+            yield Diagnostic("DimensionMismatch", message, node.span, hint)
 
 
 def beside_model(inputs: Iterable[Input], streams: Streams, reader: Use, owner: str) -> Iterator[Diagnostic]:

@@ -1,6 +1,6 @@
 """The top level of a configuration: the parameters of the run itself, and the commands to run."""
 
-from cntkpy.cntk_config import ConfigError, ConfigParameters, ConfigValue
+from cntkpy.cntk_config import ConfigError, ConfigValue
 from cntkpy.cntk_config.base.diagnostics import suggestion
 from cntkpy.cntk_config.declare import (
     BOOLEAN,
@@ -162,20 +162,10 @@ def check_precision(parameters: RootParameters) -> Precision:
     raise ConfigError("BadPrecision", message, span=value.span if value is not None else None, hint=hint)
 
 
-def check_deprecated(root: ConfigParameters) -> None:
+def check_deprecated(parameters: RootParameters) -> None:
     """Refuse the old name of `precision`."""
-    value = RootParameters.old_precision.value(root)
+    value = parameters.old_precision
     if value is not None:
         message = 'the parameter "type" at the top level is now called "precision"'
         hint = f"write precision = {value}"
         raise ConfigError("DeprecatedKey", message, span=value.span, hint=hint)
-
-
-def command_names(root: ConfigParameters) -> list[ConfigValue]:
-    """Return the names of the sections to run."""
-    return list(RootParameters(root).command)
-
-
-def listed_commands(root: ConfigParameters) -> set[str]:
-    """The same names in lower case, as they are compared."""
-    return {str(name).lower() for name in command_names(root)}

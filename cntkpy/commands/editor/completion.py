@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 
 from cntkpy.cntk_config import ConfigError, ConfigParameters, load
@@ -67,50 +68,53 @@ def completion(shell: str, words: list[str], subcommands: Subcommands) -> int:
         The exit status.
     """
     if shell == "words":
-        sys.stdout.write("".join(f"{one}\n" for one in sorted(set(complete(words or [""], subcommands)))))
+        sys.stdout.write("".join(f"{word}\n" for word in sorted(set(complete(words or [""], subcommands)))))
     else:
         sys.stdout.write(SCRIPTS[shell])
     return 0
 
 
 def complete(words: list[str], subcommands: Subcommands) -> Iterator[str]:
-    """All that the last word may become."""
-    *before, last = words
-    if not before:
+    """Return all that the last word may become."""
+    *earlier, last = words
+    if not earlier:
         yield from (name for name in subcommands if name and name.startswith(last))
-    command = before[0] if before and before[0] in subcommands else ""
+    command = earlier[0] if earlier and earlier[0] in subcommands else ""
+    choices = subcommands[command].get(earlier[-1], ()) if earlier else ()
     if last.startswith("-"):
         yield from (option for option in (*subcommands[command], "--help") if option.startswith(last))
-        return
-    choices = subcommands[command].get(before[-1], ()) if before else ()
-    if choices:
+    elif choices:
         yield from (word for word in choices if word.startswith(last))
-        return
-    if command == "help":
-        from cntkpy.commands.catalogue.topics import all_names
-
-        yield from (name for name in all_names() if name.lower().startswith(last.lower()))
-        return
-    if is_config_word(last):
-        head, plus, name = last.rpartition("+") if "+" in last else last.rpartition("=")
-        yield from (f"{head}{plus}{file}" for file in _files(name))
-        return
-    yield from (one for one in ("configFile=", "currentDirectory=") if last and one.lower().startswith(last.lower()))
-    root = _configuration(before[1:] if command else before)
-    if root is None:
-        if command:
-            yield from _files(last)
-        return
-    if last.lower().startswith("command="):
-        yield from _commands(root, last)
-    elif command in PATHS and "=" not in last:
-        yield from _paths(root, last)
+    elif command == "help":
+        yield from _help_topics(last)
+    elif is_config_word(last):
+        head, separator, name = last.rpartition("+") if "+" in last else last.rpartition("=")
+        yield from (f"{head}{separator}{file}" for file in _files(name))
     else:
-        if "=" not in last and "[" not in last:
-            yield from (path if path.endswith("/") else f"{path}=" for path in _paths(root, last))
-        yield from _overrides(root, last)
-    if command:
-        yield from _files(last)
+        yield from _config_words(last)
+        root = _configuration(earlier[1:] if command else earlier)
+        yield from _settings(root, command, last) if root is not None else ()
+        yield from _files(last) if command else ()
+
+
+def _help_topics(start: str) -> Iterator[str]:
+    from cntkpy.commands.catalogue.topics import all_names
+
+    return (name for name in all_names() if name.lower().startswith(start.lower()))
+
+
+def _config_words(start: str) -> Iterator[str]:
+    return (word for word in ("configFile=", "currentDirectory=") if start and word.lower().startswith(start.lower()))
+
+
+def _settings(root: ConfigParameters, command: str, start: str) -> Iterator[str]:
+    """Return the commands, paths and overrides of a configuration that a word may become."""
+    if start.lower().startswith("command="):
+        return _commands(root, start)
+    if command in PATHS and "=" not in start:
+        return _paths(root, start)
+    paths = _paths(root, start) if "=" not in start and "[" not in start else ()
+    return chain((path if path.endswith("/") else f"{path}=" for path in paths), _overrides(root, start))
 
 
 def _files(start: str) -> Iterator[str]:
@@ -126,11 +130,10 @@ def _files(start: str) -> Iterator[str]:
 
 
 def _configuration(words: list[str]) -> ConfigParameters | None:
-    before = ["", *words]
     plain = [
         word
-        for word, last in zip(words, before, strict=False)
-        if not word.startswith("-") and not _is_value(last, word)
+        for word, previous in zip(words, ["", *words], strict=False)
+        if not word.startswith("-") and not _is_value(previous, word)
     ]
     try:
         with same_directory():
@@ -140,12 +143,12 @@ def _configuration(words: list[str]) -> ConfigParameters | None:
 
 
 def _is_value(option: str, word: str) -> bool:
-    """Whether a word is the value of the option before it: a flag is followed by a file or an override."""
+    """Return whether a word is the value of the option before it: a flag is followed by a file or an override."""
     return option.startswith("-") and "=" not in word and not is_file(word.partition("+")[0])
 
 
 def _commands(root: ConfigParameters, start: str) -> Iterator[str]:
-    """`command=tr` becomes `command=train`, `command=train:te` becomes `command=train:test`."""
+    """Complete `command=tr` to `command=train`, `command=train:te` to `command=train:test`."""
     from cntkpy.commands.catalogue.section_map import section_map
 
     head = start[: max(start.rfind("="), start.rfind(":")) + 1]
@@ -155,7 +158,7 @@ def _commands(root: ConfigParameters, start: str) -> Iterator[str]:
 
 
 def _paths(root: ConfigParameters, start: str) -> Iterator[str]:
-    """`train/SGD/ma` becomes `train/SGD/maxEpochs`."""
+    """Complete `train/SGD/ma` to `train/SGD/maxEpochs`."""
     head = start[: max(start.rfind("/"), start.rfind(":")) + 1]
     try:
         section = root
@@ -169,7 +172,7 @@ def _paths(root: ConfigParameters, start: str) -> Iterator[str]:
 
 
 def _overrides(root: ConfigParameters, start: str) -> Iterator[str]:
-    """`train=[SGD=[max` becomes `train=[SGD=[maxEpochs=`."""
+    """Complete `train=[SGD=[max` to `train=[SGD=[maxEpochs=`."""
     *outer, last = start.split("=[")
     section = root
     try:
@@ -187,7 +190,7 @@ def _overrides(root: ConfigParameters, start: str) -> Iterator[str]:
 
 
 def _names(root: ConfigParameters, section: ConfigParameters) -> Iterator[tuple[str, bool]]:
-    """The names that a section has or may have, and whether they are sections."""
+    """Return the names that a section has or may have, and whether they are sections."""
     from cntkpy.commands.catalogue.section_map import section_map
 
     seen: set[str] = set()
@@ -195,7 +198,7 @@ def _names(root: ConfigParameters, section: ConfigParameters) -> Iterator[tuple[
         entry = section.definition(name)
         seen.add(name.lower())
         yield name, bool(entry and entry.bracket)
-    use = next((one for one in section_map(root).walk() if one.section.path == section.path), None)
-    for one in use.parameters() if use else ():
-        if one.name.lower() not in seen:
-            yield one.name, one.type.is_section
+    use = next((use for use in section_map(root).walk() if use.section.path == section.path), None)
+    for parameter in use.parameters() if use else ():
+        if parameter.name.lower() not in seen:
+            yield parameter.name, parameter.type.is_section

@@ -19,6 +19,7 @@ from cntkpy.cntk_config.base.stopping import Stopped
 from cntkpy.cntk_config.base.writing import empty, open_text_in_place, shown
 from cntkpy.cntk_config.export import nodes
 from cntkpy.commands.catalogue.dispatch import find_action, run_action
+from cntkpy.commands.catalogue.section_map import TopLevel, section_map
 from cntkpy.commands.catalogue.settings import Settings
 from cntkpy.commands.checks.findings import SEVERITIES, Finding
 from cntkpy.commands.checks.look import is_wrong, look_before_run
@@ -33,7 +34,6 @@ from cntkpy.commands.context.root import (
     RootParameters,
     check_deprecated,
     check_precision,
-    command_names,
 )
 from cntkpy.commands.context.run_context import Precision, RunContext, Seeds
 from cntkpy.commands.needs import need_for_action
@@ -153,14 +153,16 @@ def _run(words: list[str], opened: run_log.Log, stop: StopRequest | None, worker
         if name.strip().lower() == "currentdirectory":
             log.info("Changed current directory to %s", folder, extra={"plain": True})
 
-    parameters = RootParameters(root)
+    _begin_anew(root, words)
+    top = section_map(root)
+    parameters = top.values
     trace_level = int(parameters.trace_level)
     device = parameters.device
     workers.find(parameters.parallel)
     timestamping = bool(parameters.timestamping)
     deterministic, constant_seed = bool(parameters.deterministic), bool(parameters.constant_seed)
     stderr, done_file = str(parameters.stderr), str(parameters.done_file)
-    names = [str(name) for name in command_names(root)]
+    names = [str(name) for name in top.command_names()]
     given = parameters.given("stderr")
     log_place = given.span if given is not None else None
 
@@ -173,23 +175,22 @@ def _run(words: list[str], opened: run_log.Log, stop: StopRequest | None, worker
         if trace_level <= 0 and stderr != "-":
             print_banner(banner)
     events = log_file if stderr and stderr != "-" else run_log.log_file_name("cntkpy", names, False, workers.rank)
-    _listen(words, root, opened, f"{events}.jsonl", workers.rank)
+    _listen(words, top, opened, f"{events}.jsonl", workers.rank)
     for warning in root.warnings[:MAX_WARNINGS_SHOWN]:
         log.warning("WARNING: %s", Finding.of(warning).one_line("warning"), extra={"plain": True})
-    _begin_anew(root, words)
     if trace_level > 0:
         _print_configuration(root, names)
     precision = check_precision(parameters)
     if trace_level > 0:
         log.info('precision = "%s"', precision)
-    check_deprecated(root)
+    check_deprecated(parameters)
 
     _set_threads(int(parameters.threads), deterministic)
     problems: list[ConfigError] = []
-    commands = scan_commands(root, problems)
+    commands = scan_commands(top, problems)
     _need_extras([] if problems else commands)
     tracing = _start_tracing(bool(parameters.progress_tracing) and not workers.rank, [] if problems else commands)
-    _look(root, bool(parameters.strict), [] if problems else commands, opened.path)
+    _look(top, bool(parameters.strict), [] if problems else commands, opened.path)
     progress = make_progress(opened.redirected or workers.rank > 0)
     _check_devices(commands, device, workers)
     workers.join(device)
@@ -235,24 +236,24 @@ def _need_extras(commands: list[Command]) -> None:
             need_for_action(action)
 
 
-def _listen(words: list[str], root: ConfigParameters, opened: run_log.Log, events: str, rank: int) -> None:
+def _listen(words: list[str], top: TopLevel, opened: run_log.Log, events: str, rank: int) -> None:
     """Add what gets the events of the run, and log the first one.
 
     Args:
         words: of the command line.
-        root: the configuration.
+        top: the top level of the configuration.
         opened: the log.
         events: the file that `logFormat=json` writes.
         rank: the number of this process; one of them is enough for trackers.
     """
-    parameters, written = RootParameters(root), [opened.path]
+    parameters, written = top.values, [opened.path]
     if parameters.log_format == "json":
         given = parameters.given("stderr")
         opened.add_events(events, given.span if given is not None else None)
         written.append(events)
-    for tracker in trackers(root, words, written) if not rank else ():
+    for tracker in trackers(top, words, written) if not rank else ():
         opened.add(tracker)
-    say_started(words, root)
+    say_started(words, top.section)
 
 
 def _begin_anew(root: ConfigParameters, words: list[str]) -> None:
@@ -266,7 +267,7 @@ def _begin_anew(root: ConfigParameters, words: list[str]) -> None:
             root.insert(f"{name}=[{make_mode.name}=false]")
 
 
-def _look(root: ConfigParameters, strict: bool, commands: list[Command], log_file: str) -> None:
+def _look(top: TopLevel, strict: bool, commands: list[Command], log_file: str) -> None:
     """Look at every command before the first one runs; with `strict`, what is only a warning ends the run too.
 
     An error of the first command stands under its title, where CNTK would have logged it; of `commands`, where they are
@@ -275,21 +276,21 @@ def _look(root: ConfigParameters, strict: bool, commands: list[Command], log_fil
     Raises:
         ConfigError: the first error; the log has the others before it.
     """
-    found = look_before_run(root)
+    found = look_before_run(top)
     errors = [one for one in found if strict or one.severity == "error"]
     warnings = [one for one in found if one not in errors and one.diagnostic.kind not in SAID_BY_ACTIONS]
     other = list(_other_settings(commands))
     errors += [Finding.of(one) for one in other if strict or one.kind == "OtherRecipe"]
     if strict:
-        errors += map(Finding.of, root.warnings)
+        errors += map(Finding.of, top.section.warnings)
     warnings.sort(key=lambda one: SEVERITIES.index(one.severity))
-    room = max(0, MAX_WARNINGS_SHOWN - len(root.warnings))
+    room = max(0, MAX_WARNINGS_SHOWN - len(top.section.warnings))
     for one in warnings[:room]:
         log.warning("WARNING: %s", one.one_line("warning"), extra={"plain": True})
-    left = len(warnings[room:]) + len(root.warnings[MAX_WARNINGS_SHOWN:])
+    left = len(warnings[room:]) + len(top.section.warnings[MAX_WARNINGS_SHOWN:])
     if left:
         log.warning("WARNING: %d more of this kind; `cntkpy check` lists all.", left, extra={"plain": True})
-    if errors and commands and commands[0].actions and is_wrong(root, commands[0].name):
+    if errors and commands and commands[0].actions and is_wrong(top, commands[0].name):
         _print_title(commands[0].name, str(commands[0].actions[0]))
     for one in errors[1:]:
         run_log.blank_line()

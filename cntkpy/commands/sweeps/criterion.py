@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from cntkpy.cntk_config import ConfigError, ConfigParameters, UserError, suggestion
 from cntkpy.commands.actions.train import TrainParameters
+from cntkpy.commands.catalogue.section_map import section_map
 from cntkpy.commands.checks.scan import scan_commands
 from cntkpy.commands.runs import plain
 from cntkpy.commands.tools.network_of import describe_network
@@ -44,7 +45,7 @@ def choose_criterion(root: ConfigParameters, text: str) -> Criterion:
     Raises:
         ConfigError: there is no such command, or none that trains.
     """
-    commands = {command.name.lower(): command for command in scan_commands(root)}
+    commands = {command.name.lower(): command for command in scan_commands(section_map(root))}
     trainings = [command for command in commands.values() if command.trains]
     name, colon, node = text.partition(":")
     if name.lower() in commands:
@@ -69,7 +70,7 @@ def check_node(root: ConfigParameters, criterion: Criterion) -> None:
     Raises:
         ConfigError: it has no such node.
     """
-    trainings = [command.name for command in scan_commands(root) if command.trains]
+    trainings = [command.name for command in scan_commands(section_map(root)) if command.trains]
     if not criterion.node or not trainings:
         return
     try:

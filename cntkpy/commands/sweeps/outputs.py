@@ -13,7 +13,7 @@ from cntkpy.commands.catalogue.section_map import Use, section_map
 from cntkpy.commands.checks.files import OUTPUTS
 from cntkpy.commands.checks.models import runs_script
 from cntkpy.commands.checks.scan import TRAINING
-from cntkpy.commands.context.root import RootParameters, listed_commands
+from cntkpy.commands.context.root import RootParameters
 
 EVENT_FILES = "tensorboardlogdir"
 """A folder that a training writes to."""
@@ -77,8 +77,10 @@ def _outputs(root: ConfigParameters) -> Iterator[str]:
 
 
 def _listed(root: ConfigParameters) -> list[Use]:
-    listed = listed_commands(root)
-    return [use for use in section_map(root).parts if use.command.lower() in listed]
+    top = section_map(root)
+    if top.error is not None:
+        raise top.error
+    return list(filter(top.runs, top.parts))
 
 
 def _values(config: ConfigParameters, above: str = "") -> Iterator[tuple[str, str]]:

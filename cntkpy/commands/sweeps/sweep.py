@@ -13,6 +13,7 @@ from cntkpy.cntk_config.base.extras import how_to_install
 from cntkpy.cntk_config.base.files import exists
 from cntkpy.cntk_config.base.names import masked
 from cntkpy.cntk_config.base.writing import shown
+from cntkpy.commands.catalogue.section_map import section_map
 from cntkpy.commands.checks.look import look_before_run
 from cntkpy.commands.console import print_error
 from cntkpy.commands.sweeps.choices import Space, read_words
@@ -176,7 +177,7 @@ def _errors(space: Space, values: dict[str, str], folder: Path) -> list[ConfigEr
     """What would end the run of a trial before its first command."""
     try:
         root = _read(space, values)
-        found = [one.error() for one in look_before_run(root) if one.severity == "error"]
+        found = [one.error() for one in look_before_run(section_map(root)) if one.severity == "error"]
         if not found:
             moved = _read(space, values, moving_words(root, folder))
             hint = "write its path as a value of its own, so that the sweep can move it into the trial's folder"

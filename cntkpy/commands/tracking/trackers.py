@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from cntkpy.cntk_config import ConfigError, ConfigParameters
 from cntkpy.cntk_config.base.diagnostics import Span
 from cntkpy.cntk_config.base.names import shareable
-from cntkpy.commands.catalogue.section_map import section_map
-from cntkpy.commands.context.root import RootParameters
+from cntkpy.commands.catalogue.section_map import TopLevel
 from cntkpy.commands.tracking.handler import TrackingHandler
 from cntkpy.commands.tracking.messages import Messages
 from cntkpy.commands.tracking.tracker import Place, find_tracker
@@ -16,18 +15,18 @@ from cntkpy.commands.words import TRACK
 from cntkpy.trainers.parameters.sgd import SGDParameters
 
 
-def trackers(root: ConfigParameters, words: Sequence[str], files: Sequence[str]) -> list[TrackingHandler]:
+def trackers(top: TopLevel, words: Sequence[str], files: Sequence[str]) -> list[TrackingHandler]:
     """Handlers of the log, which send events.
 
     Args:
-        root: the configuration.
+        top: the top level of the configuration.
         words: of the command line.
         files: what the run writes besides models.
 
     Raises:
         ConfigError: a tracker is not there.
     """
-    wanted = [*_of_section(root), *_of_words(words), *_of_trainings(root)]
+    wanted = [*_of_section(top), *_of_words(words), *_of_trainings(top)]
     found = [(place, find_tracker(place, span), command) for place, command, span in wanted]
     return [TrackingHandler(place.type, make, Messages(files, command)) for place, make, command in found]
 
@@ -36,8 +35,8 @@ Wanted = tuple[Place, str, Span | None]
 """A place, the only command that is tracked there, and where it is asked for."""
 
 
-def _of_section(root: ConfigParameters) -> Iterator[Wanted]:
-    p = RootParameters(root).tracking
+def _of_section(top: TopLevel) -> Iterator[Wanted]:
+    p = top.values.tracking
     if p is None:
         return
     for one in p.type:
@@ -58,8 +57,8 @@ def _of_words(words: Sequence[str]) -> Iterator[Wanted]:
             yield Place(name, target), "", None
 
 
-def _of_trainings(root: ConfigParameters) -> Iterator[Wanted]:
-    for command in section_map(root, everything=False).parts:
+def _of_trainings(top: TopLevel) -> Iterator[Wanted]:
+    for command in filter(top.runs, top.parts):
         for use in command.parts:
             if SGDParameters not in use.declared:
                 continue

@@ -5,8 +5,7 @@ from __future__ import annotations
 from cntkpy.cntk_config.base.diagnostics import UserError, suggestion
 from cntkpy.cntk_config.declare import SECTION
 from cntkpy.cntk_config.parameters import ConfigParameters, ConfigValue
-from cntkpy.networks.builders.parameters import OutputParameters, builder_of
-from cntkpy.networks.builders.registry import ENTRIES
+from cntkpy.networks.builders.parameters import OutputParameters, builder_of, entry_of
 from cntkpy.networks.graph.initialize import SeedCounter
 from cntkpy.networks.graph.network import Network, ValidatedNetwork
 
@@ -34,7 +33,7 @@ def build_network(section: ConfigParameters, precision: str, seeds: SeedCounter)
             "no network builder found",
             hint="give BrainScriptNetworkBuilder, NDLNetworkBuilder or SimpleNetworkBuilder",
         )
-    entry = next(one for one in ENTRIES if one.name == builder.name)
+    entry = entry_of(builder)
     if entry.unsupported:
         value = builder.value(section)
         message = f"{entry.name}: whole programs in BrainScript are not supported"

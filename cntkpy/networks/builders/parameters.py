@@ -54,6 +54,11 @@ def builder_of(section: ConfigParameters) -> Parameter[Any] | None:
     return chosen
 
 
+def entry_of(builder: Parameter[Any]) -> Entry:
+    """Return the entry of a builder."""
+    return next(entry for entry in ENTRIES if entry.name == builder.name)
+
+
 def builders_of(section: ConfigParameters) -> list[Parameter[Any]]:
     """All builders that a section, or one around it, has, in the order of `BUILDERS`."""
     return [one for one in BuilderParameters.parameters() if is_given(section, one.name)]

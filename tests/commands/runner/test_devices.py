@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from cntkpy.cntk_config import UserError, load
+from cntkpy.commands.catalogue.section_map import section_map
 from cntkpy.commands.checks.scan import scan_commands
-from cntkpy.commands.context.root import RootParameters
 from cntkpy.commands.runner.run import _check_devices
 from cntkpy.commands.runner.workers import Workers
 
@@ -52,7 +52,8 @@ def check(words: list[str], meeting: Any = None) -> None:
     root = load(["configFile=m.cntk", *words])
     workers = Workers()
     workers.meeting = meeting
-    _check_devices(scan_commands(root), RootParameters(root).device, workers)
+    top = section_map(root)
+    _check_devices(scan_commands(top), top.values.device, workers)
 
 
 @pytest.fixture

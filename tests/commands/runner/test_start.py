@@ -4,6 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from cntkpy.cntk_config import ConfigParameters
+from cntkpy.commands.context.root import RootParameters
+from cntkpy.commands.runner.run import run
+
 CONFIG = """
 command = train:test
 modelPath = run/m
@@ -136,3 +140,20 @@ def test_a_negative_learning_rate(cntkpy) -> None:
         assert got.code == 2
         assert "<argument 2>:1:34: error: m.cntk:train:SGD:learningRatesPerMB[1]" in got.out or "1:34" in got.err
         assert "a learning rate is not negative" in got.out + got.err
+
+
+@pytest.mark.parametrize(("word", "status"), [("traceLevel=0", 0), ("test=[action=tset]", 2)])
+def test_the_top_level_is_read_once(word: str, status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    readings: list[object] = []
+    read = RootParameters.__init__
+
+    def note(self: RootParameters, config: ConfigParameters) -> None:
+        readings.append(config)
+        read(self, config)
+
+    monkeypatch.setattr(RootParameters, "__init__", note)
+    monkeypatch.chdir(tmp_path)
+    for name, text in FILES.items():
+        Path(name).write_text(text)
+    assert run(["configFile=m.cntk", word]) == status
+    assert len(readings) == 1

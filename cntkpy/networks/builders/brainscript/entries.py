@@ -13,12 +13,14 @@ BrainScriptNetworkBuilder = {
     featureNodes = (features) ; labelNodes = (labels) ; criterionNodes = (ce) ; outputNodes = (z)
 }"""
 _FACTORY = "cntkpy.networks.builders.brainscript.build:build_brainscript"
+_CHECK = "cntkpy.networks.builders.brainscript.check:check_network"
 
 BRAIN_SCRIPT = Entry(
     "builder",
     ("BrainScriptNetworkBuilder",),
     help="A network in BrainScript: a record of its members, or an expression in parentheses.",
     factory=_FACTORY,
+    check=_CHECK,
     sections=("BrainScriptNetworkBuilder",),
     example=_EXAMPLE,
 )
@@ -27,5 +29,6 @@ EXPERIMENTAL = Entry(
     ("ExperimentalNetworkBuilder",),
     help="The older name of BrainScriptNetworkBuilder.",
     factory=_FACTORY,
+    check=_CHECK,
     sections=("ExperimentalNetworkBuilder",),
 )

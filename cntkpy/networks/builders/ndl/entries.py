@@ -10,6 +10,7 @@ NDL = Entry(
     help="A network in the network description language.",
     parameters="cntkpy.networks.builders.ndl.source:NDLBuilderParameters",
     factory="cntkpy.networks.builders.ndl.front_end:build_ndl",
+    check="cntkpy.networks.builders.ndl.check:check_ndl",
     sections=("NDLNetworkBuilder",),
     example="""\
 NDLNetworkBuilder = [ run = network ]

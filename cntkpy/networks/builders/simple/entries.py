@@ -10,6 +10,7 @@ SIMPLE = Entry(
     help="The sizes of the layers of a network.",
     parameters="cntkpy.networks.builders.simple.parameters:SimpleNetworkBuilder",
     factory="cntkpy.networks.builders.simple.front_end:build_simple",
+    check="cntkpy.networks.builders.simple.check:check_simple",
     sections=("SimpleNetworkBuilder",),
     example="""\
 SimpleNetworkBuilder = [

@@ -1,0 +1,144 @@
+"""Checks of scripts in the model editing language (MEL): each command by itself, then all of them without values."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from cntkpy.cntk_config import ConfigError, ConfigParameters
+from cntkpy.cntk_config.base.diagnostics import Diagnostic, Span, UserError
+from cntkpy.commands.checks.files import windows_output
+from cntkpy.commands.checks.models import Models, ModelToCome, located
+
+if TYPE_CHECKING:
+    from cntkpy.networks.graph.network import Network, Node, ValidatedNetwork
+    from cntkpy.networks.mel.parse import Statement
+    from cntkpy.networks.mel.script import Editor
+
+
+def edit_problems(section: ConfigParameters, models: Models, strict: bool) -> Iterator[Diagnostic]:
+    """The commands of a MEL script, each against its declaration; if these are right, the nodes that they name."""
+    if not section.exists("editPath"):
+        return
+    from cntkpy.cntk_config.parameters import read_text_file
+    from cntkpy.networks.builders.ndl.source import macro_documents
+    from cntkpy.networks.mel.commands import makes_model
+    from cntkpy.networks.mel.parse import Command, parse_commands
+    from cntkpy.networks.mel.script import Editor, joined, scripts
+
+    try:
+        path, editor = section("editPath"), Editor("float", section=section)
+    except ConfigError:
+        return  # already found
+    try:
+        for document in macro_documents(section):
+            editor.define_macros(document)
+        documents = scripts(read_text_file(str(path), section), editor)
+    except UserError as error:
+        found = error.diagnostic
+        yield Diagnostic(found.kind, found.message, found.span or path.span, found.hint)
+        return
+    wrong = False
+    script: list[Statement] = []
+    for document in documents:
+        try:
+            statements = list(joined(parse_commands(document, makes_model)))
+            script += statements
+        except UserError as error:
+            yield error.diagnostic
+            wrong = True
+            continue
+        snippets = any(isinstance(one, Command) and "ndlsnippet" in one.name.text.lower() for one in statements)
+        for statement in statements:
+            if snippets and not isinstance(statement, Command):
+                continue  # their files may have macros
+            try:
+                yield from _check_statement(editor, statement)
+            except UserError as error:
+                yield error.diagnostic
+                wrong = True
+    if not wrong:
+        yield from _lost(script, path.span)
+    if strict and not wrong:  # a run edits when it comes to it, as CNTK does
+        yield from _rehearsed(section, path.span, models)
+
+
+def _lost(script: list[Statement], place: Span | None) -> Iterator[Diagnostic]:
+    """Changes after the last command that writes a file; all of them, if there is none."""
+    from cntkpy.networks.mel.commands import find
+    from cntkpy.networks.mel.parse import Command, Inline
+
+    kinds = [find(one.name.text) if isinstance(one, Command) else None for one in script]
+    last = max((number for number, kind in enumerate(kinds) if kind is not None and kind.writes), default=None)
+    if last is None:
+        yield Diagnostic("NotSaved", "the script saves no model", place, "add SaveModel(m, file)")
+        return
+    for one, kind in zip(script[last + 1 :], kinds[last + 1 :], strict=True):
+        if isinstance(one, Inline) or (kind is not None and kind.changes):
+            message = "what the script does after its last SaveModel is lost"
+            yield Diagnostic("NotSaved", message, one.place.span, "save the model once more at the end")
+            return
+
+
+def _rehearsed(section: ConfigParameters, place: Span | None, models: Models) -> Iterator[Diagnostic]:
+    """What the models of a MEL script do not have: it is run with models that are there, and nothing is written."""
+    from cntkpy.networks.files.model_file import as_reread
+    from cntkpy.networks.mel.editor import Files
+    from cntkpy.networks.mel.script import edit_file
+
+    class Rehearsal(Files):
+        """Models without values; those that the script saves are kept."""
+
+        values = False
+
+        def __init__(self) -> None:
+            self.saved: dict[str, ValidatedNetwork] = {}
+
+        def load(self, path: str, precision: str) -> Network:
+            saved = self.saved.get(os.path.normpath(path))
+            return models.of_file(path, precision) if saved is None else as_reread(saved, precision)
+
+        def save(self, path: str, network: ValidatedNetwork) -> None:
+            self.saved[os.path.normpath(path)] = as_reread(network)
+
+        def dump(self, path: str, network: Network, nodes: Iterable[Node], values: bool) -> None:
+            """Nothing is written."""
+
+    log = logging.getLogger("cntkpy.networks")
+    silent, log.disabled = log.disabled, True
+    rehearsal = Rehearsal()
+    try:
+        edit_file(str(section("editPath")), section, str(section("precision", "float")), files=rehearsal)
+        models.has_saved(rehearsal.saved)
+    except ModelToCome:
+        return
+    except UserError as error:
+        yield located(error, place, models)
+    finally:
+        log.disabled = silent
+
+
+def _check_statement(editor: Editor, statement: Statement) -> Iterator[Diagnostic]:
+    """A statement of MEL by itself: a command against its declaration, a call against the macros that are known."""
+    from cntkpy.networks.builders.ndl.idle import idle_problems
+    from cntkpy.networks.builders.ndl.parse import parse_document
+    from cntkpy.networks.mel.commands import COMMANDS, find
+    from cntkpy.networks.mel.parse import Command, Inline, part
+    from cntkpy.networks.mel.request import request
+    from cntkpy.networks.mel.script import check_function
+
+    if isinstance(statement, Command):
+        kind = find(statement.name.text)
+        asked = request(statement, kind, COMMANDS)
+        if kind is not None and kind.writes and asked.arguments:
+            file = asked.arguments[-1]
+            yield from windows_output(file.text, statement.name.text, file.place.span)
+    elif isinstance(statement, Inline):
+        for function in statement.functions:
+            check_function(editor, function)
+        yield from idle_problems(parse_document(part(statement.place))[0], editor.macros)
+    else:
+        editor.define_macros(part(statement.place))
+        yield from idle_problems(parse_document(part(statement.place))[0], editor.macros)

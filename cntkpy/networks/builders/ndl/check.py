@@ -1,0 +1,43 @@
+"""The check of an NDLNetworkBuilder."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from dataclasses import replace
+
+from cntkpy.cntk_config import ConfigParameters
+from cntkpy.cntk_config.base.diagnostics import Diagnostic
+from cntkpy.networks.builders.check import CheckContext, CheckedNetwork
+from cntkpy.networks.builders.ndl.front_end import Session, find_program
+from cntkpy.networks.builders.ndl.idle import idle_problems, uncalled
+from cntkpy.networks.builders.ndl.scope import Instance
+from cntkpy.networks.graph.network import Network
+
+
+def check_ndl(section: ConfigParameters, context: CheckContext) -> Generator[Diagnostic, None, CheckedNetwork]:
+    """Make the network of a section without start values; report options and macros that have no effect.
+
+    Raises:
+        UserError: The script is wrong, or shapes do not fit.
+    """
+    network = Network("float", values=False)
+    program = find_program(section)
+    session = Session(network, strict=context.strict)
+    try:
+        session.run(program)
+    finally:
+        # an option that a function does not have is passed over by the run, as by CNTK
+        for problem in session.warnings:
+            yield problem if problem.kind == "IgnoredParameter" else replace(problem, severity="warning")
+    network.validate()
+    if context.strict:
+        yield from _uncalled(session)
+    return CheckedNetwork(lambda: network)
+
+
+def _uncalled(session: Session) -> Iterator[Diagnostic]:
+    """Report what is wrong in macros that nothing calls."""
+    expander = session.expander
+    called = [instance.macro for instance in expander.expansion.created if isinstance(instance, Instance)]
+    names = [symbol.name.text for symbol in expander.expansion.top.symbols.values()]
+    yield from idle_problems(uncalled(expander.macros, called), expander.macros, names)
