@@ -32,17 +32,17 @@ Arrays = dict[str, NDArray[Any]]
 
 
 def model_name(model_path: str, epoch: int, max_epochs: int) -> str:
-    """The model file after `epoch` epochs: `P.0` to `P.{max_epochs-1}`, and `P` itself at the end."""
+    """Return the model file after `epoch` epochs: `P.0` to `P.{max_epochs-1}`, and `P` itself at the end."""
     return model_path if epoch >= max_epochs else f"{model_path}.{epoch}"
 
 
 def checkpoint_name(model: str) -> str:
-    """The checkpoint that belongs to a model file."""
+    """Return the checkpoint that belongs to a model file."""
     return model + ".ckp"
 
 
 def partial_name(model: str) -> str:
-    """The state inside the epoch that follows a model file (ours)."""
+    """Return the file of the state inside the epoch that follows a model file (ours)."""
     return model + ".partial"
 
 
@@ -69,17 +69,17 @@ class TrainingRecord:
 
     @classmethod
     def of(cls, model: str) -> "TrainingRecord | None":
-        """That of a model file; None if it has none: a model of CNTK, of an earlier version, or no model."""
-        found = read_training(model) or {}
-        epochs, settings = found.get("epochs"), found.get("settings")
+        """Return the record of a model file; None if it has none: it is of CNTK, of an earlier version, or no model."""
+        record = read_training(model) or {}
+        epochs, settings = record.get("epochs"), record.get("settings")
         if not isinstance(epochs, int) or not isinstance(settings, dict):
             return None
         texts = {name: str(text) for name, text in cast("dict[str, object]", settings).items()}
-        return cls(epochs, texts, bool(found.get("ended")), str(found.get("keeps", "")))
+        return cls(epochs, texts, bool(record.get("ended")), str(record.get("keeps", "")))
 
 
 def is_final(model_path: str, max_epochs: int) -> bool:
-    """Whether the final model has this many epochs, or more; one that tells nothing of its training has them."""
+    """Return whether the final model has this many epochs, or more; one that tells nothing of its training has them."""
     record = TrainingRecord.of(model_path)
     return record is None or record.ended or record.epochs >= max_epochs
 
@@ -105,7 +105,7 @@ def continue_final(model_path: str, max_epochs: int) -> None:
 
 
 def find_start(model_path: str, max_epochs: int) -> int | None:
-    """How many epochs are done: the newest model that is not older than its predecessor.
+    """Return how many epochs are done: the newest model that is not older than its predecessor.
 
     Times are compared in whole seconds, as CNTK does: a stale later file of an abandoned run does not count. A final
     model that says that it has fewer epochs is not the final one.
@@ -126,7 +126,7 @@ def find_start(model_path: str, max_epochs: int) -> int | None:
 def _epochs_with_models(path: Path, max_epochs: int) -> set[int]:
     """Epochs of which a file has the name; a folder is listed, for there may be a million epochs."""
     try:
-        names = [one.name.lower() for one in path.parent.iterdir()]  # some systems ignore case
+        names = [file.name.lower() for file in path.parent.iterdir()]  # some systems ignore case
     except OSError:
         return set()
     own = path.name.lower()

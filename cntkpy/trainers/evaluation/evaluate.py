@@ -43,7 +43,7 @@ def minibatches(
     stop: Callable[[], bool] = lambda: False,
     ahead: bool = True,
 ) -> Iterator[Minibatch]:
-    """The minibatches of one epoch.
+    """Yield the minibatches of one epoch.
 
     Args:
         reader: Reads the data.

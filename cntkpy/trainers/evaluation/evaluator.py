@@ -77,7 +77,7 @@ class Evaluator:
         self._state = dict(self._start)
 
     def load_again(self, drawn: Mapping[str, Array] | None = None, changed: bool = True) -> None:
-        """The same, but random numbers continue, and sequences that resume have the activations before them.
+        """Take values as `load`, but go on with random numbers, and with activations of sequences that resume.
 
         Args:
             drawn: how often random nodes have drawn numbers, where another evaluator counts; None: as here.
@@ -105,7 +105,7 @@ class Evaluator:
         return self._compiled.shapes
 
     def batcher(self, minibatch_size: int, capacity: int = CAPACITY, chosen: int = EVALUATION_BUCKETS) -> Batcher:
-        """What pads and stacks the minibatches for this evaluator; see `Batcher`."""
+        """Return what pads and stacks the minibatches for this evaluator; see `Batcher`."""
         more: dict[str, Any] = {
             "buckets": self.buckets,
             "capacity": capacity,
@@ -121,7 +121,7 @@ class Evaluator:
         return has_own_memory()
 
     def place(self, stack: Stack) -> PlacedStack:
-        """A stack as `run` takes it; a copy to the device is begun, not waited for."""
+        """Return a stack as `run` takes it; a copy to the device is begun, not waited for."""
         self._check(stack.batch)
         return PlacedStack(stack, place(stack.batch, len(stack.minibatches), self.copies))
 

@@ -1,4 +1,4 @@
-"""T pass of training over the data of an epoch, with its progress lines."""
+"""A pass of training over the data of an epoch, with its progress lines."""
 
 import logging
 import math
@@ -63,11 +63,11 @@ class EpochView:
     not_finite: NotFinite | None = None
 
     def is_due(self, number: int) -> bool:
-        """Whether results are wanted after minibatch `number` (from 1)."""
+        """Return whether results are wanted after minibatch `number` (from 1)."""
         return number <= self.first or (self.every > 0 and number % self.every == 0)
 
     def timed(self, stacks: Iterator[Stack]) -> Iterator[Stack]:
-        """The stacks; the time that they are waited for is a detail."""
+        """Yield the stacks; the time that they are waited for is a detail."""
         return stacks if self.details is None else self.details.timed(stacks)
 
     def log_details(self, trainer: CompiledStep, stack: Stack, number: int) -> None:
@@ -96,7 +96,7 @@ class Position:
 
     @classmethod
     def start(cls, nodes: Sequence[Node]) -> "Position":
-        """The start of an epoch."""
+        """Return the start of an epoch."""
         return cls(Totals.start(nodes), Totals.start(nodes))
 
     def to_json(self) -> dict[str, Any]:
@@ -110,7 +110,7 @@ class Position:
 
     @classmethod
     def from_json(cls, nodes: Sequence[Node], saved: dict[str, Any]) -> "Position":
-        """The inverse of `to_json`."""
+        """Return the position that `to_json` has described."""
         totals, interval = (Totals.from_json(nodes, saved[key]) for key in ("sums", "interval"))
         return cls(totals, interval, saved["done"], saved["shown"])
 
@@ -132,8 +132,7 @@ def _saved_when_stopped(
     collected: Callable[[], Position],
     done: Callable[[], int],
 ) -> Iterator[T]:
-    """What was trained; where reading or compiling is stopped, the state after the last stack is saved, and training
-    resumes from there."""
+    """Yield what was trained; where reading or compiling is stopped, save the state after the last stack."""
     try:
         yield from trained
     except Stopped:
@@ -270,7 +269,7 @@ def check_criterion(total: text.Total, epoch: int, bad: NotFinite | None, traine
 
 
 def up_to(data: Iterator[Minibatch], samples: int) -> Iterator[Minibatch]:
-    """The minibatches of `data` until more than that many samples have passed; as in CNTK, one more is read then."""
+    """Yield the minibatches until more than that many samples have passed; as in CNTK, one more is read then."""
     total = 0
     for minibatch in data:
         yield minibatch

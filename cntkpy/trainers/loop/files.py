@@ -57,7 +57,7 @@ class TrainingFiles:
     parallel: ParallelTraining
 
     def model(self, done: int) -> str:
-        """The path of a model."""
+        """Return the path of a model."""
         return model_name(str(self.parameters.model_path), done, self.parameters.max_epochs)
 
     def save_final(self, done: int, network: ValidatedNetwork) -> None:
@@ -121,7 +121,7 @@ class TrainingFiles:
         self.parallel.write(lambda: checkpoint.save(checkpoint_name(self.model(done))))
 
     def load_checkpoint(self, done: int) -> Checkpoint:
-        """The checkpoint of a model.
+        """Return the checkpoint of a model.
 
         Raises:
             FileNotFoundError: There is none.

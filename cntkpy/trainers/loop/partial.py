@@ -102,7 +102,7 @@ class SavedEpoch:
             self.finished = bool(values["position"].get("finished", False))
 
     def data(self, request: EpochRequest) -> Iterator[Minibatch]:
-        """The minibatches that are left; the reader's states after those that are read ahead are kept."""
+        """Yield the minibatches that are left; the reader's states after those that are read ahead are kept."""
         start_epoch(self._reader, request)
         if self._partial is not None:
             self._reader.restore(self._parallel.own(self._partial.values["reader"]))
@@ -168,7 +168,7 @@ class SavedEpoch:
 
 
 def _fingerprint(trainer: CompiledStep) -> str:
-    """The same for networks with the same parameters, whose state counts the same criteria."""
+    """Return a text that is the same for networks with the same parameters, whose state counts the same criteria."""
     parameters = sorted(
         (one.name, *map(int, one.shape or ())) for one in trainer.network.nodes.values() if one.is_parameter
     )

@@ -203,13 +203,13 @@ class TrainingLoop:
                 pass
 
     def _precompute_data(self) -> Iterator[Minibatch]:
-        """The minibatches from which nodes are computed before the first epoch, until the run is asked to stop."""
+        """Return the minibatches from which nodes are computed before the first epoch, until the run is stopped."""
         data = precompute_data(self.parameters, self.reader, self.reporting.tracing)
         return self.parallel.until_stopped(data, self.stop)
 
     @contextmanager
     def _stopped_between_epochs(self, done: int | None) -> Generator[None]:
-        """What may be left at any point, because everything worth saving is in files already.
+        """Let what is done be left at any point, because everything worth saving is in files already.
 
         Args:
             done: Number of the epochs whose model is saved; None: there is no model yet.
@@ -246,7 +246,7 @@ class TrainingLoop:
     # ---- one epoch
 
     def _parallel_sequences(self, epoch: int) -> int:
-        """The reader's number of parallel sequences as an epoch begins."""
+        """Return the reader's number of parallel sequences as an epoch begins."""
         per_epoch = self.sequences.per_epoch
         if self.sequences.varying and self.parameters.truncated:
             read = self.parallel.total_slots(self._counted.last_slots, self.reader)
@@ -398,7 +398,7 @@ def _warn_of_reset(names: list[str]) -> None:
 
 
 def _no_samples(parameters: SGDParameters, epoch: int) -> UserError:
-    """The error of an epoch that had no data, where none before it had any."""
+    """Return the error of an epoch that had no data, where none before it had any."""
     message = f"nothing was trained: epoch {epoch + 1} had no samples"
     hint = "look at the warnings above: the reader has no data, or leaves all of them out"
     value = parameters.given("epochSize")

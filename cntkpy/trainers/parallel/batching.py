@@ -63,7 +63,7 @@ class Part:
 
 
 def whole(parts: list[Part]) -> Part:
-    """The minibatch of all workers: the shape that holds every part, and what they have together."""
+    """Return the minibatch of all workers: the shape that holds every part, and what they have together."""
     shape = reduce(Shape.around, (part.shape for part in parts))
     columns = max(part.whole for part in parts) or sum(part.columns for part in parts)
     return Part(
@@ -145,7 +145,7 @@ class SharedBatcher(Batcher):
         ends: Callable[[int], bool] = lambda samples: False,
         levels: bool = False,
     ) -> "SharedBatcher":
-        """The same batcher for one of several workers, whose minibatches are that much smaller."""
+        """Return the same batcher for one of several workers, whose minibatches are that much smaller."""
         values: dict[str, Any] = {one.name: getattr(batcher, one.name) for one in fields(Batcher)}
         values["minibatch_size"] = -(-batcher.minibatch_size // group.communicator.size)
         values["padding"] = batcher.padding.with_own_slots()  # the slots of a sequence are on one device
@@ -189,14 +189,14 @@ class SharedBatcher(Batcher):
                 self._following = error
 
     def _taken(self) -> Stack | None:
-        """The next stack: the one that is prepared, or made now; None after the last."""
+        """Return the next stack: the one that is prepared, or made now; None after the last."""
         following, self._following = self._following, None
         if isinstance(following, BaseException):
             raise following
         return next(self._made, None) if following is None else following
 
     def _ahead(self, source: Iterator[Minibatch], is_due: Callable[[int], bool]) -> _Read:
-        """The next minibatches of all workers, to the next one that is due; none at the end of all data.
+        """Return the next minibatches of all workers, to the next one that is due; none at the end of all data.
 
         Raises:
             Stopped: on all workers, when reading was stopped on one of them.
@@ -232,7 +232,7 @@ class SharedBatcher(Batcher):
         return [(prepared, whole(column)) for prepared, column in zip(own, columns, strict=True)]
 
     def _is_worth_levelling(self) -> bool:
-        """Whether computing a frame takes much longer than sending it."""
+        """Return whether computing a frame takes much longer than sending it."""
         inputs = self.padding.inputs
         size = sum(inputs.sizes.values()) * inputs.dtype.itemsize
         plain = not self.padding.lays_out and not inputs.sparse and not self.exact
@@ -263,7 +263,7 @@ class SharedBatcher(Batcher):
         return own, columns
 
     def _is_enough(self, is_due: Callable[[int], bool]) -> bool:
-        """Whether what is held may be as much as a stack: few enough bytes, not beyond a minibatch that is due."""
+        """Return whether what is held may fill a stack: few enough bytes, not beyond a minibatch that is due."""
         count = len(self._held)
         size = sum(one.minibatch.nbytes for one in self._held)
         return count >= self.capacity or size > STACK_BYTES or any(is_due(k) for k in range(1, count + 1))
@@ -276,7 +276,7 @@ class SharedBatcher(Batcher):
         return Part(own, layout.num_samples, columns, together, minibatch.truncated, counts)
 
     def _nothing(self) -> Prepared:
-        """The part of a worker that has no data left."""
+        """Return the part of a worker that has no data left."""
         layout = Layout(1, 0, np.zeros((0, 4), np.int64))
         inputs = self.padding.inputs
         streams: dict[str, Any] = {node.name: np.zeros((1, 0, inputs.sizes[node.name])) for node in inputs.dense}
@@ -287,7 +287,7 @@ class SharedBatcher(Batcher):
         return self._prepare(Minibatch(streams, dict.fromkeys(streams, layout)))
 
     def _share(self, one: Part) -> Shape:
-        """The shape that the parts of a minibatch need; devices of one process get equally many slots."""
+        """Return the shape that the parts of a minibatch need; devices of one process get equally many slots."""
         steps, slots, devices = max(1, one.shape.steps), max(1, one.shape.slots), len(self.group.own)
         if (
             steps == 1 and not one.shape.others and slots > self.minibatch_size
@@ -306,7 +306,7 @@ class SharedBatcher(Batcher):
             self.buckets.know([own])
 
     def _shape_of(self, one: Part) -> Shape:
-        """The padded shape for the parts of a minibatch."""
+        """Return the padded shape for the parts of a minibatch."""
         devices, own = len(self.group.own), self._share(one)
         if own.slots > self.minibatch_size and not own.sparse:
             self._know_share(own)

@@ -104,13 +104,13 @@ class Schedules:
         return rate if self._rate.size else single(rate / single(self._nominal(epoch, parallel)))
 
     def listed_ratio(self, epoch: int, parallel: int = 1) -> float:
-        """The listed rate per sample of an epoch divided by that of the first; 1 if no rate is listed."""
+        """Return the listed rate per sample of an epoch divided by that of the first; 1 if no rate is listed."""
         if not self.listed_rates:
             return 1.0
         return self.rate_per_sample(epoch, parallel) / self.rate_per_sample(0, parallel)
 
     def momentum_of_updates(self, epoch: int) -> tuple[float, bool]:
-        """The momentum of an epoch (0-based), and whether it is per time step of a minibatch; else it is per sample.
+        """Return the momentum of an epoch (0-based), and whether it is per time step; else it is per sample.
 
         Under truncation, momentum per minibatch is converted with the number of sequences S of every minibatch: with T
         steps, `m = mu ** (T S)` and `mu = momentumPerMB ** (1 / (minibatchSize S))`, so that S does not matter.
@@ -119,7 +119,7 @@ class Schedules:
         return self.momentum_per_sample(epoch), per_mb and self.parameters.truncated and self._sizes[epoch] > 1
 
     def effective_momentum(self, epoch: int, size: int, parallel: int) -> float:
-        """The momentum of a whole minibatch of the chosen size."""
+        """Return the momentum of a whole minibatch of the chosen size."""
         return self.momentum_per_sample(epoch, parallel) ** self._whole(size, max(1, parallel))
 
     def momentum_per_sample(self, epoch: int, parallel: int = 1) -> float:
@@ -174,7 +174,7 @@ class Schedules:
 
 
 def single(value: float) -> float:
-    """A number in single precision. The check of a configuration needs this, and it does without NumPy."""
+    """Return a number in single precision. The check of a configuration needs this, and it does without NumPy."""
     return array("f", [value])[0]
 
 

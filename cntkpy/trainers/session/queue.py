@@ -207,7 +207,7 @@ class StepQueue:
     # ---- what a checkpoint keeps
 
     def state(self) -> dict[str, Any]:
-        """The position, JSON-able; everything was collected."""
+        """Return the position, JSON-able; everything was collected."""
         return {
             "totals": self._totals.numbers(),
             "last": self._last.numbers(),
@@ -216,7 +216,7 @@ class StepQueue:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """The inverse of `state`; what was collected is dropped."""
+        """Go to a position that `state` has returned; what was collected is dropped."""
         self._pending, self._pending_bytes = [], 0
         self.now.renew_batchers()
         self._runner, self.size = StepRunner(self._read, int(state["done"])), int(state.get("size", 0))

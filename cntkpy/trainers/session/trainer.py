@@ -106,7 +106,7 @@ class Trainer(Tested):
     @property
     def parameter_learners(self) -> list[Any]:
         """The learners."""
-        return [one.code if isinstance(one, PythonLearner) else one for one in self.learners]
+        return [learner.code if isinstance(learner, PythonLearner) else learner for learner in self.learners]
 
     @property
     def total_number_of_samples_seen(self) -> int:
@@ -151,7 +151,7 @@ class Trainer(Tested):
         return self.queue.collect()[1].samples
 
     def _last(self) -> Totals:
-        """The totals of the last minibatch."""
+        """Return the totals of the last minibatch."""
         if not self._counts.updates:
             raise ArgumentError("there was no minibatch before", "train_minibatch comes first")
         return self.queue.collect()[1]
@@ -164,7 +164,7 @@ class Trainer(Tested):
     @property
     def inputs(self) -> tuple[Function, ...]:
         """The inputs that the criteria depend on."""
-        return tuple(one.function for one in self.arguments.inputs)
+        return tuple(known.function for known in self.arguments.inputs)
 
     # ------------------------------------------------------------------------------------------------- training
 
@@ -203,7 +203,7 @@ class Trainer(Tested):
         """Train on a minibatch alone; whether there were data, and the values of functions in that step."""
         self._training.use(minibatch)
         self.queue.flush()
-        objective, roots = self._training.objective, tuple(one.root for one in wanted)
+        objective, roots = self._training.objective, tuple(function.root for function in wanted)
         known = self._shown.setdefault(objective, {})
         if roots not in known:
             known[roots] = Values(wanted, objective.roots, objective.sizes)
@@ -252,8 +252,8 @@ class Trainer(Tested):
         """Let the learners that are Python code change their parameters; whether training goes on."""
         last = self.queue.collect()[1]
         gradients = {
-            one: self.queue.now.step.updates([name])[name]["gradient"].reshape(one.shape)
-            for name, (one, _) in self._training.user_learners.items()
+            parameter: self.queue.now.step.updates([name])[name]["gradient"].reshape(parameter.shape)
+            for name, (parameter, _) in self._training.user_learners.items()
         }
         learners = dict(self._training.user_learners.values())
         return update_all(learners, gradients, last.samples, minibatch.end_of_sweep)
@@ -317,7 +317,7 @@ class Trainer(Tested):
         values |= {
             **asdict(self._counts),
             "seed": self.seed,
-            "learners": [[one.samples_seen, one.sweeps, *one.rate_since] for one in self.learners],
+            "learners": [[lr.samples_seen, lr.sweeps, *lr.rate_since] for lr in self.learners],
             "writers": [writer.saved_state() for writer in self.progress_writers],
             "external": self.workers.exchange(external_state or {}),
             "workers": self.workers.size,
@@ -357,11 +357,11 @@ class Trainer(Tested):
             learner.rate_since = (since[0], since[1]) if since else (0, 0)
         for writer, state in zip(self.progress_writers, values["writers"], strict=False):
             writer.take_state(state)
-        self._counts = _Counts(*(int(values[one.name]) for one in fields(_Counts)))
+        self._counts = _Counts(*(int(values[field.name]) for field in fields(_Counts)))
         self.seed = int(values["seed"])
         return values["external"][self.workers.rank]
 
 
 def _is_empty(arguments: Any) -> bool:
-    """Whether there are no data: None, or an empty dictionary or list."""
+    """Return whether there are no data: None, or an empty dictionary or list."""
     return arguments is None or (isinstance(arguments, Mapping | list | tuple) and not arguments)

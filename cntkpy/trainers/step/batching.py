@@ -94,17 +94,17 @@ class Batcher:
         self.buckets.keep(len(padding.inputs.sparse), padding.others, padding.others + 1 if padding.packed else 0)
 
     @classmethod
-    def of(cls, network: ValidatedNetwork, roots: Sequence[Node], minibatch_size: int, **more: Any) -> "Batcher":
-        """Return the batcher of what some nodes depend on; `more` are further arguments of `Batcher`."""
+    def of(cls, network: ValidatedNetwork, roots: Sequence[Node], minibatch_size: int, **options: Any) -> "Batcher":
+        """Return the batcher of what some nodes depend on; `options` are further arguments of `Batcher`."""
         below = network.below(roots)
         exact = any(node.kind.columns for node in below)
-        more["weights"] = sum(math.prod(node.shape or ()) for node in below if node.trainable)
+        options["weights"] = sum(math.prod(node.shape or ()) for node in below if node.trainable)
         padding = padding_of(Inputs(input_nodes(network, roots), network.dtype), network_axes(network, roots))
         if padding.lays_out:  # their programs take long to compile
-            more["chosen"] = min(more.get("chosen", 0), BUCKETS_OF_SEVERAL_AXES)
-        if padding.packed and more["weights"] < PACKED_WEIGHTS:
+            options["chosen"] = min(options.get("chosen", 0), BUCKETS_OF_SEVERAL_AXES)
+        if padding.packed and options["weights"] < PACKED_WEIGHTS:
             padding = padding.with_own_slots()
-        return cls(padding, minibatch_size, exact=exact, **more)
+        return cls(padding, minibatch_size, exact=exact, **options)
 
     def stacks(self, source: Iterator[Minibatch], is_due: Callable[[int], bool]) -> Iterator[Stack]:
         """Yield stacks of consecutive minibatches.
@@ -114,7 +114,9 @@ class Batcher:
             is_due: called with the number of a minibatch (from 1), says whether a stack has to end with it.
         """
         prepared = map(self._prepare, source)
-        ahead = self._read_ahead(prepared, self._own_shape, lambda one: one.minibatch.truncated, within=self._within)
+        ahead = self._read_ahead(
+            prepared, self._own_shape, lambda prepared: prepared.minibatch.truncated, within=self._within
+        )
         for pending, shape, capacity in self._groups(ahead, self._shape, is_due, FILL_SECONDS):
             yield self._emptied(pending, shape, capacity)
 

@@ -45,7 +45,7 @@ class StepContext:
 
     @classmethod
     def of(cls, stack: Stack, index: int, number: int, *rest: Any) -> StepContext:
-        """Minibatch `index` of a stack; `rest`: the attributes from `weights` on."""
+        """Return minibatch `index` of a stack; `rest`: the attributes from `weights` on."""
         return cls(stack, number, minibatch_of(stack.batch, index), *rest)
 
 
@@ -54,32 +54,32 @@ Callback = Callable[[StepContext], None]
 
 
 def minibatch_of(batches: Any, k: Any) -> Any:
-    """Minibatch `k` of a stacked `Batch`, at least 0: the same without the axis in front."""
+    """Return minibatch `k` of a stacked `Batch`, at least 0: the same without the axis in front."""
     return jax.tree.map(partial(row_of, k=k), batches)
 
 
 def row_of(every: Array, k: Any) -> Array:
-    """`every[k]`; where `k`, at least 0, is computed, JAX traces this ten times as fast."""
+    """Return `every[k]`; where `k`, at least 0, is computed, JAX traces this ten times as fast."""
     if isinstance(k, int):
         return every[k]
     start, shape = (k, *[0] * (every.ndim - 1)), every.shape[1:]
     return jax.lax.dynamic_slice(every, start, (1, *shape), allow_negative_indices=False).reshape(shape)
 
 
-def with_row(every: Array, k: Array, one: Array) -> Array:
-    """`every.at[k].set(one)`, likewise."""
-    start = (k, *[0] * one.ndim)
-    return jax.lax.dynamic_update_slice(every, one.reshape(1, *one.shape), start, allow_negative_indices=False)
+def with_row(every: Array, k: Array, row: Array) -> Array:
+    """Return `every.at[k].set(row)`, likewise."""
+    start = (k, *[0] * row.ndim)
+    return jax.lax.dynamic_update_slice(every, row.reshape(1, *row.shape), start, allow_negative_indices=False)
 
 
-def in_words(what: str, batches: Any) -> str:
-    """What is computed with a stacked `Batch`: how large its minibatches are."""
+def in_words(purpose: str, batches: Any) -> str:
+    """Return a description of a computation with a stacked `Batch`: its purpose and how large minibatches are."""
     steps, slots = batches.mask.shape[-2:]
-    return f"{what}, {slots} samples" if steps == 1 else f"{what}, {steps} time steps, {slots} sequences"
+    return f"{purpose}, {slots} samples" if steps == 1 else f"{purpose}, {steps} time steps, {slots} sequences"
 
 
 def random_keys(seed: tuple[Any, Any], k: Any) -> tuple[PRNGKeyArray, PRNGKeyArray]:
-    """The random keys of a minibatch, which depend on the epoch and the minibatch, however minibatches are stacked.
+    """Return the random keys of a minibatch, which are the same however minibatches are stacked.
 
     Args:
         seed: that of the epoch, and the number of the stack's first minibatch.
@@ -95,7 +95,7 @@ def random_keys(seed: tuple[Any, Any], k: Any) -> tuple[PRNGKeyArray, PRNGKeyArr
 def carry(
     network: ValidatedNetwork, state: Mapping[str, Any], stack: Stack, put: Callable[[Any], Array] | None = None
 ) -> dict[str, Any]:
-    """The network's state with room for carried activations, if the sequences of a stack are truncated; else without.
+    """Return the network's state, with room for carried activations if the sequences of a stack are truncated.
 
     Args:
         network: the network.

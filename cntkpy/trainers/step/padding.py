@@ -152,7 +152,7 @@ class SingleAxis(Padding):
         layout = layout or next(iter(minibatch.layouts.values()))
         dtype = self.inputs.dtype
         rows: list[Any] = [_csr(self.inputs.values(minibatch, node)) for node in self.inputs.sparse]
-        return Prepared(minibatch, layout, [Sparse.from_csr(one, layout.T, layout.S, dtype, True) for one in rows])
+        return Prepared(minibatch, layout, [Sparse.from_csr(csr, layout.T, layout.S, dtype, True) for csr in rows])
 
     def shape(self, prepared: Prepared) -> Shape:
         """See `Padding`; the same object as long as it does not change."""
@@ -168,17 +168,17 @@ class SingleAxis(Padding):
         return self.shape(prepared)
 
     def of_pieces(self) -> Padding:
-        """This one."""
+        """Return this one."""
         return self
 
     def with_own_slots(self) -> Padding:
-        """This one: a slot is one of the reader's."""
+        """Return this one: slots are those of the reader."""
         return self
 
     def stack(self, pending: Sequence[Prepared], shape: Shape, capacity: int) -> Stack:
         """See `Padding`."""
         grid = (capacity, shape.steps, shape.slots)
-        sizes = ((one.layout.T, one.layout.S) for one in pending)
+        sizes = ((prepared.layout.T, prepared.layout.S) for prepared in pending)
         full = sum(1 for _ in takewhile((shape.steps, shape.slots).__eq__, sizes))
         mask = np.zeros(grid, dtype=bool)
         mask[:full] = True
@@ -191,15 +191,15 @@ class SingleAxis(Padding):
             inputs[node.name] = self.inputs.stacked_sparse(number, pending, grid, shape.sparse[number])
         for node in dense:
             self._fill(node, pending, inputs[node.name], full)
-        for k, one in enumerate(pending):
-            layout = one.layout
+        for k, prepared in enumerate(pending):
+            layout = prepared.layout
             steps, slots = layout.T, layout.S
             if k >= full or layout.num_samples < steps * slots:
                 mask[k, :steps, :slots] = layout.mask
             for target, values in zip(distances, (layout.to_start, layout.to_end) if distances else (), strict=True):
                 target[k, :steps, :slots] = values
         batch = Batch(inputs, mask, distances[0], distances[1]) if distances else Batch(inputs, mask)
-        return Stack(batch, [one.minibatch for one in pending], [one.layout for one in pending])
+        return Stack(batch, [prepared.minibatch for prepared in pending], [prepared.layout for prepared in pending])
 
     def _fill(self, node: Node, pending: Sequence[Prepared], target: NDArray[Any], full: int) -> None:
         """Copy the values of an input into their stack; those of the first `full` minibatches fill their part of it.
@@ -207,13 +207,13 @@ class SingleAxis(Padding):
         After them are zeros where other minibatches have nothing, and after the last one anything: nobody reads it.
         """
         size = self.inputs.sizes[node.name]
-        every = [self.inputs.values(one.minibatch, node) for one in pending]
+        every = [self.inputs.values(prepared.minibatch, node) for prepared in pending]
         if full:
             rows = [part for values in every[:full] for part in _parts(values, size)]
             np.concatenate(rows, out=target[:full].reshape(-1, size), casting="same_kind")
         target[full : len(pending)] = 0
-        for k, one in enumerate(pending[full:], full):
-            steps, slots = one.layout.T, one.layout.S
+        for k, prepared in enumerate(pending[full:], full):
+            steps, slots = prepared.layout.T, prepared.layout.S
             parts = _parts(every[k], size)
             values = parts[0] if len(parts) == 1 else np.concatenate(parts)
             target[k, :steps, :slots] = values.reshape(steps, slots, *target.shape[3:])
@@ -259,7 +259,7 @@ class SeveralAxes(Padding):
         return replace(self.shape(prepared), packed=self._slots(placed.packed(longer)))
 
     def of_pieces(self) -> Padding:
-        """A single axis: pieces of sequences of all streams are equally long.
+        """Return the padding on a single axis: pieces of sequences of all streams are equally long.
 
         Raises:
             UserError: the network cannot do with that.
@@ -276,9 +276,9 @@ class SeveralAxes(Padding):
         axes = self._axes
         shapes = dict(zip(axes.names, shape.grids, strict=True))
         steps = {axis: shapes[axis][0] for axis in axes.packed}
-        placed = [_placed(one).packed(steps) for one in pending]
-        for one, layout in zip(pending, placed, strict=True):
-            one.placed = layout
+        placed = [_placed(prepared).packed(steps) for prepared in pending]
+        for prepared, layout in zip(pending, placed, strict=True):
+            prepared.placed = layout
         lie: dict[str, Grid | PackedGrid] = {
             axis: packed_grids(placed, axis, capacity, *sizes, shape.slots)
             if axis in axes.packed
@@ -289,8 +289,8 @@ class SeveralAxes(Padding):
         for node in self.inputs.dense:
             grid = (capacity, *shapes[node.axis or axes.main])
             target = inputs[node.name] = zeros((*grid, *reversed(node.shape or ())), self.inputs.dtype)
-            for k, one in enumerate(pending):
-                put_dense(target[k], as_dense(self.inputs.values(one.minibatch, node)), placed[k], node)
+            for k, prepared in enumerate(pending):
+                put_dense(target[k], as_dense(self.inputs.values(prepared.minibatch, node)), placed[k], node)
         for number, node in enumerate(self.inputs.sparse):
             grid = (capacity, *shapes[node.axis or axes.main])
             inputs[node.name] = self.inputs.stacked_sparse(number, pending, grid, shape.sparse[number])
@@ -298,7 +298,9 @@ class SeveralAxes(Padding):
         if isinstance(main, PackedGrid):
             main = grids(placed, axes.main, capacity, shape.steps, shape.slots)
         batch = Batch(inputs, *main, lie)
-        return Stack(batch, [one.minibatch for one in pending], [one.layout for one in pending], placed)
+        return Stack(
+            batch, [prepared.minibatch for prepared in pending], [prepared.layout for prepared in pending], placed
+        )
 
 
 def _placed(prepared: Prepared) -> Placed:
@@ -308,7 +310,7 @@ def _placed(prepared: Prepared) -> Placed:
 
 def _sparse_sizes(prepared: Prepared) -> tuple[tuple[int, int], ...]:
     """Return for each sparse input the distinct elements of a minibatch and the entries of a sample."""
-    return tuple((len(one.rows), one.index.shape[2]) for one in prepared.sparse)
+    return tuple((len(sparse.rows), sparse.index.shape[2]) for sparse in prepared.sparse)
 
 
 def input_nodes(network: ValidatedNetwork, roots: Iterable[Node]) -> list[Node]:
@@ -317,7 +319,7 @@ def input_nodes(network: ValidatedNetwork, roots: Iterable[Node]) -> list[Node]:
 
 
 def _parts(values: Any, size: int) -> list[NDArray[Any]]:
-    """The values of a stream as arrays (rows, size), one after the other."""
+    """Return the values of a stream as arrays (rows, size) in their order."""
     parts = values.parts if isinstance(values, Pieces) else [values]
     return [as_dense(part).reshape(-1, size) for part in parts]
 
@@ -330,7 +332,7 @@ def _absent(minibatch: Minibatch, inputs: Sequence[str]) -> UserError | None:
 
 def _different(minibatch: Minibatch, layout: Layout, other: Layout, first: str, node: Node) -> UserError:
     """Inputs whose sequences do not have the same lengths: which sequence it is, where the reader says."""
-    lengths, second = [one.sequences[:, 3] - one.sequences[:, 2] for one in (layout, other)], node.name
+    lengths, second = [each.sequences[:, 3] - each.sequences[:, 2] for each in (layout, other)], node.name
     told, other_axis, none_of = "", second, ""
     if len(lengths[0]) == len(lengths[1]) == len(minibatch.keys) and (lengths[0] != lengths[1]).any():
         at = int(np.argmax(lengths[0] != lengths[1]))
@@ -347,10 +349,10 @@ def _different(minibatch: Minibatch, layout: Layout, other: Layout, first: str, 
     )
 
 
-def _wrong_size(node: Node, found: int) -> UserError:
+def _wrong_size(node: Node, size: int) -> UserError:
     return UserError(
         "DimensionMismatch",
-        f"the reader's stream '{node.name}' has {found} values per sample, the network's input "
+        f"the reader's stream '{node.name}' has {size} values per sample, the network's input "
         f"{math.prod(node.shape or ())}",
         span=node.span,
         hint="make `dim` in the reader's section and the size of the input node equal",

@@ -110,7 +110,7 @@ class Placement:
         shape = tuple(reversed(self.network.nodes[name].shape or ()))
         weight = jax.ShapeDtypeStruct(shape, self.network.dtype)
         expected = jax.eval_shape(self.update.rule_of(name).start, weight)
-        return all(key in arrays and arrays[key].shape == one.shape for key, one in expected.items())
+        return all(key in arrays and arrays[key].shape == array.shape for key, array in expected.items())
 
     # ---- to the host
 

@@ -32,11 +32,11 @@ class Stack:
     placed: list[Placed] | None = None
 
     def layout(self, k: int, node: Node, found: Any = None) -> Layout:
-        """The layout of a node's values for minibatch `k`; see `Placed.layout`."""
+        """Return the layout of a node's values for minibatch `k`; see `Placed.layout`."""
         return self.layouts[k] if self.placed is None or node.axis is None else self.placed[k].layout(node, found)
 
     def gaps(self, k: int, node: Node, layout: Layout) -> int:
-        """The cells without sample, in minibatch `k` as the reader laid it out, for a node with that `layout`."""
+        """Return the cells without sample in minibatch `k` as the reader laid it out, for a node with `layout`."""
         cells = _cells(self.minibatches[k], layout)
         if self.placed is not None and node.axis is not None:
             cells = self.placed[k].cells.get(node.axis, cells)
@@ -62,7 +62,7 @@ class Stack:
         return np.array([_cells(minibatch, layout) for minibatch, layout in pairs], dtype=np.int64)
 
     def sizes(self, gaps: bool) -> NDArray[np.int64]:
-        """What counts as the number of samples of every minibatch: its columns, or without `gaps` the real samples of
+        """Return the number of samples of every minibatch: its columns, or without `gaps` the real samples of
         the training criterion."""
         if gaps:
             return self.columns
@@ -106,7 +106,7 @@ class Pieces:
 
 
 def stream_of(minibatch: Minibatch, name: str) -> str:
-    """The reader's stream for an input node; names ignore case."""
+    """Return the reader's stream for an input node; names ignore case."""
     if name in minibatch.streams:
         return name
     for stream in minibatch.streams:
@@ -122,5 +122,5 @@ def stream_of(minibatch: Minibatch, name: str) -> str:
 
 
 def _cells(minibatch: Minibatch, layout: Layout) -> int:
-    """The cells of a minibatch that count, gaps included."""
+    """Return the cells of a minibatch that count, gaps included."""
     return minibatch.columns_together or layout.T * layout.S

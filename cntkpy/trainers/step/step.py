@@ -217,8 +217,10 @@ class CompiledStep:
     ) -> Batcher:
         """Return what pads and stacks the minibatches for this step, see `Batcher`."""
         like = self._batcher
-        more: dict[str, Any] = {"buckets": self.buckets, "capacity": capacity, "chosen": min(chosen, like.chosen)}
-        return self.strategy.batcher(replace(like, minibatch_size=minibatch_size, trace_level=self.trace_level, **more))
+        options: dict[str, Any] = {"buckets": self.buckets, "capacity": capacity, "chosen": min(chosen, like.chosen)}
+        return self.strategy.batcher(
+            replace(like, minibatch_size=minibatch_size, trace_level=self.trace_level, **options)
+        )
 
     @cached_property
     def _batcher(self) -> Batcher:
@@ -282,9 +284,9 @@ class CompiledStep:
     def _arguments(
         self, stack: Stack, batch: Any, epoch: EpochSettings, first: int
     ) -> tuple[TrainState, StepInput, StepOptions]:
-        """What the compiled step is given."""
+        """Return the arguments of the compiled step."""
         gaps = not self.nodes[0].has_layout
-        given = StepInput(
+        inputs = StepInput(
             batch,
             len(stack.minibatches),
             self.strategy.step_scalars(stack, epoch, self._dtype, gaps),
@@ -296,11 +298,11 @@ class CompiledStep:
         state = self._state
         if self._has_waiting_updates:
             state = state._replace(updates=jax.tree.map(_as_placed, state.updates))
-        return state, given, StepOptions(epoch.frozen, epoch.pieces, epoch.rate_for)
+        return state, inputs, StepOptions(epoch.frozen, epoch.pieces, epoch.rate_for)
 
 
-def _in_words(state: TrainState, given: StepInput, options: StepOptions) -> str:
-    return in_words("training", given.batches)
+def _in_words(state: TrainState, inputs: StepInput, options: StepOptions) -> str:
+    return in_words("training", inputs.batches)
 
 
 def _as_placed(value: Any) -> Any:

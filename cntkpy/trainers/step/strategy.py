@@ -38,11 +38,11 @@ class Strategy(Protocol):
     # ---- data
 
     def batcher(self, batcher: Batcher) -> Batcher:
-        """What pads and stacks the minibatches; `batcher`: that of a process by itself."""
+        """Return what pads and stacks the minibatches; `batcher`: that of a process by itself."""
         ...
 
     def place_batch(self, stack: Stack) -> Any:
-        """The `batch` of a stack (numpy) as the compiled step takes it."""
+        """Return the `batch` of a stack (numpy) as the compiled step takes it."""
         ...
 
     @property
@@ -74,19 +74,19 @@ class Strategy(Protocol):
         return False
 
     def place(self, array: Any, slots: bool = False) -> Array:
-        """A copy of an array (weights, state) on the devices; `slots`: axis 1 is that of the parallel sequences."""
+        """Return a copy of an array on the devices; `slots`: axis 1 is that of the parallel sequences."""
         ...
 
     def flag(self) -> Bool[Array, "*workers"]:
-        """A bool, the same everywhere, that is True."""
+        """Return a bool, the same everywhere, that is True."""
         ...
 
     def initial_update_state(self, rule: Rule, weight: Array) -> dict[str, Array]:
-        """The state of an update rule before its first update; what is NumPy's is placed when it is needed."""
+        """Return the state of an update rule before its first update; what is NumPy's is placed when it is needed."""
         ...
 
     def to_host(self, array: Array) -> NDArray[Any]:
-        """The array as numpy, without a copy where the device's memory is the machine's; that of worker 0."""
+        """Return the array as numpy, without a copy where the device's memory is the machine's; that of worker 0."""
         ...
 
     def to_process(self, arrays: Tree) -> Tree:
@@ -96,7 +96,7 @@ class Strategy(Protocol):
     # ---- what is saved
 
     def to_save(self, array: Array, slots: bool = False) -> NDArray[Any]:
-        """Everything about an array that differs from worker to worker, as numpy; `slots`: see `place`."""
+        """Return everything about an array that differs from worker to worker, as numpy; `slots`: see `place`."""
         ...
 
     def from_saved(self, array: NDArray[Any], slots: bool = False) -> Array:
@@ -107,11 +107,11 @@ class Strategy(Protocol):
         """Training resumes from these weights; `saved`: by parameter, what a checkpoint has of its updates."""
 
     def saved_updates(self) -> dict[str, Saved]:
-        """By parameter, what a checkpoint after an epoch saves besides the state of the update rule."""
+        """Return by parameter what a checkpoint after an epoch saves besides the state of the update rule."""
         return {}
 
     def save_state(self) -> Saved:
-        """What of the strategy itself is saved inside an epoch."""
+        """Return what of the strategy itself is saved inside an epoch."""
         return {}
 
     def restore_state(self, saved: Saved) -> None:
@@ -130,11 +130,11 @@ class Strategy(Protocol):
         return ()
 
     def compiled(self, step: Step) -> Step:
-        """The step of one device as a step of all devices, to be jitted."""
+        """Return the step of one device as a step of all devices, to be jitted."""
         ...
 
     def mask_key(self, key: PRNGKeyArray) -> PRNGKeyArray:
-        """The random key of a worker's masks."""
+        """Return the random key of a worker's masks."""
         ...
 
     def reduce(self, gradients: Tree, sums: Tree, state: Tree, before: Tree, batch: Any) -> tuple[Tree, Tree, Tree]:
@@ -159,11 +159,11 @@ class Strategy(Protocol):
     # ---- between stacks and epochs
 
     def after_stack(self, state: TrainState, stack: Stack, rule: Rule) -> TrainState:
-        """The state to continue with after a stack."""
+        """Return the state to continue with after a stack."""
         return state
 
     def after_epoch(self, state: TrainState, rule: Rule) -> TrainState:
-        """The state to continue with after an epoch, the same for all workers."""
+        """Return the state to continue with after an epoch, the same for all workers."""
         return state
 
 
@@ -239,7 +239,7 @@ class SingleDevice(Strategy):
 
 
 def copy_to_device(array: Any, device: Any = None) -> Array:
-    """A copy of an array that shares no memory with it, so that its buffer can be donated; no further one is made.
+    """Return a copy of an array that shares no memory with it, so that its buffer can be donated.
 
     Args:
         array: NumPy's, JAX's, or a number.
