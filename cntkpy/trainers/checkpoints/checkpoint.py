@@ -27,6 +27,8 @@ from cntkpy.networks.files.model_file import read_training
 from cntkpy.networks.files.tensor_file import Damaged, TensorFile, write_tensors
 
 FORMAT = "cntkpy training 1"
+RATE_OUTSIDE = "rate outside"
+"""The value of a program's checkpoint of version 0.1, whose velocities were without the learning rate."""
 Arrays = dict[str, NDArray[Any]]
 """By name, arrays of the host."""
 
@@ -252,7 +254,7 @@ def _read(version: str, values: dict[str, Any], arrays: Arrays) -> tuple[str, di
     if version == "cntkpy partial epoch 1":
         return INSIDE, values, arrays
     if version == "cntkpy session 1":
-        return PROGRAM, values, arrays
+        return PROGRAM, values | {RATE_OUTSIDE: True}, arrays
     raise ValueError("another format")
 
 

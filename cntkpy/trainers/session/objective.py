@@ -65,7 +65,7 @@ class Objective:
             self.model, self.nodes, self._sized = _network_of(roots, group, outputs, sizes)
         self.roots, self.sizes = [one.root for one in roots], sizes or {}
         self._learners = learners
-        self._learner_of = self._choose_parameters() if learners else {}
+        self.learner_of = self._choose_parameters() if learners else {}
         self.assigned = self._assigned()
         whole = bool(learners) and needs_whole(self.model.nodes.values())
         self.arguments = Arguments(inputs_of(self.model, self.nodes), self.model.network.dtype, whole)
@@ -99,7 +99,7 @@ class Objective:
         places = {id(one): at for at, one in enumerate(others)}
         groups = {
             name: Group(one.rule, one.regularisation, places[id(one)])
-            for name, one in self._learner_of.items()
+            for name, one in self.learner_of.items()
             if id(one) in places
         }
         update = first.rule, first.regularisation
@@ -107,7 +107,7 @@ class Objective:
 
     def user_learners(self) -> dict[str, tuple[Function, PythonLearner]]:
         """By the name of its node, each parameter that Python code changes, and its learner."""
-        found = {name: one for name, one in self._learner_of.items() if isinstance(one, PythonLearner)}
+        found = {name: one for name, one in self.learner_of.items() if isinstance(one, PythonLearner)}
         names = {one: node.name for one, node in self.model.nodes.items()}
         return {
             names[one.root]: (one, learner)

@@ -7,8 +7,10 @@ from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary, ref
 
+import numpy as np
+
 from cntkpy.readers.minibatch import Minibatch
-from cntkpy.trainers.checkpoints.checkpoint import Arrays, Checkpoint, not_a_checkpoint
+from cntkpy.trainers.checkpoints.checkpoint import RATE_OUTSIDE, Arrays, Checkpoint, not_a_checkpoint
 from cntkpy.trainers.session.objective import Objective
 from cntkpy.trainers.session.queue import ObjectiveStep, StepQueue
 from cntkpy.trainers.session.sized import SizedObjectives, renamed
@@ -94,6 +96,15 @@ class Training:
             self.queue.changed = False
             self.objective.model.keep(self.queue.now.step.trained_values())
 
+    def _with_rates(self, arrays: Arrays) -> Arrays:
+        """Return the arrays of a checkpoint of version 0.1 with velocities that have the learning rate in them."""
+        arrays = dict(arrays)
+        for name, learner in self.objective.learner_of.items():
+            path = f"update\n{name}\nv"
+            if learner.name in ("momentum_sgd", "nesterov") and path in arrays:
+                arrays[path] = np.asarray(learner.scalars()[0] * arrays[path], arrays[path].dtype)
+        return arrays
+
     def finish_epoch(self) -> None:
         """Let all workers have the same parameters."""
         if self.queue.now.started:
@@ -138,7 +149,7 @@ class Training:
         if _shapes(step.snapshot()) != _shapes(arrays):
             raise not_a_checkpoint(path, "it is that of another network, or of another learner")
         self.queue.restore(values)
-        step.restore(arrays, values["shapes"])
+        step.restore(self._with_rates(arrays) if values.get(RATE_OUTSIDE) else arrays, values["shapes"])
         self.objective.arguments.pieces.state = values.get("pieces")
         self.queue.changed = True
 

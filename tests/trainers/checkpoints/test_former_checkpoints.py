@@ -79,8 +79,9 @@ def program() -> Trainer:
     hidden = layers.BatchNormalization()(operators.dropout(hidden, 0.2, seed=5))
     z = layers.Dense(3, init=layers.glorot_uniform(seed=2))(hidden)
     loss, errors = operators.cross_entropy_with_softmax(z, y), operators.classification_error(z, y)
-    first, *others = z.parameters
-    return Trainer(z, (loss, errors), [learners.adam([first], 0.01), learners.momentum_sgd(others, 0.1, 0.9)])
+    (bias,) = [parameter for parameter in z.parameters if parameter.shape == (3,)]
+    others = [parameter for parameter in z.parameters if parameter.shape != (3,)]
+    return Trainer(z, (loss, errors), [learners.adam([bias], 0.01), learners.momentum_sgd(others, 0.1, 0.9)])
 
 
 def train_program(trainer: Trainer, first: int, last: int) -> None:
