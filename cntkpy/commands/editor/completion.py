@@ -67,7 +67,7 @@ def completion(shell: str, words: list[str], subcommands: Subcommands) -> int:
         The exit status.
     """
     if shell == "words":
-        sys.stdout.write("".join(f"{one}\n" for one in sorted(set(complete(words or [""], subcommands)))))
+        sys.stdout.write("".join(f"{word}\n" for word in sorted(set(complete(words or [""], subcommands)))))
     else:
         sys.stdout.write(SCRIPTS[shell])
     return 0
@@ -75,14 +75,14 @@ def completion(shell: str, words: list[str], subcommands: Subcommands) -> int:
 
 def complete(words: list[str], subcommands: Subcommands) -> Iterator[str]:
     """All that the last word may become."""
-    *before, last = words
-    if not before:
+    *previous_words, last = words
+    if not previous_words:
         yield from (name for name in subcommands if name and name.startswith(last))
-    command = before[0] if before and before[0] in subcommands else ""
+    command = previous_words[0] if previous_words and previous_words[0] in subcommands else ""
     if last.startswith("-"):
         yield from (option for option in (*subcommands[command], "--help") if option.startswith(last))
         return
-    choices = subcommands[command].get(before[-1], ()) if before else ()
+    choices = subcommands[command].get(previous_words[-1], ()) if previous_words else ()
     if choices:
         yield from (word for word in choices if word.startswith(last))
         return
@@ -95,8 +95,8 @@ def complete(words: list[str], subcommands: Subcommands) -> Iterator[str]:
         head, plus, name = last.rpartition("+") if "+" in last else last.rpartition("=")
         yield from (f"{head}{plus}{file}" for file in _files(name))
         return
-    yield from (one for one in ("configFile=", "currentDirectory=") if last and one.lower().startswith(last.lower()))
-    root = _configuration(before[1:] if command else before)
+    yield from (name for name in ("configFile=", "currentDirectory=") if last and name.lower().startswith(last.lower()))
+    root = _configuration(previous_words[1:] if command else previous_words)
     if root is None:
         if command:
             yield from _files(last)
@@ -126,10 +126,10 @@ def _files(start: str) -> Iterator[str]:
 
 
 def _configuration(words: list[str]) -> ConfigParameters | None:
-    before = ["", *words]
+    previous_words = ["", *words]
     plain = [
         word
-        for word, last in zip(words, before, strict=False)
+        for word, last in zip(words, previous_words, strict=False)
         if not word.startswith("-") and not _is_value(last, word)
     ]
     try:
@@ -140,7 +140,7 @@ def _configuration(words: list[str]) -> ConfigParameters | None:
 
 
 def _is_value(option: str, word: str) -> bool:
-    """Whether a word is the value of the option before it: a flag is followed by a file or an override."""
+    """Return whether a word is the value of the option before it: a flag is followed by a file or an override."""
     return option.startswith("-") and "=" not in word and not is_file(word.partition("+")[0])
 
 
@@ -195,7 +195,7 @@ def _names(root: ConfigParameters, section: ConfigParameters) -> Iterator[tuple[
         entry = section.definition(name)
         seen.add(name.lower())
         yield name, bool(entry and entry.bracket)
-    use = next((one for one in section_map(root).walk() if one.section.path == section.path), None)
-    for one in use.parameters() if use else ():
-        if one.name.lower() not in seen:
-            yield one.name, one.type.is_section
+    use = next((use for use in section_map(root).walk() if use.section.path == section.path), None)
+    for parameter in use.parameters() if use else ():
+        if parameter.name.lower() not in seen:
+            yield parameter.name, parameter.type.is_section

@@ -28,8 +28,8 @@ def trackers(root: ConfigParameters, words: Sequence[str], files: Sequence[str])
         ConfigError: a tracker is not there.
     """
     wanted = [*_of_section(root), *_of_words(words), *_of_trainings(root)]
-    found = [(place, find_tracker(place, span), command) for place, command, span in wanted]
-    return [TrackingHandler(place.type, make, Messages(files, command)) for place, make, command in found]
+    result = [(place, find_tracker(place, span), command) for place, command, span in wanted]
+    return [TrackingHandler(place.type, make, Messages(files, command)) for place, make, command in result]
 
 
 Wanted = tuple[Place, str, Span | None]
@@ -40,11 +40,11 @@ def _of_section(root: ConfigParameters) -> Iterator[Wanted]:
     p = RootParameters(root).tracking
     if p is None:
         return
-    for one in p.type:
-        name = str(one)
+    for tracker_name in p.type:
+        name = str(tracker_name)
         target = str(p.folder) if name.lower() == "tensorboard" else str(p.uri)
         place = Place(name, target, str(p.experiment), str(p.name), shareable(_texts(p.tags)), _texts(p.options))
-        yield place, "", one.span
+        yield place, "", tracker_name.span
 
 
 def _texts(section: ConfigParameters | None) -> dict[str, str]:
