@@ -60,11 +60,12 @@ def shown(axis: str) -> str:
 
 
 EVERYWHERE = "ReconcileDynamicAxis (constant, x) has it at every step of x; in Python, sequence.broadcast_as"
-"""What a hint says about a constant where minibatch data are needed."""
+"""Hint for a constant where minibatch data are needed."""
 
 
 def own_axis(name: str) -> str:
-    """What a hint says about an input whose sequences have other lengths: the lines of the network that allow it."""
+    """Return what a hint says about an input whose sequences have other lengths: the lines of the network that allow
+    it."""
     return (
         f"give '{name}' a time axis of its own in the network: t = DynamicAxis () and "
         f"{name} = Input (..., dynamicAxis=t); dynamicAxis='#' where each sequence has one sample of it"
@@ -93,11 +94,11 @@ def main_axis(nodes: Iterable[Node], roots: Iterable[Node] = ()) -> str:
         nodes: the nodes that are computed.
         roots: the ones among them that are asked for.
     """
-    found = axes_of(node for node in nodes if node.kind.layout == "always")
+    axes = axes_of(node for node in nodes if node.kind.layout == "always")
     wanted = [axis for axis in (summed_axis(root) for root in roots) if axis is not None]
-    if ONE in found and ONE in wanted[:1]:
+    if ONE in axes and ONE in wanted[:1]:
         return ONE
-    return next((axis for axis in (DEFAULT, *wanted, *found) if axis in found), DEFAULT)
+    return next((axis for axis in (DEFAULT, *wanted, *axes) if axis in axes), DEFAULT)
 
 
 def summed_axis(root: Node) -> str | None:
@@ -113,12 +114,13 @@ def summed_axis(root: Node) -> str | None:
 
 
 def is_kept(axis: str | None) -> bool:
-    """Whether the steps of an axis are known only when the condition of a `Where` node is computed."""
+    """Return whether the steps of an axis are known only when the condition of a `Where` node is computed."""
     return axis is not None and axis.endswith(_KEPT)
 
 
 def separate_slots(nodes: Iterable[Node]) -> bool:
-    """Whether these nodes need each sequence of a minibatch in a slot of its own: they are on several time axes."""
+    """Return whether these nodes need each sequence of a minibatch in a slot of its own: they are on several time
+    axes."""
     nodes = list(nodes)
     return len(axes_of(nodes)) > 1 or any(node.kind.time.own_slots for node in nodes)
 
@@ -133,7 +135,7 @@ def _compared(node: Node) -> tuple[Node, Node] | None:
 
 
 def repeated(node: Node) -> bool:
-    """Whether a ReconcileDynamicAxis repeats data of one step per sequence at every step of another axis."""
+    """Return whether a ReconcileDynamicAxis repeats data of one step per sequence at every step of another axis."""
     if node.operation != "ReconcileDynamicAxis" or not node.options.get("broadcast"):
         return False
     return node.input(0).axis == ONE != node.input(1).axis
@@ -142,11 +144,13 @@ def repeated(node: Node) -> bool:
 def equal_lengths(nodes: Iterable[Node]) -> list[tuple[Node, Node, Node]]:
     """Nodes with two operands whose sequences must have the same lengths, where these are known with the data."""
     pairs = [(node, _compared(node)) for node in nodes]
-    return [(node, *pair) for node, pair in pairs if pair is not None and not any(is_kept(one.axis) for one in pair)]
+    return [
+        (node, *pair) for node, pair in pairs if pair is not None and not any(is_kept(value.axis) for value in pair)
+    ]
 
 
 def fallible(node: Node) -> bool:
-    """Whether a node may find, when it is computed, that the sequences of a minibatch do not fit."""
+    """Return whether a node may find, when it is computed, that the sequences of a minibatch do not fit."""
     if node.operation == "Where":
         several = node.options.get("single") and kept_steps(node.input(0)) != 1
         return bool(several) or _edge(node.input(0)) is None
@@ -160,7 +164,7 @@ def fallible(node: Node) -> bool:
     if node.operation == "ToSequence":
         return len(node.inputs) > 1
     pair = _compared(node) if node.kind.time.across else None
-    return pair is not None and any(is_kept(one.axis) for one in pair)
+    return pair is not None and any(is_kept(value.axis) for value in pair)
 
 
 # ---- inference
@@ -219,12 +223,12 @@ def _in_loop(node: Node) -> bool:
     seen: set[Node] = set()
     pending = list(node.connected)
     while pending:
-        one = pending.pop()
-        if one is node:
+        value = pending.pop()
+        if value is node:
             return True
-        if one not in seen:
-            seen.add(one)
-            pending += one.connected
+        if value not in seen:
+            seen.add(value)
+            pending += value.connected
     return False
 
 
@@ -232,18 +236,18 @@ def _of_input(node: Node, order: list[Node], exact: bool) -> str:
     name = node.options.get("dynamicAxis") or DEFAULT
     if name in (DEFAULT, ONE):
         return name
-    other = next((one for one in order if one.name.lower() == name.lower()), None)
-    if other is not None and not other.kind.time.makes_axis:
+    other_node = next((node for node in order if node.name.lower() == name.lower()), None)
+    if other_node is not None and not other_node.kind.time.makes_axis:
         if exact:  # names of axes and those of nodes do not meet
             return name
         raise UserError(
             "NoAxis",
-            f"{node.operation} '{node.name}': dynamicAxis names '{other.name}', which is not a DynamicAxis but "
-            f"{other.operation}",
+            f"{node.operation} '{node.name}': dynamicAxis names '{other_node.name}', which is not a DynamicAxis but "
+            f"{other_node.operation}",
             span=node.span,
             hint="name a DynamicAxis, or any other word, the same for all inputs whose sequences have equal lengths",
         )
-    return name if other is None else other.name
+    return name if other_node is None else other_node.name
 
 
 def _inferred(node: Node, conditions: _Conditions) -> str | None:
@@ -289,15 +293,15 @@ def _check(node: Node) -> None:
 def mixed(node: Node, first: Node, second: Node) -> UserError:
     """The error for a node whose operands are on different axes; it names the inputs that these axes come from."""
     assert first.axis is not None and second.axis is not None
-    sides = [f"'{one.name}' has {shown(one.axis or '')}{_from(one)}" for one in (first, second)]
+    sides = [f"'{window.name}' has {shown(window.axis or '')}{_from(window)}" for window in (first, second)]
     hint = (
         f"say how their steps correspond: ReconcileDynamicAxis ({second.name}, {first.name}) if the sequences "
         "have the same lengths; BS.Sequences.BroadcastSequenceAs for one step that goes with all; BS.Sequences.First, "
         "Last, Gather or Scatter to select steps"
     )
-    for one, other in ((first, second), (second, first)):
-        if one.kind.layout == "always" and one.axis == DEFAULT and other.axis == ONE:
-            hint = f"if each sequence has one sample of it: {one.name} = Input (..., dynamicAxis='#'); else {hint}"
+    for item, other in ((first, second), (second, first)):
+        if item.kind.layout == "always" and item.axis == DEFAULT and other.axis == ONE:
+            hint = f"if each sequence has one sample of it: {item.name} = Input (..., dynamicAxis='#'); else {hint}"
     return UserError(
         "MixedAxes",
         f"{node.operation} '{node.name}' mixes two time axes: {sides[0]}, {sides[1]}",
@@ -311,13 +315,13 @@ def _from(node: Node) -> str:
     seen: set[Node] = set()
     pending = [node]
     while pending:
-        one = pending.pop(0)
-        if one in seen:
+        value = pending.pop(0)
+        if value in seen:
             continue
-        seen.add(one)
-        if one.kind.layout == "always" and (one.axis == node.axis or one is not node):
-            return "" if one is node else f" (from the input '{one.name}')"
-        pending += [source for source in one.connected if source.axis == one.axis] or one.connected
+        seen.add(value)
+        if value.kind.layout == "always" and (value.axis == node.axis or value is not node):
+            return "" if value is node else f" (from the input '{value.name}')"
+        pending += [source for source in value.connected if source.axis == value.axis] or value.connected
     return ""
 
 
@@ -325,7 +329,7 @@ def _from(node: Node) -> str:
 
 
 class _Conditions:
-    """What the conditions of `Where` nodes compute: those that are written alike keep the same steps."""
+    """Conditions of `Where` nodes: those that are written alike keep the same steps."""
 
     def __init__(self) -> None:
         self._numbers: dict[object, int] = {}
@@ -400,7 +404,8 @@ def _edge(node: Node) -> tuple[int, int] | None:
 
 
 def held(loop: Iterable[Node]) -> tuple[Node, Node, Node] | None:
-    """Whether a loop repeats the first step of a sequence, as in BroadcastSequenceAs: If (IsFirst, x, Previous (it)).
+    """Return whether a loop repeats the first step of a sequence, as in BroadcastSequenceAs: If (IsFirst, x,
+    Previous (it)).
 
     Args:
         loop: its nodes.
@@ -430,13 +435,14 @@ def first_step_of(node: Node) -> Node | None:
     if index.operation != "PackedIndex" or source.axis != ONE or index.axis != ONE:
         return None
     steps = index.input(1)
-    if steps.operation != "Where" or {one.axis for one in (index.input(0), steps.input(0), like)} != {node.axis}:
+    if steps.operation != "Where" or {node.axis for node in (index.input(0), steps.input(0), like)} != {node.axis}:
         return None
     return source if _edge(steps.input(0)) == (-1, 1) else None
 
 
 def zeros(node: Node) -> bool:
-    """Whether a node with a time axis is zero whatever the data are: multiplied by a constant 0, or less itself."""
+    """Return whether a node with a time axis is zero whatever the data are: multiplied by a constant 0, or less
+    itself."""
     for _ in range(8):
         if node.operation in ("SumColumnElements", "Slice", "RowSlice", "Pass", "Negate") and node.inputs:
             node = node.input(0)
@@ -452,13 +458,13 @@ def zeros(node: Node) -> bool:
 
 
 def kept_steps(condition: Node) -> int | None:
-    """How many steps of a sequence a condition keeps at most; None: any number of them."""
+    """Return the number of steps of a sequence a condition keeps at most; None: any number of them."""
     window = kept_window(condition)
     if window is not None and window.stop is not None:
         return max(0, window.stop - window.start)
     if condition.operation == "ElementTimes":
-        found = [most for most in (kept_steps(source) for source in condition.connected) if most is not None]
-        return min(found, default=None)
+        mosts = [most for most in (kept_steps(source) for source in condition.connected) if most is not None]
+        return min(mosts, default=None)
     return None
 
 
@@ -485,9 +491,9 @@ def kept_window(condition: Node) -> Window | None:
         edge = _edge(condition.input(1))
         return None if edge is None else Window(edge[0], edge[1], None)
     if condition.operation == "ElementTimes" and len(condition.inputs) == 2:
-        one, other = (kept_window(source) for source in condition.connected)
-        if one is None or other is None or one.direction != other.direction:
+        first_window, second_window = (kept_window(source) for source in condition.connected)
+        if first_window is None or second_window is None or first_window.direction != second_window.direction:
             return None
-        stops = [window.stop for window in (one, other) if window.stop is not None]
-        return Window(one.direction, max(one.start, other.start), min(stops, default=None))
+        stops = [window.stop for window in (first_window, second_window) if window.stop is not None]
+        return Window(first_window.direction, max(first_window.start, second_window.start), min(stops, default=None))
     return None

@@ -1,4 +1,4 @@
-"""What each operation of a model file of CNTK becomes here.
+"""Rules that convert each operation of a CNTK model file.
 
 A rule takes a record and makes nodes, or refuses. Kinds that may be missing in the node library are asked for by name
 and by the options that the rule sets (`Target.needed`), so that a new kind is used as soon as it is there.
@@ -107,7 +107,7 @@ def _input(t: Target) -> Node:
 
 
 _AXES = {BATCH_AXIS: ONE, DEFAULT_AXIS: ""}
-"""What the axes of inputs of the later format are called here."""
+"""Names of the input axes of the later format."""
 
 
 def _dynamic_axis(t: Target) -> Node:
@@ -205,10 +205,10 @@ def _transpose(t: Target) -> Node:
     current = list(range(len(wanted)))
     swaps: list[tuple[int, int]] = []
     for place, axis in enumerate(wanted):
-        other = current.index(axis)
-        if other != place:
-            current[place], current[other] = current[other], current[place]
-            swaps.append((place, other))
+        other_position = current.index(axis)
+        if other_position != place:
+            current[place], current[other_position] = current[other_position], current[place]
+            swaps.append((place, other_position))
     for number, (first, second) in enumerate(swaps, 1):
         x = _swapped(t, x, first, second, "" if number == len(swaps) else f".swap{number}")
     return x if swaps else _alias(t)
@@ -315,18 +315,18 @@ def _reduced_steps(t: Target, x: Node) -> Node:
     """A recurrence over the steps, and its value in the last one."""
     reduction, shape = t.attributes["reduction"], t.shape(x)
     zeros = t.add("ReconcileDynamicAxis", [t.number(0, ".zero"), x], ".zeros", broadcast=True)
-    before = _previous(t, "PastValue", None, ".before", 1 if reduction == "Prod" else 0, shape)
+    previous_node = _previous(t, "PastValue", None, ".before", 1 if reduction == "Prod" else 0, shape)
     if reduction in ("Sum", "Prod"):
-        total = t.add({"Sum": "Plus", "Prod": "ElementTimes"}[reduction], [before, x], ".total")
+        total = t.add({"Sum": "Plus", "Prod": "ElementTimes"}[reduction], [previous_node, x], ".total")
     else:
         first = _previous(t, "PastValue", zeros, ".first", 1, (1,))
         if reduction == "LogSum":
-            both = t.add("LogPlus", [before, x], ".both")
+            both = t.add("LogPlus", [previous_node, x], ".both")
         else:
-            better = t.add({"Max": "Greater", "Min": "Less"}[reduction], [before, x], ".better")
-            both = t.add("If", [better, before, x], ".both")
+            better = t.add({"Max": "Greater", "Min": "Less"}[reduction], [previous_node, x], ".better")
+            both = t.add("If", [better, previous_node, x], ".both")
         total = t.add("If", [first, x, both], ".total")
-    before.inputs.insert(0, total)
+    previous_node.inputs.insert(0, total)
     steps = t.add("Where", [_previous(t, "FutureValue", zeros, ".last", 1, (1,))], ".steps")
     index = t.add("PackedIndex", [total, steps], ".index")
     keep = t.attributes["keepDimensions"]
@@ -363,7 +363,7 @@ def _reshape(t: Target) -> Node:
 
 
 def _is_end(axis: Axis) -> bool:
-    """Whether an axis can be given without knowing how many there are."""
+    """Return whether an axis can be given without knowing how many there are."""
     return axis.kind == "end" or (axis.kind == "static" and axis.number >= 0)
 
 
@@ -400,12 +400,12 @@ def _shaped(t: Target, x: Node, shape: Shape) -> Node:
 def _legacy_reshape(t: Target) -> Node:
     (x,) = t.inputs(1)
     rows, image = t.attributes["rows"], t.attributes["image"]
-    given = tuple(d for d in image if d)
-    if not given:
+    sizes = tuple(d for d in image if d)
+    if not sizes:
         return t.add("Reshape", [x], numRows=rows)
-    if len(given) != 3:
+    if len(sizes) != 3:
         raise t.refuse(f"the shape {shapes.text(image)}")
-    return _shaped(t, x, given)
+    return _shaped(t, x, sizes)
 
 
 def _squeeze(t: Target) -> Node:
@@ -450,11 +450,11 @@ def _elu(t: Target) -> Node:
     (x,) = t.inputs(1)
     positive = t.add("RectifiedLinear", [x], ".positive")
     power = t.add("Exp", [t.add("Minus", [x, positive], ".negative")], ".power")
-    rest = t.add("Minus", [power, t.number(1, ".one")], ".rest")
+    remainder = t.add("Minus", [power, t.number(1, ".one")], ".rest")
     alpha = t.attributes["alpha"]
     if alpha != 1:
-        rest = t.add("ElementTimes", [t.number(alpha, ".alpha"), rest], ".scaled")
-    return t.add("Plus", [positive, rest])
+        remainder = t.add("ElementTimes", [t.number(alpha, ".alpha"), remainder], ".scaled")
+    return t.add("Plus", [positive, remainder])
 
 
 def _pow(t: Target) -> Node:
@@ -509,17 +509,19 @@ def _sample(t: Target) -> Node:
 
 
 def _recurrent_stack(t: Target) -> Node:
-    given = dict(t.attributes)
+    attributes = dict(t.attributes)
     names = nodes.operation("OptimizedRNNStack").option("recurrentOp")
     assert names is not None
-    given["recurrentOp"] = next((name for name in names.choices if name.lower() == given["recurrentOp"].lower()), None)
-    if given["recurrentOp"] is None:
+    attributes["recurrentOp"] = next(
+        (name for name in names.choices if name.lower() == attributes["recurrentOp"].lower()), None
+    )
+    if attributes["recurrentOp"] is None:
         raise t.refuse(f"units called '{t.attributes['recurrentOp']}'")
     weights = t.inputs(2)[0]
     most = shapes.size(t.shape(weights))
-    if not all(0 < given[key] <= most for key in ("hiddenDims", "numLayers")) or given["axis"] not in (-1, 2):
+    if not all(0 < attributes[key] <= most for key in ("hiddenDims", "numLayers")) or attributes["axis"] not in (-1, 2):
         raise BadFile(f"OptimizedRNNStack '{t.record.name}' has sizes or an axis that it cannot have", t.record.at)
-    return t.add("OptimizedRNNStack", t.inputs(2), **given)
+    return t.add("OptimizedRNNStack", t.inputs(2), **attributes)
 
 
 _NOT_SAID = "the format does not say how its options are written; build the criterion again after loading"
@@ -533,12 +535,12 @@ def _forward_backward(t: Target) -> Node:
 
 
 def _edit_distance(t: Target) -> Node:
-    given = t.attributes
-    if "squashInputs" not in given:
+    attributes = t.attributes
+    if "squashInputs" not in attributes:
         raise t.refuse("its options", _NOT_SAID)
-    penalties = {f"{word[:3]}Pen": given[f"{word}Penalty"] for word in ("substitution", "deletion", "insertion")}
-    rest = {name: given[name] for name in ("squashInputs", "tokensToIgnore")}
-    return t.add("EditDistanceError", t.inputs(2), **penalties, **rest)
+    penalties = {f"{word[:3]}Pen": attributes[f"{word}Penalty"] for word in ("substitution", "deletion", "insertion")}
+    options = {name: attributes[name] for name in ("squashInputs", "tokensToIgnore")}
+    return t.add("EditDistanceError", t.inputs(2), **penalties, **options)
 
 
 def _trace(t: Target) -> Node:

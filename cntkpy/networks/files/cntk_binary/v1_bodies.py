@@ -1,4 +1,4 @@
-"""What the nodes of CNTK's first binary format hold, by operation.
+"""Node bodies of CNTK's first binary format, by operation.
 
 The bodies: docs/specification/actions-and-training.md A.4 and docs/specification/model-files.md 2.2.
 A body has no length, so every operation that a file may have is listed, also those that have no counterpart here.
@@ -58,7 +58,7 @@ class Body:
     name: str
 
     def next_node_follows(self, ahead: int) -> bool:
-        """Whether what is `ahead` bytes after the position looks like the next node, or the end of the list."""
+        """Return whether what is `ahead` bytes after the position looks like the next node, or the end of the list."""
         return any(self.reader.sees(word, ahead) for word in (*PRECISIONS, "ENodeList"))
 
     def bad(self, message: str) -> BadFile:
@@ -211,21 +211,21 @@ def _layout(body: Body, number: int) -> str:
 
 
 def _windows(body: Body) -> Attributes:
-    """What convolution and pooling have in common since version 5."""
+    """Return what convolution and pooling have in common since version 5."""
     r = body.reader
-    found: Attributes = {"kernelShape": r.shape(), "mapShape": r.shape(), "stride": r.shape()}
-    found["sharing"], found["autoPadding"] = r.booleans() or (True,), r.booleans() or (False,)
-    found["lowerPad"], found["upperPad"] = r.shape(), r.shape()
+    attributes: Attributes = {"kernelShape": r.shape(), "mapShape": r.shape(), "stride": r.shape()}
+    attributes["sharing"], attributes["autoPadding"] = r.booleans() or (True,), r.booleans() or (False,)
+    attributes["lowerPad"], attributes["upperPad"] = r.shape(), r.shape()
     kind = r.i32()
-    found["kind"] = {0: "none", 1: "max", 2: "average"}.get(kind, str(kind))
-    found["imageLayout"] = _layout(body, r.i32())
+    attributes["kind"] = {0: "none", 1: "max", 2: "average"}.get(kind, str(kind))
+    attributes["imageLayout"] = _layout(body, r.i32())
     r.u64()
-    found["transpose"] = r.boolean() if body.version >= 9 else False
+    attributes["transpose"] = r.boolean() if body.version >= 9 else False
     output = r.shape() if body.version >= 20 else ()
-    found["outputShape"] = () if not any(output) else output
-    found["ceilOutDim"] = r.boolean() if body.version >= 21 else False
-    found["includePad"] = r.boolean() if body.version >= 23 else False
-    return found
+    attributes["outputShape"] = () if not any(output) else output
+    attributes["ceilOutDim"] = r.boolean() if body.version >= 21 else False
+    attributes["includePad"] = r.boolean() if body.version >= 23 else False
+    return attributes
 
 
 def _convolution(body: Body) -> Attributes:
@@ -242,11 +242,11 @@ def _convolution(body: Body) -> Attributes:
             "autoPadding": (padding,),
             "imageLayout": layout,
         }
-    found = _windows(body)
-    found["twoD"] = r.boolean()
+    windows = _windows(body)
+    windows["twoD"] = r.boolean()
     if body.version >= 18:
-        found["dilation"] = r.shape()
-    return found
+        windows["dilation"] = r.shape()
+    return windows
 
 
 def _old_pooling(body: Body) -> Attributes:
@@ -260,8 +260,8 @@ def _roi_pooling(body: Body) -> Attributes:
     r = body.reader
     shape = r.shape()
     kind, scale = (r.i32(), r.f64()) if body.version >= 26 else (1, 1 / 16)
-    found = {"outputShape": shape, "kind": {1: "max", 2: "average"}.get(kind, str(kind)), "spatialScale": scale}
-    return {**found, "relative": body.version < 26}
+    attributes = {"outputShape": shape, "kind": {1: "max", 2: "average"}.get(kind, str(kind)), "spatialScale": scale}
+    return {**attributes, "relative": body.version < 26}
 
 
 def _crop(body: Body) -> Attributes:
@@ -273,32 +273,32 @@ def _crop(body: Body) -> Attributes:
 
 def _batch_normalization(body: Body) -> Attributes:
     r = body.reader
-    found: Attributes = {}
+    attributes: Attributes = {}
     if body.version >= 6:
-        found["spatial"] = r.boolean()
-        found["normalizationTimeConstant"], found["blendTimeConstant"] = r.f64(), r.f64()
-        found["imageLayout"] = _layout(body, r.i32())
+        attributes["spatial"] = r.boolean()
+        attributes["normalizationTimeConstant"], attributes["blendTimeConstant"] = r.f64(), r.f64()
+        attributes["imageLayout"] = _layout(body, r.i32())
         if body.version == 19:
             r.boolean()  # whether the sixth input is zero
-            found["samples"] = 0
+            attributes["samples"] = 0
         else:
-            found["samples"] = r.u64() * (1 if body.version >= 13 else OLD_BATCH)
-        found["epsilon"] = r.f64()
-        found["ownEngine"] = r.boolean()
-        return found
+            attributes["samples"] = r.u64() * (1 if body.version >= 13 else OLD_BATCH)
+        attributes["epsilon"] = r.f64()
+        attributes["ownEngine"] = r.boolean()
+        return attributes
     written, _ = r.i32(), r.i32()
     r.boolean()
-    found["spatial"] = r.boolean()
+    attributes["spatial"] = r.boolean()
     constant = r.f64()
     if written >= 0x10004:
-        found["normalizationTimeConstant"] = constant
+        attributes["normalizationTimeConstant"] = constant
     if written >= 0x10002:
-        found["imageLayout"] = _layout(body, r.i32())
-        found["samples"] = r.u64() * OLD_BATCH
+        attributes["imageLayout"] = _layout(body, r.i32())
+        attributes["samples"] = r.u64() * OLD_BATCH
     if written >= 0x10003:
-        found["epsilon"] = r.f64()
-        found["ownEngine"] = r.boolean()
-    return found
+        attributes["epsilon"] = r.f64()
+        attributes["ownEngine"] = r.boolean()
+    return attributes
 
 
 # ---- random numbers
@@ -331,10 +331,10 @@ def _noise_contrastive(body: Body) -> Attributes:
 
 def _rnn_stack(body: Body) -> Attributes:
     r = body.reader
-    found: Attributes = {"bidirectional": bool(r.u64()), "numLayers": r.u64(), "hiddenDims": r.u64()}
-    found["recurrentOp"] = r.text()
-    found["axis"] = r.i32() if body.version >= 14 else -1
-    return found
+    attributes: Attributes = {"bidirectional": bool(r.u64()), "numLayers": r.u64(), "hiddenDims": r.u64()}
+    attributes["recurrentOp"] = r.text()
+    attributes["axis"] = r.i32() if body.version >= 14 else -1
+    return attributes
 
 
 def _edit_distance(body: Body) -> Attributes:
@@ -360,15 +360,20 @@ def _lattice(body: Body) -> Attributes:
 
 def _trace(body: Body) -> Attributes:
     r = body.reader
-    found: Attributes = {"say": r.text(), "logFirst": r.u64(), "logFrequency": r.u64(), "logGradientToo": r.boolean()}
+    attributes: Attributes = {
+        "say": r.text(),
+        "logFirst": r.u64(),
+        "logFrequency": r.u64(),
+        "logGradientToo": r.boolean(),
+    }
     r.boolean()
     r.text()
     r.boolean()
     r.boolean()
     for _ in range(8):
         r.bytes_text()
-    found["onlyUpToRow"], found["onlyUpToT"] = r.u64(), r.u64()
-    return found
+    attributes["onlyUpToRow"], attributes["onlyUpToT"] = r.u64(), r.u64()
+    return attributes
 
 
 def _text(key: str, since: int = 1) -> Callable[[Body], Attributes]:
