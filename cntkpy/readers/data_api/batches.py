@@ -58,8 +58,8 @@ class InputAxes:
 
     @property
     def expected(self) -> str:
-        """What data of this input look like."""
-        inner = "".join(f", {one}" for one in self.shape)
+        """Description of the expected data of this input."""
+        inner = "".join(f", {number}" for number in self.shape)
         if self.dynamic == 0:
             return f"the input has no dynamic axes: data have its shape {self.shape}, or axes of size 1 in front of it"
         rows = f"(n{inner or ','})"
@@ -135,7 +135,7 @@ def items_of(items: Any, axes: InputAxes) -> Batch:
     """The sequences of a list, or of an array whose first axis counts the sequences."""
     if not len(items):
         raise ArgumentError(f"the data for the {axes.name} have no sample", "give at least one")
-    matrices = [is_sparse(one) for one in items] if is_list(items) or is_several(items) else [False]
+    matrices = [is_sparse(item) for item in items] if is_list(items) or is_several(items) else [False]
     if any(matrices):
         if not all(matrices):
             raise ArgumentError(f"the list for the {axes.name} has dense and sparse items", "give one kind of them")
@@ -172,18 +172,19 @@ def sequences_of(cells: NDArray[Any], lengths: NDArray[np.int64] | None, axes: I
     elif sample != axes.shape and not ((sample, axes.shape) == ((), (1,)) and axes.dynamic in (2, None)):
         raise axes.error(f"samples of shape {sample}", cells.shape)
     count, steps = cells.shape[:2]
-    found = _equal(cells, count, steps, axes)
-    return found if lengths is None else Batch(found.cells, None, _checked(lengths, axes))
+    batch = _equal(cells, count, steps, axes)
+    return batch if lengths is None else Batch(batch.cells, None, _checked(lengths, axes))
 
 
 def check_sample(sample: tuple[int, ...], axes: InputAxes) -> None:
-    """Whether the samples of a reader are those of an input; axes of one element may differ, and samples may be flat.
+    """Return whether the samples of a reader are those of an input; axes of one element may differ, and samples may
+    be flat.
 
     Raises:
         ArgumentError: they have other elements, or other axes.
     """
-    given, own = ([size for size in one if size != 1] for one in (sample, axes.shape))
-    if math.prod(sample) != axes.size or (given != own and min(len(given), len(own)) > 1):
+    sample_sizes, own_sizes = ([size for size in shape if size != 1] for shape in (sample, axes.shape))
+    if math.prod(sample) != axes.size or (sample_sizes != own_sizes and min(len(sample_sizes), len(own_sizes)) > 1):
         raise axes.error(f"samples of shape {sample}")
 
 
@@ -198,14 +199,14 @@ def rows_of(rows: Any, lengths: NDArray[np.int64], axes: InputAxes) -> Batch:
 def _numbers(data: Any, axes: InputAxes) -> NDArray[Any]:
     """An array of numbers of anything that NumPy takes for one."""
     try:
-        found = np.asarray(data)
+        result = np.asarray(data)
     except UserError:  # a function without a value
         raise
     except (ValueError, TypeError):
         raise _not_numbers(data, axes) from None
-    if found.dtype.kind not in NUMBERS:
+    if result.dtype.kind not in NUMBERS:
         raise _not_numbers(data, axes)
-    return found
+    return result
 
 
 def _not_numbers(data: Any, axes: InputAxes) -> ArgumentError:
@@ -214,29 +215,29 @@ def _not_numbers(data: Any, axes: InputAxes) -> ArgumentError:
     return ArgumentError(f"{kind} is not data for the {axes.name}", hint)
 
 
-def _left_over(data: NDArray[Any], given: tuple[int, ...], axes: InputAxes, what: str = "data") -> int:
-    """How many axes a shape has in front of those of a sample."""
+def _left_over(data: NDArray[Any], numbers: tuple[int, ...], axes: InputAxes, reason: str = "data") -> int:
+    """Return the number of axes a shape has in front of those of a sample."""
     if axes.is_sparse:
         raise _dense(data.shape, axes)
-    over = len(given) - len(axes.shape)
-    if axes.dynamic is None and axes.shape == (1,) and len(given) <= 1:
-        return len(given) if given != (1,) else 0  # a file may give numbers an axis of size 1 that they had not
-    if over < 0 or given[over:] != axes.shape:
-        raise axes.error(f"{what} of shape {given}", data.shape)
+    over = len(numbers) - len(axes.shape)
+    if axes.dynamic is None and axes.shape == (1,) and len(numbers) <= 1:
+        return len(numbers) if numbers != (1,) else 0  # a file may give numbers an axis of size 1 that they had not
+    if over < 0 or numbers[over:] != axes.shape:
+        raise axes.error(f"{reason} of shape {numbers}", data.shape)
     return over
 
 
-def _left_over_of_item(data: NDArray[Any], given: tuple[int, ...], axes: InputAxes) -> int:
+def _left_over_of_item(data: NDArray[Any], numbers: tuple[int, ...], axes: InputAxes) -> int:
     """The same for an item of a list; a vector is a sequence of samples of one element."""
-    if axes.shape == (1,) and len(given) == 1 and axes.dynamic in (2, None) and not axes.is_sparse:
+    if axes.shape == (1,) and len(numbers) == 1 and axes.dynamic in (2, None) and not axes.is_sparse:
         return 1
-    return _left_over(data, given, axes, "an item")
+    return _left_over(data, numbers, axes, "an item")
 
 
 def _dense(shape: tuple[int, ...], axes: InputAxes) -> ArgumentError:
     hint = f"give a CSR matrix of SciPy (n, {axes.size}), a list of them, or Value.one_hot(...)"
-    what = f"dense data of shape {shape} for the sparse {axes.name}"
-    return ArgumentError(f"{what}, whose samples have the shape {axes.shape}", hint)
+    reason = f"dense data of shape {shape} for the sparse {axes.name}"
+    return ArgumentError(f"{reason}, whose samples have the shape {axes.shape}", hint)
 
 
 def _equal(array: NDArray[Any], count: int, steps: int, axes: InputAxes) -> Batch:
@@ -257,16 +258,16 @@ def _filled_equal(array: NDArray[Any], count: int, steps: int, axes: InputAxes) 
 def _of_different(items: Any, axes: InputAxes) -> Batch:
     """The sequences of a list whose items have different shapes."""
     sequences: list[NDArray[Any]] = []
-    for one in items:
-        array = _numbers(one, axes)
+    for item in items:
+        array = _numbers(item, axes)
         over = _left_over_of_item(array, array.shape, axes)
         if over > 1:
             raise axes.error(f"a list with items of shape {array.shape}")
         sequences.append(array.reshape(array.shape[0] if over else 1, axes.size))
-    lengths = _filled(np.array([len(one) for one in sequences], np.int64), axes)
+    lengths = _filled(np.array([len(sequence) for sequence in sequences], np.int64), axes)
     cells = np.zeros((len(sequences), int(lengths.max()), axes.size), np.result_type(*sequences))
-    for target, one in zip(cells, sequences, strict=True):
-        target[: len(one)] = one
+    for target, sequence in zip(cells, sequences, strict=True):
+        target[: len(sequence)] = sequence
     return Batch(cells, None, lengths)
 
 
@@ -286,17 +287,17 @@ def _of_matrix(matrix: Any, axes: InputAxes) -> Batch:
 def _of_matrices(matrices: list[Any], axes: InputAxes) -> Batch:
     import scipy.sparse  # pyright: ignore[reportMissingTypeStubs]
 
-    found = [_of_size(one, axes) for one in matrices]
-    lengths = np.array([one.shape[0] for one in found], np.int64)
-    return Batch(None, scipy.sparse.vstack(found, format="csr"), _filled(lengths, axes))
+    sizes = [_of_size(matrix, axes) for matrix in matrices]
+    lengths = np.array([array.shape[0] for array in sizes], np.int64)
+    return Batch(None, scipy.sparse.vstack(sizes, format="csr"), _filled(lengths, axes))
 
 
 def _of_size(matrix: Any, axes: InputAxes) -> Any:
     """A matrix in CSR format whose rows are samples."""
     if matrix.ndim != 2 or matrix.shape[1] != axes.size:
         hint = f"each row of a sparse matrix is a sample: (n, {axes.size})"
-        what = f"a sparse matrix of shape {matrix.shape} for the {axes.name}"
-        raise ArgumentError(f"{what}, whose samples have the shape {axes.shape}", hint)
+        reason = f"a sparse matrix of shape {matrix.shape} for the {axes.name}"
+        raise ArgumentError(f"{reason}, whose samples have the shape {axes.shape}", hint)
     return matrix if is_csr(matrix) else matrix.tocsr()
 
 
@@ -312,6 +313,6 @@ def _filled(lengths: NDArray[np.int64], axes: InputAxes) -> NDArray[np.int64]:
 
 def _refused(lengths: NDArray[np.int64], wrong: NDArray[np.bool_], axes: InputAxes) -> NDArray[np.int64]:
     if wrong.any():
-        at = int(np.argmax(wrong))
-        raise axes.error(f"a sequence of {int(lengths[at])} steps (number {at} of the data)")
+        index = int(np.argmax(wrong))
+        raise axes.error(f"a sequence of {int(lengths[index])} steps (number {index} of the data)")
     return lengths
