@@ -72,7 +72,7 @@ class PackedBytes:
 
     def __init__(self, file: FileBytes | RemoteBytes, kind: str) -> None:
         self.path, self.kind = file.path, kind
-        self._file, self.local, self.packed_size = file, file.local, file.size
+        self._file, self.local = file, file.local
         self._unpacker: Unpacker = self._begin(Restart())
         self.recent: dict[int, bytes] = {}
         """Blocks unpacked last, by their start; others may remove some, see `recent.Recent`."""
