@@ -15,7 +15,7 @@ MOST_LISTED = 1_000_000
 
 
 class Located(Protocol):
-    """What a list was read from: it makes errors that name the place."""
+    """Source of a list; makes errors that name the place."""
 
     def error(self, kind: str, message: str, hint: str | None = None) -> ConfigError:
         """An error at this place."""
@@ -51,7 +51,7 @@ class Runs(Sequence[T]):
         return self._element(self._run(index))
 
     def starts(self) -> list[int]:
-        """Where another element begins."""
+        """Return the starts of the elements."""
         return sorted({begin for begin in [0, *self._ends] if begin < len(self)})
 
     def distinct(self) -> list[T]:
@@ -59,7 +59,7 @@ class Runs(Sequence[T]):
         return [self[begin] for begin in self.starts()]
 
     def _where(self) -> Located | None:
-        """What the list was read from."""
+        """Return the source of the list."""
         return None
 
     def __iter__(self) -> Iterator[T]:

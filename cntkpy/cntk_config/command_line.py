@@ -74,16 +74,16 @@ def load(argv: Sequence[str]) -> ConfigParameters:
     return root
 
 
-def _element_error(source: Source, found: re.Match[str]) -> ConfigError:
+def _element_error(source: Source, match: re.Match[str]) -> ConfigError:
     """Return the error of `learningRatesPerMB[1]=0.02`."""
-    name = found["name"]
-    message = f"'{found[0].rstrip('= ')}' is one element of a list, which cannot be set by itself"
+    name = match["name"]
+    message = f"'{match[0].rstrip('= ')}' is one element of a list, which cannot be set by itself"
     hint = f"write the whole list: {name}=FIRST:SECOND, where VALUE*COUNT repeats and the last one stays"
-    return ConfigError("BadPath", message, Span(source, 1, 1, len(found[0]) - 1), hint)
+    return ConfigError("BadPath", message, Span(source, 1, 1, len(match[0]) - 1), hint)
 
 
 def _is_name(path: str, root: ConfigParameters, text: Text) -> bool:
-    """Whether the files have this very name, or a variable of it."""
+    """Return whether the files have this very name, or a variable of it."""
     return root.definition(path) is not None or f"${path.lower()}$" in text.string.lower()
 
 
@@ -91,10 +91,10 @@ def _nested(source: Source, path: str) -> list[Line]:
     """The lines of `train=[SGD=[maxEpochs=3]]` for `train/SGD/maxEpochs=3`; every part keeps its place."""
     *sections, last = STEP.finditer(path)
     lines = [Line(f"{step[0]}=[", Place(source, 1, step.start() + 1)) for step in sections]
-    first, *more = read_lines(source, tidy=False)
+    first, *extra = read_lines(source, tidy=False)
     lines.append(Line(first.string[last.start() :], Place(source, 1, last.start() + 1)))
     end = Place(source, 1, len(first.string))
-    return [*lines, *more, Line("]" * len(sections), end)]
+    return [*lines, *extra, Line("]" * len(sections), end)]
 
 
 def _check_path(root: ConfigParameters, source: Source, path: str) -> None:

@@ -41,9 +41,9 @@ class Type(Generic[T]):
     declared: Callable[[], type[Declared]] | None = None
     """The declaration of the section, if there is one."""
     each: str = ""
-    """What the sections inside are called, if the user names them; `declared` is then the declaration of each."""
+    """Name of one inner section, if the user names them; `declared` is then the declaration of each."""
     per_epoch: bool = False
-    """Whether it is a list with one value per epoch."""
+    """True if it is a list with one value per epoch."""
     minimum: float | None = None
     maximum: float | None = None
     """The range of a number, or of each number of a list, where the parameter says nothing else."""
@@ -70,11 +70,11 @@ def choice(*words: str, ignore_case: bool = False) -> Type[str]:
     shown = [word for word in words if word]
 
     def convert(value: ConfigValue) -> str:
-        found = spelled.get(value.lower() if ignore_case else str(value))
-        if found is None:
+        word = spelled.get(value.lower() if ignore_case else str(value))
+        if word is None:
             hint = suggestion(value, shown) or f"allowed: {', '.join(shown)}"
             raise value.error("BadChoice", f"'{value}' is not one of {', '.join(shown)}", hint)
-        return found
+        return word
 
     return Type(" | ".join(shown), convert, choices=tuple(shown))
 
@@ -132,7 +132,7 @@ class Part(NamedTuple):
     """A section inside another one that has a name of the user's choice."""
 
     role: str
-    """What it is, for messages: `features`, `stream`."""
+    """Name of its role in messages: `features`, `stream`."""
     section: ConfigParameters
     declared: tuple[type[Declared], ...]
     open: bool = False
@@ -222,7 +222,7 @@ class Parameter(Generic[T]):
         return self.default is REQUIRED
 
     def stands_in(self, config: ConfigParameters) -> bool:
-        """Whether the section itself has the parameter; its value does not matter, nor what is around it."""
+        """Return whether the section itself has the parameter; its value does not matter, nor what is around it."""
         return any(config.exists_current(name) for name in (self.name, *self.aliases))
 
     def find(self, config: ConfigParameters) -> str | None:
@@ -273,13 +273,13 @@ class Parameter(Generic[T]):
                 raise value.error("BadValue", f"{self.name} is at most {self.maximum:.0f}", hint)
 
     def _missing(self, config: ConfigParameters, name: str | None) -> ConfigError:
-        known = {one.lower() for p in self._declared_beside() for one in (p.name, *p.aliases)}
+        known = {alias.lower() for p in self._declared_beside() for alias in (p.name, *p.aliases)}
         if not self.own or name is not None:
             error = config.missing(name or self.name, known)
             return error.with_note(f"{self.name}: {self.help}") if self.help else error
         message = f"{config.path}:{self.name} is missing"
-        others = [one for one in config.names() if one.lower() not in known]
-        hint = suggestion(self.name, others, MIN_SIMILARITY) or f"add {self.name}=..."
+        other_names = [name for name in config.names() if name.lower() not in known]
+        hint = suggestion(self.name, other_names, MIN_SIMILARITY) or f"add {self.name}=..."
         return ConfigError("MissingParameter", message, config.span, hint, [f"searched in {config.path} only"])
 
     def _declared_beside(self) -> tuple[Parameter[Any], ...]:
@@ -302,7 +302,9 @@ class Declared:
         fields = {p.attribute: p for base in cls.__mro__[:0:-1] for p in vars(base).get("_parameters", ())}
         fields |= {name: field for name, field in vars(cls).items() if isinstance(field, Parameter)}
         cls._parameters = tuple(fields.values())
-        names = [(name.lower(), one) for one in cls._parameters for name in (one.name, *one.aliases)]
+        names = [
+            (name.lower(), parameter) for parameter in cls._parameters for name in (parameter.name, *parameter.aliases)
+        ]
         cls._by_name = dict(reversed(names))
 
     def __repr__(self) -> str:
@@ -342,7 +344,8 @@ class Declared:
         return False
 
     def needs_no_files(self) -> bool:
-        """Whether the files that this section and those inside name may be missing: something holds what is in them."""
+        """Return whether the files that this section and those inside name may be missing: something holds what is in
+        them."""
         return False
 
     def named_parts(self) -> Iterable[Part]:
@@ -367,7 +370,7 @@ class Declared:
 
     def unknown(self) -> list[Diagnostic]:
         """A warning for every name of this section that is not declared."""
-        known = [name for one in self._parameters for name in (one.name, *one.aliases)]
+        known = [name for parameter in self._parameters for name in (parameter.name, *parameter.aliases)]
         return [
             Diagnostic(
                 "UnknownParameter",
@@ -381,9 +384,9 @@ class Declared:
         ]
 
     def _problems(self) -> Iterator[Diagnostic]:
-        for one in self._parameters:
+        for parameter in self._parameters:
             try:
-                value = one.read(self.config)
+                value = parameter.read(self.config)
                 if isinstance(value, Declared):
                     yield from value._problems()
             except ConfigError as error:

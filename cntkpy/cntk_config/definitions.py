@@ -32,7 +32,7 @@ class Origin(NamedTuple):
 
 
 class Definition:
-    """What a set knows about one name. The text is kept as fragments: several when sections were merged."""
+    """Definition of one name in a set. The text is kept as fragments: several when sections were merged."""
 
     __slots__ = ("cached", "cached_open", "earlier", "is_list", "name", "name_at", "order", "parts")
 
@@ -52,7 +52,7 @@ class Definition:
 
     @property
     def name_span(self) -> Span | None:
-        """Where the name stands."""
+        """Span of the name."""
         return self.name_at.span if self.name_at else None
 
     @property
@@ -66,7 +66,7 @@ class Definition:
 
     @property
     def begins_with_name(self) -> bool:
-        """Whether the text is a bracket that begins with `name=`, which no list does."""
+        """True if the text is a bracket that begins with `name=`, which no list does."""
         part = self.parts[0]
         return _NAMED.match(part.text.string, part.start, part.end) is not None
 
@@ -89,7 +89,7 @@ class Definition:
 
     @property
     def span(self) -> Span:
-        """Where the text is that was given last."""
+        """Span of the last text."""
         return self.parts[-1].span
 
     @property
@@ -130,7 +130,7 @@ class Definition:
 
 
 class Given(NamedTuple):
-    """What a record `name=value`, or a flag, gives to an entry: the beginning of a `Definition`."""
+    """Beginning of a `Definition`, from a record `name=value` or a flag."""
 
     name: str
     name_at: Fragment
@@ -139,7 +139,7 @@ class Given(NamedTuple):
 
 
 def given_by(record: Record, text: Text) -> Given:
-    """What a record stands for, which is one with a name."""
+    """Return what a record stands for, which is one with a name."""
     assert record.name is not None
     start, end = record.name
     name = text.string[start:end].strip(" \t")
@@ -153,13 +153,13 @@ def given_by(record: Record, text: Text) -> Given:
 
 
 def all_given(fragment: Fragment) -> list[Given] | None:
-    """What the records of a text, perhaps in a bracket, give; None if there are others than those with a name."""
+    """Return the definitions in the records of a text, perhaps in a bracket; None if some have no name."""
     records = parse_set(fragment)
     named = records[1:] if records and records[0].kind == "nameless" else records
     if any(record.kind not in ("assignment", "flag") for record in named):
         return None
-    found = [given_by(record, fragment.text) for record in named]
-    return found if all(one.name for one in found) else None
+    definitions = [given_by(record, fragment.text) for record in named]
+    return definitions if all(record.name for record in definitions) else None
 
 
 def _true(span: Span) -> Fragment:

@@ -36,7 +36,7 @@ class Node(NamedTuple):
 
     @property
     def is_default(self) -> bool:
-        """Whether the text is the word `default`, for which `value` is empty."""
+        """True if the text is the word `default`, for which `value` is empty."""
         return self.value.entry is not None and self.value.entry.is_default
 
     @property
@@ -60,7 +60,7 @@ def nodes(config: ConfigParameters, *, unresolved: bool = False) -> Iterator[Nod
 
 
 def is_set(value: ConfigValue) -> bool:
-    """Whether a text consists of brackets with nothing in them that a set has no place for.
+    """Return whether a text consists of brackets with nothing in them that a set has no place for.
 
     The body of a function in another language, `f(x) = g(x)`, is a value without a name: it would be lost.
     """
@@ -71,7 +71,7 @@ def is_set(value: ConfigValue) -> bool:
 
 
 def select(config: ConfigParameters, path: str | None, *, unresolved: bool = False) -> ConfigParameters | Node:
-    """What `path` names, see `split_path`; names are searched as at run time.
+    """Return what `path` names, see `split_path`; names are searched as at run time.
 
     A path that ends at a text in `{ }` opens it as a section, too.
     """
@@ -183,7 +183,7 @@ class Export:
         return self.on_error(node.error)
 
     def _comment(self, node: Node) -> str:
-        """Where a value comes from, in one line."""
+        """Describe the origin of a value in one line."""
         if not self.origins:
             return ""
         steps = [
@@ -246,7 +246,7 @@ _VERBS = {"merged": "added to the section", "overridden": "overrides {0.short}",
 
 def _yaml_text(text: str) -> str:
     quoted = json.dumps(text, ensure_ascii=False)
-    return re.sub("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]", lambda found: f"\\u{ord(found[0]):04x}", quoted)
+    return re.sub("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]", lambda result: f"\\u{ord(result[0]):04x}", quoted)
 
 
 def _written(name: str, text: str, value: ConfigValue) -> str | None:

@@ -22,11 +22,11 @@ class Loader:
 
     def __init__(self, allow_remote: bool = False) -> None:
         self.allow_remote = allow_remote
-        """Whether configurations may be read from URLs."""
+        """True if configurations may be read from URLs."""
         self.read: set[str] = set()
         """The canonical paths, or URLs, of the files read so far."""
         self.remote = 0
-        """How many of them were URLs."""
+        """Number of URLs among them."""
         self.last = "global"
         """The base name of the last file: the name of the root."""
         self.warnings: list[Diagnostic] = []
@@ -87,12 +87,12 @@ class Loader:
             if (inline := _inline(line)) is not None:
                 pending.extend(reversed(inline))
                 continue
-            found = INCLUDE.match(line.string)
-            if not found:
+            match = INCLUDE.match(line.string)
+            if not match:
                 result.append(line)
                 continue
             included: list[Line] = []
-            for offset, name in _file_names(found.group("files"), found.start("files"), line.place):
+            for offset, name in _file_names(match.group("files"), match.start("files"), line.place):
                 included.extend(self._include(name, _span(line.place, offset, len(name))))
             pending.extend(reversed(included))
         return result
@@ -109,8 +109,8 @@ class Loader:
         for folder in [Path(), base] if base else [Path()]:
             if os.path.realpath(folder / name.replace("\0", "")) in self.read and exists(folder / name):
                 circle = _circle(folder / name, name, span)
-                what = f"includes itself: {circle}" if circle else "has been read before"
-                message = f"'{name}' {what}; it is not read again"
+                reason = f"includes itself: {circle}" if circle else "has been read before"
+                message = f"'{name}' {reason}; it is not read again"
                 self.warnings.append(Diagnostic("RepeatedInclude", message, span, severity="warning"))
                 return []
             if exists(folder / name):
@@ -176,18 +176,18 @@ def _inline(line: Line) -> list[Line] | None:
     """The line cut before and after an include inside it, as in `[q=1;include=C.txt]`; None if it has none."""
     string = line.string
     comment = COMMENT.search(string)
-    for found in INLINE.finditer(string, 0, comment.start() if comment else len(string)):
-        start, end = found.span("include")
-        before, after = string[:start], string[end:]
-        if before.count('"') % 2:
+    for match in INLINE.finditer(string, 0, comment.start() if comment else len(string)):
+        start, end = match.span("include")
+        prefix, after = string[:start], string[end:]
+        if prefix.count('"') % 2:
             continue  # in a quoted text
-        if not before.strip(BLANKS) and not after.strip(BLANKS + ";,"):
+        if not prefix.strip(BLANKS) and not after.strip(BLANKS + ";,"):
             continue  # a line of its own
-        pieces = ((before, 0), (string[start:end], start), (after, end))
+        pieces = ((prefix, 0), (string[start:end], start), (after, end))
         place = line.place
         return [
-            Line(piece, Place(place.source, place.line, place.column + at))
-            for piece, at in pieces
+            Line(piece, Place(place.source, place.line, place.column + offset))
+            for piece, offset in pieces
             if piece.strip(BLANKS)
         ]
     return None

@@ -36,9 +36,9 @@ WHITESPACE = " \t\n\r\f\v"
 SIZE_MAXIMUM = 2**64 - 1
 MAX_COUNT = 2**31 - 1
 MIN_SIMILARITY = 0.75
-"""How alike a name is to the missing one that it is meant to be, 0 to 1."""
+"""Least similarity of a suggested name to the missing one, 0 to 1."""
 MAX_NESTING = 100
-"""How deep sections may be nested in each other."""
+"""Largest nesting depth of sections."""
 SHORT_CYCLE = 8
 """Most variables of a cycle whose error begins with the one that is read."""
 ONE_WORD_HINT = 'on the command line name=value is one word, without blanks around its "="'
@@ -82,11 +82,11 @@ class ConfigValue(str):
 
     @property
     def span(self) -> Span | None:
-        """Where the value is in the user's text; None for a default of the program."""
+        """Span of the value in the user's text; None for a default of the program."""
         return self.fragments[0].span if self.fragments else None
 
     def locate(self, offset: int, length: int = 1) -> Span | None:
-        """Where the character at `offset` of this text is in the user's file.
+        """Return where the character at `offset` of this text is in the user's file.
 
         For a character that came out of a variable, that is the place of `$name$`.
         """
@@ -99,7 +99,7 @@ class ConfigValue(str):
 
     @property
     def origins(self) -> tuple[Origin, ...]:
-        """Where the value comes from: the last definition first, what it overrode, the variables put in."""
+        """Origins of the value: the last definition first, what it overrode, the variables put in."""
         history = self.entry.history if self.entry else ()
         variables: dict[str, Origin] = {}
         pending = [use for fragment in self.fragments for use in fragment.uses][::-1]
@@ -112,9 +112,9 @@ class ConfigValue(str):
 
     @property
     def in_word(self) -> bool:
-        """Whether a word of the command line has set it, a part of it, or a variable in it."""
-        own = ("set", "merged", "variable")
-        return any(one.span is not None and one.span.in_word for one in self.origins if one.kind in own)
+        """True if a word of the command line has set it, a part of it, or a variable in it."""
+        kinds = ("set", "merged", "variable")
+        return any(origin.span is not None and origin.span.in_word for origin in self.origins if origin.kind in kinds)
 
     def error(self, kind: str, message: str, hint: str | None = None) -> ConfigError:
         """A `ConfigError` at this value; the message gets the full name in front."""
@@ -154,10 +154,10 @@ class ConfigValue(str):
         """A number as C's strtod reads it, including hexadecimal, `inf`, `nan` and `1#INF`."""
         text = self.strip(WHITESPACE)
         if not REAL.fullmatch(text):
-            found = INFINITE.fullmatch(text)
-            if not found:
+            match = INFINITE.fullmatch(text)
+            if not match:
                 raise self.error("BadNumber", f"'{shorten(self)}' is not a number", self._number_hint(text))
-            return -math.inf if found["sign"] == "-" else math.inf
+            return -math.inf if match["sign"] == "-" else math.inf
         try:
             return float.fromhex(text) if "x" in text.lower() else float(re.sub(r"(?i)(nan)\(.*", r"\1", text))
         except OverflowError:
@@ -325,7 +325,7 @@ class ConfigArray(Runs[ConfigValue]):
             self._elements.append(_Run(fragment, count))
 
     def _count(self, whole: Fragment, item: Item) -> int:
-        """How often an element is repeated; BadRepeat when `*count` makes no sense."""
+        """Return how often an element is repeated; BadRepeat when `*count` makes no sense."""
         if item.repeat is None:
             return 1
         string, star, end = whole.text.string, *item.repeat
@@ -362,7 +362,7 @@ REQUIRED = _Required()
 
 
 class _Tree:
-    """What all sets of one configuration share."""
+    """State shared by all sets of one configuration."""
 
     def __init__(self) -> None:
         self.warnings: list[Diagnostic] = []
@@ -396,15 +396,15 @@ class _Entries:
 
     def insert(self, fragment: Fragment, top: bool) -> None:
         """Add the parameters of a text; `top`: it is that of a root, not of a section."""
-        given = remembered(fragment, "given", all_given)  # a section is made again by everyone who reads it
-        if given is None:
+        records = remembered(fragment, "given", all_given)  # a section is made again by everyone who reads it
+        if records is None:
             self._insert_records(parse_set(fragment), fragment.text, top)
         else:
-            for one in given:
-                self.assign(Definition(*one))
+            for record in records:
+                self.assign(Definition(*record))
 
     def _insert_records(self, records: Sequence[Record], text: Text, top: bool) -> None:
-        before: Record | None = None
+        previous_record: Record | None = None
         for record in records:
             if record.kind in ("assignment", "flag"):
                 entry = Definition(*given_by(record, text))
@@ -415,15 +415,17 @@ class _Entries:
             elif record.kind == "missing":
                 raise _missing_value(record, text)
             elif record.kind == "unnamed":
-                self._note_nameless(text, record, before)
+                self._note_nameless(text, record, previous_record)
             elif record.kind == "stray":
                 message = f"this '{text.string[record.start]}' closes nothing and is ignored"
                 self._note("StrayBracket", text, record, message, "remove it")
-            elif top and before is not None and not text.string[before.end : record.start].strip(" \t"):
+            elif (
+                top and previous_record is not None and not text.string[previous_record.end : record.start].strip(" \t")
+            ):
                 # only at the top: a section may be in another language, as NDL is
                 message = "this bracket does not belong to the value before it"
                 self._note("NamelessGroup", text, record, message, "put both into one bracket, or give it a name")
-            before = record
+            previous_record = record
 
     def assign(self, new: Definition) -> None:
         """Add an entry, or give an entry of the same name another value."""
@@ -439,12 +441,12 @@ class _Entries:
             if warning:
                 self.tree.warn(warning)
 
-    def _note_nameless(self, text: Text, record: Record, before: Record | None = None) -> None:
+    def _note_nameless(self, text: Text, record: Record, previous_record: Record | None = None) -> None:
         message, hint = "a value without a name is ignored", "write name=value"
-        if before is not None and before.name is not None and before.value is not None:
-            element = text.string[slice(*before.value)]
+        if previous_record is not None and previous_record.name is not None and previous_record.value is not None:
+            element = text.string[slice(*previous_record.value)]
             if element[:1] == "[" and element[1:-1].strip().isdigit() and text.string.startswith("=", record.start):
-                name = text.string[slice(*before.name)].strip(" \t")
+                name = text.string[slice(*previous_record.name)].strip(" \t")
                 hint = f"one element of a list cannot be set: write the whole list, {name}=FIRST:SECOND"
         if text.span(record.start).in_word:
             hint = ONE_WORD_HINT
@@ -470,9 +472,9 @@ class ConfigParameters:
         self.path = path
         """The full name, for instance `main.cntk:train:SGD`."""
         self.parent = parent
-        """Where names are searched that are not found here."""
+        """Set in which missing names are searched."""
         self.span: Span | None = None
-        """Where the section is in the user's text; None for the root."""
+        """Span of the section in the user's text; None for the root."""
         self._entries = _Entries(parent._entries.tree if parent else _Tree())
         self._depth: int = parent._depth + 1 if parent else 0
 
@@ -588,7 +590,7 @@ class ConfigParameters:
 
     @property
     def warnings(self) -> list[Diagnostic]:
-        """What was noticed so far in the whole configuration."""
+        """Warnings so far about the whole configuration."""
         return self._entries.tree.warnings
 
     def error(self, name: str, message: str, hint: str | None = None, kind: str = "BadValue") -> ConfigError:
@@ -730,13 +732,13 @@ class ConfigParameters:
         skipped: set[int] = set()
         while stack:
             holder, current, pending = stack[-1]
-            for scope, other in pending:
-                position = positions.get(id(other))
+            for scope, second in pending:
+                position = positions.get(id(second))
                 if position is not None and len(stack) - position <= SHORT_CYCLE:
-                    skipped.update(id(one) for _, one, _ in stack[position:])
-                if position is None and not (other.cached is not None and other.cached[0] == generation):
-                    positions[id(other)] = len(stack)
-                    stack.append((scope, other, needed(other, scope)))
+                    skipped.update(id(origin) for _, origin, _ in stack[position:])
+                if position is None and not (second.cached is not None and second.cached[0] == generation):
+                    positions[id(second)] = len(stack)
+                    stack.append((scope, second, needed(second, scope)))
                     break
             else:
                 stack.pop()
@@ -752,7 +754,7 @@ class ConfigParameters:
             if not active and strict:
                 entry.cached = (generation, error.with_traceback(None))
             raise
-        result = [one.fragment for one in expanded], max(one.depth for one in expanded)
+        result = [item.fragment for item in expanded], max(item.depth for item in expanded)
         if strict:
             entry.cached = (generation, result)
         elif not active:
@@ -770,7 +772,7 @@ class ConfigParameters:
         why = "is missing" if entry is None else "has no value of its own" if entry.is_default else "is empty"
 
         def hint() -> str | None:
-            names = [one for scope in scopes for one in scope.names() if one.lower() not in known]
+            names = [name for scope in scopes for name in scope.names() if name.lower() not in known]
             return (suggestion(name, names, MIN_SIMILARITY) if entry is None else None) or f"add {name}=..."
 
         notes = [f"searched in {', '.join(scope.path for scope in scopes)}"] if entry is None else []
@@ -860,9 +862,9 @@ def _text_of(name: str, value: object) -> str:
         return "true" if value else "false"
     if isinstance(value, Mapping):
         members = cast("Mapping[str, object]", value)
-        return "[" + ";".join(f"{key}={_quoted(_text_of(key, one))}" for key, one in members.items()) + "]"
+        return "[" + ";".join(f"{key}={_quoted(_text_of(key, member))}" for key, member in members.items()) + "]"
     if isinstance(value, list | tuple):
-        return "(" + ":".join(_quoted(_text_of(name, one)) for one in cast("Sequence[object]", value)) + ")"
+        return "(" + ":".join(_quoted(_text_of(name, element)) for element in cast("Sequence[object]", value)) + ")"
     if isinstance(value, str | Number | os.PathLike):
         return str(value)  # pyright: ignore[reportUnknownArgumentType]
     raise ConfigError(

@@ -49,7 +49,7 @@ class _Shape(NamedTuple):
 
 
 class _Build(Transformer[Token, list[Record] | list[Item]]):
-    """What each rule of the grammar becomes."""
+    """Transformer of the grammar's rules."""
 
     def set_text(self, children: list[Record]) -> list[Record]:
         return children
@@ -130,7 +130,7 @@ def parse_array(fragment: Fragment) -> Sequence[Item]:
 
 
 def remembered(fragment: Fragment, form: str, parse: Callable[[Fragment], T]) -> T:
-    """What was made of a stretch of text, which is read again and again as a section of several commands is."""
+    """Return what was made of a stretch of text, which is read again and again as a section of several commands is."""
     key = (form, fragment.start, fragment.end)
     known = fragment.text.parsed
     if key not in known:
@@ -151,8 +151,8 @@ def _records(fragment: Fragment) -> list[Record]:
 def _one_group(fragment: Fragment) -> list[Record]:
     """The record of a text that is one bracket from end to end, as that of nearly every section is; or none."""
     text, start, end = fragment
-    one = start < end and text.string[start] in "[({" and Brackets.of(text).closers.get(start) == end - 1
-    return [Record("nameless", start, end)] if one else []
+    is_bracket = start < end and text.string[start] in "[({" and Brackets.of(text).closers.get(start) == end - 1
+    return [Record("nameless", start, end)] if is_bracket else []
 
 
 def _items(fragment: Fragment) -> list[Item]:
@@ -182,16 +182,16 @@ def _groups(fragment: Fragment) -> list[int]:
     """The openers of a text that consists of bracketed groups only, else nothing."""
     text, position, end = fragment
     string = text.string
-    found: list[int] = []
+    numbers: list[int] = []
     while position < end:
         char = string[position]
         if char in OPENERS and char != '"':
-            found.append(position)
+            numbers.append(position)
             position = closer(text, position)
         elif char not in BLANKS and char != "\n":
             return []
         position += 1
-    return found
+    return numbers
 
 
 def _parse(level: Level, start: str) -> list[Any]:
@@ -237,28 +237,28 @@ def usual_records(level: Level) -> list[Record] | None:
     string, closers = text.string, Brackets.of(text).closers
     records: list[Record] = []
     while position < end:
-        found = usual.record.match(string, position, end)
-        assert found is not None  # it matches the empty text, too
-        position = found.end()
-        if found["name"] is None:
+        match = usual.record.match(string, position, end)
+        assert match is not None  # it matches the empty text, too
+        position = match.end()
+        if match["name"] is None:
             break
-        start = found.start("name")
-        name = (start, start + len(found["name"].rstrip(" \t")))
-        if found["value"] is None:
+        start = match.start("name")
+        name = (start, start + len(match["name"].rstrip(" \t")))
+        if match["value"] is None:
             records.append(Record("flag", *name, name))
-        elif found["text"] is not None:
-            first = found.start("text")
-            last = first + len(found["text"].rstrip(" \t"))
+        elif match["text"] is not None:
+            first = match.start("text")
+            last = first + len(match["text"].rstrip(" \t"))
             records.append(Record("assignment", start, last, name, (first, last), "bare"))
-        elif found["quoted"] is not None:
-            value = (found.start("quoted") - 1, position)
+        elif match["quoted"] is not None:
+            value = (match.start("quoted") - 1, position)
             records.append(Record("assignment", start, position, name, value, "quoted"))
         else:
-            closed = closers.get(found.start("open"))
+            closed = closers.get(match.start("open"))
             if closed is None:
                 return None  # the grammar has the error
             position = closed + 1
-            records.append(Record("assignment", start, position, name, (found.start("open"), position), "group"))
+            records.append(Record("assignment", start, position, name, (match.start("open"), position), "group"))
         if not usual.end.match(string, position, end):
             return None
     return records if position >= end else None
@@ -270,14 +270,14 @@ def usual_items(level: Level) -> list[Item] | None:
     string = text.string
     items: list[Item] = []
     while position < end:
-        found = usual.item.match(string, position, end)
-        assert found is not None  # it matches the empty text, too
-        position = found.end()
-        if found["text"] is None:
+        match = usual.item.match(string, position, end)
+        assert match is not None  # it matches the empty text, too
+        position = match.end()
+        if match["text"] is None:
             break
-        start = found.start("text")
-        repeat = found.span("repeat") if found["repeat"] is not None else None
-        items.append(Item(start, start + len(found["text"].rstrip(" \t")), "bare", repeat))
+        start = match.start("text")
+        repeat = match.span("repeat") if match["repeat"] is not None else None
+        items.append(Item(start, start + len(match["text"].rstrip(" \t")), "bare", repeat))
         if not usual.end.match(string, position, end):
             return None
     return items if position >= end else None

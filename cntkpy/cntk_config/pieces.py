@@ -24,9 +24,9 @@ CHOSEN = frozenset("`~!@#$%^&*_-+|:;,?.")
 _BRACKET = re.compile(r'[\[\](){}]|"[^"]*"?')
 _BLANK = re.compile(r"[ \t]*")
 _OPENS = re.compile(r".*(?:[=:,;*+(\[{]|\binclude)", re.IGNORECASE)
-"""What is in a line before a quote that begins a text."""
+"""Pattern of the characters before a quote that begins a text."""
 _DATA = re.compile(r"[-+][0-9.]|\.[0-9./\\]|_[0-9A-Za-z]|~[/\\]")
-"""What a value may start with although it looks like the choice of a separator."""
+"""Pattern of values that look like the choice of a separator."""
 
 
 class Brackets:
@@ -38,22 +38,22 @@ class Brackets:
         self._open: list[int] = []
         self._wrong: int | None = None
         closers, stack = self.closers, self._open
-        for found in _BRACKET.finditer(string):
-            char, at = string[found.start()], found.start()
+        for match in _BRACKET.finditer(string):
+            char, start = string[match.start()], match.start()
             if char == '"':
-                closed = found.end() - at > 1 and string[found.end() - 1] == '"'
+                closed = match.end() - start > 1 and string[match.end() - 1] == '"'
                 # the next quote closes another text if a comment has cut off the one that belongs here
-                if not closed or ("\n" in found[0] and _cut_off(text, at)):
-                    stack.append(at)
+                if not closed or ("\n" in match[0] and _cut_off(text, start)):
+                    stack.append(start)
                     return
-                closers[at] = found.end() - 1
+                closers[start] = match.end() - 1
             elif char in OPENERS:
-                stack.append(at)
+                stack.append(start)
             elif stack:
                 if OPENERS[string[stack[-1]]] != char:
-                    self._wrong = at
+                    self._wrong = start
                     return
-                closers[stack.pop()] = at
+                closers[stack.pop()] = start
 
     @staticmethod
     def of(text: Text) -> Brackets:
@@ -118,39 +118,39 @@ class Brackets:
                 return opener, end
         if self._wrong is None or not self._open:
             return None
-        inner, around = self._open[-1], (OPENERS[string[one]] for one in self._open[:-1])
+        inner, around = self._open[-1], (OPENERS[string[level]] for level in self._open[:-1])
         if string[self._wrong] in around and "\n" in string[inner : self._wrong]:
             return inner, self._wrong
         return None
 
 
 def _indent(text: Text, offset: int) -> int:
-    """How many blanks the line begins with in which something stands."""
+    """Return the number of blanks the line begins with in which something stands."""
     span = text.span(offset)
     return _blanks_before(span.source.line(span.line) or "")
 
 
 @lru_cache(1)
 def _blanks_before(line: str) -> int:
-    """How many blanks a line begins with; many brackets in turn may ask for the same line."""
+    """Return the number of blanks a line begins with; many brackets in turn may ask for the same line."""
     return _BLANK.match(line).end()  # type: ignore[union-attr]
 
 
 def _never_closed(text: Text, opener: int, taken: int) -> ConfigError:
-    bracket, other = text.string[opener], text.string[taken]
-    hint = f"add the missing '{OPENERS[bracket]}'; the '{other}' at {text.span(taken)} closes another bracket"
+    bracket, character = text.string[opener], text.string[taken]
+    hint = f"add the missing '{OPENERS[bracket]}'; the '{character}' at {text.span(taken)} closes another bracket"
     return ConfigError("UnclosedBracket", f"this '{bracket}' is never closed", text.span(opener), hint=hint)
 
 
 def _begins_line(string: str, offset: int) -> bool:
-    """Whether nothing but blanks is in the line before an offset."""
+    """Return whether nothing but blanks is in the line before an offset."""
     while offset > 0 and string[offset - 1] in BLANKS:
         offset -= 1
     return offset == 0 or string[offset - 1] == "\n"
 
 
 def _line_before(string: str, offset: int) -> str:
-    """What is in the line before an offset, without blanks after it."""
+    """Return what is in the line before an offset, without blanks after it."""
     return string[string.rfind("\n", 0, offset) + 1 : offset].rstrip(BLANKS)
 
 
@@ -166,25 +166,25 @@ def _half_a_quote(text: Text, opener: int, following: int) -> ConfigError:
 def _comment_behind(span: Span) -> str:
     """The comment after a place, in its line; empty if there is none."""
     line = span.source.line(span.line) or ""
-    return next((found[0] for found in COMMENT.finditer(line) if found.start() >= span.column), "")
+    return next((match[0] for match in COMMENT.finditer(line) if match.start() >= span.column), "")
 
 
 def _cut_off(text: Text, quote: int) -> bool:
-    """Whether a comment has swallowed the closer of a quote: it has an odd number of them."""
+    """Return whether a comment has swallowed the closer of a quote: it has an odd number of them."""
     return _comment_behind(text.span(quote)).count('"') % 2 == 1
 
 
 def closer(text: Text, opener: int) -> int:
     """The offset of the closer of the bracket or quote at `opener`; raises UnclosedBracket or MismatchedBracket."""
     brackets = Brackets.of(text)
-    found = brackets.closers.get(opener)
-    if found is None:
+    result = brackets.closers.get(opener)
+    if result is None:
         raise brackets.error(text, opener)
-    return found
+    return result
 
 
 class Level(NamedTuple):
-    """What the scanner works on: a fragment, the separator chosen for it, and whether it is a list."""
+    """Working state of the scanner: a fragment, the separator chosen for it, and whether it is a list."""
 
     fragment: Fragment
     separator: str

@@ -14,11 +14,11 @@ from cntkpy.cntk_config.base.source import VARIABLE, Fragment, Place, Source, Te
 from cntkpy.cntk_config.definitions import Definition
 
 MAX_DEPTH = 100
-"""How many variables may be needed to replace one."""
+"""Largest number of variables needed to replace one."""
 MAX_LENGTH = 65_536
-"""How long the text of a variable may be."""
+"""Largest length of a variable's text, in characters."""
 MAX_GROWTH = 10
-"""How many times longer than it is (beyond MAX_LENGTH) a text may grow by its variables."""
+"""Largest growth factor of a text by its variables, beyond MAX_LENGTH."""
 
 
 class Scope(Protocol):
@@ -65,19 +65,19 @@ def expand(
     builder = TextBuilder()
     position, depth = start, 0
     limit = MAX_LENGTH + MAX_GROWTH * (end - start)
-    for found in VARIABLE.finditer(text.string, start, end):
-        span = text.span(found.start(), found.end() - found.start())
+    for match in VARIABLE.finditer(text.string, start, end):
+        span = text.span(match.start(), match.end() - match.start())
         try:
-            use, below = _value(found["name"], scope, span, active)
+            use, below = _value(match["name"], scope, span, active)
         except ConfigError:
             if strict:
                 raise
             continue
-        builder.copy(text, position, found.start())
+        builder.copy(text, position, match.start())
         source = span.source
         assert isinstance(source, Source)
         builder.add(use.text, Place(source, span.line, span.column, use))
-        position, depth = found.end(), max(depth, below + 1)
+        position, depth = match.end(), max(depth, below + 1)
         if builder.length > limit:
             raise ConfigError(
                 "ExpansionTooLarge",
@@ -100,8 +100,8 @@ def needed(definition: Definition, scope: Scope) -> Iterator[tuple[Scope, Defini
     """
     for text, start, end in definition.parts:
         if text.string.find("$", start, end) >= 0:
-            for found in VARIABLE.finditer(text.string, start, end):
-                holder, entry = _find(found["name"], scope)
+            for match in VARIABLE.finditer(text.string, start, end):
+                holder, entry = _find(match["name"], scope)
                 if holder is not None and entry is not None:
                     yield holder, entry
 
@@ -158,9 +158,9 @@ def _find(name: str, scope: Scope | None) -> tuple[Scope | None, Definition | No
     """The outermost set that defines the name, and its entry there."""
     holder, entry = None, None
     while scope is not None:
-        found = scope.definition(name)
-        if found is not None and not found.is_default:
-            holder, entry = scope, found
+        definition = scope.definition(name)
+        if definition is not None and not definition.is_default:
+            holder, entry = scope, definition
         scope = scope.parent
     return holder, entry
 

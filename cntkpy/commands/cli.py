@@ -63,7 +63,7 @@ def run_command(words: tuple[str, ...], workers: int, strict: bool, again: bool,
             meant = nearest(word, ["--workers", "--strict", AGAIN, TRACK])
             raise click.NoSuchOption(word, possibilities=[meant] if meant else None)
     words = tuple(as_classic(list(words)))
-    words += ("strict=true",) * strict + (AGAIN,) * again + tuple(f"{TRACK}={one}" for one in track)
+    words += ("strict=true",) * strict + (AGAIN,) * again + tuple(f"{TRACK}={name}" for name in track)
     if workers == 1 or not any(map(is_config_word, words)):
         return run_classic(list(words))
     from cntkpy.commands.runner.launch import launch
@@ -224,11 +224,11 @@ def completion_command(shell: str, words: tuple[str, ...]) -> int:
 
 def _options(command: click.Command) -> dict[str, list[str]]:
     """The long options of a subcommand, each with the words that it takes."""
-    options = [one for one in command.params if isinstance(one, click.Option)]
+    options = [param for param in command.params if isinstance(param, click.Option)]
     return {
-        name: list(one.type.choices) if isinstance(one.type, click.Choice) else []
-        for one in options
-        for name in one.opts
+        name: list(option.type.choices) if isinstance(option.type, click.Choice) else []
+        for option in options
+        for name in option.opts
         if name.startswith("--")
     }
 
@@ -327,14 +327,14 @@ def _explain(words: list[str]) -> tuple[str, str | None]:
     from cntkpy.cntk_config.base.files import is_file
 
     word = words[0]
-    name, equals, rest = word.partition("=")
+    name, equals, tail = word.partition("=")
     if word.lower() == "configfile" and words[1:] and words[1].startswith("="):
         return f"unknown word {word!r}", "write configFile=FILE without blanks"
     if word.lower().split("=")[0] in ("-f", "--file", "-i", "-d", "--cd"):
         return f"unknown option {word!r}: BrainScript mode is not supported", "use configFile=FILE"
     if equals:
         if nearest(name, ["configFile"]):
-            return f"unknown word {word!r}, and no configFile= is given", f"did you mean 'configFile={rest}'?"
+            return f"unknown word {word!r}, and no configFile= is given", f"did you mean 'configFile={tail}'?"
         return f"{word!r} sets a parameter, but no configFile= is given", "add configFile=FILE"
     if word.endswith(".py"):
         return f"{word!r} is a program in Python", f"run it: cntkpy run {word}"

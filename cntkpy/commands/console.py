@@ -1,4 +1,4 @@
-"""What commands print for people: errors on standard error, findings, in colour where the stream is a terminal."""
+"""Console output of commands: errors on standard error, findings, in colour where the stream is a terminal."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ _CARETS = re.compile(r"(?P<before>^ +\| *)(?P<carets>\^+)$")
 
 
 def has_colours(stream: TextIO) -> bool:
-    """Whether a stream is a terminal that shows colours; `NO_COLOR` (https://no-color.org) with any text says no."""
+    """Return whether a stream is a terminal that shows colours; `NO_COLOR` (https://no-color.org) with any text says
+    no."""
     if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         return False
     return stream.isatty()
@@ -31,11 +32,11 @@ def coloured(text: str) -> str:
     """
     colour, lines = "", list[str]()
     for line in text.split("\n"):
-        if found := _WORD.match(line):
-            colour = _COLOURS[found["word"]]
-            line = f"{found['before']}\033[1;{colour}m{found['word']}:\033[0m{line[found.end() :]}"
-        elif colour and (found := _CARETS.match(line)):
-            line = f"{found['before']}\033[1;{colour}m{found['carets']}\033[0m"
+        if match := _WORD.match(line):
+            colour = _COLOURS[match["word"]]
+            line = f"{match['before']}\033[1;{colour}m{match['word']}:\033[0m{line[match.end() :]}"
+        elif colour and (match := _CARETS.match(line)):
+            line = f"{match['before']}\033[1;{colour}m{match['carets']}\033[0m"
         lines.append(line)
     return "\n".join(lines)
 

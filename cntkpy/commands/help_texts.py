@@ -1,4 +1,4 @@
-"""What `--help` and the usage message say."""
+"""Texts of `--help` and the usage message."""
 
 USAGE = """\
 Usage: cntkpy configFile=FILE[+FILE...] [NAME=VALUE...] [configFile=FILE...]
@@ -132,7 +132,7 @@ Examples:
 """
 
 GROUPS = ("actions", "readers", "deserializers", "writers", "trackers", "functions", "findings")
-"""What `cntkpy list` can list."""
+"""Groups that `cntkpy list` can list."""
 
 EXPLAIN = """\
 Explain one value: its type and meaning, who reads it, where it comes

@@ -17,25 +17,25 @@ BASE = ""
 
 
 Need = tuple[str, str]
-"""What needs an extra, and that extra."""
+"""Subject that needs an extra, and that extra."""
 
 
-def _of_check(given: Mapping[str, Any]) -> Need:
-    return ("check --data", "data") if given["data"] else ("check", BASE)
+def _of_check(values: Mapping[str, Any]) -> Need:
+    return ("check --data", "data") if values["data"] else ("check", BASE)
 
 
-def _of_export(given: Mapping[str, Any]) -> Need:
-    return ("an ONNX model", "onnx") if given["out"].lower().endswith(".onnx") else ("export", "data")
+def _of_export(values: Mapping[str, Any]) -> Need:
+    return ("an ONNX model", "onnx") if values["out"].lower().endswith(".onnx") else ("export", "data")
 
 
-def _of_plot(given: Mapping[str, Any]) -> Need:
-    return ("plot --network", BASE) if given["network"] else ("plot", "plot")
+def _of_plot(values: Mapping[str, Any]) -> Need:
+    return ("plot --network", BASE) if values["network"] else ("plot", "plot")
 
 
-def _of_show(given: Mapping[str, Any]) -> Need:
+def _of_show(values: Mapping[str, Any]) -> Need:
     from cntkpy.networks.files.recognise import is_model
 
-    return "a model file", "data" if len(given["words"]) == 1 and is_model(given["words"][0]) else BASE
+    return "a model file", "data" if len(values["words"]) == 1 and is_model(values["words"][0]) else BASE
 
 
 SUBCOMMANDS: dict[str, str | Callable[[Mapping[str, Any]], Need]] = {
@@ -66,13 +66,13 @@ def needing(name: str, callback: Callable[..., int]) -> Callable[..., int]:
     extra = SUBCOMMANDS[name]
 
     @functools.wraps(callback)
-    def call(**given: Any) -> int:
-        what, needed = (name, extra) if isinstance(extra, str) else extra(given)
+    def call(**value: Any) -> int:
+        subject, needed = (name, extra) if isinstance(extra, str) else extra(value)
         if needed != BASE:
             from cntkpy.cntk_config.base.extras import need
 
-            need(needed, what)
-        return callback(**given)
+            need(needed, subject)
+        return callback(**value)
 
     return call
 

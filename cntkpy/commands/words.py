@@ -29,7 +29,7 @@ class Words:
 
 
 def is_config_word(word: str) -> bool:
-    """Whether a word names configuration files in the classic form."""
+    """Return whether a word names configuration files in the classic form."""
     return word.lower().startswith("configfile=")
 
 
@@ -52,8 +52,8 @@ def sort_words(words: list[str], files: int | None = None) -> Words:
     if not chosen:
         raise click.UsageError("No configuration is given. Name a file, or use configFile=FILE.")
     directories = [word for word in overrides if word.lower().startswith("currentdirectory=")]
-    others = [word for word in overrides if word not in directories]
-    return Words([[*directories, f"configFile={name}", *others] for name in chosen], plain[len(chosen) :])
+    other_words = [word for word in overrides if word not in directories]
+    return Words([[*directories, f"configFile={name}", *other_words] for name in chosen], plain[len(chosen) :])
 
 
 def as_classic(words: list[str]) -> list[str]:
@@ -75,8 +75,8 @@ def as_classic(words: list[str]) -> list[str]:
             joined = "+".join([plain[0], word])
             raise click.UsageError(f"A run has one configuration; files that are read in turn are joined: {joined}")
     options = [word for word in words if word.startswith("-")]
-    given = [word for word in words if not word.startswith("-")]
-    (line,) = sort_words(given, files=1).configurations
+    names = [word for word in words if not word.startswith("-")]
+    (line,) = sort_words(names, files=1).configurations
     return [*options, *line, *plain[1:]]
 
 

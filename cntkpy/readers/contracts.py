@@ -1,4 +1,4 @@
-"""What the parts of reading are to each other: protocols, and what each can do said explicitly.
+"""Protocols between the parts of reading, with explicit capabilities.
 
 Whether an object has an optional capability is asked by `isinstance` of one of the protocols here, never by looking for
 attributes. `cntkpy.testing` checks an object against its contract.
@@ -75,7 +75,7 @@ class MinibatchReader(Protocol):
 
 
 class EpochSource(Protocol):
-    """What a `cntkpy.readers.reader.Reader` reads from: minibatches of an epoch, and a position that can be saved."""
+    """Source of a `cntkpy.readers.reader.Reader`: minibatches of an epoch, and a position that can be saved."""
 
     @property
     def streams(self) -> Sequence[StreamInformation]:
@@ -96,7 +96,7 @@ class EpochSource(Protocol):
         ...
 
     def state(self) -> dict[str, Any]:
-        """Where reading is after the last minibatch that was given out."""
+        """Return where reading is after the last minibatch that was given out."""
         ...
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -113,11 +113,11 @@ class SharesData(Protocol):
     """Capability of a reader or a source: it says whether workers get shares of its data, and which."""
 
     def gives_shares(self, workers: int) -> bool:
-        """Whether it can give that many workers a share each."""
+        """Return whether it can give that many workers a share each."""
         ...
 
     def shares_keep_minibatches(self) -> bool:
-        """Whether the shares of all workers make up the minibatches that one worker would have."""
+        """Return whether the shares of all workers make up the minibatches that one worker would have."""
         ...
 
 
@@ -188,7 +188,7 @@ class Order(Protocol):
 
     @property
     def workers(self) -> int:
-        """How many workers read."""
+        """Number of workers that read."""
         ...
 
     @property
@@ -198,7 +198,7 @@ class Order(Protocol):
 
     @property
     def ended(self) -> bool:
-        """Whether the epoch is over."""
+        """True if the epoch is over."""
         ...
 
     def start_epoch(self, epoch: int, size: int | None, workers: int = 1, rank: int = 0) -> None:
@@ -228,7 +228,7 @@ class WaitsForData(Protocol):
     """Capability of an order: it says whether it needs data that are not loaded yet."""
 
     def waits(self, samples: int) -> bool:
-        """Whether the next minibatch, of this many samples, has to wait for data."""
+        """Return whether the next minibatch, of this many samples, has to wait for data."""
         ...
 
 
@@ -292,7 +292,7 @@ class Joins(Protocol):
 
     @property
     def parts(self) -> Sequence[Any]:
-        """What is joined."""
+        """Parts that are joined."""
         ...
 
 
@@ -302,7 +302,7 @@ class DefinesLength(Protocol):
 
     @property
     def defines_mb_size(self) -> bool:
-        """Whether they are."""
+        """True if they are."""
         ...
 
 
@@ -359,12 +359,12 @@ class LoadsWholeChunks(Chunked, Protocol):
 
     @property
     def whole_chunks(self) -> bool:
-        """Whether that is so with these data."""
+        """True if that is so with these data."""
         ...
 
 
 class Store(Protocol):
-    """Where loaded sequences come from: `store.ChunkStore` or `local_timeline.WindowStore`."""
+    """Store of loaded sequences: `store.ChunkStore` or `local_timeline.WindowStore`."""
 
     def begin(
         self,
@@ -454,7 +454,7 @@ class NeedsPriors(Protocol):
         ...
 
     def set_prior(self, node: str, prior: np.ndarray) -> None:
-        """How frequent the classes of a node are."""
+        """Return how frequent the classes of a node are."""
         ...
 
 
@@ -473,11 +473,11 @@ class TakesKeys(Protocol):
 
     @property
     def takes_keys(self) -> bool:
-        """Whether it does so with its section."""
+        """True if it does so with its section."""
         ...
 
     def set_key(self, key: int | str) -> None:
-        """What the reader calls the sequence that `save` gets next."""
+        """Return what the reader calls the sequence that `save` gets next."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""What users name of readers: readers, deserializers, transforms and writers, as entries declared where they live.
+"""Entries of readers: readers, deserializers, transforms and writers, as entries declared where they live.
 
 Every folder of `cntkpy/readers/formats` declares what it has as `ENTRIES` of its `__init__.py`; a folder that is added
 there is found without any other file being changed. So does the data interface.
@@ -81,21 +81,23 @@ def built_in() -> tuple[Entry, ...]:
 
 @functools.cache
 def entries(kind: Kind) -> tuple[Entry, ...]:
-    """What is built in of a kind; the default of the kind comes first."""
-    found = (one for one in built_in() if one.kind == kind.name)
-    return tuple(sorted(found, key=lambda one: one.name != kind.default))
+    """Return what is built in of a kind; the default of the kind comes first."""
+    entries_of_kind = (entry for entry in built_in() if entry.kind == kind.name)
+    return tuple(sorted(entries_of_kind, key=lambda entry: entry.name != kind.default))
 
 
 def sections_of(entry: Entry) -> tuple[Entry, ...]:
     """The sections with names of the user's choice inside the section of an entry."""
-    return tuple(one for one in built_in() if one.kind == "section" and entry.name in one.within)
+    return tuple(
+        candidate for candidate in built_in() if candidate.kind == "section" and entry.name in candidate.within
+    )
 
 
 def names(kind: Kind) -> list[str]:
     """Names of everything built in of a kind."""
-    return [name for one in entries(kind) if not one.unsupported for name in one.names]
+    return [name for entry in entries(kind) if not entry.unsupported for name in entry.names]
 
 
 def find_entry(kind: Kind, name: str) -> Entry | None:
-    """What is built in under a name, in any case; None if nothing is."""
+    """Return what is built in under a name, in any case; None if nothing is."""
     return catalogue.find_entry(name, entries(kind))

@@ -1,4 +1,4 @@
-"""What a reader is asked for at the start of an epoch."""
+"""Request to a reader at the start of an epoch."""
 
 from __future__ import annotations
 

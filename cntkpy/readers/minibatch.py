@@ -23,7 +23,7 @@ def _one_each(slots: int) -> np.ndarray:
 
 @dataclass(eq=False)
 class Layout:
-    """Where the sequences of a minibatch lie: T time steps of S parallel slots.
+    """Layout of a minibatch's sequences: T time steps of S parallel slots.
 
     `sequences` is int64 (n, 4): id, slot, begin, end, one line per sequence, gaps not listed. A sequence continued
     from the minibatch before has begin < 0, one that continues in the next has end > T.
@@ -49,7 +49,7 @@ class Layout:
 
     @cached_property
     def is_single(self) -> bool:
-        """Whether every sequence is one sample, in a slot of its own, in order."""
+        """True if every sequence is one sample, in a slot of its own, in order."""
         if self.T != 1 or len(self.sequences) != self.S:
             return False
         return bool((self.sequences[:, 1:] == _one_each(self.S)).all())
@@ -182,9 +182,10 @@ class Minibatch:
         """The layout shared by all streams."""
         layouts = list(self.layouts.values())
         first = layouts[0]
-        for other in layouts[1:]:
-            if other is not first and not (
-                (other.T, other.S) == (first.T, first.S) and np.array_equal(other.sequences, first.sequences)
+        for other_layout in layouts[1:]:
+            if other_layout is not first and not (
+                (other_layout.T, other_layout.S) == (first.T, first.S)
+                and np.array_equal(other_layout.sequences, first.sequences)
             ):
                 raise ValueError("The streams of this minibatch have sequences of different lengths; see .layouts.")
         return first

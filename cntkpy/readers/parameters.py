@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 NEARLY = 0.75
-"""How alike a name has to be to one that it is taken for, 0 to 1."""
+"""Least similarity of a name to the one it is taken for, 0 to 1."""
 
 
 def several_paths(value: ConfigValue) -> list[ConfigValue]:
@@ -65,7 +65,7 @@ def stream_names(p: Any, example: str) -> list[str]:
 
 def check_one_defines_size(p: Any, streams: Iterable[Any]) -> None:
     """Refuse several streams of a deserializer `p` with `defines_mb_size`."""
-    if sum(one.defines_mb_size for one in streams) > 1:
+    if sum(stream.defines_mb_size for stream in streams) > 1:
         raise p.error("input", "only one stream can define the size of the minibatch (definesMBSize)")
 
 
@@ -117,7 +117,7 @@ def _idle_module(p: Declared, selector: str, kind: str) -> Iterator[tuple[str, s
     module, name = p.given("module"), p.given(selector)
     if module is None or name is None or module.lower() in CNTK_MODULES:
         return
-    entry = built_in(next(one for one in KINDS if one.name == kind), name, module)
+    entry = built_in(next(entry for entry in KINDS if entry.name == kind), name, module)
     if entry is None:
         return
     declared = entry.declared()

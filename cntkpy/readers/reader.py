@@ -26,7 +26,7 @@ class Reader(EpochReader):
     def __init__(self, source: EpochSource):
         self.source = source
         self.data_end = False
-        """Whether the last minibatch was the last of its epoch."""
+        """True if the last minibatch was the last of its epoch."""
         self._started = self._looked = False
         self.remake: Callable[[dict[str, Any] | None], tuple[Any, ...]] | None = None
         """Given a position or None, what `pickle` makes the reader with again; None: nothing does."""
@@ -53,11 +53,11 @@ class Reader(EpochReader):
         return self.source.samples_per_sweep
 
     def gives_shares(self, workers: int) -> bool:
-        """Whether it can give that many workers a share of the data each; see `SharesData`."""
+        """Return whether it can give that many workers a share of the data each; see `SharesData`."""
         return isinstance(self.source, SharesData) and self.source.gives_shares(workers)
 
     def shares_keep_minibatches(self) -> bool:
-        """Whether these shares make up the minibatches of one worker; see `SharesData`."""
+        """Return whether these shares make up the minibatches of one worker; see `SharesData`."""
         return isinstance(self.source, SharesData) and self.source.shares_keep_minibatches()
 
     def start(self, request: EpochRequest) -> None:
@@ -122,19 +122,19 @@ def _files_of(part: Any) -> Sequence[str]:
     """The `files` of a source or a deserializer, or those of the deserializers it is made of."""
     if isinstance(part, ReadsFiles):
         return part.files
-    return [path for one in _inside(part) for path in _files_of(one)]
+    return [path for part_inside in _inside(part) for path in _files_of(part_inside)]
 
 
 def _absence(part: Any, stream: str) -> tuple[str, str, str] | None:
     """Why a source or a deserializer, or one of those it is made of, has no samples of a stream."""
     if isinstance(part, KnowsAbsence):
         return part.absence(stream)
-    return next((found for one in _inside(part) if (found := _absence(one, stream)) is not None), None)
+    return next((row for inner in _inside(part) if (row := _absence(inner, stream)) is not None), None)
 
 
 def _names_of(part: Any, name: str) -> dict[int, str]:
     """The names in the `class_names` of a source or a deserializer, or of those it is made of."""
-    for one, names in part.class_names.items() if isinstance(part, NamesClasses) else ():
-        if one.lower() == name.lower():
+    for item, names in part.class_names.items() if isinstance(part, NamesClasses) else ():
+        if item.lower() == name.lower():
             return names()
-    return next((found for one in _inside(part) if (found := _names_of(one, name))), dict[int, str]())
+    return next((result for inner in _inside(part) if (result := _names_of(inner, name))), dict[int, str]())

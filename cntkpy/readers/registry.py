@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Setting:
-    """What a reader gives to its deserializers.
+    """Settings that a reader passes to its deserializers.
 
     precision: element type; primary: whether it is the first one, whose order counts; frame_mode: whether minibatches
     are of frames; trace_level: level of the log, None for its own; corpus: how keys are understood; threads: how many
@@ -63,7 +63,7 @@ def _entry_points(group: str) -> dict[str, Callable[[], Any]]:
 
 @functools.lru_cache(maxsize=len(KINDS))
 def _entry_points_along(_path: tuple[str, ...], group: str) -> dict[str, Callable[[], Any]]:
-    """Those that are found along `sys.path`: looking for packages takes a millisecond."""
+    """Return the actions found along `sys.path`: looking for packages takes a millisecond."""
     from importlib import metadata  # it is slow to import
 
     return {point.name: point.load for point in metadata.entry_points(group=group)}
@@ -80,7 +80,7 @@ def entry_of_reader(section: ConfigParameters) -> Entry | None:
 
 
 def find_reader(section: ConfigParameters) -> Callable[[], Any]:
-    """What loads the factory of the reader that a section asks for; nothing is imported yet."""
+    """Return what loads the factory of the reader that a section asks for; nothing is imported yet."""
     if ReaderParameters.several.find(section):
         raise section.error(
             "readers",
@@ -95,22 +95,23 @@ def find_reader(section: ConfigParameters) -> Callable[[], Any]:
     return lambda: _as_reader(load())
 
 
-def _as_reader(found: Any) -> Any:
+def _as_reader(value: Any) -> Any:
     """A class derived from UserReader as a factory; its arguments are taken from the section."""
-    if not inspect.isclass(found):
-        return found
+    if not inspect.isclass(value):
+        return value
     from cntkpy.readers.user.reader import ReaderFactory, UserReader  # it imports NumPy
 
-    return ReaderFactory(found) if issubclass(found, UserReader) else found
+    return ReaderFactory(value) if issubclass(value, UserReader) else value
 
 
 def find_installed(kind: Kind, name: str) -> Callable[[], Any] | None:
-    """What loads the factory called `name`, if an installed package offers it."""
+    """Return what loads the factory called `name`, if an installed package offers it."""
     return _entry_points(kind.entry_points).get(str(name))
 
 
 def varying_slots(section: ConfigParameters) -> bool:
-    """Whether the reader of a section reports to the trainer the number of parallel sequences of its last minibatch.
+    """Return whether the reader of a section reports to the trainer the number of parallel sequences of its last
+    minibatch.
 
     The others report what `nbruttsineachrecurrentiter` says, whatever their minibatches are.
     """
@@ -119,28 +120,28 @@ def varying_slots(section: ConfigParameters) -> bool:
 
 
 def find_deserializer(section: ConfigParameters) -> Callable[[], Any]:
-    """What loads the factory of a deserializer section."""
+    """Return what loads the factory of a deserializer section."""
     load = find_factory(DESERIALIZER, DeserializerParameters.type.read(section), section)
     return lambda: _as_factory(load())
 
 
-def _as_factory(found: Any) -> Any:
+def _as_factory(value: Any) -> Any:
     """A class derived from UserDeserializer as a factory; its arguments are taken from the section."""
-    if not (inspect.isclass(found) and issubclass(found, ChunkSource)):
-        return found
+    if not (inspect.isclass(value) and issubclass(value, ChunkSource)):
+        return value
     from cntkpy.readers.user.deserializer import UserData
     from cntkpy.readers.user.from_section import construct
 
     from .streams import DTYPES
 
     def make(section: ConfigParameters, setting: Setting) -> UserData:
-        return UserData(construct(found, section), DTYPES[setting.precision])
+        return UserData(construct(value, section), DTYPES[setting.precision])
 
     return make
 
 
 def find_factory(kind: Kind, name: ConfigValue, section: ConfigParameters) -> Callable[[], Any]:
-    """What loads the factory called `name`: a built-in one (any case), an entry point, or one of a module.
+    """Return what loads the factory called `name`: a built-in one (any case), an entry point, or one of a module.
 
     Raises:
         ConfigError: if nothing has the name.
@@ -159,7 +160,7 @@ def find_factory(kind: Kind, name: ConfigValue, section: ConfigParameters) -> Ca
         return lambda: load_of_module(name, kind)
     known = [*names(kind), *installed]
     suffix = kind.name.capitalize()  # names share it, so it says nothing about how alike they are
-    stems = {one.removesuffix(suffix): one for one in known}
+    stems = {known_name.removesuffix(suffix): known_name for known_name in known}
     stem = nearest(name.removesuffix(suffix), stems)
     module_hint = f"install the package that has this {kind.name}, or name its Python module: module=NAME"
     hint = f"did you mean '{stems[stem]}'?" if stem is not None else f"{module_hint}; known: {', '.join(known)}"
@@ -167,13 +168,13 @@ def find_factory(kind: Kind, name: ConfigValue, section: ConfigParameters) -> Ca
 
 
 def _stands_here(name: str) -> bool:
-    """Whether the current folder has a Python module of that name. Nothing is imported."""
-    found = PathFinder.find_spec(name, [str(Path.cwd())]) if name.isidentifier() else None
-    return found is not None and found.loader is not None
+    """Return whether the current folder has a Python module of that name. Nothing is imported."""
+    spec = PathFinder.find_spec(name, [str(Path.cwd())]) if name.isidentifier() else None
+    return spec is not None and spec.loader is not None
 
 
 def load_of_module(name: ConfigValue, kind: Kind) -> Any:
-    """What a module in the current folder, whose name is the type itself, has of a kind.
+    """Return what a module in the current folder, whose name is the type itself, has of a kind.
 
     That is its function `create_reader` (or `create_writer`, `create_deserializer`), else the only class in it that is
     derived from one of `cntkpy.readers.user`.
@@ -182,38 +183,40 @@ def load_of_module(name: ConfigValue, kind: Kind) -> Any:
         ConfigError: the module cannot be imported, or has none, or several.
     """
     module = _import(name)
-    own = {key: value for key, value in vars(module).items() if inspect.isclass(value) or inspect.isfunction(value)}
-    own = {key: value for key, value in own.items() if value.__module__ == module.__name__}
+    own_values = {
+        key: value for key, value in vars(module).items() if inspect.isclass(value) or inspect.isfunction(value)
+    }
+    own_values = {key: value for key, value in own_values.items() if value.__module__ == module.__name__}
     maker = f"create_{kind.name}"
-    if inspect.isfunction(own.get(maker)):
-        return own[maker]
-    found = {key: value for key, value in own.items() if inspect.isclass(value) and _is_of_kind(value, kind)}
-    if len(found) == 1:
-        return next(iter(found.values()))
-    what = f"several, {', '.join(found)}" if found else f"none, and no function {maker}"
-    example = next(iter(found), "Class")
+    if inspect.isfunction(own_values.get(maker)):
+        return own_values[maker]
+    classes = {key: value for key, value in own_values.items() if inspect.isclass(value) and _is_of_kind(value, kind)}
+    if len(classes) == 1:
+        return next(iter(classes.values()))
+    reason = f"several, {', '.join(classes)}" if classes else f"none, and no function {maker}"
+    example = next(iter(classes), "Class")
     raise name.error(
         f"Unknown{kind.name.capitalize()}",
-        f"the module '{name}' ({module.__file__}) is to have a {kind.name}; it has {what}",
+        f"the module '{name}' ({module.__file__}) is to have a {kind.name}; it has {reason}",
         f"write {kind.selector}={example} ; module={name}",
     )
 
 
-def _is_of_kind(found: type, kind: Kind) -> bool:
+def _is_of_kind(result: type, kind: Kind) -> bool:
     if kind is DESERIALIZER:
-        return issubclass(found, ChunkSource)
+        return issubclass(result, ChunkSource)
     from cntkpy.readers.user.reader import UserReader
 
-    return kind is READER and issubclass(found, UserReader)
+    return kind is READER and issubclass(result, UserReader)
 
 
 def load_from_module(module: ConfigValue, name: ConfigValue, what: str) -> Any:
     """An attribute of a Python module, both named in a section. The module may be in the current directory."""
-    found = _import(module)
+    module_type = _import(module)
     try:
-        return getattr(found, str(name))
+        return getattr(module_type, str(name))
     except AttributeError:
-        hint = suggestion(name, [n for n in vars(found) if not n.startswith("_")])
+        hint = suggestion(name, [n for n in vars(module_type) if not n.startswith("_")])
         message = f"the module '{module}' has no {what} '{name}'"
         raise name.error(f"Unknown{what.capitalize()}", message, hint) from None
 
@@ -253,10 +256,10 @@ def _import(module: ConfigValue) -> ModuleType:
         return importlib.import_module(str(module))
     except Exception as error:  # whatever the module does when it is run
         kind = "" if isinstance(error, ImportError) else f"{type(error).__name__}: "
-        found = module.error("UnknownModule", f"the module '{module}' cannot be imported: {kind}{error}")
+        config_error = module.error("UnknownModule", f"the module '{module}' cannot be imported: {kind}{error}")
         for note in place_of(error):
-            found = found.with_note(note)
-        raise found from error
+            config_error = config_error.with_note(note)
+        raise config_error from error
 
 
 def create_reader(section: ConfigParameters | str, precision: str = "float") -> Reader:
@@ -291,7 +294,7 @@ def create_reader(section: ConfigParameters | str, precision: str = "float") -> 
 
 def _remade(section: ConfigParameters, precision: str, state: dict[str, Any] | None) -> Reader:
     """A reader of this section that continues at a position."""
-    found = create_reader(section, precision)
+    reader = create_reader(section, precision)
     if state is not None:
-        found.restore(state)
-    return found
+        reader.restore(state)
+    return reader

@@ -1,4 +1,4 @@
-"""What a reader says about each of its streams."""
+"""Description of each stream of a reader."""
 
 from __future__ import annotations
 

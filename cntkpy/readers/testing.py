@@ -41,12 +41,16 @@ def check_reader(make: Callable[[], Any], minibatch_size: int = 4, workers: int 
         assert set(minibatch.layouts) == names, "every stream needs a layout"
     assert reader.data_end, "data_end is not set after the last minibatch"
     keys = [list(minibatch.keys) for minibatch in first]
-    assert [list(one.keys) for one in _epoch(make(), minibatch_size, 0)] == keys, "an epoch differs when read again"
+    assert [list(minibatch.keys) for minibatch in _epoch(make(), minibatch_size, 0)] == keys, (
+        "an epoch differs when read again"
+    )
     for stop in range(len(keys)):
         _check_resume(make, minibatch_size, stop, keys)
     shares = [_epoch(make(), minibatch_size, 0, rank, workers) for rank in range(workers)]
-    found = Counter(key for share in shares for one in share for key in one.keys)
-    assert found == Counter(key for one in keys for key in one), "the shares of the workers are not all the data"
+    keys_read = Counter(key for share in shares for item in share for key in item.keys)
+    assert keys_read == Counter(key for sequence_key in keys for key in sequence_key), (
+        "the shares of the workers are not all the data"
+    )
     reader.close()
 
 
@@ -69,10 +73,11 @@ def check_deserializer(make: Callable[[], Any]) -> None:
     for chunk in reversed(range(data.chunks)):  # in another order, from another object and from the same
         loaded, lengths = first[chunk]
         assert len(lengths), f"chunk {chunk} has no sequence"
-        for other in (again, data):
-            found, more = other.load_window_chunk(chunk)
-            same = lengths.tolist() == more.tolist() and all(
-                stream.values.tolist() == found.streams[name].values.tolist() for name, stream in loaded.streams.items()
+        for loader in (again, data):
+            result, extra = loader.load_window_chunk(chunk)
+            same = lengths.tolist() == extra.tolist() and all(
+                stream.values.tolist() == result.streams[name].values.tolist()
+                for name, stream in loaded.streams.items()
             )
             assert same, f"chunk {chunk} differs when it is read again"
 
@@ -95,11 +100,11 @@ def check_writer(
     paths = [Path(file) for file in files]
     assert len(minibatches) > 1, "two minibatches are needed, so that there is a middle"
     assert not [path for path in paths if path.exists()], "the files are there before anything is written"
-    before = _listed(paths)
+    previous_files = _listed(paths)
     whole = _write(make(), minibatches, paths)
-    assert _listed(paths) == before | set(paths), "other files than those named are left in the folders"
+    assert _listed(paths) == previous_files | set(paths), "other files than those named are left in the folders"
     again = _write(make(), minibatches, paths, whole)
-    sizes = [{path: len(content) for path, content in one.items()} for one in (whole, again)]
+    sizes = [{path: len(content) for path, content in item.items()} for item in (whole, again)]
     assert sizes[0] == sizes[1], "the files have other sizes when they are written again"
     for stop in range(len(minibatches)):
         for old in (True, False):
@@ -117,8 +122,10 @@ def check_writer(
                 complete = content in (there.get(path), whole[path])
                 assert complete, f"abandoned after {stop} minibatches, the writer leaves half of {path.name}"
             assert there.keys() <= _contents(paths).keys(), "an abandoned writer removes what was there before"
-            more = _listed(paths) - before - set(paths)
-            assert not more, f"an abandoned writer leaves {', '.join(sorted(one.name for one in more))}"
+            new_files = _listed(paths) - previous_files - set(paths)
+            assert not new_files, (
+                f"an abandoned writer leaves {', '.join(sorted(new_file.name for new_file in new_files))}"
+            )
 
 
 def _write(
@@ -129,21 +136,23 @@ def _write(
 ) -> dict[Path, bytes]:
     """Write everything; the files. Before the end there is nothing under their names, or what was there before."""
     sections = writer.sections()
-    told = all(isinstance(word, str) for pair in sections.items() for word in pair)
-    assert told, f"sections() gives names of sections and their types, not {sections!r}"
+    is_text = all(isinstance(word, str) for pair in sections.items() for word in pair)
+    assert is_text, f"sections() gives names of sections and their types, not {sections!r}"
     there: list[dict[Path, bytes]] = []
     for minibatch in minibatches:
         wants_more = writer.save(minibatch)
         assert isinstance(wants_more, bool), f"save() says whether it wants more, not {wants_more!r}"
         there.append(_contents(paths))
     writer.close()
-    found = _contents(paths)
-    missing = [str(path) for path in paths if path not in found]
+    contents = _contents(paths)
+    missing = [str(path) for path in paths if path not in contents]
     assert not missing, f"close() leaves no {', '.join(missing)}"
     for early in there:
-        half = [path.name for path, content in early.items() if content not in (found[path], (whole or {}).get(path))]
+        half = [
+            path.name for path, content in early.items() if content not in (contents[path], (whole or {}).get(path))
+        ]
         assert not half, f"{', '.join(half)} can be seen before it is complete"
-    return found
+    return contents
 
 
 def _contents(paths: Sequence[Path]) -> dict[Path, bytes]:
@@ -151,19 +160,19 @@ def _contents(paths: Sequence[Path]) -> dict[Path, bytes]:
 
 
 def _listed(paths: Sequence[Path]) -> set[Path]:
-    """What is in the folders of these files."""
-    return {one for folder in {path.parent for path in paths} for one in folder.iterdir()}
+    """Return what is in the folders of these files."""
+    return {path for folder in {path.parent for path in paths} for path in folder.iterdir()}
 
 
 def _check_resume(make: Callable[[], Any], size: int, stop: int, keys: list[list[int | str]]) -> None:
-    """Whether reading continues exactly where the state after `stop` minibatches was taken."""
+    """Return whether reading continues exactly where the state after `stop` minibatches was taken."""
     reader, again = make(), make()
     reader.start_minibatch_loop(size, 0)
     for _ in range(stop):
         reader.get_minibatch()
     again.restore(json.loads(json.dumps(reader.state())))
-    rest = [list(one.keys) for one in iter(again.get_minibatch, None)]
-    assert rest == keys[stop:], f"after {stop} minibatches, reading does not resume where the state was taken"
+    remaining_keys = [list(minibatch.keys) for minibatch in iter(again.get_minibatch, None)]
+    assert remaining_keys == keys[stop:], f"after {stop} minibatches, reading does not resume where the state was taken"
     reader.close()
     again.close()
 

@@ -87,7 +87,7 @@ def color(brightness_radius: float = 0.0, contrast_radius: float = 0.0, saturati
 def _pair(value: Any, name: str, ascending: bool = True) -> str:
     """`low:high` of a number or a pair."""
     pair = value if is_several(value) else (value, value)
-    if len(pair) != 2 or not all(isinstance(one, int | float | np.number) for one in pair):
+    if len(pair) != 2 or not all(isinstance(value, int | float | np.number) for value in pair):
         raise ArgumentError(f"{name}: a number or a pair of numbers is needed, not {value!r}")
     if ascending and pair[0] > pair[1]:
         raise ArgumentError(f"{name}: the range {value!r} is not ascending")

@@ -29,5 +29,5 @@ def create_writer(section: ConfigParameters | str, precision: str = "float") -> 
 
 
 def find_writer(section: ConfigParameters) -> Callable[[], Any]:
-    """What loads the factory of the writer that a section asks for; nothing is imported yet."""
+    """Return what loads the factory of the writer that a section asks for; nothing is imported yet."""
     return find_factory(WRITER, WriterParameters.writer_type.read(section), section)

@@ -1,1 +1,1 @@
-"""What every package stands on: diagnostics with their places, located text, safe access to files."""
+"""Foundation of every package: diagnostics with their places, located text, safe access to files."""

@@ -63,26 +63,28 @@ def _first(places: Iterable[tuple[Path, str]], parts: tuple[str, ...]) -> Path |
 
 
 def is_private(folder: Path) -> bool:
-    """Whether a folder is the user's and nobody else can write to it, or put another one in its place."""
-    own = users.own_number()
-    if own is None:
+    """Return whether a folder is the user's and nobody else can write to it, or put another one in its place."""
+    own_number = users.own_number()
+    if own_number is None:
         return folder.is_dir()
     try:
         real = folder.resolve(strict=True)
-        found = real.lstat()
+        status = real.lstat()
     except (OSError, RuntimeError):
         return False
-    return stat.S_ISDIR(found.st_mode) and found.st_uid == own and not _others_write(found) and _is_guarded(real)
+    return (
+        stat.S_ISDIR(status.st_mode) and status.st_uid == own_number and not _others_write(status) and _is_guarded(real)
+    )
 
 
 def _places() -> Iterator[tuple[Path, str]]:
-    """Where caches may lie, and the name of the folder there."""
+    """Return the possible parents of caches, with the folder name in each."""
     with suppress(RuntimeError):  # no home is known
         yield folders.user_caches(), "cntkpy"
     import tempfile  # hardly ever needed
 
-    own = users.own_number()
-    yield Path(tempfile.gettempdir()), "cntkpy" if own is None else f"cntkpy-{own}"
+    own_number = users.own_number()
+    yield Path(tempfile.gettempdir()), "cntkpy" if own_number is None else f"cntkpy-{own_number}"
 
 
 def _open(folder: Path) -> None:
@@ -94,34 +96,34 @@ def _open(folder: Path) -> None:
     try:
         folder.mkdir(mode=0o700)
     except FileExistsError:
-        found = folder.lstat()
-        if not stat.S_ISDIR(found.st_mode):
+        status = folder.lstat()
+        if not stat.S_ISDIR(status.st_mode):
             raise
-        own = users.own_number()
-        if own is not None:
-            if found.st_uid != own or _others_write(found):
+        own_number = users.own_number()
+        if own_number is not None:
+            if status.st_uid != own_number or _others_write(status):
                 raise
-            if stat.S_IMODE(found.st_mode) & 0o077:
+            if stat.S_IMODE(status.st_mode) & 0o077:
                 folder.chmod(0o700)
         if not os.access(folder, os.W_OK | os.X_OK):
             raise
 
 
 def _is_guarded(folder: Path) -> bool:
-    """Whether nobody else can rename a folder inside this one, or this one itself."""
-    own = users.own_number()
-    if own is None:
+    """Return whether nobody else can rename a folder inside this one, or this one itself."""
+    own_number = users.own_number()
+    if own_number is None:
         return True
-    for one in (folder, *folder.parents):
-        found = one.stat()
-        if found.st_uid not in (0, users.NOBODY, own):
+    for parent in (folder, *folder.parents):
+        status = parent.stat()
+        if status.st_uid not in (0, users.NOBODY, own_number):
             return False
-        if _others_write(found) and not found.st_mode & stat.S_ISVTX:
+        if _others_write(status) and not status.st_mode & stat.S_ISVTX:
             return False
     return True
 
 
-def _others_write(found: os.stat_result) -> bool:
-    """Whether others may write to a folder; a group that has the user's own number is his alone."""
-    of_group = found.st_mode & stat.S_IWGRP and not found.st_gid == found.st_uid == users.own_number()
-    return bool(of_group or found.st_mode & stat.S_IWOTH)
+def _others_write(status: os.stat_result) -> bool:
+    """Return whether others may write to a folder; a group that has the user's own number is his alone."""
+    of_group = status.st_mode & stat.S_IWGRP and not status.st_gid == status.st_uid == users.own_number()
+    return bool(of_group or status.st_mode & stat.S_IWOTH)

@@ -18,11 +18,11 @@ from cntkpy.cntk_config.base.spelling import nearest
 
 Severity = Literal["error", "warning", "note"]
 Hint = str | Callable[[], str | None] | None
-"""What to do. A function is called only when the hint is shown (looking for similar names takes time)."""
+"""Advice. A function is called only when the hint is shown (looking for similar names takes time)."""
 
 
 class SourceLike(Protocol):
-    """What a span needs to know of its source: a name to print and its lines."""
+    """Protocol of a span's source: a name to print and its lines."""
 
     @property
     def name(self) -> str:
@@ -35,7 +35,7 @@ class SourceLike(Protocol):
 
 
 BEFORE = 1000
-"""How many characters before a place are looked at: a line may be long, and have something wrong everywhere."""
+"""Number of characters examined before a place: a line may be long, and have something wrong everywhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Span:
         return pattern.match(self.source.line(self.line) or "", self.column - 1 + skipped)
 
     def starts_with(self, text: str) -> bool:
-        """Whether the line continues with this text here."""
+        """Return whether the line continues with this text here."""
         return (self.source.line(self.line) or "").startswith(text, self.column - 1)
 
     @property
@@ -66,7 +66,7 @@ class Span:
 
     @property
     def in_word(self) -> bool:
-        """Whether it is in a word of the command line."""
+        """True if it is in a word of the command line."""
         return self.source.name.startswith("<argument")
 
 
@@ -160,7 +160,7 @@ class UserError(ValueError):
 
     @property
     def hint(self) -> str | None:
-        """What to do about it, when known."""
+        """Advice, when known."""
         if callable(self._hint) and not isinstance(self._hint, str):
             self._hint = self._hint()
         return self._hint
@@ -211,11 +211,13 @@ def _without_middle(text: str) -> str:
 
 def suggestion(name: str, candidates: Iterable[str], cutoff: float = 0.6) -> str | None:
     """`did you mean 'x'?` for the nearest candidate, or None; `cutoff`: how alike they have to be, 0 to 1."""
-    found = nearest(name, candidates, cutoff)
-    if found is None:
+    nearest_name = nearest(name, candidates, cutoff)
+    if nearest_name is None:
         return None
     quoted = len(name) > 1 and name[0] == name[-1] == "'"
-    return f"did you mean '{found}'?" + (' Only "..." quotes a value here, single quotes are part of it' * quoted)
+    return f"did you mean '{nearest_name}'?" + (
+        ' Only "..." quotes a value here, single quotes are part of it' * quoted
+    )
 
 
 def shorten(text: str, limit: int = 60) -> str:
@@ -251,10 +253,10 @@ def _excerpt(span: Span, width: int = 160) -> list[str]:
         return []
     start = max(0, span.column - 1 - width // 2) if len(line) > width else 0
     shown = masked(line, "*")[start : start + width]
-    before = "".join("\t" if c == "\t" else " " for c in shown[: span.column - 1 - start])
-    length = max(1, min(span.length, len(shown) - len(before)))
-    if length > LONG and "[" in shown[len(before) : len(before) + length]:  # a section, not what it contains
-        length = shown.index("[", len(before)) + 1 - len(before)
+    padding = "".join("\t" if c == "\t" else " " for c in shown[: span.column - 1 - start])
+    length = max(1, min(span.length, len(shown) - len(padding)))
+    if length > LONG and "[" in shown[len(padding) : len(padding) + length]:  # a section, not what it contains
+        length = shown.index("[", len(padding)) + 1 - len(padding)
     number = str(span.line)
     gutter = " " * len(number)
-    return [f" {gutter} |", f" {number} | {printable(shown).rstrip()}", f" {gutter} | {before}{'^' * length}"]
+    return [f" {gutter} |", f" {number} | {printable(shown).rstrip()}", f" {gutter} | {padding}{'^' * length}"]

@@ -37,7 +37,8 @@ _OF_EXTRA = re.compile(r"""(?P<needed>[^;]+);(?P<first>.*\band\s)?\s*extra\s*==\
 
 
 def how_to_install(extra: str) -> str:
-    """What to do where a package of an extra is missing: `add the extra plot: pipx inject cntkpy 'matplotlib>=3.8'`.
+    """Return what to do where a package of an extra is missing: `add the extra plot: pipx inject cntkpy
+    'matplotlib>=3.8'`.
 
     Args:
         extra: its name.
@@ -52,7 +53,7 @@ def command_for(packages: Sequence[str]) -> str:
 
 def missing(extra: str) -> str | None:
     """A package of an extra that is not installed, those of the extras that it is built on first; None: all are."""
-    below = [found for one in BUILT_ON.get(extra, ()) if (found := missing(one)) is not None]
+    below = [result for extra_name in BUILT_ON.get(extra, ()) if (result := missing(extra_name)) is not None]
     return next((name for name in (*below, *PACKAGES[extra]) if not _is_installed(name)), None)
 
 
@@ -106,11 +107,11 @@ def requirements(extra: str) -> list[str]:
     None if cntkpy is not installed, or has no such extra. Those that only some systems need are left out.
     """
     every = _requirements(extra)
-    return [one for one in every if not _has_distribution(one)] or every
+    return [requirement for requirement in every if not _has_distribution(requirement)] or every
 
 
 def _has_distribution(requirement: str) -> bool:
-    """Whether some version of the package of a requirement is installed."""
+    """Return whether some version of the package of a requirement is installed."""
     from importlib import metadata  # it is slow to import
 
     try:
@@ -120,7 +121,7 @@ def _has_distribution(requirement: str) -> bool:
 
 
 _NAME = re.compile(r"[^\w.-]")
-"""What ends the name of a package."""
+"""Pattern of the end of a package name."""
 _NESTED = re.compile(r"cntkpy\[(?P<extra>[\w-]+)\]")
 
 
@@ -131,10 +132,13 @@ def _requirements(extra: str) -> list[str]:
         every = metadata.requires("cntkpy") or []
     except metadata.PackageNotFoundError:
         return []
-    found = (_OF_EXTRA.fullmatch(one) for one in every)
-    needed = [one["needed"].strip() for one in found if one and not one["first"] and one["extra"] == extra]
-    parts = [_requirements(part["extra"]) if (part := _NESTED.fullmatch(one)) else [one] for one in needed]
-    return list(dict.fromkeys(one for part in parts for one in part))
+    matches = (_OF_EXTRA.fullmatch(requirement) for requirement in every)
+    needed = [match["needed"].strip() for match in matches if match and not match["first"] and match["extra"] == extra]
+    parts = [
+        _requirements(part["extra"]) if (part := _NESTED.fullmatch(requirement)) else [requirement]
+        for requirement in needed
+    ]
+    return list(dict.fromkeys(requirement for part in parts for requirement in part))
 
 
 def _installer(prefix: Path) -> list[str]:

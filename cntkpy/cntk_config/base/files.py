@@ -88,9 +88,9 @@ def read_input(path: str | os.PathLike[str], limit: int = TEXT_LIMIT, *, pipe: b
         if size <= limit:
             pieces = [file.read(size + 1)]  # one byte more tells that nothing follows
             size = len(pieces[0])
-            while size <= limit and (more := file.read(_READ_BYTES)):
-                pieces.append(more)
-                size += len(more)
+            while size <= limit and (extra_data := file.read(_READ_BYTES)):
+                pieces.append(extra_data)
+                size += len(extra_data)
             if size <= limit:
                 return pieces[0] if len(pieces) == 1 else b"".join(pieces)
     raise OSError(errno.EFBIG, f"it has more than {limit:,} bytes, the limit of such a file", os.fspath(path))
@@ -107,12 +107,12 @@ def read_start(path: str | os.PathLike[str], count: int) -> bytes:
 
 
 def file_or_url(path: str | os.PathLike[str]) -> Path | Url:
-    """What a name stands for, to be opened by `open_input` or `atomic_write`, and to be shown in messages."""
+    """Return what a name stands for, to be opened by `open_input` or `atomic_write`, and to be shown in messages."""
     return Url(os.fspath(path)) if is_url(path) else Path(path)
 
 
 def exists(path: str | os.PathLike[str]) -> bool:
-    """Whether there is a file or folder of this name; a name that cannot be one has none."""
+    """Return whether there is a file or folder of this name; a name that cannot be one has none."""
     try:
         return Path(path).exists()
     except (OSError, ValueError):
@@ -120,7 +120,7 @@ def exists(path: str | os.PathLike[str]) -> bool:
 
 
 def is_file(path: str | os.PathLike[str]) -> bool:
-    """Whether there is a regular file of this name; a name that cannot be one has none."""
+    """Return whether there is a regular file of this name; a name that cannot be one has none."""
     try:
         return Path(path).is_file()
     except (OSError, ValueError):
@@ -128,7 +128,7 @@ def is_file(path: str | os.PathLike[str]) -> bool:
 
 
 def is_folder(path: str | os.PathLike[str]) -> bool:
-    """Whether there is a folder of this name; a name that cannot be one has none."""
+    """Return whether there is a folder of this name; a name that cannot be one has none."""
     try:
         return Path(path).is_dir()
     except (OSError, ValueError):
@@ -136,9 +136,9 @@ def is_folder(path: str | os.PathLike[str]) -> bool:
 
 
 def _is_null(descriptor: int) -> bool:
-    """Whether an open file is `/dev/null`."""
-    found = os.fstat(descriptor)
-    return stat.S_ISCHR(found.st_mode) and found.st_rdev == Path(os.devnull).stat().st_rdev
+    """Return whether an open file is `/dev/null`."""
+    status = os.fstat(descriptor)
+    return stat.S_ISCHR(status.st_mode) and status.st_rdev == Path(os.devnull).stat().st_rdev
 
 
 def _wait_for_writer(descriptor: int, name: str) -> None:

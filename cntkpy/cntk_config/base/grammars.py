@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Parser(Protocol):
-    """What is used of `lark.Lark`."""
+    """Protocol of the used part of `lark.Lark`."""
 
     def parse(self, text: str, start: str | None = None) -> Any:
         """The tree of a text, or what a transformer makes of it."""
@@ -27,7 +27,8 @@ class Parser(Protocol):
 
 
 class Unexpected(Protocol):
-    """What is used of `lark.UnexpectedInput`: the token or character that does not fit, and the parser there."""
+    """Protocol of the used part of `lark.UnexpectedInput`: the token or character that does not fit, and the parser
+    there."""
 
     token: Token
     pos_in_stream: int | None

@@ -24,9 +24,9 @@ class Rule:
     kinds: tuple[str, ...]
     """The `kind`s of diagnostics that this rule stands for."""
     fix: str
-    """What to do, where the diagnostic itself says nothing better."""
+    """Advice where the diagnostic itself says nothing better."""
     errors: tuple[str, ...] = ()
-    """Those of the kinds that are errors, whatever the severity of the others."""
+    """Kinds that are errors; the others may have any severity."""
 
     def severity_of(self, kind: str) -> str:
         """The severity of one of its kinds."""
@@ -34,7 +34,7 @@ class Rule:
 
     @property
     def link(self) -> str:
-        """Where the rule is documented."""
+        """Page that documents the rule."""
         return f"{PAGE}#{self.code.lower()}"
 
 
@@ -185,7 +185,7 @@ class Kind(str):
 
     @property
     def page(self) -> str:
-        """Where the kind is documented."""
+        """Page that documents the kind."""
         return self.rule.link
 
 
@@ -205,14 +205,16 @@ def kind_of(name: str) -> Kind:
     Raises:
         ValueError: the name is neither.
     """
-    found = KINDS.get(name)
-    if found is not None:
-        return found
-    package, _, own = name.rpartition(".")
-    if not (package and own.isidentifier() and all(word.isidentifier() for word in package.split("."))):
+    kind = KINDS.get(name)
+    if kind is not None:
+        return kind
+    package, _, suffix = name.rpartition(".")
+    if not (package and suffix.isidentifier() and all(word.isidentifier() for word in package.split("."))):
         near = difflib.get_close_matches(name, KINDS, n=1)
-        what = f"did you mean '{near[0]}'?" if near else f"a kind of your own has a dot: 'mypackage.{own or 'BadLine'}'"
-        raise ValueError(f"'{name}' is not a kind of error; {what}")
+        advice = (
+            f"did you mean '{near[0]}'?" if near else f"a kind of your own has a dot: 'mypackage.{suffix or 'BadLine'}'"
+        )
+        raise ValueError(f"'{name}' is not a kind of error; {advice}")
     return Kind(name, OTHER)
 
 

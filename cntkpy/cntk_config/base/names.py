@@ -28,7 +28,7 @@ _KINDS = (
 
 
 def is_url(path: str | os.PathLike[str]) -> bool:
-    """Whether a name is a URL: with a scheme of two letters or more; one letter is a drive."""
+    """Return whether a name is a URL: with a scheme of two letters or more; one letter is a drive."""
     return _URL.match(os.fspath(path)) is not None
 
 
@@ -47,11 +47,11 @@ class Url(str):
 
 def split_names(text: str) -> list[str]:
     """Return the names in `a+b`; a password of a URL may have a plus sign."""
-    first, *others = text.split("+")
+    first, *protocols = text.split("+")
     names = [first]
-    for part in others:
-        rest = names[-1].partition("://")[2]
-        if "@" in part and "@" not in rest and _PASSWORD.match(rest):
+    for part in protocols:
+        address = names[-1].partition("://")[2]
+        if "@" in part and "@" not in address and _PASSWORD.match(address):
             names[-1] += f"+{part}"
         else:
             names.append(part)
@@ -71,10 +71,10 @@ def public_name(path: str | os.PathLike[str]) -> str:
 
 def without_secrets(text: str) -> str:
     """A text with one URL, or a part of it, without what may be secret."""
-    scheme, separator, rest = text.partition("://")
+    scheme, separator, address = text.partition("://")
     if not separator:
         return re.split("[?#]", text, maxsplit=1)[0]
-    return scheme + separator + re.split("[?#]", rest[_end_of_user(rest, len(rest)) :], maxsplit=1)[0]
+    return scheme + separator + re.split("[?#]", address[_end_of_user(address, len(address)) :], maxsplit=1)[0]
 
 
 def masked(text: str, sign: str = "", *, is_value: bool = False) -> str:
@@ -101,10 +101,10 @@ def reveals(text: str, url: str) -> bool:
         text: the message.
         url: the URL that it is about.
     """
-    rest = url.partition("://")[2]
-    end = _end_of_user(rest, len(rest))
-    secrets = rest[:end].partition(":")[2] + " " + " ".join(re.split("[?#]", rest[end:], maxsplit=1)[1:])
-    return any(piece in text for one in (secrets, unquote(secrets)) for piece in _PIECE.findall(one))
+    address = url.partition("://")[2]
+    end = _end_of_user(address, len(address))
+    secrets = address[:end].partition(":")[2] + " " + " ".join(re.split("[?#]", address[end:], maxsplit=1)[1:])
+    return any(piece in text for secret in (secrets, unquote(secrets)) for piece in _PIECE.findall(secret))
 
 
 def _masked_line(line: str, sign: str, is_value: bool) -> str:
@@ -121,8 +121,8 @@ def _masked_line(line: str, sign: str, is_value: bool) -> str:
         last = end if is_quoted else _word(line, user, end)
         query = line.find("?", user, last)
         if query >= 0 and is_value and not is_quoted:
-            found = _END_OF_VALUE.search(line, query, end)
-            last = found.start() if found else end
+            match = _END_OF_VALUE.search(line, query, end)
+            last = match.start() if match else end
         if query < 0:
             query = last
         pieces += [line[position:begin], sign * (user - begin), line[user:query], sign * (last - query)]
@@ -149,30 +149,30 @@ def _closing_quote(line: str, begin: int, place: int) -> int:
 
 def _word(line: str, begin: int, end: int) -> int:
     """Return the end of the word that begins at a place."""
-    found = _END_OF_WORD.search(line, begin, end)
-    return found.start() if found else end
+    match = _END_OF_WORD.search(line, begin, end)
+    return match.start() if match else end
 
 
-def _end_of_user(rest: str, word: int) -> int:
+def _end_of_user(remainder: str, word: int) -> int:
     """Return how many characters behind `://` are a user with a password, up to the last `@` that may end them.
 
     Args:
         rest: the URL without its scheme, perhaps with other text behind it.
         word: the end of the first word of it, at which the URL ends if no password has blanks.
     """
-    if _PASSWORD.match(rest):
-        first = rest.find("@")
+    if _PASSWORD.match(remainder):
+        first = remainder.find("@")
         if first < 0:  # a part of a URL
-            authority = _AUTHORITY.match(rest, 0, word)
+            authority = _AUTHORITY.match(remainder, 0, word)
             return authority.end() if authority else 0
-        word = max(word, _word(rest, first, len(rest))) if first >= word else word
-        query = rest.find("?", 0, word)
-        return rest.rfind("@", 0, query if query > first else word) + 1
-    if _PORT.match(rest):
-        query = rest.find("?", 0, word)
-        return rest.rfind("@", 0, query if query >= 0 else word) + 1
-    authority = _AUTHORITY.match(rest, 0, word)
-    return rest.rfind("@", 0, authority.end()) + 1 if authority else 0
+        word = max(word, _word(remainder, first, len(remainder))) if first >= word else word
+        query = remainder.find("?", 0, word)
+        return remainder.rfind("@", 0, query if query > first else word) + 1
+    if _PORT.match(remainder):
+        query = remainder.find("?", 0, word)
+        return remainder.rfind("@", 0, query if query >= 0 else word) + 1
+    authority = _AUTHORITY.match(remainder, 0, word)
+    return remainder.rfind("@", 0, authority.end()) + 1 if authority else 0
 
 
 def checked_name(path: str | os.PathLike[str]) -> str:
@@ -210,5 +210,5 @@ def shareable(value: Any) -> Any:
 
 
 def kind_of(mode: int) -> str:
-    """What a mode of `stat` stands for, in words."""
+    """Return what a mode of `stat` stands for, in words."""
     return next((word for test, word in _KINDS if test(mode)), "something else")

@@ -7,25 +7,25 @@ from typing import Any, TypeGuard
 
 
 def is_several(value: Any) -> TypeGuard[list[Any] | tuple[Any, ...]]:
-    """Whether it is a list or a tuple."""
+    """Return whether it is a list or a tuple."""
     return isinstance(value, list | tuple)
 
 
 def is_list(value: Any) -> TypeGuard[list[Any]]:
-    """Whether it is a list."""
+    """Return whether it is a list."""
     return isinstance(value, list)
 
 
 def is_tuple(value: Any) -> TypeGuard[tuple[Any, ...]]:
-    """Whether it is a tuple."""
+    """Return whether it is a tuple."""
     return isinstance(value, tuple)
 
 
 def is_mapping(value: Any) -> TypeGuard[Mapping[Any, Any]]:
-    """Whether it is a mapping, as a dict is."""
+    """Return whether it is a mapping, as a dict is."""
     return isinstance(value, Mapping)
 
 
 def is_dict(value: Any) -> TypeGuard[dict[Any, Any]]:
-    """Whether it is a dict."""
+    """Return whether it is a dict."""
     return isinstance(value, dict)

@@ -107,11 +107,11 @@ class RemoteObject:
         info = self._tried(self._info, "cannot be opened")
         size = info.get("size")
         if info.get("type") == "directory" or not isinstance(size, int) or size < 0:
-            what = "it is a folder" if info.get("type") == "directory" else "it has no known size"
-            raise RemoteError(what, url, "check the URL")
+            reason = "it is a folder" if info.get("type") == "directory" else "it has no known size"
+            raise RemoteError(reason, url, "check the URL")
         self.size = size
         self.stamp = self._stamp(info)
-        """What is another one when the object has changed; empty if the server says nothing of the kind."""
+        """Version stamp, which differs when the object has changed; empty if the server says nothing of the kind."""
 
     def start(self, count: int) -> bytes:
         """The first bytes, fewer if the object is shorter."""
@@ -130,15 +130,15 @@ class RemoteObject:
         def ask() -> bytes:
             limit = seconds_for(end - begin)
             if self._is_http:
-                found = http.fetch(self._system, self._name, begin, end, self.size, stall_seconds(), limit, prefix)
+                data = http.fetch(self._system, self._name, begin, end, self.size, stall_seconds(), limit, prefix)
             else:
                 read: Callable[[], bytes] = lambda: self._system.cat_file(  # noqa: E731
                     self._name, start=begin, end=end, **self._options
                 )
-                found = _within(self._system, limit, read)
-            if len(found) != end - begin:
-                raise OSError(f"{len(found)} bytes came instead of {end - begin}")
-            return found
+                data = _within(self._system, limit, read)
+            if len(data) != end - begin:
+                raise OSError(f"{len(data)} bytes came instead of {end - begin}")
+            return data
 
         return self._tried(ask, f"cannot be read at byte {begin}") if end > begin else b""
 
@@ -173,11 +173,12 @@ class RemoteObject:
     def _info(self) -> dict[str, Any]:
         if self._is_http:
             return http.about(self._system, self._name, seconds_for(0))
-        found: dict[str, Any] = _within(self._system, seconds_for(0), lambda: self._system.info(self._name))
-        return found
+        values: dict[str, Any] = _within(self._system, seconds_for(0), lambda: self._system.info(self._name))
+        return values
 
     def _stamp(self, info: dict[str, Any]) -> str:
-        """What names this version of the object: its URL, where that redirects to, settings, tag, time and size.
+        """Return the identity of this version of the object: its URL, where that redirects to, settings, tag, time
+        and size.
 
         Tags and times name a version of one URL only, so the query and the user are a part of it.
         """
@@ -222,18 +223,20 @@ def without_signature(url: str) -> str:
     """A URL without what a new signature of the same object changes; other parameters stay, in their order."""
     address, mark, query = url.partition("?")
     parameters = query.split("&")
-    names = [one.partition("=")[0].lower() for one in parameters]
+    names = [parameter.partition("=")[0].lower() for parameter in parameters]
     for known, changing in SIGNATURES:
         if known <= {*names}:
-            kept = [one for one, name in zip(parameters, names, strict=True) if not changing.fullmatch(name)]
+            kept = [
+                parameter for parameter, name in zip(parameters, names, strict=True) if not changing.fullmatch(name)
+            ]
             return f"{address}?{'&'.join(kept)}"
     return f"{address}{mark}{query}"
 
 
 def local_name(url: str) -> str | None:
     """The name of the local file that a URL of the scheme `file` means; None for other schemes."""
-    scheme, _, rest = str.__str__(url).partition("://")
-    return rest if scheme.lower() in ("file", "local") else None
+    scheme, _, address = str.__str__(url).partition("://")
+    return address if scheme.lower() in ("file", "local") else None
 
 
 @cache
@@ -283,8 +286,8 @@ def _within(system: Any, seconds: float, ask: Callable[[], T]) -> T:
 
 
 def _protocol(system: Any) -> set[str]:
-    found = system.protocol
-    return {found} if isinstance(found, str) else set(found)
+    protocol = system.protocol
+    return {protocol} if isinstance(protocol, str) else set(protocol)
 
 
 def _tried(ask: Callable[[], T], url: str, name: str, what: str) -> T:
@@ -311,7 +314,7 @@ def _tried(ask: Callable[[], T], url: str, name: str, what: str) -> T:
 
 
 def _cause(error: Exception) -> Exception:
-    """What went wrong: fsspec says of a server that does not answer that there is no such object."""
+    """Return the cause of a failure: fsspec says of a server that does not answer that there is no such object."""
     cause = error.__cause__ if isinstance(error, FileNotFoundError) else None
     status = _status(cause or error)
     if status in FORBIDDEN:

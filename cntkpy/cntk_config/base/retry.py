@@ -46,7 +46,7 @@ def with_retries(read: Callable[[], _T], what: str) -> _T:
 
 
 def _is_transient(error: OSError) -> bool:
-    """Whether another attempt may succeed."""
+    """Return whether another attempt may succeed."""
     return error.errno in TRANSIENT_ERRORS
 
 

@@ -1,4 +1,4 @@
-"""Where text comes from: sources (files, command-line words), and text which remembers its places.
+"""Sources of text (files, command-line words), and text which remembers its places.
 
 Everything a user wrote is joined into one `Text` before it is parsed, with comments and empty lines gone. A `Text`
 keeps a map from its offsets back to file, line and column; a `Fragment` is a stretch of a `Text`. Nothing is copied
@@ -48,7 +48,7 @@ class Source:
         self.included_at = included_at
         """The include statement that brought this file in."""
         self.is_path = False
-        """Whether it is a word `section/name=value`, whose value `default` removes the entry."""
+        """True if it is a word `section/name=value`, whose value `default` removes the entry."""
 
     def __repr__(self) -> str:
         return f"Source({self.name!r})"
@@ -69,15 +69,15 @@ class Use(NamedTuple):
     name: str
     text: str
     span: Span
-    """Where the variable is defined."""
+    """Definition of the variable."""
     length: int
-    """How long `$name$` is in the text that uses it."""
+    """Length of `$name$` in the text that uses it."""
     inner: tuple[Use, ...] = ()
     """The variables that were put into its own text."""
 
 
 class Place(NamedTuple):
-    """Where a stretch of text starts. A stretch that was put in for a variable stays at the place of `$name$`."""
+    """Start of a stretch of text. A stretch that was put in for a variable stays at the place of `$name$`."""
 
     source: Source
     line: int
@@ -92,9 +92,9 @@ class Text:
         self.string = string
         self._map = stretches
         self.brackets: object | None = None
-        """What the scanner found out about the brackets; see pieces.py."""
+        """Brackets found by the scanner; see pieces.py."""
         self.parsed: dict[tuple[str, int, int], Any] = {}
-        """What the parser made of stretches of it; see parse.py."""
+        """Parse results of its stretches; see parse.py."""
 
     @property
     def has_uses(self) -> bool:
@@ -128,7 +128,7 @@ class Text:
 
 
 class SourceMap:
-    """Where stretches start in a text, and where each comes from. Flat arrays: there is one stretch for every line."""
+    """Starts of the stretches of a text, with the origin of each. Flat arrays: there is one stretch for every line."""
 
     __slots__ = ("columns", "lines", "sources", "starts", "uses")
 
@@ -165,7 +165,7 @@ class TextBuilder:
             self.add(text.string[begin:stop], place)
 
     def text(self) -> Text:
-        """What was collected."""
+        """Return the collected text."""
         return Text("".join(self._pieces), self._map)
 
 
@@ -192,12 +192,12 @@ class Fragment(NamedTuple):
         """The variables that were put into this stretch, each once."""
         if not self.text.has_uses:
             return ()
-        found = (place.use for _, _, place in self.text.stretches(self.start, self.end))
-        return tuple({use.name.lower(): use for use in found if use}.values())
+        uses = (place.use for _, _, place in self.text.stretches(self.start, self.end))
+        return tuple({use.name.lower(): use for use in uses if use}.values())
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Where the variables are defined that were put into this stretch, for messages."""
+        """Notes on the definitions of variables expanded in this stretch."""
         return tuple(f"${use.name}$ is defined at {use.span}" for use in self.uses)
 
     def __str__(self) -> str:
@@ -230,9 +230,9 @@ class Fragment(NamedTuple):
             if kept is not None and offset == self.start and quoted:
                 kept = kept[0], kept[1][1:]
             if kept is not None:
-                column, rest = kept
-                builder.copy(self.text, offset + column, offset + column + len(rest))
-                builder.add("\n", Place(*_corner(self.text.span(offset + column + len(rest)))))
+                column, remainder = kept
+                builder.copy(self.text, offset + column, offset + column + len(remainder))
+                builder.add("\n", Place(*_corner(self.text.span(offset + column + len(remainder)))))
             offset += len(line) + 1
         if not builder.length:
             builder.add("", Place(*_corner(self.text.span(self.start))))
@@ -249,10 +249,10 @@ class Line(NamedTuple):
 
 def tidy_line(line: str) -> tuple[int, str] | None:
     """(offset, text) of what is left of a line without its comment, or None if nothing is."""
-    if "#" in line and (found := COMMENT.search(line)):
-        line = line[: found.start()]
-        rest = line.lstrip(BLANKS)
-        return (len(line) - len(rest), rest) if rest else None
+    if "#" in line and (match := COMMENT.search(line)):
+        line = line[: match.start()]
+        remainder = line.lstrip(BLANKS)
+        return (len(line) - len(remainder), remainder) if remainder else None
     return (0, line) if line.strip(BLANKS) else None
 
 
@@ -272,19 +272,19 @@ def decode(data: bytes, name: str, *, path: Path | None = None, included_at: Spa
         message = "the file is text in UTF-16, of which nothing is read"
         hint = f"save it as UTF-8, for instance: iconv -f UTF-16 -t UTF-8 {name} > utf8-{Path(name).name}"
         raise ConfigError("MalformedLine", message, Span(Source(name, "", path=path), 1, 1), hint)
-    bad, what = data.find(0), "is not a text"
+    bad, reason = data.find(0), "is not a text"
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         if not 0 <= bad < error.start:
-            bad, what = error.start, "is not valid UTF-8"
+            bad, reason = error.start, "is not valid UTF-8"
         text = data.decode("utf-8", "replace")
     source = Source(name, text, path=path, included_at=included_at)
     if bad >= 0:
-        before = data[:bad]
-        number = before.count(b"\n") + 1
-        column = len(before.rpartition(b"\n")[2].decode("utf-8").removeprefix("\ufeff")) + 1
-        message = f"the byte 0x{data[bad]:02X} {what}"
+        previous_data = data[:bad]
+        number = previous_data.count(b"\n") + 1
+        column = len(previous_data.rpartition(b"\n")[2].decode("utf-8").removeprefix("\ufeff")) + 1
+        message = f"the byte 0x{data[bad]:02X} {reason}"
         if _is_binary(data[:BINARY_BYTES]):  # the line is none, and not for a terminal
             place = Span(Source(name, "", path=path, included_at=included_at), number, column)
             hint = f"this is a binary file; if it holds data, `cntkpy preview {name}` may show it"
@@ -297,12 +297,12 @@ def read_lines(source: Source, *, tidy: bool = True) -> list[Line]:
     """The lines of a source that are left without comments and empty lines."""
     lone = re.search(r"\r(?!\n)", source.text)
     if lone:
-        before = source.text[: lone.start()]
-        column = len(before.rpartition("\n")[2].removeprefix("\ufeff")) + 1
+        previous = source.text[: lone.start()]
+        column = len(previous.rpartition("\n")[2].removeprefix("\ufeff")) + 1
         raise ConfigError(
             "MalformedLine",
             "a carriage return that does not belong to a line end",
-            Span(source, before.count("\n") + 1, column),
+            Span(source, previous.count("\n") + 1, column),
             hint="lines end with LF or CR LF; convert the file's line ends",
         )
     lines: list[Line] = []

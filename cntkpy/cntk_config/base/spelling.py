@@ -22,10 +22,10 @@ def letter_bits(name: str) -> int:
     """
     bag = 0
     for char in name.lower():
-        at = (ord(char) & 63) * MAX_REPEATS
-        while bag >> at & 1 and at % MAX_REPEATS < MAX_REPEATS - 1:
-            at += 1
-        bag |= 1 << at
+        position = (ord(char) & 63) * MAX_REPEATS
+        while bag >> position & 1 and position % MAX_REPEATS < MAX_REPEATS - 1:
+            position += 1
+        bag |= 1 << position
     return bag
 
 
@@ -48,15 +48,15 @@ def _nearest(name: str, candidates: tuple[str, ...], cutoff: float) -> str | Non
     without_bit = len(name) - bag.bit_count()  # such a letter may be common to both
     half = cutoff / 2
     alike = [
-        one
-        for one, (_, other) in spelled.items()
-        if (bag & other).bit_count() + without_bit >= half * (len(name) + len(one)) - 1e-9
+        key
+        for key, (_, other_value) in spelled.items()
+        if (bag & other_value).bit_count() + without_bit >= half * (len(name) + len(key)) - 1e-9
     ]
-    found = difflib.get_close_matches(name, alike, n=1, cutoff=cutoff) if alike else []
-    return spelled[found[0]][0] if found else None
+    close_matches = difflib.get_close_matches(name, alike, n=1, cutoff=cutoff) if alike else []
+    return spelled[close_matches[0]][0] if close_matches else None
 
 
 @functools.lru_cache(8)
 def _spelled(candidates: tuple[str, ...]) -> dict[str, tuple[str, int]]:
     """Candidates in lower case, with their own case and their letter_bits."""
-    return {one.lower(): (one, letter_bits(one)) for one in candidates}
+    return {candidate.lower(): (candidate, letter_bits(candidate)) for candidate in candidates}

@@ -1,4 +1,4 @@
-"""What ends long work from inside when the run is asked to stop, and what has to be saved before."""
+"""Stop long work when the run is asked to stop, after saving what has to be saved."""
 
 import threading
 

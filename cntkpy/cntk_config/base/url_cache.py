@@ -1,4 +1,4 @@
-"""What was read from URLs, kept on the disk in blocks: at most so many bytes, those not used for longest go first.
+"""Disk cache of blocks read from URLs, limited in bytes; evicts the least recently used first.
 
 A block is a file whose name is a hash of the object's URL with user and query, its tag, time of change and size, and
 the number of the block: an object that has changed has other blocks. Files are written under a temporary name and
@@ -52,26 +52,26 @@ class CachedObject(RemoteObject):
 
     @property
     def cached(self) -> bool:
-        """Whether blocks are kept: the server says when the object has changed, and there is a place for them."""
+        """True if blocks are kept: the server says when the object has changed, and there is a place for them."""
         return bool(self.stamp) and most_bytes() > 0 and _folder() is not None
 
     def blocks(self, first: int, last: int) -> list[bytes]:
         """The blocks first .. last. What is not kept is asked for: neighbours in one request."""
-        found = {number: content for number in range(first, last + 1) if (content := self._kept(number)) is not None}
+        contents = {number: content for number in range(first, last + 1) if (content := self._kept(number)) is not None}
         number = first
         while number <= last:
-            if number in found:
+            if number in contents:
                 number += 1
                 continue
             end = number + 1
-            while end <= last and end not in found and end - number < TOGETHER:
+            while end <= last and end not in contents and end - number < TOGETHER:
                 end += 1
             whole = self.fetch(number * self.block_bytes, min(self.size, end * self.block_bytes))
-            for at in range(number, end):
-                found[at] = whole[(at - number) * self.block_bytes : (at + 1 - number) * self.block_bytes]
-                self._keep(at, found[at])
+            for index in range(number, end):
+                contents[index] = whole[(index - number) * self.block_bytes : (index + 1 - number) * self.block_bytes]
+                self._keep(index, contents[index])
             number = end
-        return [found[number] for number in range(first, last + 1)]
+        return [contents[number] for number in range(first, last + 1)]
 
     def fetch(self, begin: int, end: int) -> bytes:
         """The bytes begin .. end - 1, see `RemoteObject`."""
@@ -149,12 +149,12 @@ def open_url(url: str) -> BinaryIO:
     Raises:
         OSError: it cannot be read. UserError: a package is missing.
     """
-    found = CachedObject(url)
+    cached_object = CachedObject(url)
     file = tempfile.TemporaryFile()  # noqa: SIM115 - the caller closes it
     try:
-        last = found.count
+        last = cached_object.count
         for number in range(0, last, TOGETHER):
-            file.writelines(found.blocks(number, min(last, number + TOGETHER) - 1))
+            file.writelines(cached_object.blocks(number, min(last, number + TOGETHER) - 1))
         file.seek(0)
     except BaseException:
         file.close()
@@ -168,10 +168,10 @@ def read_url(url: str, limit: int) -> bytes:
     Raises:
         OSError: it cannot be read, or has more than `limit` bytes. UserError: a package is missing.
     """
-    found = CachedObject(url)
-    if found.size > limit:
+    cached_object = CachedObject(url)
+    if cached_object.size > limit:
         raise RemoteError(f"it has more than {limit:,} bytes, the limit of such a file", url, "check the URL")
-    return b"".join(found.blocks(0, found.count - 1))
+    return b"".join(cached_object.blocks(0, cached_object.count - 1))
 
 
 @cache
@@ -181,11 +181,11 @@ def most_bytes() -> int:
     Raises:
         UserError: the variable is not a number.
     """
-    given = os.environ.get(SETTING, "").strip() or str(USUAL_MB)
-    if not (given.isascii() and given.isdigit() and len(given) < 10):
-        message = f"the variable {SETTING} of the environment is '{given}', not a number of megabytes"
+    setting = os.environ.get(SETTING, "").strip() or str(USUAL_MB)
+    if not (setting.isascii() and setting.isdigit() and len(setting) < 10):
+        message = f"the variable {SETTING} of the environment is '{setting}', not a number of megabytes"
         raise UserError("BadValue", message, hint=f"write {SETTING}={USUAL_MB}, or 0 to keep nothing")
-    return int(given) << 20
+    return int(setting) << 20
 
 
 @cache
@@ -195,14 +195,14 @@ def _folder() -> Path | None:
 
 def _make_room(folder: Path, most: int) -> None:
     """Remove the blocks not used for longest until the others have at most so many bytes."""
-    found: list[tuple[float, int, str]] = []
+    rows: list[tuple[float, int, str]] = []
     with os.scandir(folder) as entries:
         for entry in entries:
             with suppress(OSError):  # another process has removed it
                 about = entry.stat(follow_symlinks=False)
-                found.append((about.st_mtime, about.st_size, entry.path))
-    held = sum(size for _, size, _ in found)
-    for _, size, path in sorted(found):
+                rows.append((about.st_mtime, about.st_size, entry.path))
+    held = sum(size for _, size, _ in rows)
+    for _, size, path in sorted(rows):
         if held <= most:
             return
         with suppress(OSError):

@@ -35,7 +35,7 @@ LONGEST_NAME = 230
 
 
 class NotOurFile(OSError):
-    """What stands under a name is not a regular file of this user, or a link leads to it; `strerror` says which."""
+    """Error: a name is not a regular file of this user, or a link leads to it; `strerror` says which."""
 
 
 def why_not_written(path: str | os.PathLike[str]) -> str:
@@ -188,7 +188,7 @@ def _named(path: str | os.PathLike[str]) -> Generator[None, None, None]:
 
 
 def not_written(error: OSError, path: str | os.PathLike[str]) -> str:
-    """What a message says of a file that cannot be written; of several, the error names the one.
+    """Return what a message says of a file that cannot be written; of several, the error names the one.
 
     Args:
         error: what `atomic_write` raised, or a write to its file.
@@ -223,9 +223,9 @@ def _short(name: str) -> str:
 def _usual_mode(target: Path) -> int:
     """The permissions of the file that is replaced, or what a plain `open` would give a new one."""
     with contextlib.suppress(OSError):
-        found = target.lstat().st_mode
-        if stat.S_ISREG(found):
-            return found & 0o777
+        st_mode = target.lstat().st_mode
+        if stat.S_ISREG(st_mode):
+            return st_mode & 0o777
     mask = os.umask(0)
     os.umask(mask)
     return 0o666 & ~mask
@@ -321,8 +321,8 @@ def _check(found: os.stat_result, file: Path) -> None:
     if stat.S_ISLNK(mode):
         raise NotOurFile(errno.ELOOP, "it is a link", str(file))
     if not stat.S_ISREG(mode):
-        what = "a folder" if stat.S_ISDIR(mode) else kind_of(mode)
-        raise NotOurFile(errno.EINVAL, f"it is {what}, not a regular file", str(file))
+        reason = "a folder" if stat.S_ISDIR(mode) else kind_of(mode)
+        raise NotOurFile(errno.EINVAL, f"it is {reason}, not a regular file", str(file))
     if found.st_nlink > 1:
         raise NotOurFile(errno.EMLINK, "the file has a second name (a hard link)", str(file))
     if not _is_trusted(found, file.parent):
@@ -330,6 +330,6 @@ def _check(found: os.stat_result, file: Path) -> None:
 
 
 def _is_trusted(found: os.stat_result, folder: Path) -> bool:
-    """Whether something in a folder belongs to this user, to the owner of the folder, or to the system."""
-    own = users.own_number()
-    return own is None or found.st_uid in (own, 0, users.NOBODY) or found.st_uid == folder.stat().st_uid
+    """Return whether something in a folder belongs to this user, to the owner of the folder, or to the system."""
+    own_number = users.own_number()
+    return own_number is None or found.st_uid in (own_number, 0, users.NOBODY) or found.st_uid == folder.stat().st_uid

@@ -37,7 +37,7 @@ class AdaptParameters(TrainingParameters):
 
     @property
     def uses_reference(self) -> bool:
-        """Whether the original model is mixed into the labels."""
+        """True if the original model is mixed into the labels."""
         return self.sgd.adaptation_type != "none" and self.sgd.adaptation_weight > 0
 
     def idle(self) -> Iterator[tuple[str, str, str]]:

@@ -43,7 +43,7 @@ class CreateLabelMapParameters(Declared):
         name = str(self.section)
         if not self.config.exists(name):
             around = self.config.parent or self.config
-            hint = suggestion(name, [one for one, _ in around.inner()])
+            hint = suggestion(name, [item for item, _ in around.inner()])
             raise self.error("section", f"there is no section '{name}'", hint, "MissingParameter")
 
     def named_parts(self) -> Iterator[Part]:

@@ -75,8 +75,8 @@ def cross_validate(section: ConfigParameters, context: RunContext) -> None:
 
 def _epochs(p: CrossValidateParameters) -> range:
     """The numbers of the models, from the first to the last."""
-    given = p.interval or [0]
-    first, step, last = [*given, given[-1], given[-1]][:3]
+    interval = p.interval or [0]
+    first, step, last = [*interval, interval[-1], interval[-1]][:3]
     if step == 0:
         raise p.error("crossValidationInterval", "the increment is 0; give first:increment:last", hint="use 1:1:10")
     if first > last:

@@ -55,7 +55,7 @@ def dump_node(section: ConfigParameters, context: RunContext) -> None:
 
 
 def names_one_node(p: DumpNodeParameters) -> bool:
-    """Whether `nodeName` names a node: all nodes have a word of their own, and a pattern wins."""
+    """Return whether `nodeName` names a node: all nodes have a word of their own, and a pattern wins."""
     return not p.node_regex and p.node_name != ALL_NODES
 
 
@@ -65,11 +65,11 @@ def _choose(network: "ValidatedNetwork", p: DumpNodeParameters) -> "list[Node]":
             pattern = re.compile(p.node_regex)
         except re.error as error:
             raise p.error("nodeNameRegex", f"not a regular expression: {error}") from None
-        found = [node for node in network.nodes.values() if pattern.fullmatch(node.name)]
-        log.info("%d nodes match '%s': %s", len(found), p.node_regex, " ".join(node.name for node in found))
-        if not found:
+        nodes = [node for node in network.nodes.values() if pattern.fullmatch(node.name)]
+        log.info("%d nodes match '%s': %s", len(nodes), p.node_regex, " ".join(node.name for node in nodes))
+        if not nodes:
             raise p.error("nodeNameRegex", "no name of a node matches", "`cntkpy show MODEL` lists them", "UnknownNode")
-        return found
+        return nodes
     if not names_one_node(p):
         return list(network.nodes.values())
     return find_nodes(network, [p.node_name])

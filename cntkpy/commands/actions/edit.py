@@ -88,7 +88,7 @@ def edit(section: ConfigParameters, context: RunContext) -> None:
 
 
 def builds(p: EditParameters) -> bool:
-    """Whether a builder makes the model: one in BrainScript in any case, others where no script is named."""
+    """Return whether a builder makes the model: one in BrainScript in any case, others where no script is named."""
     return is_given(p.config, EditParameters.brain_script.name) or (
         p.edit_path is None and builder_of(p.config) is not None
     )

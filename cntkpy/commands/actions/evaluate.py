@@ -88,7 +88,8 @@ def evaluate_section(p: TestParameters, context: RunContext) -> "list[Total]":
 
 
 def _confusion_count(network: "ValidatedNetwork", nodes: "list[Node]", context: RunContext) -> "ConfusionCount | None":
-    """What counts the answers of a classification, where somebody listens to events and one process has all data."""
+    """Return what counts the answers of a classification, where somebody listens to events and one process has all
+    data."""
     if not log.isEnabledFor(logging.DEBUG) or context.link is not None:
         return None
     from cntkpy.trainers.evaluation.confusion import ConfusionCount, classification
@@ -99,10 +100,10 @@ def _confusion_count(network: "ValidatedNetwork", nodes: "list[Node]", context: 
 
 def reader_in_order(p: TestParameters, context: RunContext) -> "MinibatchReader":
     """The reader of a test: in the order of the data, unless its own section says otherwise."""
-    given = {"traceLevel": str(p.trace_level)}
+    settings = {"traceLevel": str(p.trace_level)}
     if not OrderParameters.randomize.stands_in(p.reader):
-        given["randomize"] = "none"
-    return reader_for(p.config, "reader", context, None, **given)
+        settings["randomize"] = "none"
+    return reader_for(p.config, "reader", context, None, **settings)
 
 
 def evaluate_nodes(

@@ -67,12 +67,12 @@ def export(section: ConfigParameters, context: RunContext) -> None:
 
     network = build_or_load(section, context)
     names, softmax = (
-        tuple(node.name for node in find_nodes(network, given)) for given in (p.output_nodes, p.softmax_nodes)
+        tuple(node.name for node in find_nodes(network, names)) for names in (p.output_nodes, p.softmax_nodes)
     )
     means = _means(p) if p.preprocessing else {}
     settings = Settings(names, softmax, int(p.opset), p.double, p.batch_first, tuple(p.indices), p.lengths, means)
-    told = hashlib.sha256(Export(section, on_error=lambda error: "").flat().encode()).hexdigest()
-    ready = prepared(str(p.output_file), network, settings, {"cntkpy.configuration": told})
+    digest = hashlib.sha256(Export(section, on_error=lambda error: "").flat().encode()).hexdigest()
+    ready = prepared(str(p.output_file), network, settings, {"cntkpy.configuration": digest})
     for note in ready.exported.notes:
         log.info("Note: %s.", note)
     if p.check and can_compare():
@@ -80,8 +80,8 @@ def export(section: ConfigParameters, context: RunContext) -> None:
         if p.reader is not None:
             differences = merged(differences, _on_data(ready, section, context, int(p.minibatch_size)))
             refuse(ready, differences)
-        for one in differences:
-            log.info("%s: largest difference from onnxruntime %.2g", one.output, one.largest)
+        for difference in differences:
+            log.info("%s: largest difference from onnxruntime %.2g", difference.output, difference.largest)
     elif p.check:
         log.info("The model is not compared with onnxruntime, which is not installed.")
     files.write(str(p.output_file), ready.model)
@@ -111,5 +111,5 @@ def _on_data(ready: "Ready", section: ConfigParameters, context: RunContext, siz
     reader = reader_for(section, "reader", context, randomize="none", action="write")
     evaluator = Evaluator(exported.network, with_data(exported), summed=False)
     written = next(iter(node_values(evaluator, EvaluationData(reader, size, size))))
-    columns = written.values if len(exported.axes) > 1 else [[np.concatenate(one)] for one in written.values]
+    columns = written.values if len(exported.axes) > 1 else [[np.concatenate(value)] for value in written.values]
     return check_data(exported, as_bytes(ready.model), list(zip(*columns, strict=True)))

@@ -16,7 +16,7 @@ BUCKETS = (
     13, 29, 59, 127, 257, 541, 1109, 2357, 5087, 10273, 20753, 42043, 85229, 172933, 351061, 712697, 1447153, 2938679,
     5967347, 12117689, 24607243, 49969847,
 )  # fmt: skip
-"""How many buckets a map has as it grows; each bucket holds one word on average at most."""
+"""Numbers of buckets of a growing map; each bucket holds one word on average at most."""
 SEED = 0xC70F6907
 FACTOR = 0xC6A4A7935BD1E995
 MASK = (1 << 64) - 1
@@ -26,8 +26,8 @@ def hash_of(word: bytes) -> int:
     """MurmurHash64A of some bytes, 0 to 2**64 - 1."""
     value = SEED ^ (len(word) * FACTOR & MASK)
     whole = len(word) & ~7
-    for at in range(0, whole, 8):
-        piece = int.from_bytes(word[at : at + 8], "little") * FACTOR & MASK
+    for index in range(0, whole, 8):
+        piece = int.from_bytes(word[index : index + 8], "little") * FACTOR & MASK
         value = (value ^ ((piece ^ piece >> 47) * FACTOR & MASK)) * FACTOR & MASK
     if whole < len(word):
         value = (value ^ int.from_bytes(word[whole:], "little")) * FACTOR & MASK

@@ -1,4 +1,4 @@
-"""What several actions need: a network (built or loaded), a device to compute on, a reader for a section."""
+"""Helpers shared by several actions: a network (built or loaded), a device to compute on, a reader for a section."""
 
 import logging
 from collections.abc import Callable, Sequence, Set
@@ -22,7 +22,7 @@ log = logging.getLogger("cntkpy.commands")
 
 
 class ModelParameters(BuilderParameters, OutputParameters):
-    """Where an action takes its network from: it is built if there is a builder, and loaded otherwise."""
+    """Source of an action's network: it is built if there is a builder, and loaded otherwise."""
 
     model_path = Parameter("modelPath", PATH, help="The model file.")
 
@@ -72,16 +72,16 @@ def pad_channels(network: "ValidatedNetwork", context: RunContext, new: "Set[Nod
     from cntkpy.networks.nodes.images.convolution import CHANNEL_PADDING, missed_channels
 
     nodes = (node for node in network.nodes.values() if new is None or node in new)
-    found = {
+    missing = {
         node: missed
         for node in nodes
         if not node.options.get(CHANNEL_PADDING.name) and (missed := missed_channels(node))
     }
-    if not found or context.device.here()[0].platform != "cpu":
+    if not missing or context.device.here()[0].platform != "cpu":
         return
-    for node in found:
+    for node in missing:
         node.options[CHANNEL_PADDING.name] = True
-    node, missed = next(iter(found.items()))
+    node, missed = next(iter(missing.items()))
     log.warning(
         "WARNING: zeroPadding of '%s' pads the channels, too, as in CNTK on a CPU: the last %d of its %d input "
         "channels have no effect%s. Convolution (W, x, {kW, kH, C}, mapCount=M, stride={sW, sH, C}, "
@@ -89,7 +89,7 @@ def pad_channels(network: "ValidatedNetwork", context: RunContext, new: "Set[Nod
         node.name,
         missed,
         (node.input(1).shape or (0,))[-1],
-        f", and {len(found) - 1} more convolutions are like it" if len(found) > 1 else "",
+        f", and {len(missing) - 1} more convolutions are like it" if len(missing) > 1 else "",
     )
 
 
@@ -180,16 +180,19 @@ CANDIDATES = 5
 
 
 def what_to_write(network: "Network | ValidatedNetwork") -> str:
-    """What to do about a network without outputs: predictions are what criteria and evaluations take, but inputs."""
+    """Return what to do about a network without outputs: predictions are what criteria and evaluations take, but
+    inputs."""
     ends = [*network.groups["criterion"], *network.groups["evaluation"]]
-    fed = {id(one) for node in network.nodes.values() for one in node.connected}
-    others = [node for node in network.nodes.values() if node.connected and id(node) not in fed and node not in ends]
-    found = dict.fromkeys(one.name for node in ends for one in node.connected if one.connected)
-    names = list(found or dict.fromkeys(node.name for node in others or ends))
+    fed = {id(item) for node in network.nodes.values() for item in node.connected}
+    other_nodes = [
+        node for node in network.nodes.values() if node.connected and id(node) not in fed and node not in ends
+    ]
+    result = dict.fromkeys(source.name for node in ends for source in node.connected if source.connected)
+    names = list(result or dict.fromkeys(node.name for node in other_nodes or ends))
     if not names:
         return "name nodes of the network in outputNodeNames; `cntkpy show MODEL` lists them"
-    more = ", ..." if len(names) > CANDIDATES else ""
-    return f"write outputNodeNames = {names[0]}; candidates: {', '.join(names[:CANDIDATES])}{more}"
+    extra_text = ", ..." if len(names) > CANDIDATES else ""
+    return f"write outputNodeNames = {names[0]}; candidates: {', '.join(names[:CANDIDATES])}{extra_text}"
 
 
 def find_nodes(network: "ValidatedNetwork", names: Sequence[ConfigValue], *, every: bool = False) -> "list[Node]":
@@ -203,17 +206,17 @@ def find_nodes(network: "ValidatedNetwork", names: Sequence[ConfigValue], *, eve
     Raises:
         ConfigError: there is no node of the only name, or of any, at the name; with the nearest one.
     """
-    found: list[Node] = []
+    nodes: list[Node] = []
     unknown: list[ConfigError] = []
     for name in names:
         try:
-            found.append(network.find(str(name)))
+            nodes.append(network.find(str(name)))
         except UserError as error:
             unknown.append(name.error("UnknownNode", str(error), error.diagnostic.hint))
-    if unknown and (every or not found):
+    if unknown and (every or not nodes):
         raise unknown[0]
     for error in unknown:
         warning = replace(error.diagnostic, severity="warning")
         hint = f" ({warning.hint})" if warning.hint else ""
         log.warning("WARNING: %s%s; it is left out", warning.one_line(), hint)
-    return found
+    return nodes

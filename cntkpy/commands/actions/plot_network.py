@@ -87,14 +87,14 @@ def _format(p: PlotParameters) -> str | None:
         program, arguments = "", []
     # dot's own name, possibly with a folder in front, which does not matter: the installed one is run
     known = re.split(r"[\\/]", program)[-1].lower() in ("dot", "dot.exe")
-    found = [ARGUMENT.fullmatch(argument) for argument in arguments]
+    matches = [ARGUMENT.fullmatch(argument) for argument in arguments]
     form: str | None = None
-    for index, (argument, match) in enumerate(zip(arguments, found, strict=True)):
+    for index, (argument, match) in enumerate(zip(arguments, matches, strict=True)):
         if match is not None and match["form"]:
             form = match["form"]
         elif argument == "-T" and index + 1 < len(arguments) and re.fullmatch("[a-z]+", arguments[index + 1]):
-            form, found[index + 1] = arguments[index + 1], match
-    if not known or not all(found):
+            form, matches[index + 1] = arguments[index + 1], match
+    if not known or not all(matches):
         message = "only a call of Graphviz' dot is supported: dot -Tsvg <IN> -o<OUT>; no other command is run"
         raise p.error("renderCmd", message, hint, kind="Unsupported")
     if not p.picture:

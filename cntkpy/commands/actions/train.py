@@ -83,7 +83,8 @@ def _new_network(p: TrainParameters, context: RunContext) -> "ValidatedNetwork":
 
 
 def starts_from_model(p: TrainParameters) -> bool:
-    """Whether the training begins with `initialModel`. A builder in the same section contradicts it, one further out,
+    """Return whether the training begins with `initialModel`. A builder in the same section contradicts it, one
+    further out,
     which is there for other commands, does not; neither does an `initialModel` further out than the builder.
 
     Raises:
@@ -91,11 +92,13 @@ def starts_from_model(p: TrainParameters) -> bool:
     """
     if p.initial_model is None:
         return False
-    own = [one.name for one in BuilderParameters.parameters() if p.config.exists_current(one.name)]
-    if own and TrainParameters.initial_model.stands_in(p.config):
-        message = f"initialModel and {own[0]} both give the network to start from"
+    own_names = [
+        parameter.name for parameter in BuilderParameters.parameters() if p.config.exists_current(parameter.name)
+    ]
+    if own_names and TrainParameters.initial_model.stands_in(p.config):
+        message = f"initialModel and {own_names[0]} both give the network to start from"
         raise p.error("initialModel", message, "keep one of them", "Conflict")
-    return not own
+    return not own_names
 
 
 def _initial_network(p: TrainParameters, context: RunContext) -> "ValidatedNetwork":
@@ -105,8 +108,8 @@ def _initial_network(p: TrainParameters, context: RunContext) -> "ValidatedNetwo
     try:
         network = load(str(p.initial_model), context)
     except UserError as problem:
-        found = problem.diagnostic
-        raise p.error("initialModel", found.message, found.hint, found.kind) from None
+        diagnostic = problem.diagnostic
+        raise p.error("initialModel", diagnostic.message, diagnostic.hint, diagnostic.kind) from None
     if p.outputs is not None:
         choose_outputs(network, list(p.outputs))
     return network

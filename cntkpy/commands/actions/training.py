@@ -1,4 +1,4 @@
-"""What `train` and `adapt` have in common: where a training begins, its readers, and how it runs."""
+"""Shared code of `train` and `adapt`: where a training begins, its readers, and how it runs."""
 
 import logging
 from collections.abc import Callable, Generator
@@ -61,7 +61,8 @@ def only_run(p: TrainingParameters, context: RunContext) -> Generator[None]:
 
 
 def finished_epochs(p: TrainingParameters, context: RunContext) -> int | None:
-    """How many epochs of the training are done, once its parameters are checked; `None` if it begins afresh.
+    """Return the number of epochs of the training are done, once its parameters are checked; `None` if it begins
+    afresh.
 
     That nothing is left to do is logged.
     """
@@ -94,7 +95,8 @@ def finished_epochs(p: TrainingParameters, context: RunContext) -> int | None:
 
 
 def other_settings(p: TrainingParameters, settings: TrainingSettings) -> list[Diagnostic]:
-    """What the configuration says otherwise than when the newest model of the training was made, before it begins."""
+    """Return what the configuration says otherwise than when the newest model of the training was made, before it
+    begins."""
     from cntkpy.trainers.checkpoints.checkpoint import TrainingRecord, find_start, model_name
 
     if not p.make_mode:
@@ -135,7 +137,7 @@ _ANEW_OR_BOTH = "`cntkpy run --again`, or makeMode=false, trains again; another 
 
 
 def other_recipe(found: Diagnostic) -> ConfigError:
-    """What is another setting now, as an error."""
+    """Return what is another setting now, as an error."""
     return ConfigError(found.kind, found.message, found.span, found.hint or _ANEW)
 
 
@@ -155,24 +157,24 @@ def _other_settings(p: TrainingParameters, settings: TrainingSettings, model: st
     record = TrainingRecord.of(model)
     if record is None:
         return []
-    epochs, found = p.sgd.max_epochs, list[Diagnostic]()
+    epochs, findings = p.sgd.max_epochs, list[Diagnostic]()
 
     def note(message: str, span: Span | None, in_word: bool) -> None:
         if done == epochs and in_word:
-            found.append(Diagnostic("OtherRecipe", message, span, _ANEW_OR_BOTH))
+            findings.append(Diagnostic("OtherRecipe", message, span, _ANEW_OR_BOTH))
         else:
-            found.append(Diagnostic("OtherSettings", message, span, severity="warning"))
+            findings.append(Diagnostic("OtherSettings", message, span, severity="warning"))
 
     if done == epochs and record.epochs > epochs:
         value = p.sgd.given("maxEpochs")
         message = f"maxEpochs is {epochs} now, but {model} was trained for {record.epochs} epochs; it is left as it is"
         note(message, value.span if value else None, value is not None and value.in_word)
-    told: set[tuple[str, str, str, str]] = set()
-    for path, before, now, span, in_word in settings.changed(record.settings):
-        key = path.rpartition("/")[2].lower(), before, now, str(span)
-        if span is not None and key in told:
+    reported: set[tuple[str, str, str, str]] = set()
+    for path, previous, now, span, in_word in settings.changed(record.settings):
+        key = path.rpartition("/")[2].lower(), previous, now, str(span)
+        if span is not None and key in reported:
             continue  # a value of a section that those inside of it take, too
-        told.add(key)
+        reported.add(key)
         if done == epochs:
             effect = "training is finished, so the change has no effect"
         elif path.partition("/")[0] in BUILDERS:
@@ -182,13 +184,13 @@ def _other_settings(p: TrainingParameters, settings: TrainingSettings, model: st
         if path in BUILDERS:
             message = f"{model} was trained with another network: {path} has changed since; {effect}"
         else:
-            message = f"{path} is {now}, but {model} was trained with {before}; {effect}"
+            message = f"{path} is {now}, but {model} was trained with {previous}; {effect}"
         note(message, span, in_word)
-    return found
+    return findings
 
 
 def _is_continued(path: str, start: int) -> bool:
-    """Whether the final model of a shorter training is there, from which this one continues."""
+    """Return whether the final model of a shorter training is there, from which this one continues."""
     from cntkpy.trainers.checkpoints.checkpoint import TrainingRecord
 
     final = TrainingRecord.of(path) if exists(Path(path)) else None
@@ -234,8 +236,10 @@ def run_training(
         return context.stop is not None and context.stop() and parallel.stops_while_reading
 
     def make(name: str, stop: Callable[[], bool] | None = None) -> "MinibatchReader":
-        given = own_trace_level and CommandParameters.trace_level.stands_in(p.config.section(name))
-        return reader_for(p.config, name, context, stop, **({} if given else {"traceLevel": str(context.trace_level)}))
+        trace_level = own_trace_level and CommandParameters.trace_level.stands_in(p.config.section(name))
+        return reader_for(
+            p.config, name, context, stop, **({} if trace_level else {"traceLevel": str(context.trace_level)})
+        )
 
     training = TrainingLoop(
         p.sgd,

@@ -217,7 +217,7 @@ def _write_with(writer: "Writer", priors: "NDArray[Any] | None", nodes: "list[No
             for number, sequences in enumerate(zip(*values, strict=True)):
                 if keyed is not None:
                     keyed.set_key(minibatch.keys[number])
-                writer.save({node.name: found for node, found in zip(nodes, sequences, strict=True)})
+                writer.save({node.name: sequence for node, sequence in zip(nodes, sequences, strict=True)})
             total += columns
         writer.close()
     except BaseException:
@@ -227,10 +227,14 @@ def _write_with(writer: "Writer", priors: "NDArray[Any] | None", nodes: "list[No
 
 
 def _priors(network: "ValidatedNetwork") -> "NDArray[Any] | None":
-    """How frequent the classes are: the value of the node that takes the mean of the labels."""
+    """Return how frequent the classes are: the value of the node that takes the mean of the labels."""
     labels = {node.name for node in network.groups["label"]}
     for node in network.precompute_nodes(pending=False):
-        if node.operation == "Mean" and node.computed and {one.name for one in node.inputs if one} <= labels:
+        if (
+            node.operation == "Mean"
+            and node.computed
+            and {operand.name for operand in node.inputs if operand} <= labels
+        ):
             return node.value
     return None
 

@@ -93,7 +93,8 @@ def write_word_and_class(section: ConfigParameters, context: RunContext) -> None
 
 
 def count_words(lines: Iterable[str], begin: str, end: str) -> Counter[str]:
-    """How often every word occurs, the symbols around sentences included; equal symbols are counted once a line."""
+    """Return how often every word occurs, the symbols around sentences included; equal symbols are counted once a
+    line."""
     counts: Counter[str] = Counter()
     for line in lines:
         words = line.split()
@@ -108,13 +109,13 @@ def count_words(lines: Iterable[str], begin: str, end: str) -> Counter[str]:
 def choose_words(counts: Counter[str], size: int, unknown: str) -> Words:
     """The most frequent words and the unknown word, which stands for the others; most frequent first."""
     kept: Words = []
-    found: dict[str, int] = {}
+    numbers: dict[str, int] = {}
     queue = most_frequent_first(counts)
-    while len(found) - (unknown in found) < size - 1 and (word := next(queue, None)) is not None:
-        found[word] = counts[word]
-    found[unknown] = counts[unknown] * (unknown in found) + sum(counts[word] for word in queue)
-    for word in most_frequent_first(found):
-        kept.append((word, found[word]))
+    while len(numbers) - (unknown in numbers) < size - 1 and (word := next(queue, None)) is not None:
+        numbers[word] = counts[word]
+    numbers[unknown] = counts[unknown] * (unknown in numbers) + sum(counts[word] for word in queue)
+    for word in most_frequent_first(numbers):
+        kept.append((word, numbers[word]))
     return kept
 
 

@@ -40,7 +40,7 @@ def names_of(name: str) -> tuple[str, ...]:
 
 
 def has_trait(name: str, trait: str) -> bool:
-    """Whether the built-in action of a name has a trait."""
+    """Return whether the built-in action of a name has a trait."""
     entry = find_entry(name, ACTIONS, ignore_case=False)
     return entry is not None and trait in entry.traits
 
@@ -52,7 +52,7 @@ def plugin_actions() -> list[Entry]:
 
 @functools.lru_cache(maxsize=1)
 def _plugin_actions(_path: tuple[str, ...]) -> list[Entry]:
-    """Those that are found along `sys.path`: looking for packages takes a millisecond."""
+    """Return the actions found along `sys.path`: looking for packages takes a millisecond."""
     from importlib.metadata import entry_points
 
     return [Entry("action", (point.name,), factory=point.value) for point in entry_points(group=ENTRY_POINTS)]
@@ -73,8 +73,8 @@ def find_action(name: str, command: str, span: Span | None = None) -> Entry:
     plugins = plugin_actions()
     entry = find_entry(name, plugins, ignore_case=False)
     if entry is not None:
-        found = entry.load()
-        return found if isinstance(found, Entry) else entry
+        value = entry.load()
+        return value if isinstance(value, Entry) else entry
     message = f"unknown action: {name}  in command set: {command}"
     known = [*action_names(), *(plugin.name for plugin in plugins)]
     raise ConfigError("UnknownAction", message, span=span, hint=lambda: suggestion(name, known))

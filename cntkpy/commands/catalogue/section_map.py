@@ -36,7 +36,7 @@ class Use:
 
     section: ConfigParameters
     role: str
-    """What it is, for messages: `SGD`, `reader`, `action train`."""
+    """Name of its role in messages: `SGD`, `reader`, `action train`."""
     declared: tuple[type[Declared], ...] = ()
     open: bool = False
     """Other names are read as well, which the program cannot list."""
@@ -52,9 +52,9 @@ class Use:
 
     def parameter(self, name: str) -> Parameter[Any] | None:
         """The declaration of a name in this section."""
-        for one in self.declared:
-            if found := one.parameter(name):
-                return found
+        for kind in self.declared:
+            if parameter := kind.parameter(name):
+                return parameter
         return None
 
     def parameters(self) -> Iterator[Parameter[Any]]:
@@ -73,7 +73,7 @@ class Use:
 
     def part(self, role: str) -> Use | None:
         """The section inside that has a role."""
-        return next((one for one in self.parts if one.role == role), None)
+        return next((part for part in self.parts if part.role == role), None)
 
     def reads_below(self) -> set[str]:
         """Names, in lower case, that a section inside searches further out, so that they may be here."""
@@ -114,22 +114,27 @@ class TopLevel(Use):
 @functools.cache
 def _parameters(declared: tuple[type[Declared], ...]) -> tuple[Parameter[Any], ...]:
     """The parameters of several declarations, each name once."""
-    found: dict[str, Parameter[Any]] = {}
-    for one in declared:
-        for parameter in one.parameters():
-            found.setdefault(parameter.name.lower(), parameter)
-    return tuple(found.values())
+    parameters: dict[str, Parameter[Any]] = {}
+    for kind in declared:
+        for parameter in kind.parameters():
+            parameters.setdefault(parameter.name.lower(), parameter)
+    return tuple(parameters.values())
 
 
 @functools.cache
 def _names(declared: tuple[type[Declared], ...]) -> tuple[str, ...]:
-    return tuple(name for one in _parameters(declared) for name in (one.name, *one.aliases))
+    return tuple(name for parameter in _parameters(declared) for name in (parameter.name, *parameter.aliases))
 
 
 @functools.cache
 def _searched(declared: tuple[type[Declared], ...]) -> frozenset[str]:
     """The names, in lower case, that are also searched further out."""
-    return frozenset(n.lower() for one in _parameters(declared) if not one.own for n in (one.name, *one.aliases))
+    return frozenset(
+        n.lower()
+        for parameter in _parameters(declared)
+        if not parameter.own
+        for n in (parameter.name, *parameter.aliases)
+    )
 
 
 def section_map(root: ConfigParameters) -> TopLevel:
@@ -156,7 +161,7 @@ def section_map(root: ConfigParameters) -> TopLevel:
 
 
 def _is_command(root: ConfigParameters, name: str) -> bool:
-    """Whether a section is a command: it has an action, or it trains and the action is further out."""
+    """Return whether a section is a command: it has an action, or it trains and the action is further out."""
     entry = root.definition(name)
     inherits = root.exists_current("action")
     if entry is None or not entry.bracket or not (inherits or "action" in entry.text.lower()):
@@ -190,28 +195,28 @@ def command_use(section: ConfigParameters, name: str) -> Use:
     if any(has_trait(action, BUILDS) for action in use.actions):
         use.declared += (ModelParameters,)
     use.parts = _inside(use)
-    for one in use.parts:
-        for inside in one.walk():
+    for part in use.parts:
+        for inside in part.walk():
             inside.command = name
     return use
 
 
 def _inside(use: Use) -> list[Use]:
     """The sections in a section: those that its parameters name, and those that have names of the user's choice."""
-    found: list[Use] = []
+    uses: list[Use] = []
     for parameter in use.parameters():
         if parameter.type.is_section:
-            found += _given(use.section, parameter)
+            uses += _given(use.section, parameter)
     named: dict[str, Use] = {}
     for declared in use.declared:
         try:
             for part in declared(use.section).named_parts():
-                one = named.setdefault(part.section.path, Use(part.section, _named(part.role, part.section)))
-                one.declared += tuple(new for new in part.declared if new not in one.declared)
-                one.open |= part.open
+                item = named.setdefault(part.section.path, Use(part.section, _named(part.role, part.section)))
+                item.declared += tuple(new for new in part.declared if new not in item.declared)
+                item.open |= part.open
         except ConfigError:
             continue  # what is wrong is found when values are looked at
-    return found + [_filled(one) for one in named.values()]
+    return uses + [_filled(use) for use in named.values()]
 
 
 def _given(section: ConfigParameters, one: Parameter[Any]) -> list[Use]:
@@ -275,15 +280,15 @@ def reader_use(section: ConfigParameters, role: str) -> Use:
 def deserializer_use(section: ConfigParameters) -> Use:
     """The use of the section of a deserializer."""
     name = DeserializerParameters.type.value(section) or ""
-    found = _declaration(DESERIALIZER, name, section) or _installed(DESERIALIZER, name)
-    return _filled(Use(section, "deserializer", (*found, DeserializerParameters), open=not found))
+    kinds = _declaration(DESERIALIZER, name, section) or _installed(DESERIALIZER, name)
+    return _filled(Use(section, "deserializer", (*kinds, DeserializerParameters), open=not kinds))
 
 
 def writer_use(section: ConfigParameters, role: str = "writer") -> Use:
     """The use of a writer section."""
     name = WriterParameters.writer_type.read(section)
-    found = _declaration(WRITER, name, section) or _installed(WRITER, name)
-    return _filled(Use(section, role, (*found, WriterParameters), open=not found))
+    kinds = _declaration(WRITER, name, section) or _installed(WRITER, name)
+    return _filled(Use(section, role, (*kinds, WriterParameters), open=not kinds))
 
 
 def _declaration(kind: Kind, name: str, section: ConfigParameters | None = None) -> tuple[type[Declared], ...]:
@@ -300,10 +305,10 @@ def declaration_near(section: ConfigParameters) -> type[Declared] | None:
     A module that a configuration names is not imported here: to look at a configuration must run nothing of it.
     """
     try:
-        found = _installed(READER, ReaderParameters.reader_type.read(section))
+        result = _installed(READER, ReaderParameters.reader_type.read(section))
     except ConfigError:
         return None  # found when the reader's type is looked at
-    return found[0] if found else None
+    return result[0] if result else None
 
 
 def _installed(kind: Kind, name: str) -> tuple[type[Declared], ...]:
@@ -311,8 +316,8 @@ def _installed(kind: Kind, name: str) -> tuple[type[Declared], ...]:
     from cntkpy.readers.registry import find_installed
 
     load = find_installed(kind, name)
-    found = _declaration_of(load()) if load is not None else None
-    return (found,) if found is not None else ()
+    result = _declaration_of(load()) if load is not None else None
+    return (result,) if result is not None else ()
 
 
 def _declaration_of(factory: Any) -> type[Declared] | None:

@@ -1,4 +1,4 @@
-"""What a configuration says about a training: it is kept with the models, and compared when the training resumes."""
+"""Settings of a training: it is kept with the models, and compared when the training resumes."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Setting:
     span: Span | None
     use: Use | None = None
     in_word: bool = False
-    """Whether a word of the command line has set it, or a variable in it."""
+    """True if a word of the command line has set it, or a variable in it."""
 
     @classmethod
     def of(cls, text: str, value: ConfigValue, use: Use | None = None) -> Setting:
@@ -60,11 +60,13 @@ class Settings:
         self._uses: dict[str, Use] = {}
         self.given: dict[str, Setting] = {}
         use = command_use(section, command)
-        own = Use(section, "", tuple(one for one in use.declared if issubclass(one, TrainingParameters)))
-        for one in own.parameters():
-            if not one.type.is_section and one.name not in BUILDERS:
-                self._add(own, "", one)
-        if any(issubclass(one, BuilderParameters) for one in use.declared):
+        own_use = Use(
+            section, "", tuple(parameters for parameters in use.declared if issubclass(parameters, TrainingParameters))
+        )
+        for parameter in own_use.parameters():
+            if not parameter.type.is_section and parameter.name not in BUILDERS:
+                self._add(own_use, "", parameter)
+        if any(issubclass(parameters, BuilderParameters) for parameters in use.declared):
             self._network(section)
         for part in use.parts:
             if part.role in ("SGD", "reader", "cvReader"):
@@ -79,7 +81,7 @@ class Settings:
         builder = builder_of(section)
         if builder is None:
             return
-        entry = next(one for one in ENTRIES if one.name == builder.name)
+        entry = next(entry for entry in ENTRIES if entry.name == builder.name)
         declared = entry.declared()
         value = builder.value(section)
         try:
@@ -93,9 +95,9 @@ class Settings:
 
     def _section(self, use: Use, path: str) -> None:
         self._uses[path] = use
-        for one in use.parameters():
-            if not one.type.is_section:
-                self._add(use, f"{path}/", one)
+        for parameter in use.parameters():
+            if not parameter.type.is_section:
+                self._add(use, f"{path}/", parameter)
         if use.open:
             for name in use.section.names():
                 if use.parameter(name) is None and not _is_section(use, name):
@@ -126,7 +128,7 @@ class Settings:
         return {path: setting.text for path, setting in sorted(self.given.items())}
 
     def changed(self, kept: dict[str, str]) -> Iterator[Change]:
-        """What is another value now than when the model was trained; a default is in parentheses.
+        """Return what is another value now than when the model was trained; a default is in parentheses.
 
         Users, passwords and queries of URLs do not count: models do not keep them.
         """
@@ -134,29 +136,29 @@ class Settings:
         for path in sorted(self.given.keys() | kept.keys()):
             setting = self.given.get(path)
             use = setting.use if setting else self._uses.get(path.rpartition("/")[0])
-            one = use.parameter(path.rpartition("/")[2]) if use else None
-            if one is not None and one.ignored:
+            parameter = use.parameter(path.rpartition("/")[2]) if use else None
+            if parameter is not None and parameter.ignored:
                 continue  # an older version kept it
-            before, now = kept.get(path), setting.text if setting else None
-            if before == now or _same(one, use, before, now):
+            previous, now = kept.get(path), setting.text if setting else None
+            if previous == now or _same(parameter, use, previous, now):
                 continue
             span = setting.span if setting else use.section.span if use else None
             in_word = setting.in_word if setting else use is not None and _removed_by_word(use, path)
-            told = _told(before, one), _told(now, one)
-            yield Change(path, *told, span, in_word and not _moved(one, before, now))
+            texts = _told(previous, parameter), _told(now, parameter)
+            yield Change(path, *texts, span, in_word and not _moved(parameter, previous, now))
 
 
 def _removed_by_word(use: Use, path: str) -> bool:
-    """Whether `name=default` or `section/name=default` on the command line has removed a value."""
+    """Return whether `name=default` or `section/name=default` on the command line has removed a value."""
     name = path.rpartition("/")[2]
     entry = use.section.definition(name)
     if entry is None:
-        return any(one.name.lower() == name.lower() for one in use.section.removals())
+        return any(removal.name.lower() == name.lower() for removal in use.section.removals())
     return entry.is_default and entry.span.in_word
 
 
 def _moved(one: Parameter[Any] | None, before: str | None, now: str | None) -> bool:
-    """Whether a file has its name, but another folder: the same data may have been moved."""
+    """Return whether a file has its name, but another folder: the same data may have been moved."""
     is_path = one is not None and one.type.name.startswith("path") and before and now
     return bool(is_path) and Path(before or "").name == Path(now or "").name
 
@@ -184,7 +186,7 @@ def _description(section: ConfigParameters, builder: str) -> str:
 
 
 def _same(one: Parameter[Any] | None, use: Use | None, before: str | None, now: str | None) -> bool:
-    """Whether two texts have the same meaning; a missing one is the default."""
+    """Return whether two texts have the same meaning; a missing one is the default."""
     if one is None or use is None:
         return False
     values: list[Any] = []

@@ -38,7 +38,7 @@ class Topic:
 
     @property
     def meaning(self) -> str:
-        """What it is, in one line."""
+        """Summary in one line."""
         return self.entry.meaning
 
     @property
@@ -54,16 +54,20 @@ def topics() -> list[Topic]:
         Topic(top, "top level"),
         Topic(tracking, "top level"),
         Topic(command, "every command"),
-        *(Topic(one, "action") for one in ACTIONS if one.parameters),
-        *(Topic(one, "training") for one in training.ENTRIES),
-        *(Topic(one, "output") for one in collect("cntkpy.commands.actions") if one.kind == "section"),
-        *(Topic(one, "builder") for one in collect("cntkpy.networks.builders", folders=True) if one.parameters),
+        *(Topic(action, "action") for action in ACTIONS if action.parameters),
+        *(Topic(entry, "training") for entry in training.ENTRIES),
+        *(Topic(action, "output") for action in collect("cntkpy.commands.actions") if action.kind == "section"),
+        *(
+            Topic(builder, "builder")
+            for builder in collect("cntkpy.networks.builders", folders=True)
+            if builder.parameters
+        ),
         _every(READER),
         *_found(READER),
         _every(DESERIALIZER),
         *_found(DESERIALIZER),
         *_inside(READER, DESERIALIZER),
-        *(Topic(one, "section of transforms") for one in entries(TRANSFORM)),
+        *(Topic(entry, "section of transforms") for entry in entries(TRANSFORM)),
         *_inside(WRITER),
         _every(WRITER),
         *_found(WRITER),
@@ -71,52 +75,54 @@ def topics() -> list[Topic]:
 
 
 def _every(kind: Kind) -> Topic:
-    """What all sections of a kind have in common."""
+    """Return the parameters shared by all sections of a kind."""
     return Topic(Entry("section", (kind.name,), parameters=kind.common), f"every {kind.name}")
 
 
 def _found(kind: Kind) -> Iterator[Topic]:
     """Things of a kind with a declaration; other names of the same declaration are not repeated."""
     seen: set[str] = set()
-    for one in entries(kind):
-        if one.parameters and one.parameters not in seen:
-            seen.add(one.parameters)
-            yield Topic(one, kind.name)
+    for entry in entries(kind):
+        if entry.parameters and entry.parameters not in seen:
+            seen.add(entry.parameters)
+            yield Topic(entry, kind.name)
 
 
 def _inside(*kinds: Kind) -> Iterator[Topic]:
     """Sections with names of the user's choice inside the sections of these kinds."""
     for kind in kinds:
-        for one in entries(kind):
-            for section in sections_of(one):
-                yield Topic(section, f"section of {one.name}")
+        for entry in entries(kind):
+            for section in sections_of(entry):
+                yield Topic(section, f"section of {entry.name}")
 
 
 def find_topics(name: str) -> list[Topic]:
     """Sections of that name, letter case aside. Other names of an action count."""
     action = find_entry(name, ACTIONS)
     path = action.parameters if action else None
-    return [one for one in topics() if one.name.lower() == name.lower() or (path and one.entry.parameters == path)]
+    return [
+        topic for topic in topics() if topic.name.lower() == name.lower() or (path and topic.entry.parameters == path)
+    ]
 
 
 def find_parameters(name: str) -> list[tuple[Topic, Parameter[Any]]]:
-    """Where a parameter of that name is declared; what a section has from a more general one is not repeated."""
-    found: list[tuple[Topic, Parameter[Any]]] = []
+    """Return where a parameter of that name is declared; what a section has from a more general one is not repeated."""
+    pairs: list[tuple[Topic, Parameter[Any]]] = []
     for topic in topics():
         parameter = topic.declared.parameter(name)
-        if parameter is not None and all(parameter is not known for _, known in found):
-            found.append((topic, parameter))
-    return found
+        if parameter is not None and all(parameter is not known for _, known in pairs):
+            pairs.append((topic, parameter))
+    return pairs
 
 
 @cache
 def homes() -> dict[str, tuple[str, ...]]:
     """The sections that declare a parameter, by its name in lower case."""
-    found: dict[str, dict[str, None]] = {}
+    result: dict[str, dict[str, None]] = {}
     for topic in topics():
         for parameter in topic.declared.parameters():
-            found.setdefault(parameter.name.lower(), {})[topic.name] = None
-    return {name: tuple(sections) for name, sections in found.items()}
+            result.setdefault(parameter.name.lower(), {})[topic.name] = None
+    return {name: tuple(sections) for name, sections in result.items()}
 
 
 def default_text(parameter: Parameter[Any]) -> str:
@@ -145,7 +151,7 @@ def all_names() -> list[str]:
     from cntkpy.networks.builders.brainscript.reference import documented
     from cntkpy.networks.mel.commands import COMMANDS
 
-    names = [one.name for one in topics()] + action_names()
+    names = [topic.name for topic in topics()] + action_names()
     names += [p.name for topic in topics() for p in topic.declared.parameters()]
     names += [name for kind in nodes.kinds() for name in kind.names]
     names += list(documented())

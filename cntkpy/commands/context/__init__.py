@@ -1,1 +1,1 @@
-"""What actions and the runner have in common: the top level, the device, progress, signals."""
+"""Context shared by actions and the runner: the top level, the device, progress, signals."""

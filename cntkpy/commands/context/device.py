@@ -1,4 +1,4 @@
-"""Where to compute: `deviceId`, and the devices of JAX that it stands for."""
+"""Devices to compute on: `deviceId`, and the devices of JAX that it stands for."""
 
 import os
 import re
@@ -26,22 +26,22 @@ class Device:
 
     @property
     def count(self) -> int | None:
-        """How many devices were asked for by `*N`."""
+        """Number of devices that `*N` asks for."""
         return int(self.request[1:]) if self.request.startswith("*") else None
 
     @property
     def several(self) -> bool:
-        """Whether one process may use several devices."""
+        """True if one process may use several devices."""
         return self.request == "all" or (self.count or 1) > 1
 
     @property
     def is_cpu(self) -> bool:
-        """Whether the CPU was asked for."""
+        """True if the CPU was asked for."""
         return self.request == "cpu" or self.request.startswith("-")
 
     @property
     def key(self) -> str:
-        """What two equal choices have in common: a word, or the number."""
+        """Key that equal choices share: a word, or the number."""
         return "cpu" if self.is_cpu else self.request
 
     def visible(self, local_rank: int) -> list[int] | None:
@@ -83,16 +83,16 @@ class Device:
         if self.request == "auto":
             return (gpus or cpus)[:1]
         if self.is_cpu:
-            found, what = cpus[:1], "there is no CPU"
+            result, reason = cpus[:1], "there is no CPU"
         elif self.request == "all":
-            found, what = gpus or cpus, ""
+            result, reason = gpus or cpus, ""
         elif self.count is not None:
-            found, what = (gpus or cpus)[: self.count], f"there are fewer than {self.count} devices"
+            result, reason = (gpus or cpus)[: self.count], f"there are fewer than {self.count} devices"
         else:
-            found, what = [gpu for gpu in gpus if number_of(gpu) == self.number], f"there is no GPU {self.number}"
-        if len(found) < (self.count or 1):
-            raise self._missing(what, gpus, cpus)
-        return found
+            result, reason = [gpu for gpu in gpus if number_of(gpu) == self.number], f"there is no GPU {self.number}"
+        if len(result) < (self.count or 1):
+            raise self._missing(reason, gpus, cpus)
+        return result
 
     def _missing(self, what: str, gpus: list[Any], cpus: list[Any]) -> UserError:
         have = ", ".join(f"{name_of(gpu)} ({gpu.device_kind})" for gpu in gpus)
@@ -108,7 +108,7 @@ class Device:
 
 
 def name_of(device: Any) -> str:
-    """What the log calls a device of JAX: `CPU`, `GPU 0`, `TPU 1`."""
+    """Return what the log calls a device of JAX: `CPU`, `GPU 0`, `TPU 1`."""
     if device.platform == "cpu":
         return "CPU"
     kind = "GPU" if device.platform in ("cuda", "rocm") else device.platform.upper()
@@ -116,7 +116,7 @@ def name_of(device: Any) -> str:
 
 
 def names_of(devices: Sequence[Any]) -> str:
-    """What the log calls several devices: `GPU 0, GPU 1` or `4 CPU devices`."""
+    """Return what the log calls several devices: `GPU 0, GPU 1` or `4 CPU devices`."""
     if len(devices) > 1 and all(device.platform == "cpu" for device in devices):
         return f"{len(devices)} CPU devices"
     return ", ".join(name_of(device) for device in devices)
@@ -129,11 +129,11 @@ def read_device(value: ConfigValue) -> Device:
         ConfigError: for anything else.
     """
     text = value.strip()
-    given = value if value.span is not None else None
+    asked = value if value.span is not None else None
     if text.lower() in ("auto", "cpu", "all") or re.fullmatch(r"\*0*[1-9][0-9]*", text):
-        return Device(text.lower(), given)
+        return Device(text.lower(), asked)
     if re.fullmatch(r"[+-]?[0-9]{1,18}", text):
-        return Device(str(int(text)), given)
+        return Device(str(int(text)), asked)
     message = f"deviceId is auto, cpu, all, *N or the number of a GPU, not '{text}'"
     raise ConfigError("BadDevice", message, span=value.span)
 

@@ -40,7 +40,7 @@ log = logging.getLogger("cntkpy.commands")
 WARN_SECONDS, KILL_SECONDS = 10.0, 30.0
 """Seconds after the first signal."""
 GRACE_SECONDS = 0.6
-"""How long a process that has nothing to save may take to end by itself."""
+"""Seconds for a process that has nothing to save to end by itself."""
 AGAIN_SECONDS = 1.0
 """A signal that follows sooner is the first one once more: `timeout` sends it to the process and to its group."""
 POLL_SECONDS, SAID_WITHIN_SECONDS = 0.05, 0.2
@@ -48,7 +48,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class StopRequest:
-    """Whether a signal has asked this run to stop.
+    """Flag that a signal has asked this run to stop.
 
     with StopRequest(process=True) as stop:
         ...                       # asks stop() now and then
@@ -65,7 +65,7 @@ class StopRequest:
         self._old_socket = -1
 
     def __call__(self) -> bool:
-        """Whether a signal has arrived."""
+        """Return whether a signal has arrived."""
         return self.signal is not None
 
     def check(self) -> None:
@@ -80,7 +80,7 @@ class StopRequest:
 
     @property
     def message(self) -> str:
-        """What is said of it."""
+        """Message about it."""
         return "terminated by signal SIGTERM" if self.signal == signal.SIGTERM else "interrupted"
 
     def __enter__(self) -> "StopRequest":
@@ -124,7 +124,7 @@ class StopRequest:
         arrived = self._next(reading, None)
         if not arrived:
             return
-        self.signal, begun, told = arrived, time.monotonic(), False
+        self.signal, begun, notified = arrived, time.monotonic(), False
         needed = begun
         if UNSAVED.is_set():
             _say("stopping when the minibatches at hand are done; the same signal again stops at once")
@@ -142,8 +142,8 @@ class StopRequest:
                 _end(self.status, self.message)
             if passed > KILL_SECONDS:
                 _end(self.status, f"ended, because the run has not stopped within {KILL_SECONDS:.0f} s")
-            if passed > WARN_SECONDS and not told:
-                told = True
+            if passed > WARN_SECONDS and not notified:
+                notified = True
                 _say(f"still waiting, for {KILL_SECONDS - passed:.0f} s more, for {_place()}")
 
     @staticmethod
@@ -177,7 +177,7 @@ class _Raising(StopRequest):
 
 
 def _is_in_jax(frame: FrameType | None) -> bool:
-    """Whether the main thread is inside of a function of JAX.
+    """Return whether the main thread is inside of a function of JAX.
 
     JAX lets an exception of a handler out of a compilation while threads of XLA still compile. They crash (SIGSEGV)
     when the frames of the main thread, and with them the module, are released.
@@ -215,7 +215,7 @@ class AskingProgress:
 
 
 def _place() -> str:
-    """Where the main thread is."""
+    """Return the current position of the main thread."""
     frame = sys._current_frames().get(threading.main_thread().ident or 0)  # pyright: ignore[reportPrivateUsage]
     last = traceback.extract_stack(frame)[-1]
     return f"{last.filename}:{last.lineno}, in {last.name}: {last.line}"
@@ -256,12 +256,12 @@ def run_until_stopped(training: "TrainingLoop", stop: StopRequest | None) -> Non
     from cntkpy.trainers.loop.partial import Interrupted
 
     if stop is None:
-        with StopRequest() as own:
-            training.stop = own
+        with StopRequest() as own_stop_request:
+            training.stop = own_stop_request
             try:
                 training.run()
             except Interrupted as saved:
-                if own.signal == signal.SIGINT:
+                if own_stop_request.signal == signal.SIGINT:
                     raise KeyboardInterrupt(str(saved)) from None
                 raise Stopped(str(saved)) from None
         return

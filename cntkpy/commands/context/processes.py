@@ -23,19 +23,19 @@ def environment() -> dict[str, str]:
     """The environment of such a process: it finds the program where this one was found."""
     if not sys.path or not sys.path[0] or Path(sys.path[0]).resolve() != HOME:
         return dict(os.environ)
-    before = os.environ.get("PYTHONPATH")  # a clone that is not installed, run in its folder
-    return os.environ | {"PYTHONPATH": f"{HOME}{os.pathsep}{before}" if before else str(HOME)}
+    previous_value = os.environ.get("PYTHONPATH")  # a clone that is not installed, run in its folder
+    return os.environ | {"PYTHONPATH": f"{HOME}{os.pathsep}{previous_value}" if previous_value else str(HOME)}
 
 
 @contextmanager
 def safe_path() -> Generator[None]:
     """Processes that the standard library starts meanwhile do not look into the current folder, either."""
-    before = os.environ.get(SAFE_PATH)
+    previous_value = os.environ.get(SAFE_PATH)
     os.environ[SAFE_PATH] = "1"
     try:
         yield
     finally:
-        if before is None:
+        if previous_value is None:
             del os.environ[SAFE_PATH]
         else:
-            os.environ[SAFE_PATH] = before
+            os.environ[SAFE_PATH] = previous_value

@@ -1,4 +1,4 @@
-"""What shows that a run is alive: a progress bar on a terminal, and the `PROGRESS:` lines which clusters read.
+"""Progress display of a run: a progress bar on a terminal, and the `PROGRESS:` lines which clusters read.
 
 Trainers call `start`, `update` and `finish` of whatever object they are given; without a terminal these do nothing,
 because the plain log lines are there already.
@@ -19,18 +19,18 @@ NARROW = 100
 
 
 def bar_columns(width: int) -> list["bars.ProgressColumn"]:
-    """What a line of the display consists of, on a terminal of so many columns."""
+    """Return what a line of the display consists of, on a terminal of so many columns."""
     from rich import progress as bars
     from rich.table import Column
 
-    rest = Column(ratio=1, no_wrap=True, overflow="ellipsis")  # what is left of the line
+    remaining_column = Column(ratio=1, no_wrap=True, overflow="ellipsis")  # what is left of the line
     return [
         bars.TextColumn("{task.description}", markup=False),
         bars.BarColumn(bar_width=8 if width < NARROW else 20),
         bars.TextColumn("{task.fields[done]}", markup=False),
         bars.TextColumn("{task.fields[speed]}", markup=False),
         bars.TimeRemainingColumn(),
-        bars.TextColumn("{task.fields[text]}", markup=False, table_column=rest),
+        bars.TextColumn("{task.fields[text]}", markup=False, table_column=remaining_column),
     ]
 
 

@@ -21,7 +21,7 @@ from cntkpy.commands.context.run_context import Precision
 
 
 def _joins(value: ConfigValue) -> bool | None:
-    """What `parallelTrain` says; None if it is a section of that name for the trainer."""
+    """Return what `parallelTrain` says; None if it is a section of that name for the trainer."""
     return None if value.lstrip().startswith(("[", "(", "{")) else value.as_bool()
 
 
@@ -50,7 +50,7 @@ HALF = ("half", "float16", "fp16")
 """Names of the type of 16 bits that no run computes in."""
 
 PRECISIONS: tuple[Precision, ...] = ("float", "double", "bfloat16")
-"""What `precision` may be."""
+"""Allowed values of `precision`."""
 
 
 class RootParameters(Declared):

@@ -1,4 +1,4 @@
-"""What an action gets besides its section: the run around it."""
+"""Run context that an action receives with its section."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -46,11 +46,11 @@ class Change(NamedTuple):
     span: Span | None
     """The place of the value now."""
     in_word: bool
-    """Whether a word of the command line has set it, or a variable in it, and the same data have not only moved."""
+    """True if a word of the command line has set it, or a variable in it, and the same data have not only moved."""
 
 
 class TrainingSettings(Protocol):
-    """What the configuration says about a training."""
+    """Settings of a training in the configuration."""
 
     def texts(self) -> dict[str, str]:
         """The values that are given, by path; they are kept with the model."""
@@ -70,27 +70,27 @@ class RunContext:
     action: str
     """The name of the action, as written."""
     precision: Precision = "float"
-    """What networks compute in."""
+    """Data type of network computations."""
     trace_level: int = 0
     """The section's `traceLevel`."""
     make_mode: bool = True
-    """Whether work that is done already is left alone: `makeMode`."""
+    """True if work that is done already is left alone: `makeMode`."""
     deterministic: bool = False
     """`forceDeterministicAlgorithms`."""
     device: Device = field(default_factory=Device)
     progress: Progress = field(default_factory=NoProgress)
     """The progress bar: start, update, finish."""
     stop: StopRequest | None = None
-    """Whether a signal has asked the run to stop; None where signals are not its own."""
+    """True if a signal has asked the run to stop; None where signals are not its own."""
     progress_tracing: ProgressTracing = field(default_factory=ProgressTracing)
     """The `PROGRESS:` lines: point, keep_alive."""
     seed_source: Seeds = field(default_factory=Seeds)
     trained: str | None = None
     """The model that an earlier action of the same command has trained."""
     strict: bool = False
-    """Whether what a command only warns about, ends the run: `strict`."""
+    """True if what a command only warns about, ends the run: `strict`."""
     settings: Callable[[], TrainingSettings] | None = None
-    """What the configuration says about the training of this command."""
+    """Settings of this command's training in the configuration."""
     link: "Communicator | None" = None
     """The other processes of the run, if it has any."""
 

@@ -1,4 +1,4 @@
-"""What an editor asks about BrainScript, inside a configuration or in a file of its own."""
+"""Editor queries about BrainScript, inside a configuration or in a file of its own."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ class Script:
 
     def mention(self, name: str, line: int, column: int) -> Mention | None:
         """The name at a place of the file `name`."""
-        for one in self.outline.mentions:
-            span = one.place.span
+        for mention in self.outline.mentions:
+            span = mention.place.span
             if span.line == line and span.column <= column <= span.column + span.length and span.source.name == name:
-                return one
+                return mention
         return None
 
     def hover(self, mention: Mention) -> str | None:
-        """What a name means, in one to three lines."""
+        """Return what a name means, in one to three lines."""
         if mention.library is not None:
             return explained(mention.library)
         definition = mention.definition
@@ -132,9 +132,9 @@ def completions(before: str, scripts: list[Script]) -> Iterator[tuple[str, Docum
     selected = _SELECTED.search(before)
     if selected:
         prefix = selected[1] + "."
-        for name, one in every.items():
+        for name, names_value in every.items():
             if name.startswith(prefix) and "." not in name[len(prefix) :]:
-                yield name[len(prefix) :], one
+                yield name[len(prefix) :], names_value
         for script in scripts:
             yield from ((name, None) for name in _inside(script.outline, selected[1]))
         return
@@ -144,32 +144,32 @@ def completions(before: str, scripts: list[Script]) -> Iterator[tuple[str, Docum
         yield from ((f"{option}=", target) for option, _ in target.options)
     for script in scripts:
         yield from ((name, None) for name in script.outline.members)
-    yield from ((name, one) for name, one in every.items() if "." not in name)
+    yield from ((name, value) for name, value in every.items() if "." not in name)
 
 
 def _inside(outline: Outline, chain: str) -> list[str]:
     """The members of a record of the user's."""
     names = chain.split(".")
-    found = outline.members.get(names[0])
+    member = outline.members.get(names[0])
     for name in names[1:]:
-        found = found.members.own.get(name) if found is not None and found.members is not None else None
-    return list(found.members.own) if found is not None and found.members is not None else []
+        member = member.members.own.get(name) if member is not None and member.members is not None else None
+    return list(member.members.own) if member is not None and member.members is not None else []
 
 
-def _function_around(before: str) -> str:
+def _function_around(prefix: str) -> str:
     """The name in front of the innermost bracket that is open at the end of a text; empty if there is none."""
     depth = 0
-    for index in range(len(before) - 1, -1, -1):
-        if before[index] in ")]}":
+    for index in range(len(prefix) - 1, -1, -1):
+        if prefix[index] in ")]}":
             depth += 1
-        elif before[index] in "([{":
+        elif prefix[index] in "([{":
             if depth == 0:
-                found = _CALLED.search(before, 0, index)
-                return found[1] if found else ""
+                match = _CALLED.search(prefix, 0, index)
+                return match[1] if match else ""
             depth -= 1
     return ""
 
 
 def definition_of(mention: Mention) -> Span | None:
-    """Where the name is defined, if that is in a file of the user."""
+    """Return where the name is defined, if that is in a file of the user."""
     return mention.definition.place.span if mention.definition is not None else None

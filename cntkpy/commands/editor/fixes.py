@@ -1,4 +1,4 @@
-"""What an editor offers to correct: every finding that asks "did you mean ...?"."""
+"""Quick fixes for editors: every finding that asks "did you mean ...?"."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Fix:
 
 
 def fixes(found: Analysis, first: int, last: int) -> Iterator[Fix]:
-    """What can be corrected in the lines `first` to `last`, from 1."""
+    """Return what can be corrected in the lines `first` to `last`, from 1."""
     for finding in found.findings():
         span = finding.diagnostic.span
         if span is None or span.source.name != found.name or not first <= span.line <= last:
@@ -47,7 +47,7 @@ def _wrong_word(line: str, span: Span, new: str) -> Span | None:
     Paths end in the word, or are all of it.
     """
     text = line[span.column - 1 : span.column - 1 + span.length]
-    words = [(span.column + at.start(), at[0]) for at in _WORD.finditer(text) if len(at[0]) <= MAX_NAME_LENGTH]
+    words = [(span.column + word.start(), word[0]) for word in _WORD.finditer(text) if len(word[0]) <= MAX_NAME_LENGTH]
     name = _NAME.search(line[: span.column - 1])
     if name is not None:
         words.append((name.start(1) + 1, name[1]))
@@ -59,5 +59,5 @@ def _wrong_word(line: str, span: Span, new: str) -> Span | None:
         for start, word in words
         if word and word != new
     ]
-    score, start, word = max(alike, default=(0.0, 0, ""), key=lambda one: one[0])
+    score, start, word = max(alike, default=(0.0, 0, ""), key=lambda finding: finding[0])
     return Span(span.source, span.line, start, len(word)) if score >= _MIN_SIMILARITY else None

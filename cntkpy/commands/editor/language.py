@@ -1,4 +1,4 @@
-"""What an editor asks about a configuration: what a name means, where it is defined, which names may be here."""
+"""Editor queries about a configuration: what a name means, where it is defined, which names may be here."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ class Analysis:
         """The network in NDL and the name in it at a place (both from 1); variables are the configuration's."""
         if self._variable_at(line, column):
             return None
-        found = ((network, network.at(self.name, line, column)) for network in self.networks)
-        return next(((network, key) for network, key in found if key is not None), None)
+        mentions = ((network, network.at(self.name, line, column)) for network in self.networks)
+        return next(((network, key) for network, key in mentions if key is not None), None)
 
     @cached_property
     def _found(self) -> list[Finding]:
@@ -74,7 +74,7 @@ class Analysis:
         return script_findings(self.name, self.text)
 
     def findings(self) -> list[Finding]:
-        """What `check` finds in the text; of a file of BrainScript or NDL, what the grammar does not allow."""
+        """Return what `check` finds in the text; of a file of BrainScript or NDL, what the grammar does not allow."""
         return self._found
 
     def hover(self, line: int, column: int) -> str | None:
@@ -95,7 +95,7 @@ class Analysis:
         return self._function_at(line, column)
 
     def definition(self, line: int, column: int) -> Span | None:
-        """Where the variable or section that is named at a place is defined."""
+        """Return where the variable or section that is named at a place is defined."""
         script = self.script_at(line, column)
         if script is not None:
             return brainscript.definition_of(script[1])
@@ -110,50 +110,54 @@ class Analysis:
 
     def values(self, line: int, column: int) -> list[str] | None:
         """The values that may be at a place; None where no value is being written."""
-        before = self.lines[line - 1][: column - 1]
-        at = value_at(before)
-        if at is None or self.is_script or self.root is None or before.count("$") % 2:
+        prefix = self.lines[line - 1][: column - 1]
+        location = value_at(prefix)
+        if location is None or self.is_script or self.root is None or prefix.count("$") % 2:
             return None
         enclosing = self.enclosing(line, column)
         if any(name.lower() in brainscript.KEYS for name in enclosing):
             return None
         root = section_map(self.root)
-        return list(values(self.use(enclosing), root, *at, Path(self.name).parent))
+        return list(values(self.use(enclosing), root, *location, Path(self.name).parent))
 
     def completions(self, line: int, column: int) -> Iterator[tuple[str, Parameter[Any] | Documented | None]]:
         """The names that may be at a place: variables after a `$`, else parameters of the section.
 
         Inside a network in BrainScript: what can be seen there, and the options of the function that is called.
         """
-        before = self.lines[line - 1][: column - 1]
+        prefix = self.lines[line - 1][: column - 1]
         inside = self.is_script or any(name.lower() in brainscript.KEYS for name in self.enclosing(line, column))
-        if inside and not before.count("$") % 2:
-            text = "\n".join([*self.lines[: line - 1], before])
+        if inside and not prefix.count("$") % 2:
+            text = "\n".join([*self.lines[: line - 1], prefix])
             yield from brainscript.completions(text, self.scripts)
             return
         if self.root is None:
             return
-        if before.count("$") % 2:
+        if prefix.count("$") % 2:
             yield from ((name, None) for name in self.root.names())
             return
         use = self.use(self.enclosing(line, column))
         if use is not None:
-            given = {name.lower() for name in use.section.names()}
-            yield from ((one.name, one) for one in use.parameters() if one.name.lower() not in given)
+            given_names = {name.lower() for name in use.section.names()}
+            yield from (
+                (parameter.name, parameter)
+                for parameter in use.parameters()
+                if parameter.name.lower() not in given_names
+            )
 
     def script_at(self, line: int, column: int) -> tuple[brainscript.Script, Mention] | None:
         """The network in BrainScript and the name in it at a place; variables are the configuration's."""
         if self._variable_at(line, column):
             return None
-        found = ((script, script.mention(self.name, line, column)) for script in self.scripts)
-        return next(((script, mention) for script, mention in found if mention is not None), None)
+        mentions = ((script, script.mention(self.name, line, column)) for script in self.scripts)
+        return next(((script, mention) for script, mention in mentions if mention is not None), None)
 
     def use(self, names: list[str]) -> Use | None:
         """The section at a path, and who reads it."""
         if self.root is None:
             return None
         wanted = ":".join([self.root.path, *names]).lower()
-        return next((one for one in section_map(self.root).walk() if one.section.path.lower() == wanted), None)
+        return next((use for use in section_map(self.root).walk() if use.section.path.lower() == wanted), None)
 
     def enclosing(self, line: int, column: int) -> list[str]:
         """The names of the sections around a place, from the brackets before it."""
@@ -181,21 +185,21 @@ class Analysis:
                     inside = ConfigParameters.from_value(section.stored(name, raw=True))
                 except ConfigError:
                     continue
-                found = self._path_at(inside, [*names, name], line, column)
-                if found:
-                    return found
+                path = self._path_at(inside, [*names, name], line, column)
+                if path:
+                    return path
         return None
 
     def _variable_at(self, line: int, column: int) -> str | None:
-        for found in VARIABLE.finditer(self.lines[line - 1]):
-            if found.start() < column <= found.end():
-                return found["name"]
+        for match in VARIABLE.finditer(self.lines[line - 1]):
+            if match.start() < column <= match.end():
+                return match["name"]
         return None
 
     def _word_at(self, line: int, column: int) -> str | None:
-        for found in _WORD.finditer(self.lines[line - 1]):
-            if found.start() < column <= found.end() + 1:
-                return found[0]
+        for match in _WORD.finditer(self.lines[line - 1]):
+            if match.start() < column <= match.end() + 1:
+                return match[0]
         return None
 
     def _function_at(self, line: int, column: int) -> str | None:

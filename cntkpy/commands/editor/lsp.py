@@ -69,15 +69,15 @@ class Documents:
         self._known: dict[str, Analysis] = {}
 
     def analysis(self, uri: str) -> Analysis:
-        """What is known of the present text of a document."""
+        """Return what is known of the present text of a document."""
         text = self._server.workspace.get_text_document(uri).source
-        found = self._known.get(uri)
-        if found is None or found.text != text:
-            self._known[uri] = found = Analysis(text, name_of(uri), found)
-        return found
+        value = self._known.get(uri)
+        if value is None or value.text != text:
+            self._known[uri] = value = Analysis(text, name_of(uri), value)
+        return value
 
     def places(self, uri: str) -> Places:
-        """How places of a document are written in the protocol."""
+        """Return how places of a document are written in the protocol."""
         return Places(self._types, self._server.workspace.get_text_document(uri).position_codec, self.analysis(uri))
 
     def at(self, params: Any) -> tuple[Analysis, int, int]:
@@ -140,32 +140,32 @@ def _add_findings(types: Any, server: Any, documents: Documents) -> None:
     @server.feature(types.TEXT_DOCUMENT_CODE_ACTION, kinds)
     def correct(params: Any) -> list[Any]:
         uri = params.text_document.uri
-        found = fixes(documents.analysis(uri), params.range.start.line + 1, params.range.end.line + 1)
-        return [_action(types, uri, documents.places(uri), one) for one in found]
+        result = fixes(documents.analysis(uri), params.range.start.line + 1, params.range.end.line + 1)
+        return [_action(types, uri, documents.places(uri), fix) for fix in result]
 
 
 def _add_answers(types: Any, server: Any, documents: Documents) -> None:
-    """What a name means, where it is defined, what may be at a place."""
+    """Return what a name means, where it is defined, what may be at a place."""
 
     @server.feature(types.TEXT_DOCUMENT_HOVER)
     def hover(params: Any) -> Any:
-        found, line, column = documents.at(params)
-        return _hover(types, found.hover(line, column))
+        analysis, line, column = documents.at(params)
+        return _hover(types, analysis.hover(line, column))
 
     @server.feature(types.TEXT_DOCUMENT_DEFINITION)
     def definition(params: Any) -> Any:
         uri = params.text_document.uri
-        found, line, column = documents.at(params)
-        span = found.definition(line, column)
+        analysis, line, column = documents.at(params)
+        span = analysis.definition(line, column)
         return None if span is None else types.Location(_uri_of(span, uri), documents.places(uri).range(span))
 
     @server.feature(types.TEXT_DOCUMENT_COMPLETION, types.CompletionOptions(trigger_characters=["$", ".", "=", "/"]))
     def complete(params: Any) -> list[Any]:
-        found, line, column = documents.at(params)
-        values = found.values(line, column)
+        analysis, line, column = documents.at(params)
+        values = analysis.values(line, column)
         if values is not None:
-            return [types.CompletionItem(one, kind=types.CompletionItemKind.Value) for one in values]
-        return [_item(types, name, one) for name, one in found.completions(line, column)]
+            return [types.CompletionItem(value, kind=types.CompletionItemKind.Value) for value in values]
+        return [_item(types, name, item) for name, item in analysis.completions(line, column)]
 
 
 def _add_names(types: Any, server: Any, documents: Documents) -> None:
@@ -174,19 +174,19 @@ def _add_names(types: Any, server: Any, documents: Documents) -> None:
     @server.feature(types.TEXT_DOCUMENT_DOCUMENT_SYMBOL)
     def outline(params: Any) -> list[Any]:
         uri = params.text_document.uri
-        return [_symbol(types, documents.places(uri), one) for one in symbols(documents.analysis(uri))]
+        return [_symbol(types, documents.places(uri), symbol) for symbol in symbols(documents.analysis(uri))]
 
     def ranges(params: Any) -> list[Any]:
-        at = documents.places(params.text_document.uri)
-        return [at.range(span) for span in occurrences(*documents.at(params))]
+        places = documents.places(params.text_document.uri)
+        return [places.range(span) for span in occurrences(*documents.at(params))]
 
     @server.feature(types.TEXT_DOCUMENT_REFERENCES)
     def references(params: Any) -> list[Any]:
-        return [types.Location(params.text_document.uri, one) for one in ranges(params)]
+        return [types.Location(params.text_document.uri, text_range) for text_range in ranges(params)]
 
     @server.feature(types.TEXT_DOCUMENT_DOCUMENT_HIGHLIGHT)
     def highlight(params: Any) -> list[Any]:
-        return [types.DocumentHighlight(one) for one in ranges(params)]
+        return [types.DocumentHighlight(text_range) for text_range in ranges(params)]
 
 
 def _add_changes(types: Any, server: Any, documents: Documents) -> None:
@@ -200,15 +200,15 @@ def _add_changes(types: Any, server: Any, documents: Documents) -> None:
             spans = renamed(*documents.at(params), params.new_name)
         except UserError as error:
             raise JsonRpcInvalidParams(error.message) from error
-        at = documents.places(uri)
-        return types.WorkspaceEdit({uri: [types.TextEdit(at.range(span), params.new_name) for span in spans]})
+        places = documents.places(uri)
+        return types.WorkspaceEdit({uri: [types.TextEdit(places.range(span), params.new_name) for span in spans]})
 
     @server.feature(types.TEXT_DOCUMENT_FORMATTING)
     def layout(params: Any) -> list[Any]:
-        found = documents.analysis(params.text_document.uri)
-        new = _formatted(found)
-        everything = types.Range(types.Position(0, 0), types.Position(len(found.lines), 0))
-        return [types.TextEdit(everything, new)] if new != found.text else []
+        analysis = documents.analysis(params.text_document.uri)
+        new = _formatted(analysis)
+        everything = types.Range(types.Position(0, 0), types.Position(len(analysis.lines), 0))
+        return [types.TextEdit(everything, new)] if new != analysis.text else []
 
 
 class Places:
@@ -247,7 +247,7 @@ class Places:
         return self._types.Position(line - 1, self._codec.client_num_units(text[:column]))
 
 
-def _symbol(types: Any, at: Places, one: Symbol) -> Any:
+def _symbol(types: Any, places: Places, symbol: Symbol) -> Any:
     """An entry of the outline with what is in it."""
     kinds = types.SymbolKind
     kind = {
@@ -256,11 +256,16 @@ def _symbol(types: Any, at: Places, one: Symbol) -> Any:
         "value": kinds.Property,
         "function": kinds.Function,
         "member": kinds.Variable,
-    }[one.kind]
-    inside = [_symbol(types, at, part) for part in one.inside]
-    end = max([one.end, *(part.end for part in one.inside)])
+    }[symbol.kind]
+    inside = [_symbol(types, places, part) for part in symbol.inside]
+    end = max([symbol.end, *(part.end for part in symbol.inside)])
     return types.DocumentSymbol(
-        one.name, kind, at.to(one.span, end), at.range(one.span), detail=one.detail or None, children=inside
+        symbol.name,
+        kind,
+        places.to(symbol.span, end),
+        places.range(symbol.span),
+        detail=symbol.detail or None,
+        children=inside,
     )
 
 
@@ -295,7 +300,7 @@ def _formatted(found: Analysis) -> str:
 
 
 def _hover(types: Any, text: str | None) -> Any:
-    """What is shown beside a name; None for nothing."""
+    """Return what is shown beside a name; None for nothing."""
     return types.Hover(types.MarkupContent(types.MarkupKind.PlainText, text)) if text else None
 
 

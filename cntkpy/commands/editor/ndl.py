@@ -1,4 +1,4 @@
-"""What an editor asks about networks in NDL, those of a configuration or a file: names, and where they are used.
+"""Editor queries about networks in NDL, those of a configuration or a file: names, and where they are used.
 
     H(x) { h = Sigmoid(x) }
     a = H(features)
@@ -56,20 +56,20 @@ class NetworkText:
         self.names = list(filter(None, map(_name_of, statements)))
         self.mentions: dict[Key, list[Span]] = {}
         self.definitions: dict[Key, Span] = {}
-        self._macros = {one.name.text.lower() for one in statements if isinstance(one, Macro)}
+        self._macros = {statement.name.text.lower() for statement in statements if isinstance(statement, Macro)}
         self._known: dict[str, set[str]] = {"": set(self._macros)}
         self._instances: dict[Key, str] = {}
-        for one in statements:
-            macro = one.name.text.lower() if isinstance(one, Macro) else ""
-            for name, value in _defined(one):
+        for statement in statements:
+            macro = statement.name.text.lower() if isinstance(statement, Macro) else ""
+            for name, value in _defined(statement):
                 self._known.setdefault(macro, set()).add(name.text.lower())
                 if isinstance(value, Call) and value.function.text.lower() in self._macros:
                     self._instances[macro, name.text.lower()] = value.function.text.lower()
-        for one in statements:
-            self._mention(one)
+        for inner in statements:
+            self._mention(inner)
 
     def at(self, name: str, line: int, column: int) -> Key | None:
-        """What is named at a place of the file `name`."""
+        """Return what is named at a place of the file `name`."""
         for key, spans in self.mentions.items():
             for span in spans:
                 if (
@@ -81,7 +81,7 @@ class NetworkText:
         return None
 
     def defines(self, macro: str, name: str) -> bool:
-        """Whether a macro (or, if that is empty, the script) or the script around it has a name."""
+        """Return whether a macro (or, if that is empty, the script) or the script around it has a name."""
         return any(name.lower() in self._known.get(scope, ()) for scope in (macro, ""))
 
     def _mention(self, statement: Statement) -> None:
@@ -120,7 +120,7 @@ class NetworkText:
 
 
 def is_network(name: str) -> bool:
-    """Whether a file is one of networks or macros in NDL, by its name."""
+    """Return whether a file is one of networks or macros in NDL, by its name."""
     return name.lower().endswith(".ndl")
 
 
@@ -143,7 +143,7 @@ def networks_of(root: ConfigParameters) -> Iterator[NetworkText]:
         try:
             program = find_program(use.section)
             documents = [*program.macros, *program.scripts]
-            yield NetworkText([one for document in documents for one in parse_document(document)[0]])
+            yield NetworkText([statement for document in documents for statement in parse_document(document)[0]])
         except ConfigError:
             continue  # a finding says what is wrong
 
@@ -153,12 +153,12 @@ def _defined(statement: Statement) -> Iterator[tuple[Word, Word | Call | Array |
     if isinstance(statement, Assignment):
         yield statement.name, statement.value
         return
-    yield from ((one, None) for one in statement.parameters)
-    for one in statement.body:
-        if isinstance(one, Assignment):
-            yield one.name, one.value
+    yield from ((parameter, None) for parameter in statement.parameters)
+    for inner in statement.body:
+        if isinstance(inner, Assignment):
+            yield inner.name, inner.value
         else:
-            yield Word("", replace(one.place, end=one.place.start)), one
+            yield Word("", replace(inner.place, end=inner.place.start)), inner
 
 
 def _words(value: Word | Call | Array | None) -> Iterator[Word]:
@@ -167,13 +167,13 @@ def _words(value: Word | Call | Array | None) -> Iterator[Word]:
         if not value.quoted:
             yield value
     elif isinstance(value, Array):
-        for one in value.items:
-            yield from _words(one)
+        for item in value.items:
+            yield from _words(item)
     elif isinstance(value, Call):
         yield value.function
         options = (option.value for option in value.options if option.name.text.lower() != "tag")
-        for one in (*value.arguments, *options):
-            yield from _words(one)
+        for argument in (*value.arguments, *options):
+            yield from _words(argument)
 
 
 def _name_of(statement: Statement) -> Name | None:
@@ -181,10 +181,12 @@ def _name_of(statement: Statement) -> Name | None:
     if span is None:
         return None
     name, is_macro = statement.name.text, isinstance(statement, Macro)
-    one = Name(name, span, _end(statement), is_macro, [])
+    definition = Name(name, span, _end(statement), is_macro, [])
     if isinstance(statement, Macro):
-        one.inside = [found for part in statement.body if isinstance(part, Assignment) and (found := _name_of(part))]
-    return one
+        definition.inside = [
+            result for part in statement.body if isinstance(part, Assignment) and (result := _name_of(part))
+        ]
+    return definition
 
 
 def _end(statement: Statement) -> tuple[int, int]:
@@ -199,6 +201,6 @@ def _end(statement: Statement) -> tuple[int, int]:
 
 
 def _span(word: Word) -> Span | None:
-    """Where a word is in the file; None for what a variable has put there."""
+    """Return where a word is in the file; None for what a variable has put there."""
     span = word.place.span if word.text else None
     return span if span is not None and span.starts_with(word.text) else None

@@ -1,4 +1,4 @@
-"""Where a name occurs in a document: the same variable or section, or the same name of a network.
+"""Occurrences of a name in a document: the same variable or section, or the same name of a network.
 
 Variables mean the nearest definition around them, as when a configuration is read.
 """
@@ -34,8 +34,8 @@ def occurrences(found: Analysis, line: int, column: int) -> list[Span]:
     elif network is not None:
         spans = _of_network(found, network[1])
     else:
-        at = _name_at(found, line, column)
-        spans = list(_of_configuration(found, *at)) if at is not None else []
+        name_place = _name_at(found, line, column)
+        spans = list(_of_configuration(found, *name_place)) if name_place is not None else []
     return sorted(spans, key=lambda span: (span.line, span.column))
 
 
@@ -52,18 +52,18 @@ def renamed(found: Analysis, line: int, column: int, new: str) -> list[Span]:
         spans = occurrences(found, line, column)
         if not spans:
             raise UserError("BadValue", f"'{script[1].name}' is a function of the library; it keeps its name")
-        if any(one.name == new for one in script[0].outline.mentions):
+        if any(mention.name == new for mention in script[0].outline.mentions):
             raise UserError("BadValue", f"'{new}' is used in this network already")
         return spans
     network = found.network_at(line, column)
     if network is not None:
         return _renamed_in_network(found, *network, new)
-    at = _name_at(found, line, column)
-    if at is None:
+    name_place = _name_at(found, line, column)
+    if name_place is None:
         raise UserError("BadValue", "there is no variable and no section of yours to rename")
-    scope, name = at
+    scope, name = name_place
     use = found.use(list(scope))
-    read = {one.lower() for one in (*use.names(), *use.reads_below())} if use is not None else set[str]()
+    read = {name.lower() for name in (*use.names(), *use.reads_below())} if use is not None else set[str]()
     if name.lower() in read:
         raise UserError("BadValue", f"'{name}' is a parameter: under another name it would not be read")
     if new.lower() in read:
@@ -79,14 +79,16 @@ def renamed(found: Analysis, line: int, column: int, new: str) -> list[Span]:
     return occurrences(found, line, column)
 
 
-def _script_at(found: Analysis, line: int, column: int) -> tuple[Script, Mention] | None:
+def _script_at(analysis: Analysis, line: int, column: int) -> tuple[Script, Mention] | None:
     """The network and the name in it at a place, where that is a parameter of a function, too."""
-    known = found.script_at(line, column)
+    known = analysis.script_at(line, column)
     if known is not None:
         return known
-    for script in found.scripts:
+    for script in analysis.scripts:
         parameters = {
-            one.definition: one for one in script.outline.mentions if one.definition and not one.definition.value
+            mention.definition: mention
+            for mention in script.outline.mentions
+            if mention.definition and not mention.definition.value
         }
         for definition, mention in parameters.items():
             for span in _parameter(definition):
@@ -95,66 +97,66 @@ def _script_at(found: Analysis, line: int, column: int) -> tuple[Script, Mention
     return None
 
 
-def _of_script(found: Analysis, script: Script, mention: Mention) -> list[Span]:
+def _of_script(analysis: Analysis, script: Script, mention: Mention) -> list[Span]:
     definition = mention.definition
     if definition is None:
         return []
-    places = [one.place.span for one in script.outline.mentions if one.definition is definition]
+    places = [mention.place.span for mention in script.outline.mentions if mention.definition is definition]
     if definition.value is None:
         places += _parameter(definition)
-    own = {(span.line, span.column): span for span in places if span.source.name == found.name}
-    return [span for span in own.values() if _is_name(found, span, definition.name)]
+    own_spans = {(span.line, span.column): span for span in places if span.source.name == analysis.name}
+    return [span for span in own_spans.values() if _is_name(analysis, span, definition.name)]
 
 
 def _of_network(found: Analysis, key: Key) -> list[Span]:
     """The places of a name in NDL; a section may be run by several commands."""
     spans = [span for network in found.networks for span in network.mentions.get(key, ())]
-    own = {(span.line, span.column): span for span in spans if span.source.name == found.name}
-    return list(own.values())
+    own_spans = {(span.line, span.column): span for span in spans if span.source.name == found.name}
+    return list(own_spans.values())
 
 
-def _renamed_in_network(found: Analysis, network: NetworkText, key: Key, new: str) -> list[Span]:
+def _renamed_in_network(analysis: Analysis, network: NetworkText, key: Key, new: str) -> list[Span]:
     macro, name = key
     first = network.definitions.get(key)
-    if first is None or first.source.name != found.name:
+    if first is None or first.source.name != analysis.name:
         raise UserError("BadValue", f"'{name}' is defined at {first}: rename it there")
     if name in ARRAYS:
         raise UserError("BadValue", f"'{name}' is the name of a group of nodes; it keeps its name")
     if nodes.find(new) is not None:
         raise UserError("BadValue", f"'{new}' is a function")
-    if new.lower() != name and any(one.defines(macro, new) for one in found.networks):
+    if new.lower() != name and any(network.defines(macro, new) for network in analysis.networks):
         raise UserError("BadValue", f"'{new}' is used in this network already")
-    return sorted(_of_network(found, key), key=lambda span: (span.line, span.column))
+    return sorted(_of_network(analysis, key), key=lambda span: (span.line, span.column))
 
 
 def _parameter(definition: Definition) -> Iterator[Span]:
     """The place of a function's parameter in its list, which comes first in the text of the function."""
     place = definition.place
-    at = re.search(rf"\b{re.escape(definition.name)}\b", place.text.string[place.start :])
-    if at is not None:
-        yield place.text.span(place.start + at.start(), len(definition.name))
+    match = re.search(rf"\b{re.escape(definition.name)}\b", place.text.string[place.start :])
+    if match is not None:
+        yield place.text.span(place.start + match.start(), len(definition.name))
 
 
 def _is_name(found: Analysis, span: Span, name: str) -> bool:
-    """Whether the text at a place is the name; the place of a definition is that of all of it."""
+    """Return whether the text at a place is the name; the place of a definition is that of all of it."""
     return found.lines[span.line - 1][span.column - 1 :].startswith(name)
 
 
-def _of_configuration(found: Analysis, scope: Scope, name: str) -> Iterator[Span]:
+def _of_configuration(analysis: Analysis, scope: Scope, name: str) -> Iterator[Span]:
     """The definitions of a name in a section, its variables, and its place in a list of commands."""
     spans: dict[tuple[int, int], Span] = {}
-    document = _Document(found)
+    document = _Document(analysis)
 
     def add(line: int, start: int) -> None:
         spans[line, start] = Span(document, line, start + 1, len(name))
 
-    for line, start, word in _definitions(found):
-        if word.lower() == name.lower() and _scope(found, line, start) == scope:
+    for line, start, word in _definitions(analysis):
+        if word.lower() == name.lower() and _scope(analysis, line, start) == scope:
             add(line, start)
-    for number, text in enumerate(found.lines, 1):
+    for number, text in enumerate(analysis.lines, 1):
         for variable in VARIABLE.finditer(text):
             if variable["name"].lower() == name.lower():
-                seen = _visible(found, _scope(found, number, variable.start()), name)
+                seen = _visible(analysis, _scope(analysis, number, variable.start()), name)
                 if seen == scope:
                     add(number, variable.start("name"))
         if not scope:
@@ -165,11 +167,11 @@ def _of_configuration(found: Analysis, scope: Scope, name: str) -> Iterator[Span
     yield from spans.values()
 
 
-def _definitions(found: Analysis) -> Iterator[tuple[int, int, str]]:
+def _definitions(analysis: Analysis) -> Iterator[tuple[int, int, str]]:
     """Line from 1, column from 0 and name of everything that is assigned, outside of comments."""
-    for number, text in enumerate(found.lines, 1):
-        for one in _DEFINED.finditer(re.sub(r"(^|\s)#.*", "", text)):
-            yield number, one.start(), one[1]
+    for number, text in enumerate(analysis.lines, 1):
+        for match in _DEFINED.finditer(re.sub(r"(^|\s)#.*", "", text)):
+            yield number, match.start(), match[1]
 
 
 def _name_at(found: Analysis, line: int, column: int) -> tuple[Scope, str] | None:
@@ -192,8 +194,8 @@ def _name_at(found: Analysis, line: int, column: int) -> tuple[Scope, str] | Non
     return None
 
 
-def _scope(found: Analysis, line: int, start: int) -> Scope:
-    return tuple(name.lower() for name in found.enclosing(line, start + 1))
+def _scope(analysis: Analysis, line: int, start: int) -> Scope:
+    return tuple(name.lower() for name in analysis.enclosing(line, start + 1))
 
 
 def _visible(found: Analysis, scope: Scope, name: str) -> Scope | None:

@@ -42,7 +42,7 @@ def symbols(found: Analysis) -> list[Symbol]:
     if found.is_script:
         return _ordered(_members(found.name, found.scripts))
     if found.is_network:
-        return _ordered(_of_network(one) for network in found.networks for one in network.names)
+        return _ordered(_of_network(name) for network in found.networks for name in network.names)
     return _ordered(_sections(found, found.root, 0)) if found.root is not None else []
 
 
@@ -52,22 +52,22 @@ def _sections(found: Analysis, section: ConfigParameters, depth: int) -> Iterato
         span = entry.name_span if entry is not None else None
         if entry is None or span is None or span.source.name != found.name:
             continue
-        own = [part for part in entry.parts if part.span.source.name == found.name]
-        end = max((_end(part) for part in own), default=(span.line, span.column + span.length))
+        own_parts = [part for part in entry.parts if part.span.source.name == found.name]
+        end = max((_end(part) for part in own_parts), default=(span.line, span.column + span.length))
         text = "" if entry.bracket else " ".join(entry.text.split())
-        one = Symbol(name, "section" if entry.bracket else "value", text[:60], span, max(end, _behind(span)))
+        symbol = Symbol(name, "section" if entry.bracket else "value", text[:60], span, max(end, _behind(span)))
         if entry.bracket and depth < 20:
-            one.inside = _inside(found, section, name, depth)
-            if depth == 0 and any(part.name.lower() == "action" for part in one.inside):
-                one.kind = "command"
-        yield one
+            symbol.inside = _inside(found, section, name, depth)
+            if depth == 0 and any(part.name.lower() == "action" for part in symbol.inside):
+                symbol.kind = "command"
+        yield symbol
 
 
 def _inside(found: Analysis, section: ConfigParameters, name: str, depth: int) -> list[Symbol]:
     if name.lower() in KEYS:
         first = section.definition(name)
         start, end = (first.parts[0].span.line, _end(first.parts[-1])[0]) if first is not None else (0, 0)
-        inside = [one for one in _members(found.name, found.scripts) if start <= one.span.line <= end]
+        inside = [member for member in _members(found.name, found.scripts) if start <= member.span.line <= end]
         return _ordered(inside)
     entry = section.definition(name)
     if entry is not None and found.root is not None and name.lower() in network_texts(found.root):
@@ -83,12 +83,12 @@ def _network(found: Analysis, parts: Iterable[Fragment]) -> list[Symbol]:
     places = [(part.span, _end(part)) for part in parts if part.span.source.name == found.name]
     stretches = [((span.line, span.column), end) for span, end in places]
     names = {
-        (one.span.line, one.span.column): one
+        (name.span.line, name.span.column): name
         for network in found.networks
-        for one in network.names
-        if one.span.source.name == found.name
+        for name in network.names
+        if name.span.source.name == found.name
     }
-    return _ordered(_of_network(one) for at, one in names.items() if any(a <= at <= b for a, b in stretches))
+    return _ordered(_of_network(name) for key, name in names.items() if any(a <= key <= b for a, b in stretches))
 
 
 def _of_network(one: Name) -> Symbol:
@@ -98,23 +98,23 @@ def _of_network(one: Name) -> Symbol:
 
 def _members(name: str, scripts: Iterable[Script]) -> Iterator[Symbol]:
     for script in scripts:
-        for one in script.outline.members.values():
-            if one.place.span.source.name == name:
-                yield _member(one)
+        for member in script.outline.members.values():
+            if member.place.span.source.name == name:
+                yield _member(member)
 
 
 def _member(definition: Definition) -> Symbol:
     span = definition.place.span
     span = Span(span.source, span.line, span.column, len(definition.name))
-    inside = [_member(one) for one in definition.members.own.values()] if definition.members is not None else []
+    inside = [_member(value) for value in definition.members.own.values()] if definition.members is not None else []
     kind = "function" if isinstance(definition.value, Lambda) else "member"
     value = definition.value.place if definition.value is not None else definition.place
-    end = max([_behind(span), _end(value), *(one.end for one in inside)])
+    end = max([_behind(span), _end(value), *(symbol.end for symbol in inside)])
     return Symbol(definition.name, kind, "", span, end, _ordered(inside))
 
 
 def _ordered(found: Iterable[Symbol]) -> list[Symbol]:
-    return sorted(found, key=lambda one: (one.span.line, one.span.column))
+    return sorted(found, key=lambda symbol: (symbol.span.line, symbol.span.column))
 
 
 def _behind(span: Span) -> tuple[int, int]:

@@ -17,11 +17,11 @@ _ELEMENTS = re.compile(r"(?<![^\s:,(])[^\s:,(]*$")
 
 def value_at(before: str) -> tuple[str, str] | None:
     """The parameter whose value is being written at the end of a line, and what is written of its last element."""
-    found = _BEHIND.search(before)
-    if found is None:
+    match = _BEHIND.search(before)
+    if match is None:
         return None
-    begun = _ELEMENTS.search(found[2])
-    return found[1], begun[0] if begun is not None else ""
+    begun = _ELEMENTS.search(match[2])
+    return match[1], begun[0] if begun is not None else ""
 
 
 def values(use: Use | None, root: Use | None, name: str, begun: str, folder: Path) -> Iterator[str]:
@@ -36,12 +36,12 @@ def values(use: Use | None, root: Use | None, name: str, begun: str, folder: Pat
     """
     parameter = use.parameter(name) if use is not None else None
     if name.lower() == "command" and root is not None:
-        yield from (one.command for one in root.parts)
+        yield from (part.command for part in root.parts)
     elif name.lower() == "action":
         yield from action_names()
     elif name.lower() in ("readertype", "writertype"):
         kind = READER if name.lower() == "readertype" else WRITER
-        yield from dict.fromkeys(one.name for one in entries(kind) if not one.unsupported)
+        yield from dict.fromkeys(entry.name for entry in entries(kind) if not entry.unsupported)
     elif parameter is None:
         return
     elif parameter.type.choices:

@@ -43,7 +43,7 @@ def _trackers() -> Iterable[str]:
 
 @dataclass(frozen=True)
 class Kind:
-    """What packages add: the ending of their classes, the names that are taken, and what comes after `make`."""
+    """Kind of a package: the ending of its classes, the names that are taken, and what comes after `make`."""
 
     ending: str
     taken: Callable[[], Iterable[str]]
@@ -92,7 +92,7 @@ def class_name(package: str, ending: str) -> str:
 
 def filled(text: str, words: dict[str, str]) -> str:
     """A text of a template with the names in it."""
-    return STANDS_FOR.sub(lambda found: words[found[0]], text)
+    return STANDS_FOR.sub(lambda result: words[result[0]], text)
 
 
 def _check(name: str, package: str, cls: str, kind: Kind) -> None:
@@ -113,14 +113,14 @@ def _check(name: str, package: str, cls: str, kind: Kind) -> None:
         why, hint = "cntkpy has a package of that name", f"write my-{name}"
     elif importlib.util.find_spec(package) is not None:
         why, hint = "a package of that name is installed", f"write my-{name}"
-    elif cls.lower() in (one.lower() for one in kind.taken()):
+    elif cls.lower() in (taken_name.lower() for taken_name in kind.taken()):
         why, hint = f"cntkpy has a {cls}", f"write my-{name}"
     if why:
         raise ConfigError("BadChoice", f"a package cannot be called '{shown(name)}': {why}", None, hint)
 
 
 def _nearest(name: str) -> str:
-    """What to write in place of a name, if it says enough."""
+    """Return what to write in place of a name, if it says enough."""
     spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", name)
     tidy = re.sub(r"[^a-z0-9]+", "-", spaced.lower()).strip("-")
     return f"write {tidy}" if NAME.fullmatch(tidy) else "write a name such as word-counts"

@@ -95,15 +95,15 @@ def _grid(x: Axis, y: Axis) -> Iterator[Markup]:
     for value in y.ticks():
         place = y.place(value)
         if place is not None:
-            at = bottom - place * (bottom - TOP)
-            yield tag("line", x1=LEFT, x2=right, y1=f"{at:.1f}", y2=f"{at:.1f}")
-            yield tag("text", number(value), x=LEFT - 6, y=f"{at + 4:.1f}", text_anchor="end")
+            baseline = bottom - place * (bottom - TOP)
+            yield tag("line", x1=LEFT, x2=right, y1=f"{baseline:.1f}", y2=f"{baseline:.1f}")
+            yield tag("text", number(value), x=LEFT - 6, y=f"{baseline + 4:.1f}", text_anchor="end")
     for value in x.ticks(whole_steps(x)):
         place = x.place(value)
         if place is not None:
-            at = LEFT + place * (right - LEFT)
-            yield tag("line", x1=f"{at:.1f}", x2=f"{at:.1f}", y1=TOP, y2=bottom)
-            yield tag("text", number(value), x=f"{at:.1f}", y=bottom + 16, text_anchor="middle")
+            baseline = LEFT + place * (right - LEFT)
+            yield tag("line", x1=f"{baseline:.1f}", x2=f"{baseline:.1f}", y1=TOP, y2=bottom)
+            yield tag("text", number(value), x=f"{baseline:.1f}", y=bottom + 16, text_anchor="middle")
     yield tag("text", "epoch", x=(LEFT + right) / 2, y=HEIGHT - 4, text_anchor="middle", class_="axis")
 
 
@@ -112,14 +112,14 @@ def _drawn(line: Line, x: Axis, y: Axis) -> Markup:
     pieces: list[list[str]] = [[]]
     dots: list[Child] = []
     for epoch, value in points:
-        at = _at((epoch, value), x, y)
-        if at is None:
+        point = _at((epoch, value), x, y)
+        if point is None:
             pieces.append([])
             continue
-        pieces[-1].append(at)
+        pieces[-1].append(point)
         if line.kind != "progress" and len(points) <= MAX_DOTS:
-            found = f"{line.name}, epoch {number(epoch)}: {value:.6g}"
-            dots.append(tag("path", tag("title", found), d=f"M{at}h0", class_="dot"))
+            text = f"{line.name}, epoch {number(epoch)}: {value:.6g}"
+            dots.append(tag("path", tag("title", text), d=f"M{point}h0", class_="dot"))
     path = "".join("M" + "L".join(piece) for piece in pieces if piece)
     classes = f"line {line.kind} color{line.run % COLORS} run{line.run}"
     return tag("g", tag("path", d=path, class_="stroke"), dots, class_=classes)

@@ -19,7 +19,7 @@ def trainings(runs: Sequence[Run]) -> list[tuple[Run, Curves]]:
 
 
 def title_of(run: Run, curves: Curves) -> str:
-    """What a training is called."""
+    """Return the title of a training."""
     return run.name if len(run.curves) == 1 else f"{run.name}: {curves.command}"
 
 
@@ -35,7 +35,7 @@ def curves_section(runs: Sequence[Run]) -> Markup | None:
     charts = [chart(node, list(_lines(pairs, node))) for node in nodes]
     charts.append(chart("samples per second", list(_plain(pairs, [curves.speeds for _, curves in pairs]))))
     charts.append(chart("learning rate per sample", list(_plain(pairs, [curves.rates for _, curves in pairs]))))
-    if all(one is None for one in charts):
+    if all(item is None for item in charts):
         return None
     scales = [
         (
@@ -76,8 +76,8 @@ def _lines(pairs: Sequence[tuple[Run, Curves]], node: str) -> Iterator[Line]:
 
 
 def _plain(pairs: Sequence[tuple[Run, Curves]], points: Sequence[Points]) -> Iterator[Line]:
-    for number, (pair, one) in enumerate(zip(pairs, points, strict=True)):
-        yield Line(title_of(*pair), number, "training", one)
+    for number, (pair, point) in enumerate(zip(pairs, points, strict=True)):
+        yield Line(title_of(*pair), number, "training", point)
 
 
 def epochs_section(runs: Sequence[Run]) -> Markup | None:

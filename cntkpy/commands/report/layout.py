@@ -20,7 +20,7 @@ Key = Hashable
 
 @dataclass
 class Placed:
-    """Where things are.
+    """Positions in a layout.
 
     Attributes:
         boxes: the middle of each node across, and its upper edge.
@@ -67,17 +67,19 @@ def _without_circles(
     sizes: Mapping[str, tuple[float, float]], edges: Iterable[tuple[str, str]]
 ) -> list[tuple[str, str]]:
     """The edges but those that lead back, in a search in depth that needs no recursion."""
-    given = [edge for edge in dict.fromkeys(edges) if edge[0] in sizes and edge[1] in sizes and edge[0] != edge[1]]
+    known_edges = [
+        edge for edge in dict.fromkeys(edges) if edge[0] in sizes and edge[1] in sizes and edge[0] != edge[1]
+    ]
     targets: dict[str, list[str]] = {}
-    for source, target in given:
+    for source, target in known_edges:
         targets.setdefault(source, []).append(target)
     active, done, back = set[str](), set[str](), set[tuple[str, str]]()
     for root in sizes:
         stack = [(root, iter(targets.get(root, ())))] if root not in done else []
         active.update([root] if stack else [])
         while stack:
-            name, rest = stack[-1]
-            following = next(rest, None)
+            name, successors = stack[-1]
+            following = next(successors, None)
             if following is None:
                 stack.pop()
                 active.discard(name)
@@ -87,7 +89,7 @@ def _without_circles(
             elif following not in done:
                 active.add(following)
                 stack.append((following, iter(targets.get(following, ()))))
-    return [edge for edge in given if edge not in back]
+    return [edge for edge in known_edges if edge not in back]
 
 
 def _layers(sizes: Mapping[str, tuple[float, float]], edges: Sequence[tuple[str, str]]) -> dict[str, int]:
@@ -101,7 +103,7 @@ def _layers(sizes: Mapping[str, tuple[float, float]], edges: Sequence[tuple[str,
     ready = [name for name in sizes if not left[name]]
     layer: dict[str, int] = {}
     for name in ready:  # grows
-        layer[name] = max((layer[one] + 1 for one in sources.get(name, ())), default=0)
+        layer[name] = max((layer[source] + 1 for source in sources.get(name, ())), default=0)
         for target in targets.get(name, ()):
             left[target] -= 1
             if not left[target]:
@@ -130,9 +132,11 @@ def _order(rows: list[list[Key]], above: dict[Key, list[Key]], below: dict[Key, 
             if not 0 <= neighbour < len(rows):
                 continue
             where = {key: number for number, key in enumerate(rows[neighbour])}
-            own = {key: number for number, key in enumerate(rows[index])}
+            own_numbers = {key: number for number, key in enumerate(rows[index])}
             scale = len(rows[neighbour]) / max(1, len(rows[index]))
-            rows[index].sort(key=lambda key, n=neighbours, w=where, o=own, s=scale: _mean(n.get(key), w, o[key] * s))
+            rows[index].sort(
+                key=lambda key, n=neighbours, w=where, o=own_numbers, s=scale: _mean(n.get(key), w, o[key] * s)
+            )
 
 
 def _mean(keys: list[Key] | None, where: Mapping[Key, float], otherwise: float) -> float:
@@ -145,10 +149,10 @@ def _across(
     """The middle of every node: side by side at first, then as near to its neighbours as the order allows."""
     middle: dict[Key, float] = {}
     for row in rows:
-        at = -(sum(widths[key] for key in row) + GAP * (len(row) - 1)) / 2
+        x = -(sum(widths[key] for key in row) + GAP * (len(row) - 1)) / 2
         for key in row:
-            middle[key] = at + widths[key] / 2
-            at += widths[key] + GAP
+            middle[key] = x + widths[key] / 2
+            x += widths[key] + GAP
     for sweep in range(SWEEPS):
         neighbours = below if sweep % 2 else above
         for row in reversed(rows) if sweep % 2 else rows:
@@ -161,8 +165,8 @@ def _apart(wanted: list[float], widths: list[float]) -> list[float]:
     """The places nearest to the wanted ones at which nothing overlaps: neighbours that would are joined to a block."""
     blocks: list[tuple[list[int], float]] = []  # members, and the place of the first one
     offsets = [0.0]
-    for one, other in itertools.pairwise(widths):
-        offsets.append(offsets[-1] + (one + other) / 2 + GAP)
+    for width, other_width in itertools.pairwise(widths):
+        offsets.append(offsets[-1] + (width + other_width) / 2 + GAP)
     for index in range(len(wanted)):
         members = [index]
         start = wanted[index] - offsets[index]
@@ -183,22 +187,22 @@ def _placed(
 ) -> Placed:
     left = min((middle[key] - widths[key] / 2 for row in rows for key in row), default=0.0)
     right = max((middle[key] + widths[key] / 2 for row in rows for key in row), default=0.0)
-    found = Placed(width=right - left)
+    placed = Placed(width=right - left)
     top: dict[Key, float] = {}
     bottom: dict[Key, float] = {}
-    at = 0.0
+    value = 0.0
     for row in rows:
         high = max((sizes[key][1] for key in row if isinstance(key, str)), default=0.0)
         for key in row:
             height = sizes[key][1] if isinstance(key, str) else high
-            top[key] = at + (high - height) / 2
+            top[key] = value + (high - height) / 2
             bottom[key] = top[key] + height
             if isinstance(key, str):
-                found.boxes[key] = middle[key] - left, top[key]
-        at += high + LAYER_GAP
-    found.height = max(0.0, at - LAYER_GAP)
+                placed.boxes[key] = middle[key] - left, top[key]
+        value += high + LAYER_GAP
+    placed.height = max(0.0, value - LAYER_GAP)
     for edge, (source, *bends, target) in chains.items():
         points = [(middle[source] - left, bottom[source])]
         points += [(middle[bend] - left, y) for bend in bends for y in (top[bend], bottom[bend])]
-        found.paths[edge] = [*points, (middle[target] - left, top[target])]
-    return found
+        placed.paths[edge] = [*points, (middle[target] - left, top[target])]
+    return placed

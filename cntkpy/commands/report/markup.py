@@ -21,7 +21,7 @@ class Markup(str):
 
 
 Child = str | int | float | None | Iterable["Child"]
-"""What stands in an element: markup as it is, other texts escaped, numbers as they are written; None is nothing."""
+"""Content of an element: markup as it is, other texts escaped, numbers as they are written; None is nothing."""
 
 
 def tag(name: str, /, *children: Child, **attributes: str | float | bool | None) -> Markup:
@@ -52,7 +52,7 @@ def _attributes(attributes: dict[str, str | float | bool | None]) -> Iterator[st
 
 def join(children: Iterable[Child]) -> Markup:
     """Children one after another."""
-    return Markup("".join(_child(one) for one in children))
+    return Markup("".join(_child(child) for child in children))
 
 
 def _child(child: Child) -> str:

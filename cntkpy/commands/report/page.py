@@ -56,8 +56,8 @@ def page(runs: Sequence[Run]) -> str:
 
 
 def _policy(style: str, script: str) -> str:
-    own = f"style-src {_hash(style)}; script-src {_hash(script)}"
-    return f"default-src 'none'; img-src data:; {own}; base-uri 'none'; form-action 'none'"
+    own_text = f"style-src {_hash(style)}; script-src {_hash(script)}"
+    return f"default-src 'none'; img-src data:; {own_text}; base-uri 'none'; form-action 'none'"
 
 
 def _hash(text: str) -> str:

@@ -46,23 +46,23 @@ class Part:
 
 def parts_of(network: dict[str, Any]) -> dict[str, Part]:
     """The nodes of the event of a network, by name."""
-    found: dict[str, Part] = {}
-    for one in plain.tables(network.get("nodes")):
-        sizes = [str(size) for size in plain.counts(one.get("shape"))] + ["*"] * (one.get("minibatch") is True)
-        part = Part(plain.text(one.get("name")), plain.text(one.get("operation")), f"[{' x '.join(sizes)}]")
-        part.inputs = plain.texts(one.get("inputs"))
-        part.delay = one.get("delay") is True
-        if plain.is_count(one.get("parameters")):
-            part.parameters = plain.count(one.get("parameters"))
-            rate = plain.number(one.get("learningRateMultiplier"))
+    parts: dict[str, Part] = {}
+    for table in plain.tables(network.get("nodes")):
+        sizes = [str(size) for size in plain.counts(table.get("shape"))] + ["*"] * (table.get("minibatch") is True)
+        part = Part(plain.text(table.get("name")), plain.text(table.get("operation")), f"[{' x '.join(sizes)}]")
+        part.inputs = plain.texts(table.get("inputs"))
+        part.delay = table.get("delay") is True
+        if plain.is_count(table.get("parameters")):
+            part.parameters = plain.count(table.get("parameters"))
+            rate = plain.number(table.get("learningRateMultiplier"))
             part.rate = 1.0 if rate is None else rate
-        found[part.name] = part
+        parts[part.name] = part
     groups = plain.table(network.get("groups"))
     for group in reversed(GROUPS):
         for name in plain.texts(groups.get(group)):
-            if name in found:
-                found[name].group = group
-    return found
+            if name in parts:
+                parts[name].group = group
+    return parts
 
 
 def picture(parts: dict[str, Part]) -> Markup | None:
@@ -105,9 +105,9 @@ def _lines(part: Part, parts: dict[str, Part]) -> Iterator[tuple[str, str]]:
     yield "name", part.name
     yield "operation", f"{part.operation} {part.shape}"
     taken = [parts[name] for name in part.inputs if name in parts and parts[name].parameters is not None]
-    for one in taken[:MAX_LINES]:
-        fixed = ", not trained" if one.rate == 0 else ""
-        yield "parameter", f"{one.name} {one.shape}: {one.parameters:,}{fixed}"
+    for node in taken[:MAX_LINES]:
+        fixed = ", not trained" if node.rate == 0 else ""
+        yield "parameter", f"{node.name} {node.shape}: {node.parameters:,}{fixed}"
     if len(taken) > MAX_LINES:
         yield "parameter", f"and {len(taken) - MAX_LINES} more"
 
@@ -121,8 +121,8 @@ def _size(lines: list[tuple[str, str]]) -> tuple[float, float]:
     return longest * CHARACTER + 2 * PADDING, len(lines) * LINE + 2 * PADDING - 3
 
 
-def _box(part: Part, lines: list[tuple[str, str]], size: tuple[float, float], at: tuple[float, float]) -> Markup:
-    (width, height), (x, y) = size, at
+def _box(part: Part, lines: list[tuple[str, str]], size: tuple[float, float], point: tuple[float, float]) -> Markup:
+    (width, height), (x, y) = size, point
     whole = tag("title", "\n".join(text for _, text in lines))
     box = tag("rect", x=f"{x - width / 2:.1f}", y=f"{y:.1f}", width=f"{width:.1f}", height=f"{height:.1f}", rx=6)
     texts = [

@@ -51,7 +51,7 @@ def _dots(runs: Sequence[Run]) -> list[Markup | None]:
     """The dot of each row of the table: the trainings that have curves have a colour."""
     drawn = [id(curves) for _, curves in trainings(runs)]
     rows = [curves for run in runs for curves in (run.curves or [None])]
-    return [swatch(drawn.index(id(one))) if id(one) in drawn else None for one in rows]
+    return [swatch(drawn.index(id(row))) if id(row) in drawn else None for row in rows]
 
 
 def _cell(cell: Cell, right: bool, dot: Markup | None) -> Markup:
@@ -61,20 +61,27 @@ def _cell(cell: Cell, right: bool, dot: Markup | None) -> Markup:
 
 def confusion_section(runs: Sequence[Run]) -> Markup | None:
     """The matrices of the tests, and the samples with the largest loss."""
-    found = [(run, one) for run in runs for one in run.confusions]
-    if not found:
+    confusions = [(run, confusion) for run in runs for confusion in run.confusions]
+    if not confusions:
         return None
     parts = [
-        tag("details", tag("summary", _title(run, one)), _matrix(one), _pairs(one), _worst(one), open=len(found) == 1)
-        for run, one in found
+        tag(
+            "details",
+            tag("summary", _title(run, confusion)),
+            _matrix(confusion),
+            _pairs(confusion),
+            _worst(confusion),
+            open=len(confusions) == 1,
+        )
+        for run, confusion in confusions
     ]
     return tag("div", parts)
 
 
-def _title(run: Run, one: Confusion) -> str:
-    total = sum(map(sum, one.counts))
-    right = sum(row[index] for index, row in enumerate(one.counts))
-    return f"{run.name}: {one.command}, {right:,} of {total:,} samples right ({100 * right / max(1, total):.2f}%)"
+def _title(run: Run, confusion: Confusion) -> str:
+    total = sum(map(sum, confusion.counts))
+    right = sum(row[index] for index, row in enumerate(confusion.counts))
+    return f"{run.name}: {confusion.command}, {right:,} of {total:,} samples right ({100 * right / max(1, total):.2f}%)"
 
 
 def _matrix(one: Confusion) -> Markup | None:

@@ -24,18 +24,18 @@ class Axis:
     @classmethod
     def around(cls, values: Sequence[float], log: bool = False) -> Axis | None:
         """An axis with room for the values that are finite, and positive if `log`; None: there are none."""
-        found = [
+        result = [
             math.log10(value) if log else value for value in values if math.isfinite(value) and (value > 0 or not log)
         ]
-        if not found:
+        if not result:
             return None
-        low, high = min(found), max(found)
+        low, high = min(result), max(result)
         room = (high - low) * 0.05 or (0.1 if log else abs(high) * 0.05 or 1.0)
         start = low - room
         return cls(0.0 if not log and low >= 0 > start else start, high + room, log)
 
     def place(self, value: float) -> float | None:
-        """Where a value stands, from 0 to 1; None: an axis of logarithms has no place for it."""
+        """Return where a value stands, from 0 to 1; None: an axis of logarithms has no place for it."""
         if not math.isfinite(value) or (self.log and value <= 0):
             return None
         return ((math.log10(value) if self.log else value) - self.low) / (self.high - self.low)
@@ -61,7 +61,8 @@ def nice(step: float) -> float:
 
 
 def whole_steps(axis: Axis) -> int:
-    """How many ticks an axis of epochs has: none between two epochs, unless less than two epochs are shown."""
+    """Return the number of ticks an axis of epochs has: none between two epochs, unless less than two epochs are
+    shown."""
     return min(8, math.ceil(axis.high - axis.low)) if axis.high - axis.low >= 2 else 4
 
 
@@ -78,10 +79,10 @@ def thinned(points: Sequence[Point], limit: int) -> list[Point]:
     if len(points) <= limit:
         return list(points)
     size = math.ceil(len(points) / (limit // 2))
-    found = [points[0]]
+    kept = [points[0]]
     for begin in range(0, len(points), size):
-        found += _extremes(points[begin : begin + size])
-    return list(dict.fromkeys([*found, points[-1]]))
+        kept += _extremes(points[begin : begin + size])
+    return list(dict.fromkeys([*kept, points[-1]]))
 
 
 def _extremes(stretch: Sequence[Point]) -> Iterator[Point]:

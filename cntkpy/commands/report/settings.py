@@ -18,10 +18,10 @@ def settings_section(runs: Sequence[Run]) -> Markup | None:
     configured = [run for run in runs if run.settings]
     if not configured:
         return None
-    values = [{one.name.lower(): one for one in run.settings} for run in configured]
-    names = list(dict.fromkeys(name for one in values for name in one))
+    values = [{setting.name.lower(): setting for setting in run.settings} for run in configured]
+    names = list(dict.fromkeys(name for value in values for name in value))
     colors = _colors(runs, configured)
-    rows = [_row([one.get(name) for one in values], colors) for name in names]
+    rows = [_row([value.get(name) for value in values], colors) for name in names]
     head = tag("tr", [tag("th", name, scope="col") for name in ("name", "value", "from")])
     table = tag("table", tag("thead", head), tag("tbody", rows), class_="settings")
     several = len(configured) > 1
@@ -51,18 +51,18 @@ def _colors(runs: Sequence[Run], configured: Sequence[Run]) -> list[Markup]:
 
 
 def _row(values: Sequence[Setting | None], colors: Sequence[Markup]) -> Markup:
-    there = [one for one in values if one is not None]
-    same = len(there) == len(values) and len({one.text for one in there}) == 1
+    there = [value for value in values if value is not None]
+    same = len(there) == len(values) and len({cell.text for cell in there}) == 1
     content: Child = (
         _text(there[0].text)
         if same
         else [
-            tag("div", color, _text(one.text) if one is not None else tag("span", "not given", class_="dim"))
-            for color, one in zip(colors, values, strict=True)
+            tag("div", color, _text(value.text) if value is not None else tag("span", "not given", class_="dim"))
+            for color, value in zip(colors, values, strict=True)
         ]
     )
-    origins = list(dict.fromkeys(_origins(one) for one in there))
-    plain_ = "" if any(one.overridden for one in there) else " plain"
+    origins = list(dict.fromkeys(_origins(cell) for cell in there))
+    plain_ = "" if any(cell.overridden for cell in there) else " plain"
     return tag(
         "tr",
         tag("th", tag("code", there[0].name), scope="row"),

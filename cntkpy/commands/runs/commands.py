@@ -56,6 +56,6 @@ def runs_command(folders: tuple[str, ...], form: str, order: str | None, conditi
         forms.show(for_people(table))
     else:
         sys.stdout.write(forms.write(for_people(table), form))
-    if more := left_out(table):
-        print(more, file=sys.stderr)
+    if extra_name := left_out(table):
+        print(extra_name, file=sys.stderr)
     return 0

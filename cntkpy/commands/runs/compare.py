@@ -54,18 +54,18 @@ def configuration(first: Run, second: Run, origins: bool = False) -> Iterator[st
             yield f"# the configuration of {run.path} is not known: its run had no logFormat=json"
     if not first.settings or not second.settings:
         return
-    old, new = ({one.name.lower(): one for one in run.settings} for run in (first, second))
+    old, new = ({setting.name.lower(): setting for setting in run.settings} for run in (first, second))
     for name in dict.fromkeys([*old, *new]):
-        before, after = old.get(name), new.get(name)
-        if before is not None and after is not None and _same(before.text, after.text):
+        previous_value, after = old.get(name), new.get(name)
+        if previous_value is not None and after is not None and _same(previous_value.text, after.text):
             continue
-        for sign, one in (("-", before), ("+", after)):
-            if one is not None:
-                yield f"{sign} {one.name}={shorten(one.text, MAX_TEXT)}" + (_place(one) if origins else "")
+        for sign, item in (("-", previous_value), ("+", after)):
+            if item is not None:
+                yield f"{sign} {item.name}={shorten(item.text, MAX_TEXT)}" + (_place(item) if origins else "")
 
 
 def _same(one: str, other: str) -> bool:
-    """Whether two texts are the same but for blanks, or the same number."""
+    """Return whether two texts are the same but for blanks, or the same number."""
     if " ".join(one.split()) == " ".join(other.split()):
         return True
     try:
@@ -75,16 +75,16 @@ def _same(one: str, other: str) -> bool:
 
 
 def _place(setting: Setting) -> str:
-    found = next((step.at for step in setting.origins if step.kind != "variable"), "")
-    return f"  # {found}" if found else ""
+    place = next((step.at for step in setting.origins if step.kind != "variable"), "")
+    return f"  # {place}" if place else ""
 
 
 def surroundings(first: Run, second: Run) -> Iterator[str]:
     """Lines of versions, hosts, states and warnings that are known of both and not the same."""
     old, new = ({**run.versions, **run.place, "state": run.state} for run in (first, second))
-    for name, before in old.items():
-        if before != new.get(name, before):
-            yield f"# {name}: {before} -> {new[name]}"
+    for name, previous_value in old.items():
+        if previous_value != new.get(name, previous_value):
+            yield f"# {name}: {previous_value} -> {new[name]}"
     for sign, run, other in (("-", first, second), ("+", second, first)):
         for text in run.warnings:
             if text not in other.warnings:
@@ -95,19 +95,19 @@ def results(first: Run, second: Run) -> Iterator[str]:
     """Lines of criteria that are not the same: of each node the best and the last value, and those of tests."""
     old, new = dict(_numbers(first)), dict(_numbers(second))
     for name in dict.fromkeys([*old, *new]):
-        before, after = old.get(name), new.get(name)
-        if before == after:
+        previous_value, after = old.get(name), new.get(name)
+        if previous_value == after:
             continue
-        change = f"  ({after - before:+.6g})" if before is not None and after is not None else ""
-        yield f"# {name}: {shown(before) or 'none'} -> {shown(after) or 'none'}{change}"
+        change = f"  ({after - previous_value:+.6g})" if previous_value is not None and after is not None else ""
+        yield f"# {name}: {shown(previous_value) or 'none'} -> {shown(after) or 'none'}{change}"
 
 
 def _numbers(run: Run) -> Iterator[tuple[str, float | None]]:
     for curves in run.curves:
         yield from _criteria(curves)
-    for one in run.results:
-        for node, value in one.nodes.items():
-            yield f"{one.command} {node}", value
+    for result in run.results:
+        for node, value in result.nodes.items():
+            yield f"{result.command} {node}", value
 
 
 def _criteria(curves: Curves) -> Iterator[tuple[str, float | None]]:

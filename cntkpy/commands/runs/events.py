@@ -32,9 +32,9 @@ def run_of(path: Path, events: Iterable[dict[str, Any]]) -> Run:
     fold = _Fold(run)
     for event in events:
         fold.add(event)
-    run.curves = [one for one in run.curves if one.training or one.between or one.network]
-    for one in run.curves:
-        one.name = str(path) if len(run.curves) == 1 or not one.command else f"{path}: {one.command}"
+    run.curves = [curve for curve in run.curves if curve.training or curve.between or curve.network]
+    for curve in run.curves:
+        curve.name = str(path) if len(run.curves) == 1 or not curve.command else f"{path}: {curve.command}"
     return run
 
 
@@ -79,7 +79,7 @@ class _Fold:
         run.words = plain.texts(event.get("words")) or run.words
         run.versions |= plain.texts_by_name(event.get("versions"))
         run.place |= plain.texts_by_name(event.get("place"))
-        run.settings = [_setting(one) for one in plain.tables(event.get("settings"))] or run.settings
+        run.settings = [_setting(table) for table in plain.tables(event.get("settings"))] or run.settings
 
     def _finished(self, event: dict[str, Any]) -> None:
         status = plain.count(event.get("status"))
@@ -151,8 +151,8 @@ class _Fold:
         size = len(matrix)
         if not size or any(len(row) != size for row in matrix):
             return
-        worst = [_example(one) for one in plain.tables(event.get("worst"))]
-        worst = [one for one in worst if one.label < size and one.taken_for < size]
+        worst = [_example(table) for table in plain.tables(event.get("worst"))]
+        worst = [sample for sample in worst if sample.label < size and sample.taken_for < size]
         command, output = plain.text(event.get("command")), plain.text(event.get("output"))
         self.run.confusions.append(Confusion(command, output, matrix, worst))
 
@@ -161,15 +161,15 @@ class _Fold:
             self._curves(event).models.append(model)
 
     def _warning(self, event: dict[str, Any]) -> None:
-        found, warnings = plain.text(event.get("text")), self.run.warnings
-        if found in warnings or len(warnings) < MAX_WARNINGS:
-            warnings[found] = warnings.get(found, 0) + 1
+        name, warnings = plain.text(event.get("text")), self.run.warnings
+        if name in warnings or len(warnings) < MAX_WARNINGS:
+            warnings[name] = warnings.get(name, 0) + 1
 
 
 def _setting(value: dict[str, Any]) -> Setting:
     steps = tuple(
-        Step(*(plain.text(one.get(name)) for name in ("kind", "name", "text", "at")))
-        for one in plain.tables(value.get("origins"))
+        Step(*(plain.text(table.get(name)) for name in ("kind", "name", "text", "at")))
+        for table in plain.tables(value.get("origins"))
     )
     return Setting(plain.text(value.get("name")), plain.text(value.get("value")), steps)
 

@@ -1,4 +1,4 @@
-"""Where runs are: an event file or a log is one, a folder has those below it, a model has those that saved it.
+"""Find runs: an event file or a log is one, a folder has those below it, a model has those that saved it.
 
 docs/runs.md says what a run is.
 """
@@ -60,19 +60,19 @@ def find_runs(words: Iterable[str]) -> list[Run]:
     Raises:
         UserError: a word names no run.
     """
-    found: dict[Path, Run] = {}
+    result: dict[Path, Run] = {}
     for word in words:
         path = Path(word)
-        for one in _runs_of(path):
-            found.setdefault(one.path.absolute(), one)
-    runs = [_with_configuration(run) for run in found.values()]
-    for run, name in zip(runs, short_names(list(found)), strict=True):
+        for child in _runs_of(path):
+            result.setdefault(child.path.absolute(), child)
+    runs = [_with_configuration(run) for run in result.values()]
+    for run, name in zip(runs, short_names(list(result)), strict=True):
         run.name = name
     return runs
 
 
 def is_run(word: str) -> bool:
-    """Whether a word names a run rather than a configuration."""
+    """Return whether a word names a run rather than a configuration."""
     path = Path(word)
     return path.is_dir() or path.suffix == EVENTS or _is_log(path) or _is_model(path)
 
@@ -120,8 +120,8 @@ def _natural(path: Path) -> list[tuple[int, int | str]]:
 
 def short_names(files: Sequence[Path]) -> list[str]:
     """Names that tell files apart: without the folders that all have in common; of a folder with one file, its name."""
-    alone = [sum(other.parent == file.parent for other in files) == 1 for file in files]
-    named = [file.parent if one else file.with_suffix("") for file, one in zip(files, alone, strict=True)]
+    alone = [sum(other_file.parent == file.parent for other_file in files) == 1 for file in files]
+    named = [file.parent if run else file.with_suffix("") for file, run in zip(files, alone, strict=True)]
     common = os.path.commonpath([path.parent for path in named]) if named else ""
     return [str(path.relative_to(common)) for path in named]
 
@@ -139,7 +139,7 @@ def _is_log(path: Path) -> bool:
 
 
 def _is_events(path: Path) -> bool:
-    """Whether a `.jsonl` file has events: other programs, and sweeps, write such files, too."""
+    """Return whether a `.jsonl` file has events: other programs, and sweeps, write such files, too."""
     start = _start(path)
     return start.startswith(b'{"time": ') and b'"event": ' in start
 
@@ -153,13 +153,13 @@ def _is_model(path: Path) -> bool:
 
 def _runs_that_saved(model: Path) -> Iterator[Run]:
     """The runs that saved a model: their event files are in its folder or below its folder."""
-    wanted, found = model.absolute(), False
+    wanted, result = model.absolute(), False
     for file in _files(model.absolute().parent):
         run = read_run(file)
-        if any(Path(one).name == wanted.name for curves in run.curves for one in curves.models):
-            found = True
+        if any(Path(model).name == wanted.name for curves in run.curves for model in curves.models):
+            result = True
             yield run
-    if not found:
+    if not result:
         hint = "train with logFormat=json and stderr= in the folder of the model, or name the event file"
         raise UserError(
             "NoRuns", f"no event file in the folder of {model} says that its run saved this model", hint=hint
@@ -167,7 +167,7 @@ def _runs_that_saved(model: Path) -> Iterator[Run]:
 
 
 def _is_written(path: Path) -> bool:
-    """Whether a process on this machine writes the file: it holds a lock on it."""
+    """Return whether a process on this machine writes the file: it holds a lock on it."""
     try:
         with open_input(path) as file:
             return lock(file.fileno()) is False

@@ -90,9 +90,9 @@ def _style(cell: Cell) -> str:
 
 
 def _right(table: Table) -> list[bool]:
-    """Whether a column has numbers, and stands to the right."""
+    """Return whether a column has numbers, and stands to the right."""
     cells = [[row[place] for row in table.rows] for place in range(len(table.columns))]
-    return [any(isinstance(one, float) for one in column) for column in cells]
+    return [any(isinstance(cell, float) for cell in column) for column in cells]
 
 
 def _cell(text: str) -> str:

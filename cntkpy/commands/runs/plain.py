@@ -40,7 +40,7 @@ def _whole(value: Any) -> Any:
 
 
 def is_count(value: object) -> bool:
-    """Whether it is a whole number from 0 on, of a size that counts have."""
+    """Return whether it is a whole number from 0 on, of a size that counts have."""
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < MAX_COUNT
 
 
@@ -60,8 +60,8 @@ def number(value: object) -> float | None:
 
 def finite(value: object) -> float | None:
     """A number that is finite; None if it is anything else."""
-    found = number(value)
-    return found if found is not None and math.isfinite(found) else None
+    value_number = number(value)
+    return value_number if value_number is not None and math.isfinite(value_number) else None
 
 
 def text(value: object) -> str:
@@ -81,34 +81,34 @@ def rows(value: object) -> list[Any]:
 
 def tables(value: object) -> Iterator[dict[str, Any]]:
     """The objects of a list."""
-    return (cast("dict[str, Any]", one) for one in rows(value) if isinstance(one, dict))
+    return (cast("dict[str, Any]", row) for row in rows(value) if isinstance(row, dict))
 
 
 def texts(value: object) -> list[str]:
     """The texts of a list."""
-    return [one for one in rows(value) if isinstance(one, str)]
+    return [row for row in rows(value) if isinstance(row, str)]
 
 
 def texts_by_name(value: object) -> dict[str, str]:
     """The texts of an object."""
-    return {name: one for name, one in table(value).items() if isinstance(one, str)}
+    return {name: value for name, value in table(value).items() if isinstance(value, str)}
 
 
 def numbers_by_name(value: object) -> dict[str, float]:
     """The numbers of an object."""
-    found = {name: number(one) for name, one in table(value).items()}
-    return {name: one for name, one in found.items() if one is not None}
+    numbers = {name: number(value) for name, value in table(value).items()}
+    return {name: value for name, value in numbers.items() if value is not None}
 
 
 def counts(value: object) -> list[int]:
     """The whole numbers of a list."""
-    return [cast("int", one) for one in rows(value) if is_count(one)]
+    return [cast("int", row) for row in rows(value) if is_count(row)]
 
 
 def time(value: object) -> datetime | None:
     """A time in ISO 8601 with its zone; None if it is anything else."""
     try:
-        found = datetime.fromisoformat(text(value))
+        moment = datetime.fromisoformat(text(value))
     except ValueError:
         return None
-    return found if found.tzinfo is not None else None
+    return moment if moment.tzinfo is not None else None

@@ -1,4 +1,4 @@
-"""What is known of a run: plain data, made from its events."""
+"""Record of a run: plain data, made from its events."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Points = dict[float, float]
 """Values by position: the number of the epoch, or a fraction inside an epoch."""
 
 State = Literal["completed", "failed", "interrupted", "running", "killed"]
-"""How a run stands. `killed`: it has no last event, and no process writes it any more."""
+"""State of a run. `killed`: it has no last event, and no process writes it any more."""
 
 
 @dataclass(frozen=True)
@@ -49,13 +49,13 @@ class Setting:
 
     @property
     def overridden(self) -> bool:
-        """Whether it replaced an earlier value."""
+        """True if it replaced an earlier value."""
         return any(step.kind == "overridden" for step in self.origins)
 
 
 @dataclass
 class Curves:
-    """What one training reports: by name of a node, its points in training, validation and between.
+    """Curves of one training: by name of a node, its points in training, validation and between.
 
     Attributes:
         name: what a picture calls it.
@@ -95,8 +95,8 @@ class Curves:
     @property
     def epochs(self) -> list[int]:
         """The numbers of the epochs that have been reported, in order."""
-        found = [points for by_node in (self.training, self.validation) for points in by_node.values()]
-        return sorted({int(epoch) for points in found for epoch in points})
+        points = [points for by_node in (self.training, self.validation) for points in by_node.values()]
+        return sorted({int(epoch) for points in points for epoch in points})
 
     def judged(self, node: str) -> Points:
         """The values that say how good the model is: those of the validation, or of the training if there are none."""
@@ -115,7 +115,7 @@ class Curves:
 
 @dataclass(frozen=True)
 class Result:
-    """What a test found: the averages of nodes over so many samples."""
+    """Result of a test: the averages of nodes over so many samples."""
 
     command: str
     nodes: dict[str, float]
@@ -146,7 +146,7 @@ class Example:
 
 @dataclass(frozen=True)
 class Confusion:
-    """How often samples of a class (row) were taken for a class (column), and those with the largest loss."""
+    """Confusion matrix: true class by row, predicted class by column; with the samples of largest loss."""
 
     command: str
     output: str
@@ -191,7 +191,7 @@ class Run:
 
     @property
     def seconds(self) -> float | None:
-        """How long it has taken."""
+        """Duration in seconds."""
         if self.started is None or self.ended is None:
             return None
         return max(0.0, (self.ended - self.started).total_seconds())
@@ -199,8 +199,8 @@ class Run:
     @property
     def values(self) -> dict[str, str]:
         """The texts of its configuration by name in lower case."""
-        return {one.name.lower(): one.text for one in self.settings}
+        return {setting.name.lower(): setting.text for setting in self.settings}
 
     def spellings(self) -> Iterator[tuple[str, str]]:
         """The names of its configuration in lower case, and as they are written."""
-        return ((one.name.lower(), one.name) for one in self.settings)
+        return ((setting.name.lower(), setting.name) for setting in self.settings)

@@ -20,13 +20,15 @@ def settings_of(root: ConfigParameters) -> list[Setting]:
 
 def _setting(name: str, node: Node) -> Setting:
     steps = tuple(
-        Step(one.kind, one.name, shorten(one.text, 200), str(one.span) if one.span else "")
-        for one in node.value.origins
+        Step(origin.kind, origin.name, shorten(origin.text, 200), str(origin.span) if origin.span else "")
+        for origin in node.value.origins
     )
     return Setting(name, "[]" if node.section is not None else node.text[:MAX_TEXT], steps)
 
 
 def as_json(setting: Setting) -> dict[str, Any]:
-    """What an event has of a value."""
-    origins = [{"kind": one.kind, "name": one.name, "text": one.text, "at": one.at} for one in setting.origins]
+    """Return what an event has of a value."""
+    origins = [
+        {"kind": origin.kind, "name": origin.name, "text": origin.text, "at": origin.at} for origin in setting.origins
+    ]
     return {"name": setting.name, "value": setting.text, "origins": origins}

@@ -51,9 +51,9 @@ class Table:
         wanted = name.strip().lower().replace("/", ":")
         if wanted in lower:
             return lower.index(wanted)
-        found = [index for index, column in enumerate(lower) if column.endswith(":" + wanted)]
-        if len(found) == 1:
-            return found[0]
+        indexes = [index for index, column in enumerate(lower) if column.endswith(":" + wanted)]
+        if len(indexes) == 1:
+            return indexes[0]
         hint = suggestion(name, self.columns) or f"the columns are {', '.join(self.columns)}"
         raise UserError("UnknownName", f"the table of runs has no column '{name}'", hint=hint)
 
@@ -63,9 +63,11 @@ def table_of(runs: Sequence[Run]) -> Table:
     differing = differing_values(runs)
     pairs = [(run, curves) for run in runs for curves in (run.curves or [None])]
     judged = list(dict.fromkeys(node for _, curves in pairs if curves is not None for node in curves.nodes))
-    tested = list(dict.fromkeys((one.command, node) for run in runs for one in run.results for node in one.nodes))
+    tested = list(
+        dict.fromkeys((result.command, node) for run in runs for result in run.results for node in result.nodes)
+    )
     columns = ["run", "state", "epochs", *differing.values()]
-    columns += [f"{node} {what}" for node in judged for what in ("best", "last")]
+    columns += [f"{node} {reason}" for node in judged for reason in ("best", "last")]
     columns += [f"{node} {command}" for command, node in tested]
     table = Table([*columns, "seconds", "started"], values=len(differing))
     for run, curves in pairs:
@@ -88,7 +90,7 @@ def differing_values(runs: Sequence[Run]) -> dict[str, str]:
     if len(configured) < 2:
         return {}
     spelling = {lower: name for run in configured for lower, name in _used(run)}
-    found: dict[str, str] = {}
+    names: dict[str, str] = {}
     seen: set[tuple[str | None, ...]] = set()
     for lower, name in spelling.items():
         if lower.rpartition(":")[2] in NEVER_SHOWN:
@@ -96,8 +98,8 @@ def differing_values(runs: Sequence[Run]) -> dict[str, str]:
         texts = tuple(_without_folder(run, run.values.get(lower)) for run in configured)
         if len(set(texts)) > 1 and texts not in seen:
             seen.add(texts)
-            found[lower] = name
-    return found
+            names[lower] = name
+    return names
 
 
 def _used(run: Run) -> Iterator[tuple[str, str]]:
@@ -113,9 +115,9 @@ def _without_folder(run: Run, text: str | None) -> str | None:
     if text is None:
         return None
     folder = str(run.path.parent)
-    for one in dict.fromkeys((str(run.path.parent.absolute()), folder)):
-        if len(one) > 1:
-            text = re.sub(rf"(?<![^/\s\"]){re.escape(one)}(?![^/\s\"])", ".", text)
+    for prefix in dict.fromkeys((str(run.path.parent.absolute()), folder)):
+        if len(prefix) > 1:
+            text = re.sub(rf"(?<![^/\s\"]){re.escape(prefix)}(?![^/\s\"])", ".", text)
     return text
 
 
@@ -135,8 +137,8 @@ def _judged(curves: Curves | None, node: str) -> tuple[float | None, float | Non
 
 
 def _result(run: Run, command: str, node: str) -> float | None:
-    found = [one.nodes[node] for one in run.results if one.command == command and node in one.nodes]
-    return found[-1] if found else None
+    nodes = [result.nodes[node] for result in run.results if result.command == command and node in result.nodes]
+    return nodes[-1] if nodes else None
 
 
 def select(table: Table, conditions: Sequence[str], order: str | None) -> Table:
@@ -151,12 +153,12 @@ def select(table: Table, conditions: Sequence[str], order: str | None) -> Table:
     """
     rows = table.rows
     for condition in conditions:
-        found = CONDITION.fullmatch(condition.strip())
-        if found is None:
+        match = CONDITION.fullmatch(condition.strip())
+        if match is None:
             hint = "write NAME=VALUE, NAME<VALUE or NAME~PART, for instance 'state=completed'"
             raise UserError("UnknownName", f"'{condition}' is no condition", hint=hint)
-        place = table.place(found[1].strip())
-        rows = [row for row in rows if _holds(row[place], found[2], found[3].strip())]
+        place = table.place(match[1].strip())
+        rows = [row for row in rows if _holds(row[place], match[2], match[3].strip())]
     if order is not None:
         place = table.place(order.removeprefix("-"))
         there = [row for row in rows if row[place] not in (None, "")]
@@ -168,16 +170,16 @@ def select(table: Table, conditions: Sequence[str], order: str | None) -> Table:
 def for_people(table: Table) -> Table:
     """The table with short texts, and with the values that most runs have, if there are too many."""
     places = range(FIRST, FIRST + table.values)
-    given = sorted(places, key=lambda place: -sum(row[place] != "" for row in table.rows))[:MAX_VALUES]
-    kept = [place for place in range(len(table.columns)) if place not in places or place in given]
+    filled = sorted(places, key=lambda place: -sum(row[place] != "" for row in table.rows))[:MAX_VALUES]
+    kept = [place for place in range(len(table.columns)) if place not in places or place in filled]
     rows = [[_short(row[place]) for place in kept] for row in table.rows]
-    return Table([table.columns[place] for place in kept], rows, len(given))
+    return Table([table.columns[place] for place in kept], rows, len(filled))
 
 
 def left_out(table: Table) -> str:
-    """What `for_people` leaves out, as a sentence; empty: nothing."""
-    more = table.values - MAX_VALUES
-    return f"{more} more values differ; --format csv has them, and cntkpy diff shows two runs." if more > 0 else ""
+    """Return what `for_people` leaves out, as a sentence; empty: nothing."""
+    extra = table.values - MAX_VALUES
+    return f"{extra} more values differ; --format csv has them, and cntkpy diff shows two runs." if extra > 0 else ""
 
 
 def _short(cell: Cell) -> Cell:

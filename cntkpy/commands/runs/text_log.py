@@ -24,70 +24,70 @@ COMPLETED = ("COMPLETED.", "__COMPLETED__")
 
 
 def log_events(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
-    """What the lines of a log say, as events."""
+    """Return what the lines of a log say, as events."""
     command = ""
     for line in lines:
-        found = _event(line)
-        if found is None:
+        values = _event(line)
+        if values is None:
             continue
-        if found["event"] == "action":
-            command = found["command"]
-        yield {"command": command, **found} if command else found
+        if values["event"] == "action":
+            command = values["command"]
+        yield {"command": command, **values} if command else values
 
 
 def _event(line: str) -> dict[str, Any] | None:
     for read in (_epoch, _progress, _other):
-        if found := read(line):
-            return found
+        if data := read(line):
+            return data
     return None
 
 
 def _epoch(line: str) -> dict[str, Any] | None:
-    found = FINISHED.search(line)
-    if found is None:
+    match = FINISHED.search(line)
+    if match is None:
         return None
-    rest = found[4]
-    event: dict[str, Any] = {"epoch": int(found[1]), "epochs": int(found[2]), **_nodes(rest)}
-    if found[3] == "Validate":
+    tail = match[4]
+    event: dict[str, Any] = {"epoch": int(match[1]), "epochs": int(match[2]), **_nodes(tail)}
+    if match[3] == "Validate":
         return {"event": "validation", **event}
     for name, pattern in (("learningRatePerSample", RATE), ("seconds", SECONDS)):
-        if number := pattern.search(rest):
+        if number := pattern.search(tail):
             event[name] = float(number[1])
     return {"event": "epoch finished", **event}
 
 
 def _progress(line: str) -> dict[str, Any] | None:
-    found = PROGRESS.search(line)
-    if found is None:
+    match = PROGRESS.search(line)
+    if match is None:
         return None
-    minibatches = [int(found[3][:18]), int(found[4])]
-    event = {"epoch": int(found[1]), "epochs": int(found[2]), "minibatches": minibatches}
-    return {"event": "progress", **event, **_nodes(found[5])}
+    minibatches = [int(match[3][:18]), int(match[4])]
+    event = {"epoch": int(match[1]), "epochs": int(match[2]), "minibatches": minibatches}
+    return {"event": "progress", **event, **_nodes(match[5])}
 
 
 def _other(line: str) -> dict[str, Any] | None:
-    if found := BANNER.search(line):
-        return {"event": "action", "command": found[1], "action": found[2]}
-    if found := FINAL.search(line):
-        return {"event": "final results", "minibatches": [int(found[1]), int(found[2])], **_nodes(found[3])}
-    if found := WARNING.search(line):
-        return {"event": "warning", "text": found[1]}
-    if found := FAILED.search(line):
-        return {"event": "run finished", "status": _status(found[1]), "error": found[1]}
+    if match := BANNER.search(line):
+        return {"event": "action", "command": match[1], "action": match[2]}
+    if match := FINAL.search(line):
+        return {"event": "final results", "minibatches": [int(match[1]), int(match[2])], **_nodes(match[3])}
+    if match := WARNING.search(line):
+        return {"event": "warning", "text": match[1]}
+    if match := FAILED.search(line):
+        return {"event": "run finished", "status": _status(match[1]), "error": match[1]}
     if STAMP.sub("", line).rstrip() in COMPLETED:
         return {"event": "run finished", "status": 0}
     return _banner(line)
 
 
 def _banner(line: str) -> dict[str, Any] | None:
-    if found := PROGRAM.match(line):
+    if match := PROGRAM.match(line):
         try:
-            time = datetime.strptime(found[3], "%Y/%m/%d %H:%M:%S").astimezone().isoformat()
+            time = datetime.strptime(match[3], "%Y/%m/%d %H:%M:%S").astimezone().isoformat()
         except ValueError:
             return None
-        return {"event": "run started", "time": time, "versions": {"cntkpy": found[1]}, "place": {"host": found[2]}}
-    if found := WORDS.match(line):
-        return {"event": "run started", "words": found[1].split("  ")}
+        return {"event": "run started", "time": time, "versions": {"cntkpy": match[1]}, "place": {"host": match[2]}}
+    if match := WORDS.match(line):
+        return {"event": "run started", "words": match[1].split("  ")}
     return None
 
 
@@ -96,6 +96,6 @@ def _status(error: str) -> int:
 
 
 def _nodes(text: str) -> dict[str, Any]:
-    found = NODE.findall(text)
-    nodes = {name: float(value) / (100 if percent else 1) for name, value, percent, _ in found}
-    return {"nodes": nodes, "samples": int(found[0][3]) if found else 0}
+    pairs = NODE.findall(text)
+    nodes = {name: float(value) / (100 if percent else 1) for name, value, percent, _ in pairs}
+    return {"nodes": nodes, "samples": int(pairs[0][3]) if pairs else 0}

@@ -135,17 +135,17 @@ def read_words(words: Sequence[str]) -> Space:
     """
     forms = [_read(word, number) for number, word in enumerate(words, 1)]
     names = tuple(form.name if form is not None else "" for form in forms)
-    found = [form for form in forms if form is not None]
+    result = [form for form in forms if form is not None]
     seen: dict[str, str] = {}
-    for one in found:
-        key = one.name.replace("/", ".").lower()
+    for form in result:
+        key = form.name.replace("/", ".").lower()
         if key in seen:
-            raise one.error("Conflict", f"'{one.name}' is chosen twice", "give all values of it in one word")
-        seen[key] = one.name
-    if not found:
+            raise form.error("Conflict", f"'{form.name}' is chosen twice", "give all values of it in one word")
+        seen[key] = form.name
+    if not result:
         hint = "give a word several values, such as train/SGD/learningRatesPerSample=0.01,0.03"
         raise ConfigError("MissingParameter", "no word of this sweep has a choice", None, hint)
-    return Space(tuple(words), names, tuple(_axes(found)))
+    return Space(tuple(words), names, tuple(_axes(result)))
 
 
 @dataclass(frozen=True)
@@ -176,7 +176,7 @@ def _read(word: str, number: int) -> _Form | None:
         if call[1] not in FORMS:
             return None
         return _checked(_Form(name, call[1], tuple(split(call[2], ",")), source))
-    if len(pieces) < 2 or len(split(value, ";")) > 1 or any(len(split(one, "=")) > 1 for one in pieces[1:]):
+    if len(pieces) < 2 or len(split(value, ";")) > 1 or any(len(split(segment, "=")) > 1 for segment in pieces[1:]):
         return None
     return _checked(_Form(name, "choice", tuple(pieces), source))
 
@@ -188,19 +188,19 @@ def split(text: str, separator: str) -> list[str]:
     """
     pieces: list[str] = []
     depth, quoted, begin = 0, False, 0
-    for at, char in enumerate(text):
+    for index, char in enumerate(text):
         if char == '"':
             quoted = not quoted
         elif quoted:
             continue
         elif char == separator and depth == 0:
-            pieces.append(text[begin:at])
-            begin = at + 1
+            pieces.append(text[begin:index])
+            begin = index + 1
         elif char in OPEN:
             depth += 1
         elif char in CLOSED:
             depth = max(0, depth - 1)
-    return [one.strip() for one in [*pieces, text[begin:]]]
+    return [segment.strip() for segment in [*pieces, text[begin:]]]
 
 
 def _checked(form: _Form) -> _Form:
@@ -209,7 +209,7 @@ def _checked(form: _Form) -> _Form:
         raise form.error("MissingValue", f"{form.name} has an empty choice", 'write "" for an empty text')
     if form.form == "range":
         return form
-    twice = next((one for at, one in enumerate(form.parts) if one in form.parts[:at]), None)
+    twice = next((part for index, part in enumerate(form.parts) if part in form.parts[:index]), None)
     if twice is not None and form.form == "choice":
         raise form.error("Conflict", f"{form.name} has the choice {twice} twice", "give every value once")
     return form
@@ -217,13 +217,13 @@ def _checked(form: _Form) -> _Form:
 
 def _axes(forms: list[_Form]) -> Iterator[Axis]:
     """The axes, in the order of the words; all words with `zip` are one, in the place of the first."""
-    zipped = [one for one in forms if one.form == "zip"]
-    for one in forms:
-        if one.form == "choice":
-            yield Choice((one.name,), tuple((part,) for part in one.parts))
-        elif one.form == "range":
-            yield _range(one)
-        elif one is zipped[0]:
+    zipped = [form for form in forms if form.form == "zip"]
+    for form in forms:
+        if form.form == "choice":
+            yield Choice((form.name,), tuple((part,) for part in form.parts))
+        elif form.form == "range":
+            yield _range(form)
+        elif form is zipped[0]:
             yield _zip(zipped)
 
 
@@ -232,21 +232,21 @@ def _zip(forms: list[_Form]) -> Choice:
     if len(forms) == 1:
         message = f"only {first.name} has zip(...), which joins the values of several words"
         raise first.error("Conflict", message, "write choice(...), or give a second word with zip(...)")
-    for one in forms:
-        if len(one.parts) != len(first.parts):
-            message = f"{first.name} has {len(first.parts)} values in zip(...), {one.name} has {len(one.parts)}"
-            raise one.error("Conflict", message, "give all words with zip(...) as many values")
-    rows = tuple(zip(*(one.parts for one in forms), strict=True))
-    twice = next((row for at, row in enumerate(rows) if row in rows[:at]), None)
+    for form in forms:
+        if len(form.parts) != len(first.parts):
+            message = f"{first.name} has {len(first.parts)} values in zip(...), {form.name} has {len(form.parts)}"
+            raise form.error("Conflict", message, "give all words with zip(...) as many values")
+    rows = tuple(zip(*(form.parts for form in forms), strict=True))
+    twice = next((row for index, row in enumerate(rows) if row in rows[:index]), None)
     if twice is not None:
         raise first.error("Conflict", f"zip(...) has the values {', '.join(twice)} twice", "give them once")
-    return Choice(tuple(one.name for one in forms), rows)
+    return Choice(tuple(form.name for form in forms), rows)
 
 
 def _range(form: _Form) -> Axis:
     """A range: an interval, or the numbers of it that `count` or `step` name."""
     bounds, options = form.parts[:2], form.parts[2:]
-    if len(bounds) < 2 or not all(NUMBER.fullmatch(one) for one in bounds):
+    if len(bounds) < 2 or not all(NUMBER.fullmatch(bound) for bound in bounds):
         raise form.error("BadNumber", f"the range of {form.name} begins with two numbers", EXAMPLE)
     low, high = map(float, bounds)
     log, count, step = _options(form, options)
@@ -261,7 +261,7 @@ def _range(form: _Form) -> Axis:
         raise form.error("BadValue", f"the range of {form.name} begins with {bounds[0]}, which has no logarithm", hint)
     interval = Interval(form.name, low, high, log, whole)
     if count is not None:
-        parts = [one / (count - 1) for one in range(count)]
+        parts = [index / (count - 1) for index in range(count)]
         values = [low * (high / low) ** part if log else low + (high - low) * part for part in parts]
     elif step is not None:
         steps = (high - low) / step * (1 + 1e-12)
@@ -269,7 +269,7 @@ def _range(form: _Form) -> Axis:
             message = f"the range of {form.name} has more than {MOST_VALUES:,} values"
             raise form.error("BadValue", message, "write a larger step")
         listed = math.floor(steps) + 1
-        values = [low + step * one for one in range(listed)]
+        values = [low + step * index for index in range(listed)]
         interval = Interval(form.name, low, high, log, interval.whole and float(step).is_integer())
     else:
         return interval
@@ -297,11 +297,11 @@ def _check_width(form: _Form, bounds: Sequence[str], log: bool, whole: bool) -> 
 
 
 def _options(form: _Form, options: Sequence[str]) -> tuple[bool, int | None, float | None]:
-    """What stands after the bounds of a range: `log`, `count=N`, `step=X`."""
+    """Return what stands after the bounds of a range: `log`, `count=N`, `step=X`."""
     log, count, step = False, None, None
-    for one in options:
-        name, _, text = (part.strip() for part in one.partition("="))
-        if one == "log":
+    for option in options:
+        name, _, text = (part.strip() for part in option.partition("="))
+        if option == "log":
             log = True
         elif name == "count" and re.fullmatch("[0-9]{1,6}", text) and int(text) > 1:
             count = int(text)
@@ -309,17 +309,17 @@ def _options(form: _Form, options: Sequence[str]) -> tuple[bool, int | None, flo
             step = float(text)
         else:
             hint = suggestion(name, ["log", "count", "step"]) if name not in ("count", "step") else None
-            raise form.error("BadValue", f"'{one}' is no option of a range", hint or EXAMPLE)
+            raise form.error("BadValue", f"'{option}' is no option of a range", hint or EXAMPLE)
     if step is not None and (log or count is not None):
-        other = "log" if log else "count"
-        raise form.error("Conflict", f"step and {other} do not go together in a range", "keep one of them")
+        other_text = "log" if log else "count"
+        raise form.error("Conflict", f"step and {other_text} do not go together in a range", "keep one of them")
     return log, count, step
 
 
 def product(axes: Sequence[Axis]) -> int | None:
     """The number of combinations; None: there are infinitely many."""
     sizes = [size(axis) for axis in axes]
-    return None if None in sizes else math.prod(one for one in sizes if one is not None)
+    return None if None in sizes else math.prod(length for length in sizes if length is not None)
 
 
 def size(axis: Axis) -> int | None:

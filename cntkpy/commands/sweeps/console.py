@@ -1,4 +1,4 @@
-"""What a sweep prints: a line for every trial that ends, and on a terminal what the others have come to."""
+"""Console output of a sweep: a line for every trial that ends, and on a terminal what the others have come to."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ REFRESHES_PER_SECOND = 2
 
 
 class Console(Protocol):
-    """Where a sweep prints."""
+    """Console of a sweep."""
 
     def say(self, text: str) -> None:
         """Print a line."""

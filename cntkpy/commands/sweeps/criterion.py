@@ -51,7 +51,7 @@ def choose_criterion(root: ConfigParameters, text: str) -> Criterion:
     if name.lower() in commands:
         chosen = commands[name.lower()]
     elif colon:
-        hint = suggestion(name, [one.name for one in commands.values()])
+        hint = suggestion(name, [command.name for command in commands.values()])
         raise ConfigError("MissingSection", f"--criterion {text}: no command '{name}' is listed", None, hint)
     elif trainings:
         chosen, node = trainings[-1], name
@@ -86,7 +86,7 @@ def check_node(root: ConfigParameters, criterion: Criterion) -> None:
 
 @dataclass
 class Progress:
-    """What the events of a trial have said so far.
+    """Progress of a trial, from its events so far.
 
     Attributes:
         criterion: what is looked for.
@@ -116,8 +116,8 @@ class Progress:
         return (plain.count(epoch), value) if plain.is_count(epoch) else None
 
     def _value(self, nodes: dict[str, Any]) -> float | None:
-        found = {name.lower(): value for name, value in nodes.items()}
-        value = found.get(self.criterion.node.lower()) if self.criterion.node else next(iter(nodes.values()), None)
-        if self.criterion.node and self.criterion.node.lower() not in found:
+        values = {name.lower(): value for name, value in nodes.items()}
+        value = values.get(self.criterion.node.lower()) if self.criterion.node else next(iter(nodes.values()), None)
+        if self.criterion.node and self.criterion.node.lower() not in values:
             self.others = list(nodes)
         return plain.number(value)

@@ -19,7 +19,7 @@ from cntkpy.cntk_config.base.files import LIST_LIMIT, read_input
 from cntkpy.cntk_config.base.writing import atomic_write, open_in_place
 
 BEGINNING = b'{"op_code":'
-"""How every line begins."""
+"""Beginning of every line."""
 DAMAGED = ".damaged"
 
 
@@ -77,10 +77,10 @@ def _sound(content: bytes) -> tuple[int, int]:
 
 def _is_sound(line: bytes) -> bool:
     try:
-        found: Any = json.loads(line)
+        value: Any = json.loads(line)
     except (ValueError, RecursionError):
         return False
-    if not isinstance(found, dict):
+    if not isinstance(value, dict):
         return False
-    entry = cast("dict[str, Any]", found)
+    entry = cast("dict[str, Any]", value)
     return type(entry.get("op_code")) is int and isinstance(entry.get("worker_id"), str)

@@ -91,10 +91,10 @@ class OptunaStudy:
 
     def report(self, trial: Trial, epoch: int, value: float) -> bool:
         """See `Study`."""
-        own = self._own[trial.number]
+        optuna_trial = self._own[trial.number]
         with self._asking():
-            own.report(value, epoch)
-            return own.should_prune()
+            optuna_trial.report(value, epoch)
+            return optuna_trial.should_prune()
 
     def finish(self, trial: Trial, row: Row) -> None:
         """See `Study`."""
@@ -104,14 +104,14 @@ class OptunaStudy:
     def size(self) -> int:
         """See `Study`."""
         with self._asking():
-            return sum(POINT in one.user_attrs for one in self._study.get_trials(deepcopy=False))
+            return sum(POINT in trial.user_attrs for trial in self._study.get_trials(deepcopy=False))
 
     def ended(self) -> list[Row]:
         """See `Study`; those of other machines have no row here."""
         here = self._rows.read()
         with self._asking():
-            found = self._study.get_trials(deepcopy=False, states=tuple(STATES))
-        return [here.get(one.number) or _row(one, self._space) for one in found if POINT in one.user_attrs]
+            trials = self._study.get_trials(deepcopy=False, states=tuple(STATES))
+        return [here.get(trial.number) or _row(trial, self._space) for trial in trials if POINT in trial.user_attrs]
 
     @contextmanager
     def _asking(self) -> Generator[None]:
@@ -121,53 +121,55 @@ class OptunaStudy:
     def _waiting(self) -> Trial | None:
         """A trial that nobody has taken."""
         while self._study.get_trials(deepcopy=False, states=(TrialState.WAITING,)):
-            own = self._study.ask()
-            if POINT not in own.user_attrs:  # another process took the last one meanwhile, and this is a new one
-                self._study.tell(own, state=TrialState.FAIL)
+            optuna_trial = self._study.ask()
+            if (
+                POINT not in optuna_trial.user_attrs
+            ):  # another process took the last one meanwhile, and this is a new one
+                self._study.tell(optuna_trial, state=TrialState.FAIL)
                 return None
-            if claimed := self._claim(own):
+            if claimed := self._claim(optuna_trial):
                 return claimed
         return None
 
     def _left_behind(self) -> Trial | None:
         """A trial of a process that was killed. Takes note of those that other processes run."""
         self.busy = set()
-        for one in self._study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
-            if one.number in self._own or POINT not in one.user_attrs:
+        for trial in self._study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
+            if trial.number in self._own or POINT not in trial.user_attrs:
                 continue
-            if not self._is_here(one):
-                self.busy.add(one.number)
+            if not self._is_here(trial):
+                self.busy.add(trial.number)
                 continue
-            own = optuna.Trial(self._study, one._trial_id)  # pyright: ignore[reportPrivateUsage]
-            if claimed := self._claim(own):
+            optuna_trial = optuna.Trial(self._study, trial._trial_id)  # pyright: ignore[reportPrivateUsage]
+            if claimed := self._claim(optuna_trial):
                 return claimed
-            self.busy.add(one.number)
+            self.busy.add(trial.number)
         return None
 
-    def _is_here(self, one: FrozenTrial) -> bool:
-        """Whether the folder of a running trial is here, or it has none at all."""
-        if WHERE not in one.user_attrs:
-            return one.datetime_start is not None and datetime.now() - one.datetime_start > UNPLACED
-        return (self._folder / str(one.number) / LOCK).exists()
+    def _is_here(self, frozen_trial: FrozenTrial) -> bool:
+        """Return whether the folder of a running trial is here, or it has none at all."""
+        if WHERE not in frozen_trial.user_attrs:
+            return frozen_trial.datetime_start is not None and datetime.now() - frozen_trial.datetime_start > UNPLACED
+        return (self._folder / str(frozen_trial.number) / LOCK).exists()
 
-    def _claim(self, own: optuna.Trial) -> Trial | None:
+    def _claim(self, own_trial: optuna.Trial) -> Trial | None:
         """Lock the folder of a trial and choose its values; None: another process has it, or it has ended."""
-        folder = TrialFolder(self._folder / str(own.number))
+        folder = TrialFolder(self._folder / str(own_trial.number))
         lock = folder.claim()
         if lock is None:
             return None
-        row = self._rows.read().get(own.number)
+        row = self._rows.read().get(own_trial.number)
         if row is not None:  # the process was killed before it could tell the study
-            self._tell(own, row)
+            self._tell(own_trial, row)
             os.close(lock)
             return None
-        if WHERE not in own.user_attrs:
-            own.set_user_attr(WHERE, f"{platform.node()}:{folder.path}")
+        if WHERE not in own_trial.user_attrs:
+            own_trial.set_user_attr(WHERE, f"{platform.node()}:{folder.path}")
         values: dict[str, str] = {}
         for axis in self._space.axes:
-            values |= _suggest(own, axis)
-        self._own[own.number] = own
-        return Trial(own.number, values, folder, lock)
+            values |= _suggest(own_trial, axis)
+        self._own[own_trial.number] = own_trial
+        return Trial(own_trial.number, values, folder, lock)
 
     def _tell(self, own: optuna.Trial, row: Row) -> None:
         if row.state == "finished":
@@ -199,7 +201,7 @@ def open_study(plan: Plan, folder: Path, joins: bool) -> OptunaStudy:
             study = optuna.create_study(study_name=name, storage=storage, load_if_exists=True, direction="minimize")
             with held(folder / ".sweep.lock"):
                 _fill(study, plan, folder)
-        ended = sum(one.state.is_finished() for one in study.get_trials(deepcopy=False))
+        ended = sum(trial.state.is_finished() for trial in study.get_trials(deepcopy=False))
         study.sampler = _sampler(plan.sampler, None if joins else plan.seed + ended)
         study.pruner = PRUNERS[plan.pruner]()
     return OptunaStudy(study, plan.space, folder, where)
@@ -220,19 +222,19 @@ def find_plan(where: str, out: str | None) -> tuple[Plan, Path]:
         raise UserError("CannotRead", f"there is no sweep in {url}: no such file", hint="begin one with --storage")
     with quiet(), _opening_errors(url):
         storage = open_storage(url)
-        found = {
-            one.study_name: one.user_attrs
-            for one in optuna.get_all_study_summaries(storage, include_best_trial=False)
-            if PLAN in one.user_attrs
+        user_attrs = {
+            summary.study_name: summary.user_attrs
+            for summary in optuna.get_all_study_summaries(storage, include_best_trial=False)
+            if PLAN in summary.user_attrs
         }
-    if not found:
+    if not user_attrs:
         raise UserError("BadFile", f"there is no sweep in {url}", hint="begin one with --storage")
-    if name not in found and (name or len(found) > 1):
-        listed = ", ".join(found)
+    if name not in user_attrs and (name or len(user_attrs) > 1):
+        listed = ", ".join(user_attrs)
         message = f"{url} has no sweep '{name}'" if name else f"{url} has several sweeps: {listed}"
-        hint = (suggestion(name, list(found)) if name else None) or f"choose one: {url}#{next(iter(found))}"
+        hint = (suggestion(name, list(user_attrs)) if name else None) or f"choose one: {url}#{next(iter(user_attrs))}"
         raise UserError("BadFile", message, hint=hint)
-    attributes = found[name or next(iter(found))]
+    attributes = user_attrs[name or next(iter(user_attrs))]
     plan = Plan.of_json(attributes[PLAN], public_name(url))
     if not out and not isinstance(attributes.get(FOLDER), str):
         raise UserError("BadFile", f"{public_name(url)} names no folder of its sweep", hint="give one with --out")
@@ -251,20 +253,22 @@ def open_storage(where: str) -> BaseStorage:
 
 def _fill(study: optuna.Study, plan: Plan, folder: Path) -> None:
     """Add the trials that a study lacks, all waiting."""
-    before = study.user_attrs.get(PLAN)
-    if before is not None:
-        check_same(Plan.of_json(before, study.study_name), plan, f"the study {study.study_name}")
+    previous_plan = study.user_attrs.get(PLAN)
+    if previous_plan is not None:
+        check_same(Plan.of_json(previous_plan, study.study_name), plan, f"the study {study.study_name}")
     points = plan.points()
     size = points.size if points is not None else plan.trials
     there = {
-        plain.count(one.user_attrs.get(POINT)) for one in study.get_trials(deepcopy=False) if POINT in one.user_attrs
+        plain.count(trial.user_attrs.get(POINT))
+        for trial in study.get_trials(deepcopy=False)
+        if POINT in trial.user_attrs
     }
     for number in range(size):
         if number not in there:
             values = points.values(number) if points is not None else {}
             fixed = {_name(axis): _parameter(axis, values) for axis in plan.space.axes} if values else {}
             study.enqueue_trial(fixed, user_attrs={POINT: number})
-    if before != plan.to_json():
+    if previous_plan != plan.to_json():
         here = Path.cwd()
         study.set_user_attr(FOLDER, os.path.relpath(folder) if here in folder.parents else str(folder))
         study.set_user_attr(PLAN, plan.to_json())
@@ -284,12 +288,12 @@ def _sampler(name: str, seed: int | None) -> BaseSampler:
 
 
 def _name(axis: Axis) -> str:
-    """What a study calls an axis."""
+    """Return what a study calls an axis."""
     return axis.paths[0] if len(axis.paths) == 1 else f"zip({', '.join(axis.paths)})"
 
 
 def _rows_of(axis: Choice) -> Iterator[str]:
-    """What a study calls the choices of an axis: each otherwise, and URLs without secrets."""
+    """Return what a study calls the choices of an axis: each otherwise, and URLs without secrets."""
     names: set[str] = set()
     for number, row in enumerate(axis.rows, 1):
         name = masked(row[0] if len(row) == 1 else ", ".join(f"{p}={t}" for p, t in zip(axis.paths, row, strict=True)))
@@ -298,14 +302,14 @@ def _rows_of(axis: Choice) -> Iterator[str]:
 
 
 def _row(one: FrozenTrial, space: Space) -> Row:
-    """What a study knows of a trial that has ended."""
+    """Return what a study knows of a trial that has ended."""
     values: dict[str, str] = {}
     for axis in space.axes:
-        found = one.params.get(_name(axis))
+        choice = one.params.get(_name(axis))
         if isinstance(axis, Choice):
             rows = list(_rows_of(axis))
-            values |= axis.values(rows.index(found)) if found in rows else {}
-        elif (number := plain.finite(found)) is not None:
+            values |= axis.values(rows.index(choice)) if choice in rows else {}
+        elif (number := plain.finite(choice)) is not None:
             values[axis.path] = axis.exact(number)
     seconds = one.duration.total_seconds() if one.duration is not None else 0.0
     error = str(one.user_attrs.get(ERROR, ""))
@@ -344,7 +348,7 @@ def quiet() -> Generator[None]:
 
 @contextmanager
 def _storage_errors(where: str) -> Generator[None]:
-    """What Optuna and the database say is an error with the address of the storage, without its password."""
+    """Turn errors of Optuna and the database into one with the address of the storage, without its password."""
     try:
         yield
     except OSError as error:
@@ -366,7 +370,8 @@ def _storage_errors(where: str) -> Generator[None]:
 
 
 def _is_raised_by_optuna(error: BaseException) -> bool:
-    """Whether code of Optuna has raised an error, be it of Python, such as a KeyError of an entry that lacks a part."""
+    """Return whether code of Optuna has raised an error, be it of Python, such as a KeyError of an entry that lacks a
+    part."""
     frames = (frame for frame, _ in traceback.walk_tb(error.__traceback__))
     return any(str(frame.f_globals.get("__name__")).partition(".")[0] in OPTUNA for frame in frames)
 

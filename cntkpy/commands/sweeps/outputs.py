@@ -1,4 +1,4 @@
-"""What the commands of a configuration write, moved into the folder of a trial."""
+"""Move the outputs of a configuration's commands into the folder of a trial."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ def moving_words(root: ConfigParameters, folder: Path) -> list[str]:
     written = list(dict.fromkeys(map(os.path.normpath, _outputs(root))))
     if not written:
         return []
-    parents = [str(Path(one).absolute().parent) for one in written]
+    parents = [str(Path(path).absolute().parent) for path in written]
     above = os.path.commonpath(parents)
-    targets = {one: folder / os.path.relpath(Path(one).absolute(), above) for one in written}
+    targets = {pair: folder / os.path.relpath(Path(pair).absolute(), above) for pair in written}
     return [_word(name, text, targets) for name, text in _values(root) if _output_of(text, targets)]
 
 
 def outside(root: ConfigParameters, folder: Path) -> list[str]:
     """The outputs that are not in a folder."""
     written = dict.fromkeys(_outputs(root))
-    return [one for one in written if folder not in Path(os.path.normpath(Path(one).absolute())).parents]
+    return [pair for pair in written if folder not in Path(os.path.normpath(Path(pair).absolute())).parents]
 
 
 def scripts(root: ConfigParameters) -> list[str]:
@@ -63,13 +63,13 @@ def _outputs(root: ConfigParameters) -> Iterator[str]:
     for command in _listed(root):
         trains = bool(set(command.actions) & set(TRAINING))
         for use in command.walk():
-            for one in use.parameters():
-                name = one.name.lower()
-                path = one.type.name.startswith("path") and (name in OUTPUTS or (trains and name == "modelpath"))
+            for parameter in use.parameters():
+                name = parameter.name.lower()
+                path = parameter.type.name.startswith("path") and (name in OUTPUTS or (trains and name == "modelpath"))
                 if not path and name != EVENT_FILES:
                     continue
                 try:
-                    value = one.value(use.section)
+                    value = parameter.value(use.section)
                 except ConfigError:
                     continue  # the check says it
                 if value:
@@ -99,14 +99,14 @@ def _values(config: ConfigParameters, above: str = "") -> Iterator[tuple[str, st
 def _output_of(text: str, targets: dict[str, Path]) -> str | None:
     """The output that a value names, or whose file of an epoch it names."""
     name = os.path.normpath(text) if text else ""
-    return next((one for one in targets if name == one or name.startswith(f"{one}.")), None)
+    return next((target for target in targets if name == target or name.startswith(f"{target}.")), None)
 
 
 def _word(name: str, text: str, targets: dict[str, Path]) -> str:
     """The word that gives a value its new place."""
-    one = _output_of(text, targets) or ""
+    output_name = _output_of(text, targets) or ""
     *sections, last = name.split(":")
-    word = f'{last}="{targets[one]}{os.path.normpath(text)[len(one) :]}"'
+    word = f'{last}="{targets[output_name]}{os.path.normpath(text)[len(output_name) :]}"'
     for section in reversed(sections):
         word = f"{section}=[{word}]"
     return word

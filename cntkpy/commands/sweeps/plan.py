@@ -1,4 +1,4 @@
-"""What a sweep does, kept as `sweep.json` in its folder or in its study, so that it can resume and others can join."""
+"""Plan of a sweep, kept as `sweep.json` in its folder or in its study, so that it can resume and others can join."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Plan:
 
     @property
     def needs_optuna(self) -> bool:
-        """Whether Optuna keeps the trials; otherwise the folder does."""
+        """True if Optuna keeps the trials; otherwise the folder does."""
         return self.sampler not in (GRID, RANDOM) or self.pruner != NO_PRUNER or bool(self.storage)
 
     def points(self) -> Points | None:
@@ -115,12 +115,13 @@ class Plan:
                 return Plan(words=words, withheld=withheld, **got).checked()
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
             version = None
-        what = f"is of version {version}, this program knows {VERSION}" if version else "is no plan of a sweep"
-        raise UserError("BadFile", f"{where} {what}", hint="give another folder with --out")
+        reason = f"is of version {version}, this program knows {VERSION}" if version else "is no plan of a sweep"
+        raise UserError("BadFile", f"{where} {reason}", hint="give another folder with --out")
 
 
 def digest(root: ConfigParameters) -> str:
-    """What two configurations have in common whose values are equal but for users, passwords and queries of URLs."""
+    """Return what two configurations have in common whose values are equal but for users, passwords and queries of
+    URLs."""
     return hashlib.sha256(masked(Export(root, on_error=str).flat()).encode()).hexdigest()[:16]
 
 
@@ -161,13 +162,13 @@ def check_same(before: Plan, now: Plan, where: str) -> None:
         "words": "its words", "sampler": "--sampler", "pruner": "--pruner", "seed": "--seed",
         "criterion": "--criterion", "storage": "--storage", "configuration": "its configuration",
     }  # fmt: skip
-    kept, asked = (shareable(asdict(one)) for one in (before, now))
-    other = [said for name, said in names.items() if kept[name] != asked[name]]
-    if not other:
+    kept, asked = (shareable(asdict(plan)) for plan in (before, now))
+    differences = [said for name, said in names.items() if kept[name] != asked[name]]
+    if not differences:
         return
-    message = f"another sweep has begun in {where}; it differs in {_listed(other)}"
+    message = f"another sweep has begun in {where}; it differs in {_listed(differences)}"
     hint = "give this one another folder with --out"
-    if other == [names["configuration"]]:
+    if differences == [names["configuration"]]:
         hint += ", or undo the change to go on with it"
     raise ConfigError("OtherSettings", message, None, hint, [f"it began with: {masked(' '.join(before.words))}"])
 
@@ -186,8 +187,8 @@ def check_whole(plan: Plan, where: str) -> None:
     )
     message += ", which is not kept"
     hint = "keep credentials where fsspec or the database's client look for them, such as variables of the environment"
-    other = "give the words of the sweep again" if words else "join it with --join URL"
-    raise ConfigError("MissingParameter", message, None, f"{other}; or {hint}")
+    other_text = "give the words of the sweep again" if words else "join it with --join URL"
+    raise ConfigError("MissingParameter", message, None, f"{other_text}; or {hint}")
 
 
 def _listed(names: Sequence[str]) -> str:

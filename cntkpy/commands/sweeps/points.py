@@ -108,4 +108,4 @@ def combination(axes: Sequence[Axis], number: int) -> dict[str, str]:
             values.append(axis.values(index))
         else:
             values.append({axis.path: axis.text(math.ceil(axis.low) + index)})
-    return {path: text for one in reversed(values) for path, text in one.items()}
+    return {path: text for value in reversed(values) for path, text in value.items()}

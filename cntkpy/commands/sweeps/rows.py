@@ -21,7 +21,7 @@ State = Literal["finished", "failed", "pruned"]
 
 @dataclass(frozen=True)
 class Row:
-    """What became of a trial.
+    """Outcome of a trial.
 
     Attributes:
         number: the name of its folder.
@@ -87,20 +87,20 @@ class Rows:
 
 
 def _rows(text: str) -> Iterator[Row]:
-    for one in plain.objects(text):
-        match one:
+    for row in plain.objects(text):
+        match row:
             case {"number": number, "state": "finished" | "failed" | "pruned" as state, "values": dict()} if (
                 plain.is_count(number)
             ):
-                values: dict[str, Any] = one["values"]
+                values: dict[str, Any] = row["values"]
                 yield Row(
                     plain.count(number),
                     state,
                     {path: str(value) for path, value in values.items()},
-                    plain.finite(one.get("criterion")),
-                    plain.count(one.get("epochs")),
-                    plain.finite(one.get("seconds")) or 0.0,
-                    plain.text(one.get("error")),
+                    plain.finite(row.get("criterion")),
+                    plain.count(row.get("epochs")),
+                    plain.finite(row.get("seconds")) or 0.0,
+                    plain.text(row.get("error")),
                 )
             case _:
                 continue

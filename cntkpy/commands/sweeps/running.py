@@ -31,7 +31,7 @@ from cntkpy.commands.sweeps.trial_folder import OUTPUT, Follower, seconds_of
 
 POLL_SECONDS = 0.05
 BUSY_SECONDS, ASK_SECONDS = 40.0, 0.5
-"""How long to wait for trials of other processes, and how often to ask: what a killed sweep has started needs 30 s."""
+"""Seconds to wait for trials of other processes, and between queries: what a killed sweep has started needs 30 s."""
 SIGNAL_SECONDS = 1.0
 """A signal that has ended a trial reaches the sweep within this time, if it was meant for both."""
 SIGNALLED = (128 + signal.SIGINT, 128 + signal.SIGTERM)
@@ -90,8 +90,8 @@ class Runner:
             try:
                 self._loop()
             finally:
-                for one in self._running:  # after an error of ours
-                    one.process.terminate()
+                for running in self._running:  # after an error of ours
+                    running.process.terminate()
         return self._signal
 
     def _loop(self) -> None:
@@ -105,8 +105,8 @@ class Runner:
                     self._start(trial)
                 else:
                     trial.release()
-            for one in list(self._running):
-                self._look(one)
+            for running in list(self._running):
+                self._look(running)
             if not self._running:
                 if self._signal is not None or (asked and not self.study.busy):
                     return
@@ -118,7 +118,7 @@ class Runner:
                     return
             else:
                 waited = None
-            self.console.show(running_text([(one.trial.number, one.progress) for one in self._running]))
+            self.console.show(running_text([(running.trial.number, running.progress) for running in self._running]))
             time.sleep(POLL_SECONDS)
 
     def _start(self, trial: Trial) -> None:
@@ -129,7 +129,7 @@ class Runner:
                 earlier.observe(event)
             self._finish(trial, earlier, seconds_of(trial.folder.all_events()), 0, pruned=False)
             return
-        begun, slot = time.monotonic(), min(set(range(self.jobs)) - {one.slot for one in self._running})
+        begun, slot = time.monotonic(), min(set(range(self.jobs)) - {running.slot for running in self._running})
         try:
             words = trial.folder.words(self.space, trial.values)
         except UserError as error:
@@ -143,12 +143,12 @@ class Runner:
         self._running.append(_Running(trial, process, Follower(trial.folder.events), earlier, slot, begun, seconds))
 
     def _process(self, words: list[str], trial: Trial, slot: int) -> subprocess.Popen[bytes]:
-        own = cores.of_process()
+        own_process = cores.of_process()
         environment = processes.environment()
-        share = set(own)
+        share = set(own_process)
         if self.jobs > 1:
-            environment = {PREALLOCATE: "false"} | sharing(environment, own, self.jobs)
-            share = shares(own, self.jobs)[slot]
+            environment = {PREALLOCATE: "false"} | sharing(environment, own_process, self.jobs)
+            share = shares(own_process, self.jobs)[slot]
         command = [sys.executable, "-P", "-m", "cntkpy.commands.sweeps.child", *words]
         output = open_in_place(trial.folder.path / OUTPUT, append=True)
         descriptors = (trial.lock,) if CAN_BE_PASSED_ON else ()
@@ -219,16 +219,16 @@ class Runner:
 
         def handle(number: int, frame: FrameType | None) -> None:
             self._signal = self._signal or number
-            for one in self._running:
-                pass_on(one.process, number)
+            for running in self._running:
+                pass_on(running.process, number)
 
-        before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+        handlers = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
         UNSAVED.set()
         try:
             yield
         finally:
             UNSAVED.clear()
-            for number, handler in before.items():
+            for number, handler in handlers.items():
                 signal.signal(number, handler)
 
 
@@ -245,10 +245,10 @@ def describe(row: Row, size: int) -> str:
 
 
 def running_text(running: Sequence[tuple[int, Progress]]) -> str:
-    """What the trials that run have come to."""
+    """Return what the trials that run have come to."""
     return "; ".join(
         f"trial {number}: {progress.epochs} epochs" + ("" if progress.value is None else f", {progress.value:.6g}")
-        for number, progress in sorted(running, key=lambda one: one[0])
+        for number, progress in sorted(running, key=lambda process: process[0])
     )
 
 

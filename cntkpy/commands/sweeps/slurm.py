@@ -11,7 +11,7 @@ from cntkpy.commands.context import processes
 
 NAME = "sweep.slurm"
 NOTICE_SECONDS = 60
-"""How long before the end of its time a task is asked to end: trials save their states."""
+"""Seconds before the end of its time at which a task is asked to end: trials save their states."""
 
 
 def write_script(folder: Path, name: str, tasks: int) -> Path:

@@ -61,7 +61,7 @@ class Study(Protocol):
         ...
 
     def ended(self) -> list[Row]:
-        """What became of the trials that have ended, here and elsewhere."""
+        """Return what became of the trials that have ended, here and elsewhere."""
         ...
 
 

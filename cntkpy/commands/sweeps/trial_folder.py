@@ -63,8 +63,8 @@ class TrialFolder:
         with same_directory():
             words += moving_words(load(words), self.path)
             root = load(words)
-            for one in outside(root, self.path):
-                message = f"'{one}' would be written by every trial"
+            for path in outside(root, self.path):
+                message = f"'{path}' would be written by every trial"
                 hint = "write its path as a value of its own, so that the sweep can move it into the trial's folder"
                 raise UserError("CannotWrite", message, hint=hint)
             text = Export(root, origins=True, on_error=str).cntk()
@@ -73,7 +73,7 @@ class TrialFolder:
         return [*words, f'stderr="{self.log}"', "logFormat=json", "timestamping=false"]
 
     def is_completed(self) -> bool:
-        """Whether a run in it has come to its end without an error."""
+        """Return whether a run in it has come to its end without an error."""
         lines = _read(self.log).split()
         return bool(lines) and lines[-1] == COMPLETED
 
@@ -81,18 +81,18 @@ class TrialFolder:
         """Keep aside what earlier runs have logged."""
         for path in (self.log, self.events):
             if there := _read(path):
-                before = _read(_before(path))
-                if not before.endswith(there):
-                    _write(_before(path), before + _whole_lines(there))
+                previous_text = _read(_before(path))
+                if not previous_text.endswith(there):
+                    _write(_before(path), previous_text + _whole_lines(there))
                 path.unlink()
 
     def end(self, succeeded: bool) -> None:
         """Put what earlier runs have logged in front of the log; remove what a run that `succeeded` has printed."""
         for path in (self.log, self.events):
-            if before := _read(_before(path)):
+            if previous_text := _read(_before(path)):
                 there = _read(path)
-                if not there.startswith(before):
-                    _write(path, before + there)
+                if not there.startswith(previous_text):
+                    _write(path, previous_text + there)
                 _before(path).unlink()
         if succeeded:
             (self.path / OUTPUT).unlink(missing_ok=True)
@@ -109,8 +109,8 @@ class TrialFolder:
     def error(self, status: int) -> str:
         """Why the run ended: the last error of its log, or what it printed before it had one."""
         for path in (self.log, self.path / OUTPUT):
-            _, found, text = _read(path).rpartition(FAILED)
-            if found:
+            _, head, text = _read(path).rpartition(FAILED)
+            if head:
                 return text.strip()
         printed = _read(self.path / OUTPUT).strip()
         return split_lines(printed)[-1] if printed else f"the run ended with exit status {status}"
@@ -137,7 +137,7 @@ class Follower:
 
 
 def seconds_of(events: Iterator[dict[str, Any]]) -> float:
-    """How long the epochs took that have finished."""
+    """Return how long the epochs took that have finished."""
     return sum(plain.finite(event.get("seconds")) or 0.0 for event in events if event.get("event") == "epoch finished")
 
 

@@ -73,29 +73,29 @@ def _convert(
     from cntkpy.readers.convert.batches import parse_stream
     from cntkpy.readers.convert.formats import FORMATS, format_of
 
-    streams = [parse_stream(one) for one in specs]
+    streams = [parse_stream(spec) for spec in specs]
     _no_stream_twice(streams)
     if is_folder(output):
         raise UserError("CannotWrite", f"{output} is a folder, not a file to be written")
     target = format_of(output, target_format, "--to")
     to = target.write()
     if to is None:
-        written = ", ".join(name for name, one in FORMATS.items() if one.target)
+        written = ", ".join(name for name, file_format in FORMATS.items() if file_format.target)
         raise ConfigError("UnknownFormat", f"{target.name} is only read", hint=f"convert to one of {written}")
     if labels is None and not streams and target.name in ("parquet", "arrow") and len(words) == 1:
         source = None if is_config_word(words[0]) else format_of(words[0], source_format, "--from")
         if source is not None and source.name == "csv":
             return _copy(words[0], output, target, quiet)
-    found, named = _read(words, streams, source_format, precision, labels)
-    beside = {stream: Path(output).with_suffix(f".{stream}.txt") for stream in found.names}
-    _keep_inputs(output, target, [*named, *found.files], list(beside.values()))
-    kept = _chosen(streams, list(found.streams))
+    result, named = _read(words, streams, source_format, precision, labels)
+    beside = {stream: Path(output).with_suffix(f".{stream}.txt") for stream in result.names}
+    _keep_inputs(output, target, [*named, *result.files], list(beside.values()))
+    kept = _chosen(streams, list(result.streams))
     progress = make_progress(quiet)
-    progress.start(f"{Path(words[0]).name} -> {Path(output).name}", found.samples)
+    progress.start(f"{Path(words[0]).name} -> {Path(output).name}", result.samples)
     begin, samples, sequences = time.perf_counter(), 0, 0
     try:
-        with to(output, kept, found) as writer:
-            for batch in found.batches:
+        with to(output, kept, result) as writer:
+            for batch in result.batches:
                 writer.write(batch)
                 samples += batch.samples
                 sequences += len(batch.parts[kept[0].name].lengths)
@@ -104,18 +104,18 @@ def _convert(
                 raise UserError("NoSamples", f"{words[0]} has no samples")
             for stream, path in beside.items():
                 with atomic_write(path) as file:
-                    file.write("".join(f"{name}\n" for name in found.names[stream]).encode("utf-8"))
+                    file.write("".join(f"{name}\n" for name in result.names[stream]).encode("utf-8"))
     finally:
         progress.finish()
     if not quiet:
         size, seconds = Path(output).stat().st_size, time.perf_counter() - begin
         names = ", ".join(f"{s.name} ({s.form} {s.dim})" for s in kept)
-        for loss in _losses(target, found.precision, sequences, samples):
+        for loss in _losses(target, result.precision, sequences, samples):
             print(f"note: {loss}", file=sys.stderr)
-        told = f"{sequences:,} sequences, {samples:,} samples of {names}; {size:,} bytes in {seconds:.1f} s"
-        print(printable(f"{output}: {told}"))
+        text = f"{sequences:,} sequences, {samples:,} samples of {names}; {size:,} bytes in {seconds:.1f} s"
+        print(printable(f"{output}: {text}"))
         for stream, path in beside.items():
-            classes = found.names[stream]
+            classes = result.names[stream]
             listed = shorten(", ".join(classes), 100)
             print(printable(f"{path}: the {len(classes):,} classes of {stream}: {listed}"))
     return 0
@@ -138,7 +138,7 @@ def _copy(path: str, output: str, target: Format, quiet: bool) -> int:
 def _read(
     words: list[str], streams: list[Stream], source_format: str | None, precision: str, labels: str | None
 ) -> tuple[Input, list[str]]:
-    """What is converted, and the files that the words name."""
+    """Return what is converted, and the files that the words name."""
     from cntkpy.readers.convert.formats import format_of
 
     source = None if any(map(is_config_word, words)) else format_of(words[0], source_format, "--from")
@@ -148,44 +148,44 @@ def _read(
         )
     if source is None:
         return _section_of(words, precision), []
-    named = [one for word in words for one in (word, word.partition(":")[2]) if one]
-    more = {"labels": labels} if source.named_columns else {}
-    return source.read()(words, streams, precision, **more), named
+    named = [candidate for word in words for candidate in (word, word.partition(":")[2]) if candidate]
+    keywords = {"labels": labels} if source.named_columns else {}
+    return source.read()(words, streams, precision, **keywords), named
 
 
-def _keep_inputs(output: str, target: Format, inputs: list[str], more: list[Path]) -> None:
+def _keep_inputs(output: str, target: Format, inputs: list[str], extra_paths: list[Path]) -> None:
     """An error if a file that is written, or one next to it, is one of those that are read."""
-    for path in (Path(output), *(Path(output).with_suffix(suffix) for suffix in target.beside), *more):
-        if exists(path) and any(exists(one) and path.samefile(one) for one in inputs):
-            what = "itself" if str(path) == output else f"what is read: {output} has {path.name} next to it"
-            raise ConfigError("SameFile", f"{path} would be written over {what}", hint="give the output another name")
+    for path in (Path(output), *(Path(output).with_suffix(suffix) for suffix in target.beside), *extra_paths):
+        if exists(path) and any(exists(source) and path.samefile(source) for source in inputs):
+            reason = "itself" if str(path) == output else f"what is read: {output} has {path.name} next to it"
+            raise ConfigError("SameFile", f"{path} would be written over {reason}", hint="give the output another name")
 
 
 def _no_stream_twice(streams: list[Stream]) -> None:
-    for i, one in enumerate(streams):
-        if one.name in (before.name for before in streams[:i]):
-            raise ConfigError("BadStream", f"the stream '{one.name}' is named twice")
+    for i, stream in enumerate(streams):
+        if stream.name in (previous_stream.name for previous_stream in streams[:i]):
+            raise ConfigError("BadStream", f"the stream '{stream.name}' is named twice")
 
 
 def _chosen(asked: list[Stream], found: list[Stream]) -> list[Stream]:
     """The streams to be written: those asked for, which must be there and have the dimension that is asked for."""
-    by_name = {one.name: one for one in found}
-    for one in asked:
-        if one.name not in by_name:
-            raise UserError("BadStream", f"there is no stream '{one.name}'", hint=suggestion(one.name, by_name))
-    for one in asked:
-        there = by_name[one.name].dim
-        if one.dim != there:
+    by_name = {stream.name: stream for stream in found}
+    for stream in asked:
+        if stream.name not in by_name:
+            raise UserError("BadStream", f"there is no stream '{stream.name}'", hint=suggestion(stream.name, by_name))
+    for item in asked:
+        there = by_name[item.name].dim
+        if item.dim != there:
             raise UserError(
                 "BadStream",
-                f"the stream '{one.name}' has {there} values, not {one.dim}",
-                hint=f"write --stream {one.name}:{there}" + (f":{one.form}" if one.form != "dense" else ""),
+                f"the stream '{item.name}' has {there} values, not {item.dim}",
+                hint=f"write --stream {item.name}:{there}" + (f":{item.form}" if item.form != "dense" else ""),
             )
     return asked or found
 
 
 def _losses(target: Format, precision: str, sequences: int, samples: int) -> list[str]:
-    """What a format does not hold of what was converted."""
+    """Return what a format does not hold of what was converted."""
     lost: list[str] = []
     if samples != sequences and not target.sequences:
         lost.append(f"{target.name} holds single samples: where sequences begin is lost; npz and ctf keep it")
@@ -232,7 +232,7 @@ def convert_to_mean(words: list[str], output: str, *, quiet: bool = False, modul
 
 
 def _section_of(words: list[str], precision: str) -> Input:
-    """What the reader section of a configuration reads, in the order of the data and in whole sequences."""
+    """Return what the reader section of a configuration reads, in the order of the data and in whole sequences."""
     from cntkpy.commands.tools.preview import find_reader_section, placing
     from cntkpy.readers.convert.sources import from_reader
     from cntkpy.readers.registry import create_reader
@@ -241,10 +241,10 @@ def _section_of(words: list[str], precision: str) -> Input:
     for name, value in (("randomize", "none"), ("shuffle", "false"), ("truncated", "false")):
         section.insert(name, value)
     with placing(section):
-        found = from_reader(create_reader(section, precision), precision)
+        source = from_reader(create_reader(section, precision), precision)
 
     def batches() -> Iterator[Batch]:
         with placing(section):
-            yield from found.batches
+            yield from source.batches
 
-    return replace(found, batches=batches())
+    return replace(source, batches=batches())

@@ -12,7 +12,7 @@ FORM = click.option(
     "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True, help="Output format."
 )
 
-WRITTEN = [name for name, one in FORMATS.items() if one.target]
+WRITTEN = [name for name, file_format in FORMATS.items() if file_format.target]
 
 PREVIEW = """\
 Show what a reader section reads, before anything is trained on it.

@@ -54,8 +54,8 @@ def diff(words: list[str], origins: bool = False, open_: bool = False, form: str
                 return EXIT_ERROR
     different = list(pairs(*sides))
     if form == "json":
-        found = [_as_data(*pair) for pair in different]
-        print(json.dumps({"version": 1, "differences": found}, indent=2))
+        data = [_as_data(*pair) for pair in different]
+        print(json.dumps({"version": 1, "differences": data}, indent=2))
     else:
         sys.stdout.write("".join(line + "\n" for line in lines_of(different, origins)))
     sys.stdout.flush()
@@ -70,15 +70,15 @@ def diff(words: list[str], origins: bool = False, open_: bool = False, form: str
 def values(root: ConfigParameters, errors: list[ConfigError]) -> dict[str, Value]:
     """All values by their full names in lower case; the errors of those that cannot be read are appended."""
     uses = {use.section.path.partition(":")[2].lower(): use for use in section_map(root).walk()}
-    found: dict[str, Value] = {}
+    result: dict[str, Value] = {}
     for name, node in _all_values(root, [], network_texts(root)):
         if node.error is not None:
             errors.append(node.error)
-        section, _, own = name.rpartition(":")
+        section, _, key = name.rpartition(":")
         text = "[]" if node.section is not None else node.text
-        meaning = _meaning(uses.get(section.lower()), own, node.value, text)
-        found[name.lower()] = Value(name, text, meaning, str(node.value.span or ""))
-    return found
+        meaning = _meaning(uses.get(section.lower()), key, node.value, text)
+        result[name.lower()] = Value(name, text, meaning, str(node.value.span or ""))
+    return result
 
 
 def _all_values(section: ConfigParameters, prefix: list[str], texts: frozenset[str]) -> Iterator[tuple[str, Node]]:
@@ -127,9 +127,9 @@ Pair = tuple[Value | None, Value | None]
 def pairs(old: dict[str, Value], new: dict[str, Value]) -> Iterator[Pair]:
     """The values that are not the same, in the order of the first configuration, what is new at the end."""
     for key in dict.fromkeys([*old, *new]):
-        before, after = old.get(key), new.get(key)
-        if before is None or after is None or before.meaning != after.meaning:
-            yield before, after
+        previous_value, after = old.get(key), new.get(key)
+        if previous_value is None or after is None or previous_value.meaning != after.meaning:
+            yield previous_value, after
 
 
 def lines_of(different: Iterable[Pair], origins: bool = False) -> Iterator[str]:

@@ -61,7 +61,7 @@ def explanation(root: ConfigParameters, path: str) -> Iterator[Fact]:
     section = root
     for name in names[:-1]:
         section = section.section(name)
-    use = next((one for one in top.walk() if one.section.path.lower() == section.path.lower()), None)
+    use = next((use for use in top.walk() if use.section.path.lower() == section.path.lower()), None)
     name = names[-1]
     parameter = use.parameter(name) if use else None
     value = section.find(name)
@@ -93,10 +93,10 @@ def explanation(root: ConfigParameters, path: str) -> Iterator[Fact]:
 def _in_network(names: list[str]) -> tuple[str | None, str] | None:
     """The command and the node, if a path goes into a network in BrainScript: train/BrainScriptNetworkBuilder/z."""
     keys = (BRAIN_SCRIPT.name.lower(), EXPERIMENTAL.name.lower())
-    at = next((index for index, name in enumerate(names) if name.lower() in keys), None)
-    if at is None or at + 1 >= len(names):
+    index = next((index for index, name in enumerate(names) if name.lower() in keys), None)
+    if index is None or index + 1 >= len(names):
         return None
-    return names[at - 1] if at else None, ".".join(names[at + 1 :])
+    return names[index - 1] if index else None, ".".join(names[index + 1 :])
 
 
 def _node(root: ConfigParameters, command: str | None, name: str) -> Iterator[Fact]:
@@ -121,12 +121,16 @@ def _readers(top: Use, value: ConfigValue) -> Iterator[Fact]:
     """Which sections read this very value: those where it stands, and those inside that search further out."""
     readers: list[str] = []
     for use in top.walk():
-        for one in use.parameters():
+        for parameter in use.parameters():
             try:
-                found = one.value(use.section)
+                result = parameter.value(use.section)
             except ConfigError:
                 continue
-            if found is not None and found.span == value.span and one.name.lower() == value.path.lower().split(":")[-1]:
+            if (
+                result is not None
+                and result.span == value.span
+                and parameter.name.lower() == value.path.lower().split(":")[-1]
+            ):
                 readers.append(use.section.path.partition(":")[2] or use.role)
     variables = _uses(top.section, value)
     if readers:
@@ -140,8 +144,8 @@ def _readers(top: Use, value: ConfigValue) -> Iterator[Fact]:
 def _uses(root: ConfigParameters, value: ConfigValue) -> list[str]:
     """Entries of the top level in whose text the value stands as a variable."""
     name = value.path.split(":")[-1].lower()
-    texts = ((other, root.definition(other)) for other in root.names())
-    return [other for other, entry in texts if entry and f"${name}$" in entry.text.lower()]
+    texts = ((other_name, root.definition(other_name)) for other_name in root.names())
+    return [second for second, entry in texts if entry and f"${name}$" in entry.text.lower()]
 
 
 def _origins(value: ConfigValue) -> Iterator[Fact]:

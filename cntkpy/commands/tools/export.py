@@ -18,7 +18,7 @@ ONNX = ".onnx"
 
 @dataclass(frozen=True)
 class Asked:
-    """What the command line asks for.
+    """Options of the command line.
 
     Args:
         model: the model file.
@@ -80,12 +80,12 @@ def _export_onnx(asked: Asked, network: "ValidatedNetwork") -> int:
     from cntkpy.networks.onnx.package import can_compare
     from cntkpy.networks.onnx.save import compared, prepared
 
-    settings = replace(asked.settings, means=dict(_mean(network, one) for one in asked.means))
+    settings = replace(asked.settings, means=dict(_mean(network, mean) for mean in asked.means))
     ready = prepared(asked.out, network, settings, {"cntkpy.source": Path(asked.model).name})
     for note in ready.exported.notes:
         print(f"note: {note}", file=sys.stderr)
-    for one in compared(ready) if (can_compare() if asked.check is None else asked.check) else ():
-        print(f"{one.output}: largest difference {one.largest:.2g}")
+    for difference in compared(ready) if (can_compare() if asked.check is None else asked.check) else ():
+        print(f"{difference.output}: largest difference {difference.largest:.2g}")
     files.write(asked.out, ready.model)
     print(ready.describe())
     return 0

@@ -52,8 +52,8 @@ def format_files(words: list[str], check: bool = False, show_diff: bool = False)
         if new == old:
             continue
         if show_diff:
-            before, after = (split_lines(one, keep_ends=True) for one in (old, new))
-            lines = difflib.unified_diff(before, after, name, f"{name} (formatted)")
+            old_lines, after = (split_lines(text, keep_ends=True) for text in (old, new))
+            lines = difflib.unified_diff(old_lines, after, name, f"{name} (formatted)")
             sys.stdout.writelines(lines)
         if check or show_diff:
             status = max(status, EXIT_WOULD_CHANGE)
@@ -104,7 +104,7 @@ def _words(text: str) -> list[str]:
 
 
 def _tree(text: str) -> Any:
-    """What a text says, blanks at the ends of lines inside of brackets aside."""
+    """Return what a text says, blanks at the ends of lines inside of brackets aside."""
     return _normal(Export(parse(text), unresolved=True, on_error=lambda error: f"<{error.kind}>").tree())
 
 
@@ -124,7 +124,7 @@ class _Layout:
         self.stack: list[str] = []
         self.in_quote = False
         self.quiet: int | None = None
-        """How many brackets are open around a network, while inside it."""
+        """Number of open brackets around a network, while inside it."""
         self.script: list[str] | None = None
         """The lines so far of a network in BrainScript, the one that opens it first, while inside it."""
 
@@ -165,15 +165,15 @@ class _Layout:
             if c not in _CLOSE or depth == 0:
                 break
             depth -= 1
-        found = _ASSIGNMENT.match(code)
-        before = len(self.stack)
-        if found and set(self.stack) <= {"["} and found[1].lower() != "include":
-            code = f"{found[1]} = {code[found.end() :]}"
-        starts_network = found is not None and found[1].lower() in self.opaque
+        match = _ASSIGNMENT.match(code)
+        previous_count = len(self.stack)
+        if match and set(self.stack) <= {"["} and match[1].lower() != "include":
+            code = f"{match[1]} = {code[match.end() :]}"
+        starts_network = match is not None and match[1].lower() in self.opaque
         self._follow(code)
-        if starts_network and len(self.stack) > before:
-            self.quiet = before
-            self.script = [] if found and found[1].lower() in SCRIPTS else None
+        if starts_network and len(self.stack) > previous_count:
+            self.quiet = previous_count
+            self.script = [] if match and match[1].lower() in SCRIPTS else None
         comment = comment.rstrip(" \t")
         joined = f"{code}  {comment}" if code and comment else code or comment
         return STEP * depth + joined if joined else ""
@@ -195,5 +195,5 @@ class _Layout:
 
 def _code(line: str) -> tuple[str, str]:
     """A line without its comment, and the comment."""
-    found = _COMMENT.search(line)
-    return (line[: found.start()], line[found.start() :]) if found else (line, "")
+    match = _COMMENT.search(line)
+    return (line[: match.start()], line[match.start() :]) if match else (line, "")

@@ -81,8 +81,8 @@ def _scanned(text: str, starts: list[int]) -> tuple[set[int], dict[int, list[tup
     for token in _TOKENS.finditer(text):
         line = bisect_right(starts, token.start()) - 1
         if token["open"]:
-            before = text[max(0, token.start() - 200) : token.start()]
-            call = bool(_CALLER.search(before)) and not _MADE.search(before)
+            context = text[max(0, token.start() - 200) : token.start()]
+            call = bool(_CALLER.search(context)) and not _MADE.search(context)
             brackets[line].append(("open", call and token["open"] != "[|"))
         elif token["close"]:
             brackets[line].append(("close", False))
@@ -103,7 +103,7 @@ def _after(stack: list[_Open], brackets: list[tuple[str, bool]], indent: int) ->
 
 
 def _leading(code: str, brackets: list[tuple[str, bool]]) -> int:
-    """How many brackets a line closes before anything else is in it."""
+    """Return the number of brackets a line closes before anything else is in it."""
     count = 0
     for c in code.replace("|]", "]"):
         if c not in ")]}" or count >= len(brackets) or brackets[count][0] != "close":

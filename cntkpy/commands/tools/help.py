@@ -30,7 +30,7 @@ def help_on(name: str | None) -> int:
 
 def overview() -> str:
     """All sections, one a line."""
-    rows = [(one.name, one.meaning) for one in topics()]
+    rows = [(topic.name, topic.meaning) for topic in topics()]
     lines = [f"  {name:28} {meaning[:90]}\n" for name, meaning in rows]
     return "Sections and actions; `cntkpy help NAME` explains more, also any parameter or function:\n" + "".join(lines)
 
@@ -39,9 +39,9 @@ def explanations(name: str) -> Iterator[str]:
     """All that is called so: sections, parameters, functions, commands of MEL, findings."""
     for topic in find_topics(name):
         yield section_text(topic)
-    found = sorted(find_parameters(name), key=_rank)
-    if found:
-        yield "".join(_parameter_text(topic, parameter) for topic, parameter in found)
+    parameters = sorted(find_parameters(name), key=_rank)
+    if parameters:
+        yield "".join(_parameter_text(topic, parameter) for topic, parameter in parameters)
     yield from _network(name)
     from cntkpy.cntk_config.base.kinds import find_rule
 
@@ -62,22 +62,24 @@ def section_text(topic: Topic) -> str:
     if topic.example:
         lines += ["", *(f"    {line}" for line in topic.example.split("\n"))]
     lines.append("")
-    for one in topic.declared.parameters():
-        lines.append(f"  {one.name:34} {one.type.name}, {_default(one)}")
-        lines.append(f"      {one.help}")
+    for parameter in topic.declared.parameters():
+        lines.append(f"  {parameter.name:34} {parameter.type.name}, {_default(parameter)}")
+        lines.append(f"      {parameter.help}")
     return "\n".join(lines) + "\n"
 
 
-def _default(one: Parameter[Any]) -> str:
-    text = default_text(one)
+def _default(parameter: Parameter[Any]) -> str:
+    text = default_text(parameter)
     return text if text == "required" else "no default" if text == "-" else f"default {text}"
 
 
-def _parameter_text(topic: Topic, one: Parameter[Any]) -> str:
-    aliases = f" (also {', '.join(one.aliases)})" if one.aliases else ""
-    where = f"{topic.name}" + ("" if one.own else ", or further out")
-    rows = (("in", where), ("type", one.type.name), ("default", default_text(one)))
-    return f"{one.name}{aliases}: {one.help}\n" + "".join(f"  {name:8} {text}\n" for name, text in rows) + "\n"
+def _parameter_text(topic: Topic, parameter: Parameter[Any]) -> str:
+    aliases = f" (also {', '.join(parameter.aliases)})" if parameter.aliases else ""
+    where = f"{topic.name}" + ("" if parameter.own else ", or further out")
+    rows = (("in", where), ("type", parameter.type.name), ("default", default_text(parameter)))
+    return (
+        f"{parameter.name}{aliases}: {parameter.help}\n" + "".join(f"  {name:8} {text}\n" for name, text in rows) + "\n"
+    )
 
 
 def _network(name: str) -> Iterator[str]:
@@ -109,10 +111,10 @@ def _brain_script(name: str) -> Iterator[str]:
     from cntkpy.networks.builders.brainscript.reference import documented
 
     every = documented()
-    for one in every.values():
-        if name.lower() not in (one.name.lower(), one.name.rpartition(".")[2].lower()):
+    for value in every.values():
+        if name.lower() not in (value.name.lower(), value.name.rpartition(".")[2].lower()):
             continue
-        shown = every.get(one.alias, one)
+        shown = every.get(value.alias, value)
         if shown.usage:
-            also = f"  alias    of {shown.name}\n" if one.alias else ""
-            yield f"{one.name} (function of BrainScript): {shown.meaning}\n  usage    {shown.usage}\n{also}"
+            also = f"  alias    of {shown.name}\n" if value.alias else ""
+            yield f"{value.name} (function of BrainScript): {shown.meaning}\n  usage    {shown.usage}\n{also}"

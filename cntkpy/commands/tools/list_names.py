@@ -16,12 +16,12 @@ def list_names(group: str | None = None, form: str = "text") -> int:
     """Print the names of a group, or of all of them, each with its origin, as `text` or `json`."""
     groups = GROUPS if group is None else (group,)
     if form == "json":
-        found = {one: [{"name": name, "origin": origin} for name, origin in names(one)] for one in groups}
-        print(json.dumps({"version": 1, **found}, indent=2))
+        result = {group: [{"name": name, "origin": origin} for name, origin in names(group)] for group in groups}
+        print(json.dumps({"version": 1, **result}, indent=2))
         return 0
-    for one in groups:
-        print(f"{one}:")
-        for name, origin in names(one):
+    for entry in groups:
+        print(f"{entry}:")
+        for name, origin in names(entry):
             sys.stdout.write(f"  {name:32} {origin}\n")
     return 0
 
@@ -45,6 +45,6 @@ def names(group: str) -> Iterator[tuple[str, str]]:
     else:
         from cntkpy.readers import entries
 
-        kind = next(one for one in entries.KINDS if f"{one.name}s" == group)
+        kind = next(kind for kind in entries.KINDS if f"{kind.name}s" == group)
         yield from ((name, "built in") for name in entries.names(kind))
     yield from installed(ENTRY_POINTS if group == "actions" else f"cntkpy.{group}")

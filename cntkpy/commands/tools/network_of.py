@@ -64,15 +64,15 @@ def describe_network(root: ConfigParameters, command: str | None = None) -> Desc
             hint = "a model file is shown with `cntkpy show FILE`"
             raise UserError("UnknownBuilder", message, root.span, hint)
         command = names[0]
-    found = next((name for name in names if name.lower() == command.lower()), None)
-    if found is None:
+    name = next((name for name in names if name.lower() == command.lower()), None)
+    if name is None:
         message = f"no command '{command}' describes a network"
         raise UserError("UnknownBuilder", message, root.span, suggestion(command, names))
-    section = root.section(found)
+    section = root.section(name)
     builder = builder_of(section)
     assert builder is not None
     network, trails = _MAKERS.get(builder.name, _unsupported)(section, builder.name)
-    return Described(found, builder.name, network, trails)
+    return Described(name, builder.name, network, trails)
 
 
 Found: TypeAlias = "tuple[Network, dict[Node, list[str]]]"

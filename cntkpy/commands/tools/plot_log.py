@@ -20,16 +20,16 @@ def read_curves(path: Path) -> list[Curves]:
     Raises:
         UserError: if the file cannot be read or has no epochs.
     """
-    found = [curves for curves in read_run(path).curves if curves.training or curves.between]
-    if not found:
+    curves = [curves for curves in read_run(path).curves if curves.training or curves.between]
+    if not curves:
         raise UserError(
             "NoEpochs",
             f"{path} has no epochs to plot",
             hint="a log of a training is wanted: stderr=FILE, or standard error in a file",
         )
-    if len(found) == 1:
-        found[0].name = str(path)
-    return found
+    if len(curves) == 1:
+        curves[0].name = str(path)
+    return curves
 
 
 def choose_node(runs: list[Curves], name: str | None) -> str:
@@ -37,14 +37,14 @@ def choose_node(runs: list[Curves], name: str | None) -> str:
     known = list(dict.fromkeys(node for run in runs for node in [*run.training, *run.between]))
     if name is None:
         return known[0]
-    found = next((node for node in known if node.lower() == name.lower()), None)
-    if found is None:
+    node = next((node for node in known if node.lower() == name.lower()), None)
+    if node is None:
         raise UserError(
             "UnknownNode",
             f"no log has a node '{name}'",
             hint=suggestion(name, known) or f"there are {', '.join(known)}",
         )
-    return found
+    return node
 
 
 def draw(runs: list[Curves], node: str, out: Path) -> None:

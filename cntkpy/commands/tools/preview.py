@@ -24,7 +24,7 @@ from cntkpy.commands.tools.preview_file import form_of, print_file, refuse_unkno
 from cntkpy.commands.words import sort_words
 
 MEASURE_SECONDS = 1.0
-"""How long reading continues to measure its speed."""
+"""Seconds of reading to measure its speed."""
 
 
 def preview(
@@ -60,14 +60,14 @@ def preview(
             refuse_unknown(words[0])
             section, name = find_reader_section(words)
         with placing(section), refusing_modules(not modules):
-            found = describe(section, name, minibatches, size, samples, Path(picture) if picture else None)
+            summary = describe(section, name, minibatches, size, samples, Path(picture) if picture else None)
     except UserError as error:
         print_error(error)
         return error.exit_code
     if as_json:
-        print(json.dumps(found, indent=2))
+        print(json.dumps(summary, indent=2))
     else:
-        print(printable(as_text(found)))
+        print(printable(as_text(summary)))
     return 0
 
 
@@ -125,7 +125,8 @@ def _is_reader(section: ConfigParameters) -> bool:
 def describe(
     section: ConfigParameters, name: str, minibatches: int, size: int, samples: int, picture: Path | None = None
 ) -> dict[str, Any]:
-    """What the first minibatches of a reader hold, as JSON-able data; the first one is drawn, if that is asked for."""
+    """Return what the first minibatches of a reader hold, as JSON-able data; the first one is drawn, if that is asked
+    for."""
     from cntkpy.commands.tools.preview_picture import draw
     from cntkpy.readers.contracts import KnowsSize, ReadsFiles
     from cntkpy.readers.convert.statistics import StreamStatistics, texts
@@ -154,8 +155,8 @@ def describe(
             if seen < minibatches:
                 seen += 1
                 taken += minibatch.num_samples
-                for stream, found in statistics.items():
-                    found.add(minibatch.streams[stream], minibatch.layouts[stream])
+                for stream, statistic in statistics.items():
+                    statistic.add(minibatch.streams[stream], minibatch.layouts[stream])
                 if picture and seen == 1 and not write_sheet(picture, reader, minibatch):
                     left_out = draw(reader.streams, minibatch, picture)
                 if len(shown) < samples:
@@ -184,7 +185,7 @@ def describe(
             "samples_seen": taken,
             "whole_sweep_read": ended,
             "speed": speed,
-            "streams": [one.as_dict(labels.get(stream) or {}) for stream, one in statistics.items()],
+            "streams": [statistic.as_dict(labels.get(stream) or {}) for stream, statistic in statistics.items()],
             "first": shown,
             "picture": str(picture) if picture and seen else None,
             "not_drawn": left_out,

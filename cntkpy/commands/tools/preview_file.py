@@ -26,12 +26,12 @@ MAGIC = {
     b"II*\0": "picture",
     b"MM\0*": "picture",
 }
-"""How files of data begin."""
+"""Magic bytes of data files."""
 PICTURES = (".bmp", ".webp", ".jp2", ".ppm")
 """Endings of pictures that are not known by how they begin."""
 TAR = re.compile(r"\.(?:tar(?:\.\w+)?|tgz)", re.IGNORECASE)
 TEXT_FORMAT = re.compile(rb"(?:\xef\xbb\xbf)?\s*\d*\s*\|[!-{}~]+[ \t]")
-"""How a text in CNTK text format begins."""
+"""Pattern of the beginning of CNTK text format."""
 CONFIGURATIONS = (".cntk", ".cfg", ".config", ".bs", ".ndl", ".mel")
 LONGEST, MOST_MEMBERS, MOST_PICTURE_BYTES = 60, 10_000, 1 << 28
 """Characters of a value that are shown; members of an archive and bytes of a picture that are looked at."""
@@ -100,19 +100,19 @@ def print_file(path: str, form: str, samples: int, as_json: bool) -> None:
         UserError: it cannot be read, or a package is missing.
     """
     look = {"tar": _archive, "picture": _picture}.get(form, _table)
-    found: dict[str, Any] = {"file": path, "format": form} | look(path, form, samples)
+    values: dict[str, Any] = {"file": path, "format": form} | look(path, form, samples)
     if as_json:
-        print(json.dumps(found, indent=2))
+        print(json.dumps(values, indent=2))
         return
-    count = f", {found['rows']:,} rows" if found.get("rows") is not None else ""
+    count = f", {values['rows']:,} rows" if values.get("rows") is not None else ""
     print(printable(f"{path}: {form}{count}"))
-    for column in found["columns"]:
+    for column in values["columns"]:
         print(printable(f"  {column['name']}: {column['type']}"))
-    for row in found["first"]:
+    for row in values["first"]:
         print()
         for name, value in row.items():
             print(printable(f"  {name}: {value}"))
-    print(f"\nA reader of it:\n  {printable(found['reader'])}")
+    print(f"\nA reader of it:\n  {printable(values['reader'])}")
 
 
 def _table(path: str, form: str, samples: int) -> dict[str, Any]:
@@ -124,7 +124,7 @@ def _table(path: str, form: str, samples: int) -> dict[str, Any]:
         names: list[str] = list(table.schema.names)
         columns: dict[str, list[Any]] = table.read(0, names) if table.groups else {}
         cells: dict[str, list[Any]] = {
-            name: [value for one in columns.get(name, []) for value in one.to_pylist()] for name in names
+            name: [value for cell in columns.get(name, []) for value in cell.to_pylist()] for name in names
         }
         rows = None if path in limits.cut else sum(table.rows())
     if form == "Parquet":
@@ -174,7 +174,9 @@ def _archive(path: str, form: str, samples: int) -> dict[str, Any]:
         endings[ending.lower()] += 1
         if (key := folder + slash + stem) in first or len(first) < samples:
             first.setdefault(key, {"sample": key})[ending] = f"{member.size} bytes"
-    inner = " ; ".join(f"{one or 'NAME'} = [ member = {one} ; {_of_member(one)} ]" for one in list(endings)[:3])
+    inner = " ; ".join(
+        f"{ending or 'NAME'} = [ member = {ending} ; {_of_member(ending)} ]" for ending in list(endings)[:3]
+    )
     section = f"type = TarDeserializer ; file = {_quoted(path)} ; input = [ {inner} ]"
     return {
         "rows": None,

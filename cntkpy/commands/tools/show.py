@@ -106,7 +106,7 @@ def _holder(root: ConfigParameters, names: list[str]) -> list[str]:
 
 def unchanged(root: ConfigParameters) -> set[str]:
     """Full names, in lower case, of values that are equal to their declared defaults."""
-    found: set[str] = set()
+    names: set[str] = set()
     for use in section_map(root).walk():
         prefix = use.section.path.partition(":")[2]
         for parameter in use.parameters():
@@ -116,10 +116,10 @@ def unchanged(root: ConfigParameters) -> set[str]:
             if name is None:
                 continue
             try:
-                given = parameter.read(use.section)
+                data = parameter.read(use.section)
                 default = parameter.type.convert(ConfigValue(parameter.default, scope=use.section))
             except ConfigError:
                 continue
-            if given == default:
-                found.add(f"{prefix}:{name}".lower().lstrip(":"))
-    return found
+            if data == default:
+                names.add(f"{prefix}:{name}".lower().lstrip(":"))
+    return names

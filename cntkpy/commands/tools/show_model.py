@@ -23,18 +23,18 @@ def show_model(path: str, form: str = "flat") -> int:
 
     records = _records(path)
     try:
-        found = describe(load_model(path))
+        name = describe(load_model(path))
     except UserError as error:
         if records is not None:
             _print(path, _described(records), form)
         print_error(error)
         return EXIT_FAILED
     if records is not None:
-        for node in found["nodes"]:
+        for node in name["nodes"]:
             record = records.records.get(node["name"])
             if record is not None and record.id not in ("", record.name):
                 node["id"] = record.id
-    _print(path, found, form)
+    _print(path, name, form)
     return 0
 
 
@@ -46,7 +46,7 @@ def _print(path: str, found: dict[str, Any], form: str) -> None:
 
 
 def _records(path: str) -> "Records | None":
-    """What a file of CNTK says; None if it is another file, or damaged."""
+    """Return what a file of CNTK says; None if it is another file, or damaged."""
     from cntkpy.networks.files.cntk_binary.load import load_records
     from cntkpy.networks.files.cntk_binary.recognise import is_cntk
 
@@ -59,7 +59,7 @@ def _records(path: str) -> "Records | None":
 
 
 def _described(records: "Records") -> dict[str, Any]:
-    """What is shown of a file that cannot become a network."""
+    """Return what is shown of a file that cannot become a network."""
     nodes = [_record(record) for record in sorted(records.records.values(), key=lambda record: record.name.lower())]
     return _found(records.precision, nodes, records.groups)
 
@@ -80,7 +80,7 @@ def _record(record: "Record") -> dict[str, Any]:
 
 
 def describe(network: "Network") -> dict[str, Any]:
-    """What is shown of a network, as plain data."""
+    """Return what is shown of a network, as plain data."""
     nodes = [_node(node) for node in sorted(network.nodes.values(), key=lambda node: node.name.lower())]
     groups = {group: [node.name for node in members] for group, members in network.groups.items()}
     return _found(network.precision, nodes, groups)

@@ -34,11 +34,11 @@ def show_network(words: list[str], form: str = "flat") -> int:
     except UserError as error:
         print_error(error)
         return EXIT_ERROR
-    found = describe(described)
+    name = describe(described)
     if form == "json":
-        print(printable_json(json.dumps(found, indent=2, ensure_ascii=False)))
+        print(printable_json(json.dumps(name, indent=2, ensure_ascii=False)))
     else:
-        print(printable("\n".join(lines(found))))
+        print(printable("\n".join(lines(name))))
     return 0
 
 
@@ -80,7 +80,7 @@ def _described(words: list[str]) -> Described:
 
 
 def describe(described: Described) -> dict[str, Any]:
-    """What is shown of a network, as plain data."""
+    """Return what is shown of a network, as plain data."""
     network = described.network
     nodes = [_node(node, described.trails.get(node, [])) for node in network.nodes.values()]
     return {
@@ -141,13 +141,13 @@ def lines(found: dict[str, Any]) -> list[str]:
 
 def node_facts(described: Described, node: Node) -> Iterator[tuple[str, str]]:
     """All about one node: what it is, what it takes and who takes it, and where it was made."""
-    found = _node(node, described.trails.get(node, []))
-    yield "", f"{node.name} = {node.operation}" + (f" ({', '.join(found['inputs'])})" if found["inputs"] else "")
-    yield "shape", _shape_text(found)
+    row = _node(node, described.trails.get(node, []))
+    yield "", f"{node.name} = {node.operation}" + (f" ({', '.join(row['inputs'])})" if row["inputs"] else "")
+    yield "shape", _shape_text(row)
     if node.is_parameter:
-        yield "value", _parameter(found)
+        yield "value", _parameter(row)
     yield "meaning", node.kind.meaning
-    users = [one.name for one in described.network.nodes.values() if node in one.connected]
+    users = [item.name for item in described.network.nodes.values() if node in item.connected]
     groups = [group for group, members in described.network.groups.items() if node in members]
     if users:
         yield "used by", f"{', '.join(users[:10])}" + (", ..." if len(users) > 10 else "")

@@ -16,9 +16,9 @@ from cntkpy.commands.tracking.tracker import Tracker
 log = logging.getLogger("cntkpy.commands")
 
 WAIT_SECONDS, STOPPED_WAIT_SECONDS = 60.0, 0.5
-"""How long the end of a run waits for its tracker; of a run that a signal ends."""
+"""Seconds that the end of a run waits for its tracker; of a run that a signal ends."""
 STALL_SECONDS = 4.0
-"""How long it waits for a tracker that takes nothing before it asks whether the server can still be reached."""
+"""Seconds to wait for a tracker that takes nothing before asking whether the server can still be reached."""
 MAX_WAITING = 100_000
 """Calls that wait for a tracker; with more, values inside of epochs are left out."""
 
@@ -86,5 +86,5 @@ class TrackingHandler(logging.Handler):
         except Exception as error:
             if not self._failed.is_set():
                 self._failed.set()
-                what = f"{type(error).__name__}: {error}".split("\n")[0]
-                log.warning("WARNING: %s fails, and this run is tracked no further: %s", self.tracker, what)
+                reason = f"{type(error).__name__}: {error}".split("\n")[0]
+                log.warning("WARNING: %s fails, and this run is tracked no further: %s", self.tracker, reason)

@@ -80,7 +80,7 @@ def _scalars(prefix: str, values: dict[str, float], step: int) -> Call:
 def _rates(event: dict[str, Any]) -> dict[str, float]:
     """The learning rate and the throughput of an epoch."""
     rate, seconds = plain.number(event.get("learningRatePerSample")), plain.number(event.get("seconds"))
-    found = {} if rate is None else {"learningRatePerSample": rate}
+    values = {} if rate is None else {"learningRatePerSample": rate}
     if seconds is not None and seconds > 0:
-        found["samplesPerSecond"] = plain.count(event.get("samples")) / seconds
-    return found
+        values["samplesPerSecond"] = plain.count(event.get("samples")) / seconds
+    return values

@@ -20,7 +20,7 @@ BATCH = 100
 MAX_NAME, MAX_VALUE, MAX_TAG = 250, 6000, 5000
 """Characters that MLflow takes."""
 CONNECT_SECONDS = 5.0
-"""How long to wait for a connection before the first request, because MLflow's own requests take minutes to fail."""
+"""Seconds to wait for a connection before the first request, because MLflow's own requests take minutes to fail."""
 NOT_IN_NAMES = re.compile(r"[^\w\-. :/]")
 
 

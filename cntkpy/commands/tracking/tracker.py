@@ -1,4 +1,4 @@
-"""What a tracker is, and which there are."""
+"""Protocol of trackers, and their registry."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ENTRY_POINTS = "cntkpy.trackers"
 
 @dataclass(frozen=True)
 class Place:
-    """Where a run is tracked.
+    """Location at which a run is tracked.
 
     Attributes:
         type: the name of the tracker.
@@ -93,7 +93,7 @@ def check_name(name: str, span: Span | None = None) -> None:
 
 
 def find_tracker(place: Place, span: Span | None = None) -> Callable[[], Tracker]:
-    """What makes the tracker of a place; its package is imported only then.
+    """Return what makes the tracker of a place; its package is imported only then.
 
     Raises:
         ConfigError: there is none of this name, or its package is not installed: better now than after the training.

@@ -13,7 +13,7 @@ Array = Any
 
 
 class Grid(NamedTuple):
-    """Where the sequences of a minibatch lie on one time axis; the attributes are those of `Batch`."""
+    """Layout of a minibatch's sequences on one time axis; the attributes are those of `Batch`."""
 
     mask: Bool[Array, "T S"]
     to_start: Int32[Array, "T S"] | None
@@ -21,7 +21,7 @@ class Grid(NamedTuple):
 
 
 class PackedGrid(NamedTuple):
-    """Where N sequences lie on one time axis of a network with several, several of them in one slot.
+    """Layout of N sequences on one of several time axes, with several sequences per slot.
 
     Attributes:
         mask, to_start, to_end: those of `Batch`.

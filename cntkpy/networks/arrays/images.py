@@ -41,12 +41,12 @@ Turned: TypeAlias = "ChannelsLast | OneChannel"
 
 
 def is_turned(value: Any) -> TypeGuard[Turned]:
-    """Whether the axes of a value are in another order than those of the node."""
+    """Return whether the axes of a value are in another order than those of the node."""
     return isinstance(value, (ChannelsLast, OneChannel))
 
 
 def is_image(value: Any) -> TypeGuard[ChannelsLast]:
-    """Whether channels lie last."""
+    """Return whether channels lie last."""
     return isinstance(value, ChannelsLast)
 
 

@@ -1,4 +1,4 @@
-"""Where the largest elements are."""
+"""Find the largest elements."""
 
 from __future__ import annotations
 

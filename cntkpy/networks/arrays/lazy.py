@@ -41,10 +41,10 @@ __all__ = [
 def cache_folder() -> Path | None:
     """The folder in which compiled programs are kept, machine code: see `cntkpy.cntk_config.base.cache_folders`; or
     None."""
-    given = os.environ.get("JAX_COMPILATION_CACHE_DIR")
-    if not given:
+    value = os.environ.get("JAX_COMPILATION_CACHE_DIR")
+    if not value:
         return private_folder("jax")
-    folder = Path(given)
+    folder = Path(value)
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError:
@@ -52,7 +52,7 @@ def cache_folder() -> Path | None:
     if is_private(folder):
         return folder
     log.warning(
-        "WARNING: others may write to JAX_COMPILATION_CACHE_DIR=%s: no compiled programs are kept there.", given
+        "WARNING: others may write to JAX_COMPILATION_CACHE_DIR=%s: no compiled programs are kept there.", value
     )
     return None
 

@@ -21,7 +21,7 @@ Array = Any
 
 
 def separated(grid: Grid | PackedGrid) -> Grid:
-    """Where the sequences of an axis lie when each has a slot of its own; the time steps are as many."""
+    """Return where the sequences of an axis lie when each has a slot of its own; the time steps are as many."""
     if isinstance(grid, Grid):
         return grid
     step = jnp.arange(grid.mask.shape[0], dtype=jnp.int32)[:, None]
@@ -78,7 +78,7 @@ def batch_apart(batch: Batch, axes: Mapping[str, str | None], packed: Container[
         if grid is None:
             return data
         if isinstance(data, Sparse):
-            return Sparse(data.rows, *(_masked(apart(one, grid), separated(grid).mask) for one in data[1:]))
+            return Sparse(data.rows, *(_masked(apart(value, grid), separated(grid).mask) for value in data[1:]))
         return _masked(apart(data, grid), separated(grid).mask)
 
     lie = {name: separated(grid) if name in shared else grid for name, grid in (batch.axes or {}).items()}
@@ -92,8 +92,8 @@ Numbers = tuple[Array, Array, Array, Array]
 def _numbers(grid: PackedGrid) -> Numbers:
     steps, slots = grid.mask.shape
     step = jnp.arange(steps, dtype=jnp.int32)[:, None]
-    own = jnp.maximum(grid.to_start, 0) * len(grid.first) + grid.owner
-    return grid.first + step * slots, own, step < grid.lengths, grid.mask
+    flat_index = jnp.maximum(grid.to_start, 0) * len(grid.first) + grid.owner
+    return grid.first + step * slots, flat_index, step < grid.lengths, grid.mask
 
 
 def _taken(values: Array, cells: Array) -> Array:

@@ -33,11 +33,11 @@ def product(
     """
     lead = a.shape[:-2]
     if math.prod(lead) == 1:  # XLA turns matrices of products that have other axes before
-        found = dot(a.reshape(a.shape[-2:]), b.reshape(b.shape[-2:]), contract)
-        return found.reshape(*lead, *found.shape)
-    before = tuple(range(len(lead)))
+        result = dot(a.reshape(a.shape[-2:]), b.reshape(b.shape[-2:]), contract)
+        return result.reshape(*lead, *result.shape)
+    lead_axes = tuple(range(len(lead)))
     axes = tuple((axis % a.ndim,) for axis in contract)
-    return jax.lax.dot_general(a, b, (axes, (before, before)), precision=jax.lax.Precision.HIGHEST)
+    return jax.lax.dot_general(a, b, (axes, (lead_axes, lead_axes)), precision=jax.lax.Precision.HIGHEST)
 
 
 def by_slot(a: Float[Array, "T S ..."]) -> Float[Array, "S T ..."]:

@@ -83,5 +83,5 @@ class RowGradient(NamedTuple):
 
 
 def is_sparse(value: Any) -> bool:
-    """Whether a value is `Sparse`."""
+    """Return whether a value is `Sparse`."""
     return isinstance(value, Sparse)

@@ -24,7 +24,7 @@ gradient takes 0.93 of the time with 128 instead of 32."""
 
 
 def steps_of_block(steps: int, elements: int, one_slot: bool = False) -> int:
-    """How many steps a block has.
+    """Return the number of steps a block has.
 
     Args:
         steps: all of them.
@@ -39,7 +39,7 @@ def steps_of_block(steps: int, elements: int, one_slot: bool = False) -> int:
 
 
 def in_blocks(function: Callable[[Any, Array], Any], sequences: Any, size: int) -> Any:
-    """What a function gives for blocks of steps, joined.
+    """Return what a function gives for blocks of steps, joined.
 
     Args:
         function: `(sequences of a block, number of the block) -> arrays`, all with the steps of the block first. No
@@ -57,13 +57,13 @@ def in_blocks(function: Callable[[Any, Array], Any], sequences: Any, size: int) 
     def joined(array: Array) -> Array:
         return array.reshape(count * size, *array.shape[2:])[:steps]
 
-    def block(given: tuple[Any, Array]) -> Any:
-        return function(*given)
+    def block(pair: tuple[Any, Array]) -> Any:
+        return function(*pair)
 
     policy = jax.checkpoint_policies.save_only_these_names(KEPT)
     once_more = jax.checkpoint(block, prevent_cse=False, policy=policy)
-    found = jax.lax.map(once_more, (jax.tree.map(cut, sequences), jnp.arange(count)))
-    return jax.tree.map(joined, found)
+    result = jax.lax.map(once_more, (jax.tree.map(cut, sequences), jnp.arange(count)))
+    return jax.tree.map(joined, result)
 
 
 __all__ = ["in_blocks", "steps_of_block"]

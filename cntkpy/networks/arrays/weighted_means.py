@@ -32,8 +32,8 @@ def weighted_means(scores: Float[Array, "*b n m"], rows: Float[Array, "*b m k"])
     lead = scores.shape[:-2]
     if math.prod(lead) != 1:
         return _means(scores, rows)
-    found = _means(scores.reshape(scores.shape[-2:]), rows.reshape(rows.shape[-2:]))
-    return found.reshape(*lead, *found.shape)
+    means = _means(scores.reshape(scores.shape[-2:]), rows.reshape(rows.shape[-2:]))
+    return means.reshape(*lead, *means.shape)
 
 
 def _parts(scores: Array, rows: Array) -> tuple[Array, Array, Array]:

@@ -37,7 +37,7 @@ def apply_to_images(node: Node, arrays: Sequence[Any], context: Context, order: 
 
 
 def _computed(node: Node, arrays: Sequence[Any], context: Context, order: int) -> Any:
-    """What the forward function gives."""
+    """Return what the forward function gives."""
     kind = node.kind
     assert kind.forward is not None, kind.name
     call = Call(node, context, order)
@@ -51,8 +51,8 @@ def _computed(node: Node, arrays: Sequence[Any], context: Context, order: int) -
         return kind.forward(call, *arrays)
     if kind.pointwise and _are_images(node, arrays):
         rank = len(node.shape or ())
-        given = _aligned(node, _without_gaps(node, [as_given(a) for a in arrays], context))
-        turned = [a if is_image(b) else jnp.moveaxis(a, -rank, -1) for a, b in zip(given, arrays, strict=True)]
+        operands = _aligned(node, _without_gaps(node, [as_given(a) for a in arrays], context))
+        turned = [a if is_image(b) else jnp.moveaxis(a, -rank, -1) for a, b in zip(operands, arrays, strict=True)]
         return ChannelsLast(kind.forward(call, *turned))
     arrays = _without_gaps(node, [plain(a) for a in arrays], context)
     if kind.elementwise and len(arrays) > 1:
@@ -61,7 +61,7 @@ def _computed(node: Node, arrays: Sequence[Any], context: Context, order: int) -
 
 
 def _are_images(node: Node, arrays: Sequence[Any]) -> bool:
-    """Whether some operands have their channels last, all of them on the axes that the result has."""
+    """Return whether some operands have their channels last, all of them on the axes that the result has."""
     ranks = {len(i.shape or ()) for i, a in zip(node.connected, arrays, strict=True) if is_image(a)}
     return ranks == {len(node.shape or ())}
 

@@ -34,7 +34,7 @@ def compile_lowered(lowered: Any, devices: Sequence[Any]) -> Any:
 
 
 def has_one_simple_loop(text: str) -> bool:
-    """Whether a program in StableHLO has one loop without convolutions.
+    """Return whether a program in StableHLO has one loop without convolutions.
 
     A loop inside of the loop is slower in a graph, and XLA does not record convolutions.
     """

@@ -1,4 +1,4 @@
-"""What is to be known of a network before it is differentiated."""
+"""Check a network before it is differentiated."""
 
 from __future__ import annotations
 

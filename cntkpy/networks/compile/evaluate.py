@@ -58,10 +58,10 @@ Array = Any
 Values = dict[Node, Any]
 
 PROBLEM = "/problem"
-"""How the state names whether a node has found sequences that do not fit."""
+"""Key in the state of a node's flag for sequences that do not fit."""
 
 LENGTHS = "/lengths"
-"""How values name the numbers of steps on an axis that a node makes."""
+"""Key among values of the step counts on an axis that a node makes."""
 
 
 def _leaf(plan: Plan, node: Node, parameters: Mapping[str, Array], batch: Batch, context: Context) -> Array:
@@ -73,8 +73,8 @@ def _leaf(plan: Plan, node: Node, parameters: Mapping[str, Array], batch: Batch,
         data = batch.inputs[node.name]
         if is_sparse(data):
             return data
-        own = context.on(node.axis)
-        return jnp.asarray(data, plan.network.dtype).reshape(own.T, own.S, *reversed(node.shape))
+        node_context = context.on(node.axis)
+        return jnp.asarray(data, plan.network.dtype).reshape(node_context.T, node_context.S, *reversed(node.shape))
     if node.kind.time.makes_axis:
         return jnp.zeros(tuple(reversed(node.shape)), plan.network.dtype)
     if node.name in parameters:
@@ -82,10 +82,10 @@ def _leaf(plan: Plan, node: Node, parameters: Mapping[str, Array], batch: Batch,
     if node.name in context.state:
         return context.state[node.name]
     if node.value is None:
-        what, hint = "has no value", None
+        reason, hint = "has no value", None
         if node.kind.precompute:
-            what, hint = "was not computed yet", "a training computes it from its data before the first epoch"
-        raise UserError("BadShape", f"{node.operation} '{node.name}' {what}", span=node.span, hint=hint)
+            reason, hint = "was not computed yet", "a training computes it from its data before the first epoch"
+        raise UserError("BadShape", f"{node.operation} '{node.name}' {reason}", span=node.span, hint=hint)
     return jnp.asarray(node.value, plan.network.dtype)
 
 
@@ -110,9 +110,9 @@ def _run(
             run_group(plan, part, values, context)
         else:
             compute(plan, part, values, images, parameters, batch, context)
-    for name, found in context.problems.items():
-        if (before := context.state.get(name + PROBLEM)) is not None:
-            context.new_state[name + PROBLEM] = before | found
+    for name, problem in context.problems.items():
+        if (previous_array := context.state.get(name + PROBLEM)) is not None:
+            context.new_state[name + PROBLEM] = previous_array | problem
     return values, context.new_state, context
 
 
@@ -124,7 +124,7 @@ def context_of(
     settings: Settings,
     gathered: Mapping[str, Array],
 ) -> Context:
-    """What nodes may look at besides their inputs, for a minibatch; for the arguments see `compile_network`."""
+    """Return what nodes may look at besides their inputs, for a minibatch; for the arguments see `compile_network`."""
     context = Context(batch, _grid(batch, plan.inputs), plan.network.dtype, plan.training, key, settings)
     context.state, context.new_state, context.gathered = state, dict(state), gathered
     context.numbers = plan.numbers
@@ -156,20 +156,20 @@ def compute(
         return
     node = component[0]
     if node in plan.zeros:
-        own = context.on(node.axis)
-        values[node] = jnp.zeros((own.T, own.S, *reversed(node.shape or ())), plan.numbers.of(node))
+        node_context = context.on(node.axis)
+        values[node] = jnp.zeros((node_context.T, node_context.S, *reversed(node.shape or ())), plan.numbers.of(node))
     elif (not node.inputs and node.kind.forward is None) or node.kind.precompute:
         values[node] = _leaf(plan, node, parameters, batch, context)
     elif node.kind.time.delay:
         initial = values[node.input(1)] if len(node.inputs) > 1 else None
-        found = recurrence.shift(node, values[node.input(0)], context.on(node.axis), initial)
-        values[node] = plan.numbers.value(node, found)
+        value = recurrence.shift(node, values[node.input(0)], context.on(node.axis), initial)
+        values[node] = plan.numbers.value(node, value)
     else:
         operands = [images.get(i, values[i]) for i in node.connected]
-        found = apply_to_images(node, operands, context, plan.order[node])
-        if is_turned(found):
-            images[node] = found
-        values[node] = plain(found)  # where nobody needs it, XLA leaves it out
+        value = apply_to_images(node, operands, context, plan.order[node])
+        if is_turned(value):
+            images[node] = value
+        values[node] = plain(value)  # where nobody needs it, XLA leaves it out
 
 
 def _grid(batch: Batch, inputs: Sequence[Node]) -> tuple[int, int]:
@@ -208,13 +208,13 @@ def compile_network(network: ValidatedNetwork, names: Iterable[str], training: b
         settings: Settings = DEFAULT_SETTINGS,
     ) -> tuple[dict[str, Array], dict[str, Array]]:
         values, new_state, context = _run(plan, parameters, state, batch, key, settings, {})
-        found = {
+        inputs = {
             name: plan.numbers.given(_as_in(batch, node, _dense(node, values[node]), context))
             for name, node in zip(plan.names, plan.outputs, strict=True)
         }
         for axis in plan.made_axes:
-            found[axis + LENGTHS] = jnp.sum(context.grid(axis).mask, axis=0, dtype=jnp.int32)
-        return found, new_state
+            inputs[axis + LENGTHS] = jnp.sum(context.grid(axis).mask, axis=0, dtype=jnp.int32)
+        return inputs, new_state
 
     return function
 
@@ -294,7 +294,7 @@ def kept_lengths(nodes: Iterable[Node]) -> list[Node]:
 
 
 def own_mask(node: Node, value: Any, batch: Batch, found: Mapping[str, Array]) -> Bool[Array, "T S"] | None:
-    """Where a node has samples.
+    """Return where a node has samples.
 
     Args:
         node: the node.

@@ -96,7 +96,7 @@ class Program:
 
     @property
     def shapes(self) -> int:
-        """How many shapes of arguments there were so far."""
+        """Number of argument shapes so far."""
         return len(self._compiled)
 
     def __call__(self, *arguments: Any) -> Any:
@@ -111,7 +111,7 @@ class Program:
     def _found(
         self, arguments: tuple[Any, ...], leaves: list[Any], tree: Any, static: tuple[Any, ...]
     ) -> Callable[[list[Any]], Any]:
-        """What computes with these arguments, which are `leaves`, `tree` and `static`."""
+        """Return what computes with these arguments, which are `leaves`, `tree` and `static`."""
         key = (tree, static, tuple(_kind(leaf) for leaf in leaves))
         compiled = self._compiled.get(key)
         if compiled is None:
@@ -131,7 +131,7 @@ class Program:
         return leaves, tree, arguments[count:]
 
     def _donated(self, arguments: tuple[Any, ...]) -> int:
-        """How many arrays are taken over."""
+        """Return the number of arrays are taken over."""
         return len(jax.tree.leaves(arguments[: self._donate]))
 
     def _reason(self, arguments: tuple[Any, ...]) -> str:
@@ -144,8 +144,8 @@ class Program:
         trees: list[Any] = []
 
         def program(*leaves: Any) -> Any:
-            results, found = jax.tree.flatten(self._function(*jax.tree.unflatten(tree, leaves), *static))
-            trees[:] = [found]
+            results, result = jax.tree.flatten(self._function(*jax.tree.unflatten(tree, leaves), *static))
+            trees[:] = [result]
             return tuple(results)
 
         program.__name__ = name
@@ -154,15 +154,15 @@ class Program:
     def _find(
         self, path: Path | None, reason: str, donated: int, leaves: list[Any], tree: Any, static: tuple[Any, ...]
     ) -> Callable[[list[Any]], Any]:
-        """What computes these shapes: read back, or compiled and kept."""
+        """Return what computes these shapes: read back, or compiled and kept."""
         if path is None:
             compiled, trees = self._jit(donated, tree, static, JITTED)
             return lambda leaves: _in_form(compiled(*leaves), trees[0])
-        found = _read(path, len(leaves), self._devices or (default_device(),))
-        if found is None:
-            found = self._made(reason, donated, leaves, tree, static)
-            _write(path, *found)
-        program, result = found
+        executable = _read(path, len(leaves), self._devices or (default_device(),))
+        if executable is None:
+            executable = self._made(reason, donated, leaves, tree, static)
+            _write(path, *executable)
+        program, result = executable
         return lambda leaves: _in_form(program(*leaves), result)
 
     def _made(
@@ -174,7 +174,7 @@ class Program:
             return compile_lowered(jitted.lower(*leaves), self._devices or (default_device(),)), trees[0]
 
     def _path(self, leaves: list[Any], tree: Any, static: tuple[Any, ...]) -> Path | None:
-        """Where the program is kept; None: it is not."""
+        """Return where the program is kept; None: it is not."""
         folder = cache_folder()
         if folder is None:
             return None
@@ -197,7 +197,7 @@ def _in_form(results: Any, tree: Any) -> Any:
 
 
 def _kind(leaf: Any) -> Any:
-    """What of an argument decides, inside a process, which program is used."""
+    """Return what of an argument decides, inside a process, which program is used."""
     if _of_numpy(leaf):
         return leaf.shape, leaf.dtype
     if isinstance(leaf, (jax.Array, jax.ShapeDtypeStruct)):
@@ -242,43 +242,43 @@ def digest(*values: Any) -> str:
     Raises:
         Unknown: something else is among them.
     """
-    found = hashlib.sha256()
+    result = hashlib.sha256()
     seen: dict[int, int] = {}
     kept: list[Any] = []  # so that no identity is used twice
 
     def feed(value: Any) -> None:
         if value is None or isinstance(value, (bool, int, float, str, bytes)):
-            found.update(f"{type(value).__name__}:{value!r};".encode())
+            result.update(f"{type(value).__name__}:{value!r};".encode())
             return
         if id(value) in seen:
-            found.update(f"seen:{seen[id(value)]};".encode())
+            result.update(f"seen:{seen[id(value)]};".encode())
             return
         seen[id(value)] = len(seen)
         kept.append(value)
         parts = _parts(value)
-        found.update(f"{type(value).__qualname__}:{len(parts)}(".encode())
+        result.update(f"{type(value).__qualname__}:{len(parts)}(".encode())
         for part in parts:
             feed(part)
-        found.update(b")")
+        result.update(b")")
 
     feed(values)
-    return found.hexdigest()
+    return result.hexdigest()
 
 
 def _parts(value: Any) -> Sequence[Any]:
-    """What an object consists of."""
+    """Return what an object consists of."""
     for types, parts in _PARTS:
         if isinstance(value, types):
             return parts(value)
     if is_dataclass(value) and not isinstance(value, type):
-        return [part for one in fields(value) for part in (one.name, getattr(value, one.name))]
+        return [part for field in fields(value) for part in (field.name, getattr(value, field.name))]
     raise Unknown(f"{type(value).__module__}.{type(value).__qualname__} cannot be described")
 
 
 def _of_function(function: FunctionType) -> Sequence[Any]:
     cells = [cell.cell_contents for cell in function.__closure__ or ()]
-    more = (function.__module__, function.__qualname__, function.__defaults__, function.__kwdefaults__)
-    return [*more, function.__code__, *cells]
+    extra = (function.__module__, function.__qualname__, function.__defaults__, function.__kwdefaults__)
+    return [*extra, function.__code__, *cells]
 
 
 def _of_code(code: CodeType) -> Sequence[Any]:
@@ -323,7 +323,7 @@ _PARTS: list[tuple[Any, Callable[[Any], Sequence[Any]]]] = [
     ((set, frozenset), sorted),
     (FunctionType, _of_function),
     (CodeType, _of_code),
-    (functools.partial, lambda one: [one.func, one.args, one.keywords]),
+    (functools.partial, lambda leaf: [leaf.func, leaf.args, leaf.keywords]),
 ]
 
 
@@ -334,13 +334,13 @@ def _surroundings(device: Any) -> list[Any]:
     sources: list[tuple[str, int, int]] = []
     for folder in ("networks", "trainers"):
         for path in sorted((root / folder).rglob("*.py")):
-            found = path.stat()
-            sources.append((path.relative_to(root).as_posix(), found.st_size, found.st_mtime_ns))
+            status = path.stat()
+            sources.append((path.relative_to(root).as_posix(), status.st_size, status.st_mtime_ns))
     settings = {name: str(value) for name, value in sorted(jax.config.values.items()) if "cache" not in name}
     environment = {name: os.environ[name] for name in sorted(os.environ) if name.startswith(("XLA_", "OMP_", "NPROC"))}
-    what = [device.platform, device.device_kind, device.id, device.client.platform_version, jax.device_count()]
+    identity = [device.platform, device.device_kind, device.id, device.client.platform_version, jax.device_count()]
     versions = [jax.__version__, importlib.metadata.version("jaxlib"), platform.python_version(), np.__version__]
-    return [versions, str(root), sources, settings, environment, what, *cores.description()]
+    return [versions, str(root), sources, settings, environment, identity, *cores.description()]
 
 
 @contextmanager
@@ -363,12 +363,12 @@ def _not_kept_by_jax() -> Generator[None]:
     """Keep JAX from writing the program to its own cache: what JAX has read back it cannot serialise again."""
     name = "jax_persistent_cache_min_compile_time_secs"
     with _setting_lock:
-        before = jax.config.values[name]
+        previous_value = jax.config.values[name]
         jax.config.update(name, NEVER_SECONDS)
         try:
             yield
         finally:
-            jax.config.update(name, before)
+            jax.config.update(name, previous_value)
 
 
 def _write(path: Path, compiled: Any, result: Any) -> None:
@@ -411,10 +411,10 @@ def _read(path: Path, arguments: int, devices: Sequence[Any]) -> tuple[Any, Any]
     deserialize = cast(Any, serialize_executable).deserialize_and_load
     end = start + 8 + int.from_bytes(data[start : start + 8], "little")
     result = jax.tree.structure(_unformed(json.loads(data[start + 8 : end])))
-    given = jax.tree.structure(((0,) * arguments, {}))
+    structure = jax.tree.structure(((0,) * arguments, {}))
     flat = jax.tree.structure((0,) * result.num_leaves)
     try:
-        return deserialize(data[end:], given, flat, execution_devices=devices), result
+        return deserialize(data[end:], structure, flat, execution_devices=devices), result
     except Exception as error:  # whatever JAX says to a program that it cannot use
         log.debug("A kept program cannot be used: %s", error)
         return None
@@ -457,10 +457,10 @@ def _remove_oldest(folder: Path, written: int) -> None:
         return
     _written[folder] = 0
     with os.scandir(folder) as files:
-        found = [(one.stat(), one.path) for one in files]
-    total = sum(one.st_size for one, _ in found)
-    for one, path in sorted(found, key=lambda pair: pair[0].st_mtime):
+        files_by_status = [(file.stat(), file.path) for file in files]
+    total = sum(status.st_size for status, _ in files_by_status)
+    for status, path in sorted(files_by_status, key=lambda pair: pair[0].st_mtime):
         if total <= CACHE_BYTES:
             return
         Path(path).unlink(missing_ok=True)
-        total -= one.st_size
+        total -= status.st_size

@@ -61,51 +61,57 @@ class Flat:
 
     @property
     def names(self) -> Names:
-        """Those of the parameters."""
+        """Names of the parameters."""
         return tuple(name for matrix in self.matrices for name in matrix.names)
 
     @property
     def key(self) -> str:
-        """What stands for the vector where arrays have the names of parameters."""
+        """Key of the vector among arrays that are named by parameters."""
         return "\n".join(self.names)
 
     def join(self, arrays: Mapping[str, Any]) -> Any:
         """The vector (NumPy) of arrays by name."""
         return np.concatenate(
             [
-                np.concatenate([np.reshape(arrays[name], (one.rows, -1)) for name in one.names], axis=1).reshape(-1)
-                for one in self.matrices
+                np.concatenate([np.reshape(arrays[name], (matrix.rows, -1)) for name in matrix.names], axis=1).reshape(
+                    -1
+                )
+                for matrix in self.matrices
             ]
         )
 
     def split(self, vector: Any) -> dict[str, Any]:
         """By name, the arrays of a vector of NumPy; copies, where parameters lie side by side."""
-        found: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         start = 0
-        for one in self.matrices:
-            columns = vector[start : start + one.size].reshape(one.rows, -1)
-            parts = np.split(columns, _ends(one.widths), axis=1)
-            for name, shape, part in zip(one.names, one.shapes, parts, strict=True):
-                found[name] = np.ascontiguousarray(part).reshape(shape)
-            start += one.size
-        return found
+        for matrix in self.matrices:
+            columns = vector[start : start + matrix.size].reshape(matrix.rows, -1)
+            parts = np.split(columns, _ends(matrix.widths), axis=1)
+            for name, shape, part in zip(matrix.names, matrix.shapes, parts, strict=True):
+                values[name] = np.ascontiguousarray(part).reshape(shape)
+            start += matrix.size
+        return values
 
     def traced(self, vector: Array) -> tuple[dict[str, Array], dict[Names, Array]]:
         """In a traced function, the arrays by name, and by their names the matrices of several parameters."""
-        found: dict[str, Array] = {}
+        arrays: dict[str, Array] = {}
         matrices: dict[Names, Array] = {}
-        for one, part in zip(self.matrices, jnp.split(vector, _ends([m.size for m in self.matrices])), strict=True):
-            if len(one.names) == 1:
-                found[one.names[0]] = part.reshape(one.shapes[0])
+        for matrix_part, part in zip(
+            self.matrices, jnp.split(vector, _ends([m.size for m in self.matrices])), strict=True
+        ):
+            if len(matrix_part.names) == 1:
+                arrays[matrix_part.names[0]] = part.reshape(matrix_part.shapes[0])
                 continue
-            matrices[one.names] = matrix = part.reshape(one.rows, -1)
-            columns = jnp.split(matrix, _ends(one.widths), axis=1)
-            found |= {n: c.reshape(shape) for n, c, shape in zip(one.names, columns, one.shapes, strict=True)}
-        return found, matrices
+            matrices[matrix_part.names] = matrix = part.reshape(matrix_part.rows, -1)
+            columns = jnp.split(matrix, _ends(matrix_part.widths), axis=1)
+            arrays |= {
+                n: c.reshape(shape) for n, c, shape in zip(matrix_part.names, columns, matrix_part.shapes, strict=True)
+            }
+        return arrays, matrices
 
 
 def _ends(sizes: Iterable[int]) -> list[int]:
-    """Where all parts but the last end."""
+    """Return the split points of the parts."""
     return list(itertools.accumulate(sizes))[:-1]
 
 
@@ -142,7 +148,7 @@ def flat_parameters(network: ValidatedNetwork, names: Iterable[str], shared: Map
     for node, kind in small.items():
         if node not in taken:
             groups.setdefault(kind, []).append(_matrix([node], [math.prod(node.shape or ())]))
-    return [Flat(tuple(one)) for one in groups.values() if sum(len(matrix.names) for matrix in one) > 1]
+    return [Flat(tuple(group)) for group in groups.values() if sum(len(matrix.names) for matrix in group) > 1]
 
 
 def _matrix(nodes: list[Node], widths: list[int]) -> Matrix:

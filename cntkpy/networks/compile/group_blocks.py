@@ -39,8 +39,8 @@ def run_group(plan: Plan, group: StepGroup, values: dict[Node, Array], context: 
     members = set(group.nodes)
     wanted = [node for node in group.nodes if node in plan.outputs or not members.issuperset(plan.users[node])]
     if in_pieces or steps_of_block(on.T, on.S * largest) == on.T:
-        found = GroupSteps(plan, group.nodes, values, steps, on)
-        values.update({node: found.value(node) for node in wanted})
+        group_steps = GroupSteps(plan, group.nodes, values, steps, on)
+        values.update({node: group_steps.value(node) for node in wanted})
         return
     values.update(_in_blocks(plan, group.nodes, wanted, largest, values, steps, on))
 
@@ -71,27 +71,27 @@ def _in_blocks(
     grid = context.grid(None)
     size = steps_of_block(context.T, elements, one_slot=True)
 
-    def block(same: Mapping[Node, Array], number: Array, given: Any, place: Array) -> list[Array]:
-        sequences, grid = given
+    def block(same: Mapping[Node, Array], number: Array, value: Any, place: Array) -> list[Array]:
+        sequences, grid = value
         key = None if context.key is None else jax.random.fold_in(context.key, number * context.T + place)
-        mask, to_start, to_end = (None if one is None else one[:, None] for one in grid)
+        mask, to_start, to_end = (None if array is None else array[:, None] for array in grid)
         inner = context.step(mask, to_start, to_end, key, {}, size)
-        now = {**fixed, **{i: one[:, None] for i, one in zip(by_step, sequences, strict=True)}}
-        whole = {node: one.reshape(1, 1, *steps[node].shape[2:]) for node, one in same.items()}
-        now.update({node: jnp.broadcast_to(one, (size, *one.shape[1:])) for node, one in whole.items()})
-        found = GroupSteps(plan, nodes, now, whole, inner)
-        return [found.value(node)[:, 0] for node in wanted]
+        now = {**fixed, **{i: sequence[:, None] for i, sequence in zip(by_step, sequences, strict=True)}}
+        whole = {node: array.reshape(1, 1, *steps[node].shape[2:]) for node, array in same.items()}
+        now.update({node: jnp.broadcast_to(value, (size, *value.shape[1:])) for node, value in whole.items()})
+        group_steps = GroupSteps(plan, nodes, now, whole, inner)
+        return [group_steps.value(node)[:, 0] for node in wanted]
 
-    def slot(given: Any) -> list[Array]:
-        sequences, (number, *same) = given
+    def slot(value: Any) -> list[Array]:
+        sequences, (number, *same) = value
         same = dict(zip(steps, same, strict=True))
-        return in_blocks(lambda given, place: block(same, number, given, place), sequences, size)
+        return in_blocks(lambda arrays, place: block(same, number, arrays, place), sequences, size)
 
     # matrices, because blocks add up gradients in this form
-    same = [one.reshape(*one.shape[1:2], -1, one.shape[-1]) for one in steps.values()]
+    same = [step.reshape(*step.shape[1:2], -1, step.shape[-1]) for step in steps.values()]
     sequences = jax.tree.map(by_slot, (list(by_step.values()), tuple(grid)))
-    found = jax.lax.map(slot, (sequences, (jnp.arange(context.S), *same)))
-    return dict(zip(wanted, map(by_slot, found), strict=True))
+    result = jax.lax.map(slot, (sequences, (jnp.arange(context.S), *same)))
+    return dict(zip(wanted, map(by_slot, result), strict=True))
 
 
 __all__ = ["run_group"]

@@ -71,7 +71,7 @@ class GroupSteps:
         self._values[node] = plain(apply_to_images(node, operands, self._context, self._plan.order[node]))
 
     def _takes_matrix(self, node: Node) -> bool:
-        """Whether a node is a product with a matrix that is the same at every step."""
+        """Return whether a node is a product with a matrix that is the same at every step."""
         same = self._same
         return node.operation in PRODUCTS and node.input(0) in same and node.input(1) not in same
 
@@ -85,7 +85,7 @@ class GroupSteps:
         if not known or not node.kind.pointwise or node.kind.gaps is not None:
             return None
         operands = [self._row(i) for i in node.connected]
-        if any(one is None for one in operands):
+        if any(operand is None for operand in operands):
             return None
         call = Call(node, self._context, self._plan.order[node])
         assert node.kind.forward is not None
@@ -113,7 +113,7 @@ class GroupSteps:
         return value.reshape(len(value) if node.has_layout else 1, -1)
 
     def _is_mean(self, node: Node, nodes: Sequence[Node]) -> bool:
-        """Whether a node is one matrix times the softmax of a vector, which nothing else needs."""
+        """Return whether a node is one matrix times the softmax of a vector, which nothing else needs."""
         if node.operation != "Times" or not self._takes_matrix(node):
             return False
         matrix, softmax = node.connected
@@ -127,12 +127,12 @@ class GroupSteps:
         softmax, matrix = node.input(1), self._same[node.input(0)]
         scores = self._rows.get(softmax.input(0))
         if scores is None:
-            found = self.value(softmax.input(0))
-            scores = by_slot(found.reshape(*found.shape[:2], -1))
+            logits = self.value(softmax.input(0))
+            scores = by_slot(logits.reshape(*logits.shape[:2], -1))
         scores, *_ = self._plan.numbers.operands(softmax, [scores.reshape(matrix.shape[1], -1, scores.shape[-1])])
         rows = self._plan.numbers.factor(matrix.reshape(matrix.shape[1], scores.shape[-1], -1))
-        found = by_slot(weighted_means(scores, rows))
-        return found.reshape(*found.shape[:2], *reversed(node.shape or ()))
+        logits = by_slot(weighted_means(scores, rows))
+        return logits.reshape(*logits.shape[:2], *reversed(node.shape or ()))
 
 
 __all__ = ["GroupSteps"]

@@ -65,21 +65,21 @@ class JoinedProduct:
 
     def side_by_side(self) -> list[tuple[list[int], list[Node]]]:
         """Widths and nodes of what is read side by side: the weights, and what is added, if it is alike."""
-        found = [(self._widths, [node.input(0) for node in self.nodes])]
+        groups = [(self._widths, [node.input(0) for node in self.nodes])]
         for leaves in itertools.zip_longest(*self.added):
             pairs = [(leaf, node) for leaf, node in zip(leaves, self.nodes, strict=True) if leaf is not None]
             if len(pairs) < len(self.nodes):
                 continue
             if all(_is_product(leaf) and _rows(leaf) == _rows(node) for leaf, node in pairs):
-                found.append((self._widths, [leaf.input(0) for leaf in leaves]))
+                groups.append((self._widths, [leaf.input(0) for leaf in leaves]))
             elif all(
                 shapes.size(leaf.shape or ()) == shapes.size(node.shape or ()) == _rows(node) for leaf, node in pairs
             ):
-                found.append((self._widths, list(leaves)))
-        return found
+                groups.append((self._widths, list(leaves)))
+        return groups
 
     def sums(self, plan: Plan, values: Values, context: Context) -> Float[Array, "T rows width"]:
-        """What is added at each step; zeros, which are not read, where that is nothing."""
+        """Return what is added at each step; zeros, which are not read, where that is nothing."""
         rows = context.S * shapes.size(self.nodes[0].shape or ()) // self._widths[0]
         terms = [self._term(leaves, plan, values, context) for leaves in itertools.zip_longest(*self.added)]
         total = functools.reduce(jnp.add, terms) if terms else jnp.zeros((), context.dtype)
@@ -129,7 +129,8 @@ def _is_product(node: Node) -> bool:
 
 
 def _like(first: Node, product: Node, leaf: Node | None, plan: Plan, values: Values) -> bool:
-    """Whether what is added to a product is a product, too, of its size, with the right operand of the first one."""
+    """Return whether what is added to a product is a product, too, of its size, with the right operand of the first
+    one."""
     if leaf is None or not _is_product(leaf) or shapes.size(leaf.shape or ()) != shapes.size(product.shape or ()):
         return False  # one that is smaller is added several times
     if leaf in plan.zeros or len(plan.users[leaf]) != 1 or leaf in plan.outputs:
@@ -185,19 +186,19 @@ def joined_products(
 
 
 def _added(product: Node, plan: Plan, members: set[Node], kept: set[Node], passed: dict[Node, Node]) -> list[Node]:
-    """What a product is only used to be added to, from outside of the loop; the sums come into `passed`."""
-    found: list[Node] = []
+    """Return what a product is only used to be added to, from outside of the loop; the sums come into `passed`."""
+    nodes: list[Node] = []
     node = product
     while node not in kept and len(plan.users[node]) == 1:
         user = plan.users[node][0]
         if user not in members or user.kind.name != "Plus" or user.shape != product.shape:
             break
-        (other,) = [operand for operand in user.connected if operand is not node]
-        if other not in members and user not in passed:
-            found.append(other)
+        (other_operand,) = [operand for operand in user.connected if operand is not node]
+        if other_operand not in members and user not in passed:
+            nodes.append(other_operand)
             passed[user] = node
         node = user
-    return sorted(found, key=lambda leaf: not leaf.has_layout)
+    return sorted(nodes, key=lambda leaf: not leaf.has_layout)
 
 
 def differentiable_loop(run: Loop) -> Callable[[list[Array], Any, Any], Any]:
@@ -209,21 +210,21 @@ def differentiable_loop(run: Loop) -> Callable[[list[Array], Any, Any], Any]:
             argument are those that are added to the products, `(T, rows, width)`.
     """
 
-    def primal(weights: list[Array], given: Any, fixed: Any) -> Any:
-        return run(weights, given, fixed)[0]
+    def primal(weights: list[Array], value: Any, fixed: Any) -> Any:
+        return run(weights, value, fixed)[0]
 
-    def forward(weights: list[Array], given: Any, fixed: Any) -> Any:
-        def free(given: Any) -> Any:
-            return run(weights, given, fixed)
+    def forward(weights: list[Array], value: Any, fixed: Any) -> Any:
+        def free(value: Any) -> Any:
+            return run(weights, value, fixed)
 
-        result, back, operands = jax.vjp(free, given, has_aux=True)
+        result, back, operands = jax.vjp(free, value, has_aux=True)
         return result, (back, operands)
 
     def backward(residuals: Any, g: Any) -> Any:
         back, operands = residuals
-        (given,) = back(g)
-        pairs = zip(operands, given["sums"], strict=True)
-        return [dot(_matrix(x), _matrix(products), (0, 0)) for x, products in pairs], given, None
+        (gradient,) = back(g)
+        pairs = zip(operands, gradient["sums"], strict=True)
+        return [dot(_matrix(x), _matrix(products), (0, 0)) for x, products in pairs], gradient, None
 
     return custom_gradient(primal, forward, backward)
 

@@ -69,5 +69,5 @@ class Plan:
         self.numbers = Numbers(network.dtype)
         if short:
             self.numbers = Numbers(network.dtype, jnp.dtype(short), short_nodes(self.components))
-        given = {node.axis for node in self.inputs}
-        self.made_axes = [axis for axis in axes_of(self.outputs) if several and axis not in given]
+        input_axes = {node.axis for node in self.inputs}
+        self.made_axes = [axis for axis in axes_of(self.outputs) if several and axis not in input_axes]

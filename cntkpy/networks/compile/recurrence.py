@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Array = Any
 
 CARRIED = "/past"
-"""How the state names the activations that truncated sequences carry; their axes are step, slot, ..."""
+"""Key in the state of activations that truncated sequences carry; their axes are step, slot, ..."""
 
 
 def _inside(node: Node, context: Context) -> Array:
@@ -90,7 +90,8 @@ def shift(
 
 
 def _last_steps(carried: Array, source: Array, context: Context) -> Array:
-    """What the next minibatch needs: the last steps of `source`, before them those of `carried`, padding left out."""
+    """Return what the next minibatch needs: the last steps of `source`, before them those of `carried`, padding left
+    out."""
     both = jax.lax.stop_gradient(jnp.concatenate([carried, source]))
     steps = context.T if context.mask is None else jnp.sum(jnp.any(context.mask, axis=1), dtype=jnp.int32)
     return jax.lax.dynamic_slice_in_dim(both, steps, carried.shape[0])
@@ -117,7 +118,7 @@ def _equal_delays(delays: list[Node]) -> dict[Node, Node]:
 
 
 def _depth(loop: list[Node]) -> dict[Node, int]:
-    """How many past values of the nodes of a loop are kept."""
+    """Return the number of past values of the nodes of a loop are kept."""
     depth: dict[Node, int] = {}
     for node in loop:
         if node.kind.time.delay:
@@ -141,14 +142,16 @@ def _products(loop: list[Node], plan: Plan) -> tuple[list[JoinedProduct], dict[N
 
 def side_by_side(plan: Plan) -> list[tuple[list[int], list[Node]]]:
     """The nodes that loops read side by side, and nothing else does, with their widths; see `JoinedProduct`."""
-    found = [
+    groups = [
         (widths, nodes)
         for loop in plan.components
         if is_loop(loop)
         for product in _products(loop, plan)[0]
         for widths, nodes in product.side_by_side()
     ]
-    return [one for one in found if len(set(one[1])) > 1 and all(len(plan.users[node]) == 1 for node in one[1])]
+    return [
+        group for group in groups if len(set(group[1])) > 1 and all(len(plan.users[node]) == 1 for node in group[1])
+    ]
 
 
 class _Loop:
@@ -199,7 +202,7 @@ class _Loop:
         keys = None
         if context.key is not None and any(node.kind.random for node in self.nodes):
             keys = jax.random.split(context.key, context.T)
-        given = {
+        operands = {
             "constants": list(self.constants.values()),
             "sequences": list(self.sequences.values()),
             "whole": list(self.whole.values()),
@@ -209,7 +212,7 @@ class _Loop:
         weights = [context.numbers.factor(product.weights(self._values, context)) for product in self._products]
         masks = {axis: context.grid(axis).mask for axis in dict.fromkeys(i.axis for i in self.whole)}
         fixed = ((context.mask, context.to_start, context.to_end, keys), masks)
-        return differentiable_loop(self._run)(weights, given, fixed)
+        return differentiable_loop(self._run)(weights, operands, fixed)
 
     def _start(self, source: Node) -> Array:
         """The past values of a node before the first step."""
@@ -263,10 +266,12 @@ class _Loop:
         if (operand := self._passed.get(node)) is not None:
             return now[operand]
         if node.kind.time.delay:
-            before = past[node.input(0).name]
+            previous_array = past[node.input(0).name]
             initial = now[node.input(1)] if len(node.inputs) > 1 else None
-            found = _select(node, context, before[len(before) - int(node.options["timeStep"])][None], initial)
-            return context.numbers.value(node, found)
+            result = _select(
+                node, context, previous_array[len(previous_array) - int(node.options["timeStep"])][None], initial
+            )
+            return context.numbers.value(node, result)
         arrays = [(whole if index in node.kind.time.whole else now)[i] for index, i in enumerate(node.connected)]
         return apply(node, arrays, context, self._plan.order[node])
 
@@ -286,12 +291,12 @@ def run_loop(plan: Plan, loop: list[Node], values: dict[Node, Array], context: C
     in_pieces = any(_carry_name(node.input(0)) in context.state for node in loop if node.kind.time.delay)
     if plan.own_slots and not in_pieces and (repeated := held(loop)) is not None:
         return _repeated(*repeated, values, context)
-    found = _Loop(plan, loop, values, context)
-    steps = found()
-    for source in found.kept:
+    loop_state = _Loop(plan, loop, values, context)
+    steps = loop_state()
+    for source in loop_state.kept:
         name = _carry_name(source)
         context.new_state[name] = _last_steps(context.state[name], steps[source.name], context)
-    return {node: steps[node.name] for node in found.wanted}
+    return {node: steps[node.name] for node in loop_state.wanted}
 
 
 def _repeated(chosen: Node, past: Node, first: Node, values: dict[Node, Array], context: Context) -> dict[Node, Array]:
@@ -305,8 +310,8 @@ def _repeated(chosen: Node, past: Node, first: Node, values: dict[Node, Array], 
     every = jnp.broadcast_to(start, (context.T, start.shape[1], *reversed(chosen.shape)))
     if context.packed is not None:
         every = together(every, context.packed)
-    found = {chosen: every, past: shift(past, every, context)}
-    return {node: context.numbers.value(node, value) for node, value in found.items()}
+    result = {chosen: every, past: shift(past, every, context)}
+    return {node: context.numbers.value(node, value) for node, value in result.items()}
 
 
 def carried(network: ValidatedNetwork) -> dict[str, tuple[int, ...]]:

@@ -89,14 +89,15 @@ class _Grouping:
         return any(size in self._lengths for size in node.shape or ())
 
     def _sees_all_steps(self, component: Component) -> bool:
-        """Whether a node computes, from nothing but its own step, with a value for each step of another sequence."""
+        """Return whether a node computes, from nothing but its own step, with a value for each step of another
+        sequence."""
         node = component[0]
         if is_loop(component) or not (node.kind.elementwise or node.operation in _OF_ONE_STEP):
             return False
         return any(i in self._repeated or (self._last and i in self._last.long) for i in node.connected)
 
     def _is_behind(self, component: Component) -> bool:
-        """Whether a component needs the last group."""
+        """Return whether a component needs the last group."""
         members = set[Node]() if self._last is None else set(self._last.nodes)
         return any(i in members or i in self._after for node in component for i in node.connected)
 

@@ -1,4 +1,4 @@
-"""How long each node of a network takes: every node is compiled and run alone."""
+"""Time each node of a network; compiles and runs every node alone."""
 
 from __future__ import annotations
 
@@ -60,39 +60,42 @@ def time_nodes(
     """
     plan, values = Plan(network, names, training), dict[Node, Any]()
     context = context_of(plan, state, batch, jax.random.key(0), DEFAULT_SETTINGS, {})
-    found: list[NodeTime] = []
+    node_times: list[NodeTime] = []
     for component in plan.components:
-        sources = list(dict.fromkeys(one for node in component for one in node.connected if one in values))
-        before = context.apart()
+        sources = list(dict.fromkeys(operand for node in component for operand in node.connected if operand in values))
+        shared = context.apart()
 
         def run(
-            given: list[Any], component: list[Node] = component, sources: Any = sources, before: Context = before
+            values: list[Any],
+            component: list[Node] = component,
+            sources: Any = sources,
+            previous_context: Context = shared,
         ) -> Any:
-            known = dict(zip(sources, given, strict=True))
-            compute(plan, component, known, {}, parameters, batch, before.apart())
+            known = dict(zip(sources, values, strict=True))
+            compute(plan, component, known, {}, parameters, batch, previous_context.apart())
             return {node.name: known[node] for node in component if node in known}
 
-        given = [values[one] for one in sources]
+        source_values = [values[source] for source in sources]
         compute(plan, component, values, {}, parameters, batch, context)  # axes that nodes make are in the context then
         if component[0].inputs:
-            forward = _least(jax.jit(run), given)
-            backward = max(0.0, _least(_with_gradient(run), given) - forward) if training else 0.0
+            forward = _least(jax.jit(run), source_values)
+            backward = max(0.0, _least(_with_gradient(run), source_values) - forward) if training else 0.0
             operation = "Loop" if is_loop(component) else component[0].operation
-            found.append(NodeTime(tuple(node.name for node in component), operation, forward, backward))
-    return found
+            node_times.append(NodeTime(tuple(node.name for node in component), operation, forward, backward))
+    return node_times
 
 
 def _with_gradient(run: Callable[[list[Any]], Any]) -> Callable[[list[Any]], Any]:
     """A function for the value and the gradient of the sum by all inputs that are arrays of numbers."""
 
-    def total(numbers: dict[int, Any], given: list[Any]) -> Any:
-        leaves = jax.tree.leaves(run([numbers.get(at, one) for at, one in enumerate(given)]))
-        return sum((jnp.sum(one) for one in leaves if jnp.issubdtype(one.dtype, jnp.floating)), jnp.zeros(()))
+    def total(numbers: dict[int, Any], values: list[Any]) -> Any:
+        leaves = jax.tree.leaves(run([numbers.get(index, value) for index, value in enumerate(values)]))
+        return sum((jnp.sum(leaf) for leaf in leaves if jnp.issubdtype(leaf.dtype, jnp.floating)), jnp.zeros(()))
 
-    def both(given: list[Any]) -> Any:
-        kinds = {at: one for at, one in enumerate(given) if hasattr(one, "dtype")}
-        numbers = {at: one for at, one in kinds.items() if jnp.issubdtype(one.dtype, jnp.floating)}
-        return jax.value_and_grad(total)(numbers, given)
+    def both(values: list[Any]) -> Any:
+        kinds = {index: value for index, value in enumerate(values) if hasattr(value, "dtype")}
+        numbers = {key: kind for key, kind in kinds.items() if jnp.issubdtype(kind.dtype, jnp.floating)}
+        return jax.value_and_grad(total)(numbers, values)
 
     return jax.jit(both)
 

@@ -130,7 +130,7 @@ def _network_of(file: TensorFile, path: Path | Url, precision: str | None, value
 
 
 def _filling(file: TensorFile, precision: str, values: bool) -> Callable[[Node], None]:
-    """What gives a node its value, or, without values, the number that a constant is full of."""
+    """Return what gives a node its value, or, without values, the number that a constant is full of."""
 
     def value(node: Node) -> None:
         if node.name in file.entries:
@@ -145,13 +145,14 @@ def _filling(file: TensorFile, precision: str, values: bool) -> Callable[[Node],
 
 
 def why_no_model(path: str | Path) -> str:
-    """What to do about a model that is not there: a training that has not come to its end left those of its epochs."""
+    """Return what to do about a model that is not there: a training that has not come to its end left those of its
+    epochs."""
     if is_url(path):
         return "check the URL"
     path = Path(path)
     begin = f"{path.name}."
     try:
-        ends = [one.name.removeprefix(begin) for one in path.parent.iterdir() if one.name.startswith(begin)]
+        ends = [path.name.removeprefix(begin) for path in path.parent.iterdir() if path.name.startswith(begin)]
     except OSError:
         ends = list[str]()
     epochs = [int(end) for end in ends if end.isascii() and end.isdigit() and len(end) < 10]
@@ -162,13 +163,13 @@ def why_no_model(path: str | Path) -> str:
 
 
 def read_training(path: str | Path) -> dict[str, Any] | None:
-    """What `save_model` was given about the training of a model; None if the file has nothing of the kind."""
+    """Return what `save_model` was given about the training of a model; None if the file has nothing of the kind."""
     try:
         with TensorFile(path) as file:
-            found = json.loads(file.metadata["training"])
+            value = json.loads(file.metadata["training"])
     except (OSError, Damaged, KeyError, TypeError, ValueError, RecursionError):
         return None  # a model of CNTK or of an earlier version; what is damaged is found when it is loaded
-    return cast("dict[str, Any]", found) if isinstance(found, dict) else None
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else None
 
 
 def _no_model(path: Path | Url) -> UserError | None:
@@ -179,8 +180,8 @@ def _no_model(path: Path | Url) -> UserError | None:
         return None
     if len(begin) < 8 or b"\0" in begin:
         return None
-    what = " (it looks like a configuration)" if b"=" in begin else ""
-    return UserError("BadModel", f"{path} is not a model file{what}", hint="correct modelPath")
+    reason = " (it looks like a configuration)" if b"=" in begin else ""
+    return UserError("BadModel", f"{path} is not a model file{reason}", hint="correct modelPath")
 
 
 def _not_read(path: Path | Url, problem: OSError) -> UserError:

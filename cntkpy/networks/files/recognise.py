@@ -8,7 +8,7 @@ _GRAPH = b'"cntkpy"'
 
 
 def is_model(word: str) -> bool:
-    """Whether a word of the command line names a model file rather than a configuration."""
+    """Return whether a word of the command line names a model file rather than a configuration."""
     if is_cntk(word) or is_onnx(word):
         return True
     try:

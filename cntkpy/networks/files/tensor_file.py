@@ -14,7 +14,7 @@ from cntkpy.cntk_config.base.lazy_modules import np
 from cntkpy.cntk_config.base.writing import atomic_write
 
 METADATA = "__metadata__"
-"""What stands for the texts among the names of arrays, so that no array can have this name."""
+"""Reserved key of the texts, which no array can have as its name."""
 _READ_BYTES = 1 << 20
 """Bytes that are copied at a time, few enough for the caches of a core."""
 _SHORTEST = 1 << 10

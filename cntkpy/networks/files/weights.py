@@ -32,14 +32,14 @@ FIRST_DATE = (1980, 1, 1, 0, 0, 0)
 
 def weights(network: ValidatedNetwork) -> dict[str, np.ndarray]:
     """Parameters, constants and computed statistics by name, in the order of the network."""
-    found = {node.name: node.value for node in network.nodes.values() if node.value is not None}
+    values = {node.name: node.value for node in network.nodes.values() if node.value is not None}
     for node in network.nodes.values():
         kernels = _kernels(node)
-        if kernels is not None and (value := found.get(kernels[0].name)) is not None:
-            found[kernels[0].name] = value.reshape(kernels[1])
+        if kernels is not None and (value := values.get(kernels[0].name)) is not None:
+            values[kernels[0].name] = value.reshape(kernels[1])
     for node in _vectors(network):
-        found[node.name] = found[node.name].reshape(-1)
-    return found
+        values[node.name] = values[node.name].reshape(-1)
+    return values
 
 
 OF_VECTORS = ("BatchNormalization", "DiagTimes", "PerDimMeanVarNormalization", "PerDimMeanVarDeNormalization")
@@ -47,7 +47,8 @@ OF_VECTORS = ("BatchNormalization", "DiagTimes", "PerDimMeanVarNormalization", "
 
 
 def _vectors(network: ValidatedNetwork) -> list[Node]:
-    """What has the values of a vector, but further axes of one element, `[N x 1]`, and is no matrix of a product."""
+    """Return what has the values of a vector, but further axes of one element, `[N x 1]`, and is no matrix of a
+    product."""
     used: dict[Node, bool] = {}
     for user in network.nodes.values():
         fits = user.kind.elementwise or user.operation in OF_VECTORS
@@ -87,18 +88,18 @@ def write_weights(path: str | Path, network: ValidatedNetwork) -> int:
     Raises:
         UserError: the file cannot be written.
     """
-    path, found = file_or_url(path), weights(network)
+    path, result = file_or_url(path), weights(network)
     try:
         if Path(path).suffix.lower() == ".npz":
-            _write_npz(path, found)
+            _write_npz(path, result)
         else:
-            if METADATA in found:
+            if METADATA in result:
                 message = f"no parameter can be called '{METADATA}' in a safetensors file"
                 raise UserError("CannotWrite", message, hint="give it another name, or write an .npz")
-            write_tensors(path, found, {"format": "np"})
+            write_tensors(path, result, {"format": "np"})
     except OSError as problem:
         raise UserError("CannotWrite", f"cannot write {path}: {problem.strerror or problem}") from problem
-    return len(found)
+    return len(result)
 
 
 def _write_npz(path: Path | Url, arrays: dict[str, np.ndarray]) -> None:

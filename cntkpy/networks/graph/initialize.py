@@ -84,8 +84,8 @@ class MinStdRand0:
             high = (pairs[:, 1] - np.uint64(1)).astype(np.float64)
             scale = np.float64(_RANGE)
             values = (low + high * scale) / (scale * scale)
-        one = dtype.type(1)
-        return np.where(values >= one, np.nextafter(one, dtype.type(0)), values)
+        unit = dtype.type(1)
+        return np.where(values >= unit, np.nextafter(unit, dtype.type(0)), values)
 
     def uniform(self, count: int, low: float, high: float, dtype: np.dtype) -> np.ndarray:
         """`count` values of canonical * (high - low) + low, every operation in the element type."""
@@ -97,15 +97,15 @@ class MinStdRand0:
 
     def normal(self, count: int, deviation: float, dtype: np.dtype) -> np.ndarray:
         """`count` normal values of mean 0 by the polar method (y first, then the x kept back)."""
-        two, one = dtype.type(2), dtype.type(1)
+        two, unit = dtype.type(2), dtype.type(1)
         out = np.empty(count, dtype)
         done = 0
         while done < count:
             tries = min(_PIECE_ELEMENTS // 2, int(0.7 * (count - done)) + 16)
-            pairs = two * self.canonical(2 * tries, dtype).reshape(tries, 2) - one
+            pairs = two * self.canonical(2 * tries, dtype).reshape(tries, 2) - unit
             x, y = pairs[:, 0], pairs[:, 1]
             radius = x * x + y * y
-            good = (radius <= one) & (radius != 0)
+            good = (radius <= unit) & (radius != 0)
             x, y, radius = x[good], y[good], radius[good]
             logarithm = np.log(radius.astype(np.float64)).astype(dtype)  # rounded once, as the C library does
             factor = np.sqrt(dtype.type(-2) * logarithm / radius)
@@ -161,7 +161,7 @@ class SeedCounter:
 
 @dataclass
 class Initializer:
-    """How a parameter gets its start value.
+    """Initializer of a parameter.
 
     Args:
         kind: one of `KINDS`.
@@ -189,7 +189,7 @@ class Initializer:
 
     @property
     def random(self) -> bool:
-        """Whether this kind needs a seed."""
+        """True if this kind needs a seed."""
         return self.kind in RANDOM_KINDS
 
     def assign_seed(self, seeds: SeedCounter, given: int = -1) -> None:
@@ -208,13 +208,13 @@ class Initializer:
             shape = (*shape, 0)
         if shape[0] == 0:
             shape = (rows, *shape[1:])
-        rest = list(shape[1:])
-        if rest.count(0) > 1:
+        remaining_shape = list(shape[1:])
+        if remaining_shape.count(0) > 1:
             raise self._error(f"at most one dimension after the first can be taken from {self._source}")
-        if 0 in rest:
-            others = shapes.size(d for d in rest if d)
-            rest[rest.index(0)] = columns // others if others else 0
-        full = (shape[0], *rest)
+        if 0 in remaining_shape:
+            other_number = shapes.size(d for d in remaining_shape if d)
+            remaining_shape[remaining_shape.index(0)] = columns // other_number if other_number else 0
+        full = (shape[0], *remaining_shape)
         if shapes.size(full) != rows * columns or full[0] != rows:
             raise self._error(
                 f"{self._source} holds a matrix of {rows} rows and {columns} columns, which does not fit the "
@@ -248,8 +248,8 @@ class Initializer:
             return 0.0
         if self.kind not in ("fromFile", "fromLiteral"):
             return None
-        found = {number for row in self._matrix() for number in row}
-        return found.pop() if len(found) == 1 else None
+        numbers = {number for row in self._matrix() for number in row}
+        return numbers.pop() if len(numbers) == 1 else None
 
     def create(self, shape: Shape, dtype: np.dtype) -> np.ndarray:
         """The start value of a parameter of the (complete) `shape`, as an array of the reversed shape."""
@@ -379,7 +379,7 @@ def parse_matrix(content: str, path: str) -> list[list[float]]:
         words = line.split()
         if not words:
             continue
-        row = [found for word in words if (found := _number(word)) is not None]
+        row = [result for word in words if (result := _number(word)) is not None]
         if len(row) < len(words):
             bad = next(word for word in words if _number(word) is None)
             raise UserError("BadFile", f"{path}:{number}: row {len(rows) + 1}: '{bad}' is not a number")

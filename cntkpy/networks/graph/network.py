@@ -139,9 +139,9 @@ class Network:
                 "NodeExists", f"cannot rename '{old}' to '{new}': the network already has a node of that name"
             )
         if node.kind.time.makes_axis:
-            for one in self.nodes.values():
-                if str(one.options.get("dynamicAxis", "")).lower() == node.name.lower():
-                    one.options["dynamicAxis"] = new
+            for member in self.nodes.values():
+                if str(member.options.get("dynamicAxis", "")).lower() == node.name.lower():
+                    member.options["dynamicAxis"] = new
         self.nodes.renamed(node.name, new)
 
     def remove(self, name: str) -> None:
@@ -151,8 +151,8 @@ class Network:
         for members in self.groups.values():
             if node in members:
                 members.remove(node)
-        for other in self.nodes.values():
-            other.inputs = [None if i is node else i for i in other.inputs]
+        for other_node in self.nodes.values():
+            other_node.inputs = [None if i is node else i for i in other_node.inputs]
 
     def add_to_group(self, group: str, node: Node) -> None:
         """Put a node at the end of a group, once."""

@@ -66,7 +66,7 @@ class Option:
 
     @property
     def meaning(self) -> str:
-        """What it says, or why it says nothing."""
+        """Meaning, or the reason why there is none."""
         return self.help or (f"Ignored: {self.ignored}" if self.ignored else "")
 
 
@@ -98,7 +98,7 @@ class RecordForm:
 
 @dataclass(frozen=True)
 class TimeRule:
-    """How an operation treats time axes.
+    """Rule of an operation for time axes.
 
     Args:
         delay: -1 for PastValue, +1 for FutureValue, else 0.
@@ -319,17 +319,17 @@ class Node:
 
     @property
     def has_layout(self) -> bool:
-        """Whether it carries minibatch data."""
+        """True if it carries minibatch data."""
         return self.axis is not None
 
     @property
     def is_parameter(self) -> bool:
-        """Whether this is a LearnableParameter (constants included)."""
+        """True if this is a LearnableParameter (constants included)."""
         return self.kind.parameter
 
     @property
     def trainable(self) -> bool:
-        """Whether training changes it."""
+        """True if training changes it."""
         return self.is_parameter and self.learning_rate_multiplier > 0
 
     def input(self, index: int) -> Node:

@@ -25,7 +25,7 @@ def components(roots: Iterable[Node], *, precomputed_are_leaves: bool = False) -
 
 
 def is_loop(component: list[Node]) -> bool:
-    """Whether a component is a loop (several nodes, or one that feeds itself)."""
+    """Return whether a component is a loop (several nodes, or one that feeds itself)."""
     return len(component) > 1 or component[0] in component[0].inputs
 
 

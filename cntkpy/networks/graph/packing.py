@@ -19,7 +19,7 @@ def packed_axes(nodes: Iterable[Node]) -> frozenset[str]:
     nodes = list(nodes)
     if any(node.kind.columns for node in nodes):  # they count cells, whatever their axis is
         return frozenset()
-    given = axes_of(node for node in nodes if node.kind.layout == "always")
+    axes = axes_of(node for node in nodes if node.kind.layout == "always")
     apart: set[str | None] = {ONE, *(node.axis for node in nodes if node.kind.time.keeps_steps)}
     for node in nodes:
         rule = node.kind.time
@@ -29,11 +29,11 @@ def packed_axes(nodes: Iterable[Node]) -> frozenset[str]:
             apart |= {node.axis, *(source.axis for source in (*node.connected, *of_cells))}
     if any(node.operation == "UnpackSequence" for node in nodes):  # repeated, it is what attention looks at in blocks
         apart |= {node.axis for node in nodes if first_step_of(node) is not None}
-    return frozenset(axis for axis in given if axis not in apart and not is_kept(axis))
+    return frozenset(axis for axis in axes if axis not in apart and not is_kept(axis))
 
 
 def _are_of_one_axis(node: Node) -> bool:
-    """Whether a node takes cell numbers from PackedIndex only, as those of the axis that they are computed for.
+    """Return whether a node takes cell numbers from PackedIndex only, as those of the axis that they are computed for.
 
     In slots of their own, the sequences of all axes have the same cells.
     """

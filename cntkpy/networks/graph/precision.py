@@ -53,16 +53,16 @@ def short_nodes(components: Iterable[list[Node]]) -> frozenset[Node]:
     Args:
         components: the nodes; loops as components of several nodes, operands before their users.
     """
-    found: set[Node] = set()
+    nodes: set[Node] = set()
     for component in components:
         products = {node for node in component if node.kind.width == "short"}
-        found |= products
+        nodes |= products
         if is_loop(component):
             if products:
-                found.update(node for node in component if _follows(node))
-        elif _follows(component[0]) and any(operand in found for operand in component[0].connected):
-            found.add(component[0])
-    return frozenset(found)
+                nodes.update(node for node in component if _follows(node))
+        elif _follows(component[0]) and any(operand in nodes for operand in component[0].connected):
+            nodes.add(component[0])
+    return frozenset(nodes)
 
 
 def _follows(node: Node) -> bool:

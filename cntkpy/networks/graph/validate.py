@@ -42,7 +42,9 @@ def _mistakes_first(order: list[Node]) -> list[Node]:
 
     def follows(node: Node) -> tuple[bool, bool]:
         operands = node.connected
-        return any(one in unknown for one in operands), any(shapes.incomplete(one.shape) for one in operands)
+        return any(operand in unknown for operand in operands), any(
+            shapes.incomplete(operand.shape) for operand in operands
+        )
 
     return sorted(order, key=follows)
 
@@ -75,13 +77,13 @@ def infer_known(nodes: list[Node], strict: bool) -> None:
 
 
 def _above(nodes: list[Node], order: list[Node]) -> set[Node]:
-    """What depends on some nodes."""
-    found, growing = set(nodes), bool(nodes)
+    """Return what depends on some nodes."""
+    reached, growing = set(nodes), bool(nodes)
     while growing:
-        more = {one for one in order if one not in found and not found.isdisjoint(one.connected)}
-        found |= more
-        growing = bool(more)
-    return found
+        added = {node for node in order if node not in reached and not reached.isdisjoint(node.connected)}
+        reached |= added
+        growing = bool(added)
+    return reached
 
 
 def _complete_parameters(nodes: list[Node]) -> None:
@@ -137,27 +139,27 @@ def _infer_shape(node: Node, guess: bool) -> bool:
         guess: take a single element for the shape of something that is computed element by element, when an operand is
             not known yet: in a loop of single elements nothing else makes it known.
     """
-    before = (node.shape, [i.shape for i in node.connected])
+    shapes_before = (node.shape, [i.shape for i in node.connected])
     if node.kind.shape is not None:
         try:
-            found = node.kind.shape(node)
+            provisional = node.kind.shape(node)
         except ShapeProblem as problem:
-            found = problem.provisional
-        if not guess and node.shape is None and found is not None and _is_guess(node, found):
-            found = None
-        if found is not None:
-            node.shape = tuple(found)
-    return before != (node.shape, [i.shape for i in node.connected])
+            provisional = problem.provisional
+        if not guess and node.shape is None and provisional is not None and _is_guess(node, provisional):
+            provisional = None
+        if provisional is not None:
+            node.shape = tuple(provisional)
+    return shapes_before != (node.shape, [i.shape for i in node.connected])
 
 
 def _is_guess(node: Node, shape: shapes.Shape) -> bool:
-    """Whether an operand that is not known yet may make a shape of one element larger."""
-    return node.kind.elementwise and set(shape) == {1} and any(one.shape is None for one in node.connected)
+    """Return whether an operand that is not known yet may make a shape of one element larger."""
+    return node.kind.elementwise and set(shape) == {1} and any(operand.shape is None for operand in node.connected)
 
 
 def _final_check(node: Node) -> None:
     try:
-        found = node.kind.shape(node) if node.kind.shape is not None else node.shape
+        shape = node.kind.shape(node) if node.kind.shape is not None else node.shape
     except ShapeProblem as problem:
         raise UserError("BadShape", f"{_where(node)}: {problem}", span=node.span, hint=problem.hint) from None
     for operand in node.connected:
@@ -175,12 +177,12 @@ def _final_check(node: Node) -> None:
                 f"{_where(node)}: the dimensions of '{operand.name}' {shapes.text(operand.shape)} cannot be inferred",
                 span=operand.span,
             )
-    if found is None:
+    if shape is None:
         raise UserError("BadShape", f"{_where(node)}: its shape cannot be inferred", span=node.span)
-    if shapes.incomplete(found):
+    if shapes.incomplete(shape):
         if node.is_parameter:
             return  # an error only where it is used; see evaluate
-        raise UserError("BadShape", f"{_where(node)}: the result has no elements: {shapes.text(found)}", span=node.span)
+        raise UserError("BadShape", f"{_where(node)}: the result has no elements: {shapes.text(shape)}", span=node.span)
 
 
 def check_operands(nodes: Iterable[Node]) -> None:
@@ -191,8 +193,8 @@ def check_operands(nodes: Iterable[Node]) -> None:
     """
     for node in nodes:
         if node.kind.pairwise:
-            one, other = (shapes.trimmed(node.input(index).shape or (1,)) for index in (0, 1))
-            if one != other:
+            first_shape, second_shape = (shapes.trimmed(node.input(index).shape or (1,)) for index in (0, 1))
+            if first_shape != second_shape:
                 message = f"{_where(node)}: the two must have the same shape"
                 raise UserError("BadShape", message, span=node.span)
 

@@ -99,8 +99,8 @@ def _dump(editor: Editor, request: Request, model: Model, nodes: list[Node] | No
     except UserError as problem:
         log.warning("%s: the model '%s' is not complete: %s", request.place.short, model.name, problem)
     values = BOOLEANS_TEXT[request.option("includeData") or "false"]
-    found = model.network.nodes.values() if nodes is None else nodes
-    editor.files.dump(request.arguments[1].text, model.network, found, values)
+    selected = model.network.nodes.values() if nodes is None else nodes
+    editor.files.dump(request.arguments[1].text, model.network, selected, values)
 
 
 def _dump_model(editor: Editor, request: Request) -> None:
@@ -230,11 +230,11 @@ def _set_property_below(editor: Editor, request: Request) -> None:
 
 def _remove(editor: Editor, request: Request) -> None:
     """Take nodes out of the model and its groups; links to them are empty then."""
-    found: dict[Node, Model] = {}
+    models: dict[Node, Model] = {}
     for word in request.arguments:
         reference = editor.reference(word, COMPLETE)
-        found.update((node, reference.model) for node in reference.nodes())
-    for node, model in found.items():
+        models.update((node, reference.model) for node in reference.nodes())
+    for node, model in models.items():
         model.network.remove(node.name)
         model.changed = True
 
@@ -381,6 +381,6 @@ def find(name: str) -> Kind | None:
 
 
 def makes_model(name: str) -> bool:
-    """Whether a command of that name (in full: macros have names, too) may be on the right of `=`."""
+    """Return whether a command of that name (in full: macros have names, too) may be on the right of `=`."""
     kind = _BY_NAME.get(name.lower())
     return kind is not None and kind.makes_model

@@ -13,7 +13,7 @@ from cntkpy.networks.graph.network import Network, Node
 from cntkpy.networks.mel.models import Reference
 
 NODE_NAME = re.compile(r"[\w.\-]+(\[[0-9]+\][\w.\-]*)*")
-"""Those of the network description language, and those that BrainScript makes: `z.x.PlusArgs[0]`."""
+"""Node names of NDL and of BrainScript: `z.x.PlusArgs[0]`."""
 
 
 @dataclass(frozen=True)
@@ -32,17 +32,17 @@ class Pair:
 
 def pairs(source: Reference, target: Reference, place: Place) -> list[Pair]:
     """The names that the nodes of `source` get by `target`: the text that the `*` stands for is kept."""
-    found = source.matches()
-    if not found:
+    matches = source.matches()
+    if not matches:
         raise source.unknown()
     network = target.model.network
     if target.wild and not source.wild:
         existing = target.matches()
         if not existing:
             raise target.unknown()
-        return [Pair(found[0], network, node.name) for node in existing if node is not found[0]]
+        return [Pair(matches[0], network, node.name) for node in existing if node is not matches[0]]
     if not source.wild:
-        result = [Pair(found[0], network, target.pattern)]
+        result = [Pair(matches[0], network, target.pattern)]
     else:
         ends, new_ends = source.ends, target.ends if target.wild else None
         if new_ends is None or any(bool(a) != bool(b) for a, b in zip(ends, new_ends, strict=True)):
@@ -52,7 +52,7 @@ def pairs(source: Reference, target: Reference, place: Place) -> list[Pair]:
             )
             raise error("BadPattern", message, target.word.place)
         head, tail = new_ends
-        result = [Pair(node, network, f"{head}{source.middle(node)}{tail}") for node in found]
+        result = [Pair(node, network, f"{head}{source.middle(node)}{tail}") for node in matches]
     for pair in result:
         if not NODE_NAME.fullmatch(pair.name) and pair.target is None:
             raise error("InvalidName", f"'{pair.name}' cannot be the name of a node", target.word.place)
@@ -116,9 +116,9 @@ def rename_nodes(wanted: list[Pair], place: Place) -> None:
 def _check_distinct(wanted: Iterable[Pair], place: Place) -> None:
     taken: dict[str, Node] = {}
     for pair in wanted:
-        other = taken.setdefault(pair.name.lower(), pair.source)
-        if other is not pair.source:
-            message = f"'{other.name}' and '{pair.source.name}' would both become '{pair.name}'"
+        other_node = taken.setdefault(pair.name.lower(), pair.source)
+        if other_node is not pair.source:
+            message = f"'{other_node.name}' and '{pair.source.name}' would both become '{pair.name}'"
             raise error("NodeExists", message, place)
 
 

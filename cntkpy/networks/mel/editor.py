@@ -1,4 +1,4 @@
-"""What a MEL script works on: its models and macros, and what commands do with them."""
+"""State of a MEL script: its models and macros, and what commands do with them."""
 
 from __future__ import annotations
 
@@ -103,10 +103,10 @@ class Editor:
                 if isinstance(statement, Macro) and key in self._described:
                     del self.macros[key]
                     self._described.remove(key)
-        before = set(self.macros)
+        previous_macros = set(self.macros)
         for document in documents:
             model.add(document)
-        self._described.update(set(self.macros) - before)
+        self._described.update(set(self.macros) - previous_macros)
         model.finish(COMPLETE, self.seeds)
         self.models.put(model, name.place)
 
@@ -124,7 +124,7 @@ class Editor:
             raise error(problem.kind, message, section.place, problem.hint) from None
 
     def reference(self, word: Word, phase: int) -> Reference:
-        """What a name or pattern stands for, after the in-line NDL of its model was processed up to `phase`."""
+        """Return what a name or pattern stands for, after the in-line NDL of its model was processed up to `phase`."""
         reference = self.models.reference(word)
         self.finish(reference.model, phase)
         return reference

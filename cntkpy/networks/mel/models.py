@@ -19,7 +19,7 @@ from cntkpy.networks.graph.network import Network, Node
 log = logging.getLogger("cntkpy.networks")
 
 CONNECTED, COMPLETE = 2, 3
-"""How far in-line NDL is processed: from the start there are nodes; then inputs and groups; then start values."""
+"""Stages of in-line NDL processing: from the start there are nodes; then inputs and groups; then start values."""
 
 
 class Model:
@@ -36,7 +36,7 @@ class Model:
         self.network = network
         self.session = Session(network, macros=macros)
         self.changed = False
-        """Whether nodes were removed or renamed since in-line NDL was added last."""
+        """True if nodes were removed or renamed since in-line NDL was added last."""
         self._warned = 0
         self._pending = 0
 
@@ -48,8 +48,8 @@ class Model:
         self.session.add(document)
         self._pending = CONNECTED
         warnings = self.session.warnings
-        for found in warnings[self._warned :]:
-            log.warning("%s", found.one_line() + (f" ({found.hint})" if found.hint else ""))
+        for warning in warnings[self._warned :]:
+            log.warning("%s", warning.one_line() + (f" ({warning.hint})" if warning.hint else ""))
         self._warned = len(warnings)
 
     def finish(self, phase: int, seeds: SeedCounter) -> None:
@@ -150,7 +150,7 @@ class Models:
         return self.default
 
     def reference(self, word: Word) -> Reference:
-        """What `[model.]pattern` stands for."""
+        """Return what `[model.]pattern` stands for."""
         text = word.text
         cut = min((position for position in (text.find("."), text.find("*")) if position >= 0), default=len(text))
         model = self.get(text[:cut]) if cut else None
@@ -181,12 +181,12 @@ class Reference:
 
     @property
     def wild(self) -> bool:
-        """Whether it is a pattern."""
+        """True if it is a pattern."""
         return "*" in self.pattern
 
     @property
     def ends(self) -> tuple[str, str]:
-        """What is before and after the `*`."""
+        """Texts before and after the `*`."""
         head, _, tail = self.pattern.partition("*")
         return head, tail
 
@@ -198,7 +198,7 @@ class Reference:
         return [node for node in network.nodes.values() if self.middle(node) is not None]
 
     def middle(self, node: Node) -> str | None:
-        """What the `*` stands for in a node's name; None if it does not fit."""
+        """Return what the `*` stands for in a node's name; None if it does not fit."""
         head, tail = self.ends
         name = node.name
         if len(name) < len(head) + len(tail) or not name.startswith(head) or not name.endswith(tail):
@@ -207,9 +207,9 @@ class Reference:
 
     def nodes(self, symbols: bool = True, constants: bool = False) -> list[Node]:
         """The nodes, at least one. `symbols`: names of the in-line NDL count as well."""
-        found = self.matches()
-        if found:
-            return found
+        matches = self.matches()
+        if matches:
+            return matches
         if symbols and not self.wild:
             node = self.model.symbol(Word(self.pattern, self.word.place), constants)
             if node is not None:
@@ -217,12 +217,12 @@ class Reference:
         raise self.unknown()
 
     def node(self, constants: bool = False) -> Node:
-        """The one node."""
-        found = self.nodes(constants=constants)
-        if len(found) == 1:
-            return found[0]
-        names = ", ".join(node.name for node in found[:5]) + (", ..." if len(found) > 5 else "")
-        message = f"'{self.word.text}' must name one node, it names {len(found)}"
+        """Return the one node."""
+        result = self.nodes(constants=constants)
+        if len(result) == 1:
+            return result[0]
+        names = ", ".join(node.name for node in result[:5]) + (", ..." if len(result) > 5 else "")
+        message = f"'{self.word.text}' must name one node, it names {len(result)}"
         raise error("BadPattern", message, self.word.place, notes=(f"these: {names}",))
 
     def unknown(self) -> ConfigError:

@@ -119,10 +119,10 @@ class _Reader(Transformer_NonRecursive[Token, Any]):
         return Command(command.name, command.arguments, command.options, command.place, name)
 
     def call(self, meta: Meta, items: list[Word | tuple[Word, Word]]) -> Command:
-        function, *rest = items
+        function, *remainder = items
         assert isinstance(function, Word)
-        arguments = tuple(item for item in rest if isinstance(item, Word))
-        options = tuple(item for item in rest if not isinstance(item, Word))
+        arguments = tuple(item for item in remainder if isinstance(item, Word))
+        options = tuple(item for item in remainder if not isinstance(item, Word))
         return Command(self._check_name(function), arguments, options, self._place(meta))
 
     def option(self, meta: Meta, items: list[Word]) -> tuple[Word, Word]:

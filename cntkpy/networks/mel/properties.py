@@ -108,11 +108,11 @@ def _freeze(nodes: list[Node], name: Word, value: Word) -> None:
 
 
 def _boolean(name: Word, value: Word) -> bool:
-    found = BOOLEANS_TEXT.get(value.text)
-    if found is None:
+    result = BOOLEANS_TEXT.get(value.text)
+    if result is None:
         message = f"boolean expected for the property '{name.text}', not '{value.text}'"
         raise error("BadBoolean", message, value.place, "write true or false")
-    return found
+    return result
 
 
 def _multiplier(value: Word) -> float:

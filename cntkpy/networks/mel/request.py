@@ -1,4 +1,4 @@
-"""How a command of MEL is declared, and how a call of it is checked against the declaration."""
+"""Declare MEL commands, and check calls against the declarations."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ INSTEAD = {
     "addlayer": "in-line NDL for the new nodes, and SetInput(nodes, index, input)",
     "setmodel": "SetDefaultModel(m)",
 }
-"""What to use instead of commands that the documents of CNTK have, but not CNTK."""
+"""Replacements for commands that CNTK documents but lacks."""
 
 
 def in_full(text: str, names: Iterable[str]) -> str | None:
@@ -75,7 +75,7 @@ class Kind:
 
     @property
     def meaning(self) -> str:
-        """What it does, in a sentence."""
+        """Summary in a sentence."""
         return self.run.__doc__ or ""
 
     @property
@@ -107,7 +107,7 @@ class Request:
     def option(self, *names: str) -> str | None:
         """The value of an option under one of its names, as declared; None if it is not given."""
         for name, value in self.command.options:
-            if name.text.lower() in (one.lower() for one in names):
+            if name.text.lower() in (name.lower() for name in names):
                 return value.text.lower() if self.kind.options[names[0]] else value.text
         return None
 

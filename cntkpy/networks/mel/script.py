@@ -176,7 +176,7 @@ def _located(problem: UserError, place: Place) -> UserError:
     """The error with the place of the statement, unless it has one."""
     if problem.span is not None:
         return problem
-    found = problem.diagnostic
+    diagnostic = problem.diagnostic
     if isinstance(problem, ConfigError):
-        return ConfigError(found.kind, found.message, place.span, found.hint, found.notes)
-    return UserError(found.kind, found.message, place.span, found.hint, found.notes)
+        return ConfigError(diagnostic.kind, diagnostic.message, place.span, diagnostic.hint, diagnostic.notes)
+    return UserError(diagnostic.kind, diagnostic.message, place.span, diagnostic.hint, diagnostic.notes)

@@ -1,1 +1,1 @@
-"""What all parts of reading share: sequences in chunks, bytes of files, label maps, kernels, indexes, shuffles."""
+"""Shared parts of reading: sequences in chunks, bytes of files, label maps, kernels, indexes, shuffles."""

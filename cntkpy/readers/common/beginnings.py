@@ -32,7 +32,7 @@ class NotInBeginning(Exception):
 
 
 class Beginnings:
-    """How much of files is read, and of which there is more.
+    """Read limits of files, and the files that exceed them.
 
     Args:
         records: records of each file.
@@ -141,9 +141,9 @@ class BeginningBytes:
 
     def read_some(self, view: memoryview, at: int) -> int:
         """Read some bytes from byte `at` on; 0 at the end."""
-        found = self._text[at : at + len(view)]
-        view[: len(found)] = found
-        return len(found)
+        text = self._text[at : at + len(view)]
+        view[: len(text)] = text
+        return len(text)
 
     def bytes(self, at: int, length: int) -> bytes:
         """Return these bytes; fewer at the end."""

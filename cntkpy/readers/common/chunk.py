@@ -30,12 +30,12 @@ class StreamData:
 
     @property
     def sparse(self) -> bool:
-        """Whether samples are lists of (index, value)."""
+        """True if samples are lists of (index, value)."""
         return self.indices is not None
 
     @cached_property
     def even(self) -> tuple[int, int, int] | None:
-        """Where the entries of the first sample begin, how far apart those of two samples are, and how many each has.
+        """Start of the first sample's entries, distance between samples, and entries per sample.
 
         None where some samples have more entries than others, or lie closer. Words and classes are mostly even: to copy
         a shuffled sample then asks memory for half as many places.
@@ -45,9 +45,9 @@ class StreamData:
             return None
         entries, begin = int(counts[0]), int(starts[0])
         apart = int(starts[1]) - begin
-        for at in range(0, len(starts) - 1, _BLOCK):  # what does not fit is seen early, and no large array is made
-            some = starts[at : at + _BLOCK + 1]
-            if (counts[at : at + _BLOCK + 1] != entries).any() or (some[1:] - some[:-1] != apart).any():
+        for index in range(0, len(starts) - 1, _BLOCK):  # what does not fit is seen early, and no large array is made
+            some = starts[index : index + _BLOCK + 1]
+            if (counts[index : index + _BLOCK + 1] != entries).any() or (some[1:] - some[:-1] != apart).any():
                 return None
         return begin, apart, entries
 
@@ -86,7 +86,7 @@ class Part:
     where: np.ndarray
 
     def between(self, begin: int, end: int) -> Part:
-        """What of it is at the places begin .. end-1, counted from there."""
+        """Return what of it is at the places begin .. end-1, counted from there."""
         a, b = self.where.searchsorted((begin, end)).tolist()
         return Part(self.chunk, self.which[a:b], self.where[a:b] - begin)
 

@@ -35,9 +35,9 @@ class ChunkCache:
         within = sequences - self._first[chunks]
         names = list(loaded[0].streams)
         streams = {name: _taken([chunk.streams[name] for chunk in loaded], which.reshape(-1), within) for name in names}
-        found = Chunk(streams)
-        found.nbytes = bytes_of(found)
-        return found
+        chunk = Chunk(streams)
+        chunk.nbytes = bytes_of(chunk)
+        return chunk
 
     def _chunk(self, number: int) -> Chunk:
         with self._lock:
@@ -57,9 +57,9 @@ class ChunkCache:
 
 def _taken(parts: Sequence[StreamData], which: np.ndarray, within: np.ndarray) -> StreamData:
     """Sequences `within[k]` of part `which[k]`, in this order."""
-    at = starts_of([len(part.sequences) for part in parts])[which] + within
+    position = starts_of([len(part.sequences) for part in parts])[which] + within
     every = np.concatenate([part.sequences for part in parts])
-    first, lengths = every[at], every[at + 1] - every[at]
+    first, lengths = every[position], every[position + 1] - every[position]
     samples_before = starts_of([len(part.starts) for part in parts])
     bounds = starts_of(lengths)
     samples = np.repeat(first - bounds[:-1], lengths) + np.arange(int(bounds[-1]))
@@ -73,7 +73,7 @@ def _taken(parts: Sequence[StreamData], which: np.ndarray, within: np.ndarray) -
         return StreamData(dim, rows.reshape(-1), np.arange(len(rows), dtype=np.int64) * dim, bounds)
     samples = samples + samples_before[of]
     values_before = starts_of([len(part.values) for part in parts])
-    starts = np.concatenate([part.starts + before for part, before in zip(parts, values_before, strict=False)])
+    starts = np.concatenate([part.starts + previous for part, previous in zip(parts, values_before, strict=False)])
     counts = np.concatenate([np.asarray(part.counts) for part in parts])
     indices = np.concatenate([np.asarray(part.indices) for part in parts])
     values = np.concatenate([part.values for part in parts])
@@ -82,5 +82,5 @@ def _taken(parts: Sequence[StreamData], which: np.ndarray, within: np.ndarray) -
 
 def bytes_of(chunk: Chunk) -> int:
     """The memory of the arrays of a chunk."""
-    arrays = [one for s in chunk.streams.values() for one in (s.values, s.starts, s.sequences, s.counts, s.indices)]
-    return sum(one.nbytes for one in arrays if one is not None)
+    arrays = [array for s in chunk.streams.values() for array in (s.values, s.starts, s.sequences, s.counts, s.indices)]
+    return sum(array.nbytes for array in arrays if array is not None)

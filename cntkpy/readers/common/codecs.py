@@ -29,7 +29,7 @@ MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\0": "xz", ZSTD: "zstd"
 LONGEST_MAGIC = 64
 """Bytes that `format_of` looks at."""
 _BZIP2_BLOCKS = b"\x31\x41\x59\x26\x53\x59", b"\x17\x72\x45\x38\x50\x90"
-"""How a block of bzip2 begins, and the end of a stream."""
+"""Marks of a bzip2 block and of the end of a stream."""
 _LZMA = b"\x5d\0\0"
 _ZLIB = 0x7801, 0x785E, 0x789C, 0x78DA
 _SKIPPABLE = range(0x184D2A50, 0x184D2A60)
@@ -58,7 +58,7 @@ _OTHER = {
 
 
 class Broken(Exception):
-    """What is wrong, and at which byte of the compressed file.
+    """Error in compressed data, with its byte in the compressed file.
 
     Args:
         what: what is wrong.
@@ -72,7 +72,7 @@ class Broken(Exception):
 
 
 class Restart(NamedTuple):
-    """Where unpacking can begin: bytes before it in the plain text and in the compressed file; gzip's state."""
+    """Restart point of unpacking: bytes before it in the plain text and in the compressed file; gzip's state."""
 
     plain: int = 0
     packed: int = 0
@@ -94,7 +94,8 @@ class Unpacker(Protocol):
         ...
 
     def restart(self, copied: bool = False) -> Restart | None:
-        """Where unpacking can begin again just here; None if it cannot. copied: a copy of its state may be made."""
+        """Return where unpacking can begin again just here; None if it cannot. copied: a copy of its state may be
+        made."""
         ...
 
 
@@ -105,7 +106,7 @@ Read = Callable[[int, int], bytes]
 def format_of(head: bytes) -> str | None:
     """The compressed format of a file that begins with these bytes: `gzip`, `bzip2`, `xz`, ...; None: it is none."""
     if head[:3] == b"BZh":
-        block = any(one.startswith(head[4:10]) for one in _BZIP2_BLOCKS)
+        block = any(bzip2_block.startswith(head[4:10]) for bzip2_block in _BZIP2_BLOCKS)
         return "bzip2" if head[3:4].isdigit() and block else None
     if len(head) >= 13 and head[:3] == _LZMA and (head[5:13] == b"\xff" * 8 or head[10:13] == bytes(3)):
         return "lzma"
@@ -115,7 +116,7 @@ def format_of(head: bytes) -> str | None:
 
 
 def _inflates(head: bytes) -> bool:
-    """Whether these bytes are the start of a stream of zlib; `x^` may begin a text."""
+    """Return whether these bytes are the start of a stream of zlib; `x^` may begin a text."""
     try:
         return bool(zlib.decompressobj().decompress(head, 1 << 16)) or len(head) < LONGEST_MAGIC
     except zlib.error:
@@ -128,20 +129,20 @@ def format_at_start(read: Read) -> str | None:
     Raises:
         Broken: it is compressed in a format that is not unpacked; the message is its name.
     """
-    at, head = 0, read(0, LONGEST_MAGIC)
+    position, head = 0, read(0, LONGEST_MAGIC)
     for _ in range(_MOST_SKIPPED):
         if len(head) < 8 or int.from_bytes(head[:4], "little") not in _SKIPPABLE:
             break
-        at += 8 + int.from_bytes(head[4:8], "little")
-        head = read(at, LONGEST_MAGIC)
+        position += 8 + int.from_bytes(head[4:8], "little")
+        head = read(position, LONGEST_MAGIC)
     for magic, (name, program) in _OTHER.items():
         if head.startswith(magic):
-            raise Broken(name, at, program)
-    return "zstd" if at else format_of(head)
+            raise Broken(name, position, program)
+    return "zstd" if position else format_of(head)
 
 
 def unpacker(name: str, read: Read, start: Restart) -> Unpacker:
-    """What unpacks a format from a restart on.
+    """Return what unpacks a format from a restart on.
 
     Raises:
         UserError: a package is missing.
@@ -163,21 +164,21 @@ class _Streams:
         self.plain, self._packed = start.plain, start.packed
         self._object: Any = start.state.copy() if start.state is not None else None
         self._tail = b""
-        """What was read and is not unpacked yet; `_packed` is the place after it."""
+        """Bytes read and not yet unpacked; `_packed` is the place after it."""
 
     def piece(self) -> bytes:
         """See `Unpacker`."""
         while True:
             if self._object is None and not self._begin():
                 return b""
-            one: Any = self._object
-            found = self._unpack()
-            if one.eof:
-                self._tail = one.unused_data
+            value: Any = self._object
+            data = self._unpack()
+            if value.eof:
+                self._tail = value.unused_data
                 self._object = None
-            if found:
-                self.plain += len(found)
-                return found
+            if data:
+                self.plain += len(data)
+                return data
 
     def restart(self, copied: bool = False) -> Restart | None:
         """See `Unpacker`."""
@@ -188,15 +189,15 @@ class _Streams:
 
     def _begin(self) -> bool:
         """Begin the next stream; False at the end of the file. Zeros between streams are padding."""
-        while not (rest := self._tail.lstrip(b"\0")):
+        while not (remainder := self._tail.lstrip(b"\0")):
             self._tail = self._more()
             if not self._tail:
                 return False
-        if len(rest) < LONGEST_MAGIC:
-            rest += self._more()
-        self._tail = rest
-        if format_of(rest) != self._name:
-            raise Broken(f"what follows the end of its data is not {self._name}", self._packed - len(rest))
+        if len(remainder) < LONGEST_MAGIC:
+            remainder += self._more()
+        self._tail = remainder
+        if format_of(remainder) != self._name:
+            raise Broken(f"what follows the end of its data is not {self._name}", self._packed - len(remainder))
         self._object = self._new()
         return True
 
@@ -208,30 +209,32 @@ class _Streams:
         return lzma.LZMADecompressor(lzma.FORMAT_XZ if self._name == "xz" else lzma.FORMAT_ALONE, MOST_MEMORY)
 
     def _more(self) -> bytes:
-        found = self._read(self._packed, INPUT)
-        self._packed += len(found)
-        return found
+        packed = self._read(self._packed, INPUT)
+        self._packed += len(packed)
+        return packed
 
     def _unpack(self) -> bytes:
-        one, copied = self._object, self._name in _COPIED
+        decoder, copied = self._object, self._name in _COPIED
         ended = False
-        if not self._tail and (copied or one.needs_input):
+        if not self._tail and (copied or decoder.needs_input):
             self._tail = self._more()
             ended = not self._tail
-        given, self._tail = self._tail, b""
-        at = self._packed - len(given)
+        tail, self._tail = self._tail, b""
+        position = self._packed - len(tail)
         try:
-            found = one.decompress(given, PIECE)
+            plain = decoder.decompress(tail, PIECE)
         except (zlib.error, lzma.LZMAError, OSError, EOFError, ValueError, MemoryError) as error:
-            what = " ".join(str(error).split()) or type(error).__name__
-            if "limit" in what and isinstance(error, lzma.LZMAError):
-                raise Broken(f"unpacking it needs more than {MOST_MEMORY >> 20} MB of memory", at, "xz -dc") from None
-            raise Broken(what, at) from None
+            reason = " ".join(str(error).split()) or type(error).__name__
+            if "limit" in reason and isinstance(error, lzma.LZMAError):
+                raise Broken(
+                    f"unpacking it needs more than {MOST_MEMORY >> 20} MB of memory", position, "xz -dc"
+                ) from None
+            raise Broken(reason, position) from None
         if copied:
-            self._tail = one.unconsumed_tail
-        if ended and not found and not one.eof:
+            self._tail = decoder.unconsumed_tail
+        if ended and not plain and not decoder.eof:
             raise Broken("it ends early", self._packed)
-        return found
+        return plain
 
 
 class _InGroup(Exception):
@@ -266,12 +269,12 @@ class _Frames:
                     return b""
                 continue
             try:
-                found = self._block() if self._one_by_one else self._blocks()
+                blocks = self._block() if self._one_by_one else self._blocks()
             except _InGroup:
-                found = self._once_more()
-            if found:
-                self.plain += len(found)
-                return found
+                blocks = self._once_more()
+            if blocks:
+                self.plain += len(blocks)
+                return blocks
 
     def restart(self, copied: bool = False) -> Restart | None:
         """See `Unpacker`."""
@@ -299,17 +302,17 @@ class _Frames:
         begin = self._look(0, size)
         self._packed += size
         try:
-            found = self._object.decompress(memoryview(self._ahead)[begin : begin + size])
+            plain = self._object.decompress(memoryview(self._ahead)[begin : begin + size])
         except (self._library.ZstdError, MemoryError, ValueError):
             raise _InGroup from None
         if self._object.eof != bool(last):
             raise _InGroup
         if last:
             self._object = None
-        return found
+        return plain
 
     def _look(self, offset: int, count: int) -> int:
-        """Where bytes of the file, so many from here, are in `_ahead`; -1 if the file ends before them."""
+        """Return where bytes of the file, so many from here, are in `_ahead`; -1 if the file ends before them."""
         begin = self._packed - self._ahead_at + offset
         if begin < offset or begin + count > len(self._ahead):
             self._ahead, self._ahead_at = self._file(self._packed, max(16 * INPUT, offset + count)), self._packed
@@ -329,19 +332,19 @@ class _Frames:
         offset = self._packed - self._ahead_at
         if offset < 0 or offset + count > len(self._ahead):
             self._ahead, self._ahead_at, offset = self._file(self._packed, max(4 * INPUT, count)), self._packed, 0
-        found = self._ahead[offset : offset + count]
-        self._packed += len(found)
-        return found
+        ahead = self._ahead[offset : offset + count]
+        self._packed += len(ahead)
+        return ahead
 
     def _all(self, count: int) -> bytes:
-        found = self._take(count)
-        if len(found) < count:
+        result = self._take(count)
+        if len(result) < count:
             raise Broken("it ends early", self._packed)
-        return found
+        return result
 
     def _begin(self) -> bool:
         """Begin the next frame; False at the end of the file."""
-        at = self._packed
+        position = self._packed
         magic = self._take(4)
         if not magic:
             return False
@@ -350,51 +353,53 @@ class _Frames:
             size = int.from_bytes(self._all(4), "little")
             self._packed += size
             if size and not self._file(self._packed - 1, 1):
-                raise Broken("it ends early", at)
+                raise Broken("it ends early", position)
             return True
         if magic != ZSTD:
-            raise Broken("it ends early" if len(magic) < 4 else "what follows the end of its data is not zstd", at)
+            raise Broken(
+                "it ends early" if len(magic) < 4 else "what follows the end of its data is not zstd", position
+            )
         descriptor = self._all(1)[0]
         single = descriptor >> 5 & 1
         id_size, content_size = (0, 1, 2, 4)[descriptor & 3], (single, 2, 4, 8)[descriptor >> 6]
         sizes = self._all(1 - single + id_size + content_size)
         header = magic + bytes([descriptor]) + sizes
         if number := int.from_bytes(sizes[1 - single :][:id_size], "little"):
-            raise Broken(f"it was compressed with a dictionary (id {number})", at, "zstd -D DICTIONARY -dc")
+            raise Broken(f"it was compressed with a dictionary (id {number})", position, "zstd -D DICTIONARY -dc")
         window = int.from_bytes(sizes[id_size:], "little") + 256 * (content_size == 2)
         if not single:
             window = (8 + (sizes[0] & 7)) << (7 + (sizes[0] >> 3))
         if window > MOST_MEMORY // 2:
-            what = f"unpacking it needs {window >> 20:,} MB of memory, and {MOST_MEMORY >> 21} MB are the limit"
-            raise Broken(what, at, "zstd --long=31 -dc")
+            reason = f"unpacking it needs {window >> 20:,} MB of memory, and {MOST_MEMORY >> 21} MB are the limit"
+            raise Broken(reason, position, "zstd --long=31 -dc")
         self._checksum = bool(descriptor >> 2 & 1)
         self._object = self._library.ZstdDecompressor(max_window_size=MOST_MEMORY // 2).decompressobj(PIECE)
-        self._feed(header, at)
+        self._feed(header, position)
         return True
 
     def _block(self) -> bytes:
         """The plain text of the next block."""
-        at = self._packed
+        position = self._packed
         header = self._all(3)
         number = int.from_bytes(header, "little")
         last, kind, size = number & 1, number >> 1 & 3, number >> 3
         if kind > _COMPRESSED or size > 1 << 17:
-            raise Broken("the header of a block is wrong", at)
+            raise Broken("the header of a block is wrong", position)
         content = self._all(1 if kind == _RLE else size)
         end = self._all(4) if last and self._checksum else b""
-        one = self._object
-        found = self._feed(header + content + end, at)
+        decoder = self._object
+        data = self._feed(header + content + end, position)
         if last:
             self._object = None
-            if not one.eof:
-                raise Broken("a frame does not end after its last block", at)
-        return found
+            if not decoder.eof:
+                raise Broken("a frame does not end after its last block", position)
+        return data
 
-    def _feed(self, data: bytes, at: int) -> bytes:
+    def _feed(self, data: bytes, position: int) -> bytes:
         try:
             return self._object.decompress(data)
         except (self._library.ZstdError, MemoryError, ValueError) as error:
-            raise Broken(" ".join(str(error).split()), at) from None
+            raise Broken(" ".join(str(error).split()), position) from None
 
 
 def _zstandard() -> Any:
@@ -409,7 +414,7 @@ def _zstandard() -> Any:
 
 
 class SeekTable(NamedTuple):
-    """Where the frames of a Zstandard file begin, which its last, skippable frame says, and where the last one ends.
+    """Starts of the frames of a Zstandard file, which its last, skippable frame says, and where the last one ends.
 
     Attributes:
         plain, packed: bytes before each frame in the plain text and in the file, int64[frames + 1], rising.
@@ -424,7 +429,7 @@ class SeekTable(NamedTuple):
         return Restart(int(self.plain[frame]), int(self.packed[frame]))
 
     def has(self, place: Restart) -> bool:
-        """Whether a frame ends there, or begins."""
+        """Return whether a frame ends there, or begins."""
         frame = int(np.searchsorted(self.packed, place.packed))
         return frame < len(self.packed) and self.packed[frame] == place.packed and self.plain[frame] == place.plain
 

@@ -14,7 +14,7 @@ _DIGITS = re.compile("[0-9]{1,20}")
 
 
 class Corpus:
-    """How keys are understood; one for all deserializers of a reader, which are joined by the numbers it gives.
+    """Interpretation of keys; one for all deserializers of a reader, which are joined by the numbers it gives.
 
     numeric: keys are unsigned numbers. Else names, numbered 0, 1, 2, ... in order of first appearance, or, if hashed,
     known by a hash of 64 bits alone.
@@ -70,8 +70,10 @@ def same_number(padded: Mapping[str, int], numbers: np.ndarray) -> tuple[str, st
     total = dict(zip(values.tolist(), counts.tolist(), strict=True))
     for name, count in padded.items():
         if total[int(name)] > count:
-            others = (other for other in padded if int(other) == int(name) and other != name)
-            return name, next(others, str(int(name)))
+            other_numbers = (
+                other_number for other_number in padded if int(other_number) == int(name) and other_number != name
+            )
+            return name, next(other_numbers, str(int(name)))
     return None
 
 

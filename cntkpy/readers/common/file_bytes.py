@@ -43,17 +43,17 @@ class FileBytes:
         self._lock = threading.Lock()
 
     packed = False
-    """Whether it is compressed: see `packed.PackedBytes`, which has the same methods."""
+    """True if it is compressed: see `packed.PackedBytes`, which has the same methods."""
 
     local = True
-    """Whether it is a file of this machine."""
+    """True if it is a file of this machine."""
 
     def stream(self, buffering: int = -1) -> BinaryIO:
         """The file opened once more, with a position of its own."""
         return open_input(self.path, buffering=buffering)
 
     def too_large_to_keep(self) -> bool:
-        """Whether the system cannot keep the file in memory until it is read again."""
+        """Return whether the system cannot keep the file in memory until it is read again."""
         return can_read_at() and (memory.of_machine() or self.size) < self.size
 
     def passing(self) -> io.RawIOBase:
@@ -97,21 +97,23 @@ class FileBytes:
         """Read some bytes from byte `at` on, see `systems.files.read_past`; 0 at the end."""
         return self._with_retries(view, at, read_past)
 
-    def _with_retries(self, view: memoryview, at: int, read: Callable[[int, memoryview, int], int] = read_at) -> int:
+    def _with_retries(
+        self, view: memoryview, position: int, read: Callable[[int, memoryview, int], int] = read_at
+    ) -> int:
         """Read some bytes; a disk or a network that fails gets more attempts.
 
         Raises:
             DataError: All attempts have failed.
         """
-        what = f"The data file {self.path} cannot be read at byte {at}"
+        reason = f"The data file {self.path} cannot be read at byte {position}"
         try:
             if can_read_at():
-                return with_retries(lambda: read(self._file.fileno(), view, at), what)
+                return with_retries(lambda: read(self._file.fileno(), view, position), reason)
             with self._lock:
-                self._file.seek(at)
+                self._file.seek(position)
                 return self._file.readinto(view) or 0  # retries by itself
         except OSError as error:
-            raise DataError(f"{what}: {error.strerror or error}", path=self.path, hint=cure(error)) from None
+            raise DataError(f"{reason}: {error.strerror or error}", path=self.path, hint=cure(error)) from None
 
     def bytes(self, at: int, length: int) -> bytes:
         """These bytes; fewer at the end of the file."""
@@ -123,9 +125,9 @@ class FileBytes:
         """These bytes as elements, read into an array: a mapped file that becomes shorter would end the process."""
         if os.fstat(self._file.fileno()).st_size < at + length:
             raise self.cut_short()  # before anything is allocated
-        found = np.empty(length // dtype.itemsize, dtype)
-        self.read(found.view(np.uint8), at)
-        return found
+        result = np.empty(length // dtype.itemsize, dtype)
+        self.read(result.view(np.uint8), at)
+        return result
 
     def cut_short(self) -> DataError:
         """The error of a file that has fewer bytes than it had."""

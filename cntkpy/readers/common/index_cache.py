@@ -42,8 +42,8 @@ def describe(path: str) -> dict[str, Any]:
         stat = os.fstat(file.fileno())
         digest = hashlib.blake2b(digest_size=16)
         last = max(0, stat.st_size - BLOCK)
-        for at in np.unique(np.linspace(0, last, BLOCKS).astype(np.int64)).tolist():
-            file.seek(at)
+        for position in np.unique(np.linspace(0, last, BLOCKS).astype(np.int64)).tolist():
+            file.seek(position)
             digest.update(file.read(BLOCK))
     return {
         "version": VERSION,
@@ -70,14 +70,14 @@ def load(cache: str, path: str, is_sound: Callable[[Arrays, Details, int], bool]
         return None
     try:
         with file, np.load(file, allow_pickle=False) as archive:
-            found = {name: archive[name] for name in archive.files}
-            if not all(isinstance(one, np.ndarray) for one in found.values()):  # members of other kinds are bytes
+            arrays = {name: archive[name] for name in archive.files}
+            if not all(isinstance(value, np.ndarray) for value in arrays.values()):  # members of other kinds are bytes
                 raise ValueError("no array")
-            about = json.loads(found.pop("about").tobytes())
+            about = json.loads(arrays.pop("about").tobytes())
             if about["file"] != describe(path):
                 return None
-            if is_sound(found, about["more"], about["file"]["size"]):
-                return found, about["more"]
+            if is_sound(arrays, about["more"], about["file"]["size"]):
+                return arrays, about["more"]
     except (
         OSError,
         ValueError,

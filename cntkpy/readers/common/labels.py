@@ -78,8 +78,8 @@ class LabelMap:
         while len(numbers):  # those whose place is taken go to the next one, all at once
             free = self.table[places] < 0
             self.table[places[free]] = numbers[free]
-            others = self.table[places] != numbers
-            numbers, places = numbers[others], (places[others] + 1) & mask
+            remaining = self.table[places] != numbers
+            numbers, places = numbers[remaining], (places[remaining] + 1) & mask
 
     def save(self, path: str) -> None:
         """Write the labels, one per line in order of their ids."""
@@ -107,23 +107,23 @@ def ids_in(names: np.ndarray, starts: np.ndarray, table: np.ndarray) -> dict[byt
 
 def hash_of(label: bytes) -> int:
     """The hash of `line_kernels.hash_of`: FNV-1a of 64 bits, its upper half mixed into the lower one."""
-    found = 14695981039346656037
+    hash_value = 14695981039346656037
     for byte in label:
-        found = (found ^ byte) * 1099511628211 & 2**64 - 1
-    return found ^ found >> 32
+        hash_value = (hash_value ^ byte) * 1099511628211 & 2**64 - 1
+    return hash_value ^ hash_value >> 32
 
 
 def _hashes(names: np.ndarray, starts: np.ndarray) -> np.ndarray:
     """The hashes of labels, uint64[n]: names[starts[i]:starts[i+1]] is the one with number i."""
     lengths = np.diff(starts)
-    found = np.full(len(lengths), 14695981039346656037, np.uint64)
-    for at in range(int(min(lengths.max(initial=0), _LONG))):
-        longer = np.flatnonzero(lengths > at)
-        found[longer] = (found[longer] ^ names[starts[longer] + at]) * np.uint64(1099511628211)
-    found ^= found >> np.uint64(32)
+    hashes = np.full(len(lengths), 14695981039346656037, np.uint64)
+    for index in range(int(min(lengths.max(initial=0), _LONG))):
+        longer = np.flatnonzero(lengths > index)
+        hashes[longer] = (hashes[longer] ^ names[starts[longer] + index]) * np.uint64(1099511628211)
+    hashes ^= hashes >> np.uint64(32)
     for number in np.flatnonzero(lengths > _LONG).tolist():
-        found[number] = hash_of(names[starts[number] : starts[number + 1]].tobytes())
-    return found
+        hashes[number] = hash_of(names[starts[number] : starts[number + 1]].tobytes())
+    return hashes
 
 
 _LONG = 100

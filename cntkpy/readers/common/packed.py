@@ -68,16 +68,16 @@ class PackedBytes:
     descriptor = -1
     """Kernels cannot read from it."""
     packed = True
-    """Whether it is compressed."""
+    """True if it is compressed."""
 
     def __init__(self, file: FileBytes | RemoteBytes, kind: str) -> None:
         self.path, self.kind = file.path, kind
         self._file, self.local = file, file.local
         self._unpacker: Unpacker = self._begin(Restart())
         self.recent: dict[int, bytes] = {}
-        """What was unpacked last, by where it begins; others may remove some, see `recent.Recent`."""
+        """Blocks unpacked last, by their start; others may remove some, see `recent.Recent`."""
         self._ahead: dict[int, bytes] = {}
-        """What was unpacked ahead and nobody has read yet, by where it begins."""
+        """Blocks unpacked ahead and not yet read, by their start."""
         self._last: tuple[int, bytes] = (0, b"")
         self._places = [Restart()]
         self._copies = 0
@@ -101,10 +101,10 @@ class PackedBytes:
     def size(self) -> int:
         """Bytes of the plain text. The whole file is unpacked if it was not before, unless it has a table of frames."""
         with self._changed:
-            at = self._places[-1].plain
+            position = self._places[-1].plain
             while self._size is None:
-                piece = self._piece(at)
-                at = at if piece is None else piece[0] + len(piece[1])
+                piece = self._piece(position)
+                position = position if piece is None else piece[0] + len(piece[1])
             return self._size
 
     def read(self, into: np.ndarray, at: int) -> None:
@@ -138,7 +138,7 @@ class PackedBytes:
         return out[:got].tobytes()
 
     def ready(self, at: int) -> bool:
-        """Whether byte `at` can be read without waiting for the thread that unpacks it."""
+        """Return whether byte `at` can be read without waiting for the thread that unpacks it."""
         return self._thread is None or self._kept(at) is not None
 
     def forget(self, end: int) -> None:
@@ -164,16 +164,16 @@ class PackedBytes:
     def _begin(self, place: Restart) -> Unpacker:
         return unpacker(self.kind, self._file.bytes, place)
 
-    def _some(self, view: memoryview, at: int) -> int:
-        if (piece := self._kept(at)) is None:
+    def _some(self, view: memoryview, position: int) -> int:
+        if (piece := self._kept(position)) is None:
             with self._changed:
-                piece = self._piece(at)
+                piece = self._piece(position)
         if piece is None:
             return 0
         begin, content = piece
-        found = np.frombuffer(content, np.uint8)[at - begin : at - begin + len(view)]
-        np.frombuffer(view, np.uint8)[: len(found)] = found  # without the interpreter lock
-        return len(found)
+        result = np.frombuffer(content, np.uint8)[position - begin : position - begin + len(view)]
+        np.frombuffer(view, np.uint8)[: len(result)] = result  # without the interpreter lock
+        return len(result)
 
     def _piece(self, at: int) -> tuple[int, bytes] | None:
         """The unpacked piece with byte `at`, and where it begins; None after the end. `_changed` is held."""
@@ -181,14 +181,14 @@ class PackedBytes:
             if not self._at <= at < self._until:
                 self._until = 0
             self._wait_for_thread(once=True)
-        if (found := self._kept(at)) is not None:
-            return found
+        if (result := self._kept(at)) is not None:
+            return result
         if self._size is not None and at >= self._size:
             return None
         place = self._place_before(at)
         if not place.plain <= self._unpacker.plain <= at:
-            for one in list(self._ahead.items()):
-                self._was_read(*one)
+            for value in list(self._ahead.items()):
+                self._was_read(*value)
             self._unpacker = self._begin(place)
             if at - place.plain > FAR and not self._told:
                 self._tell_cost(place)
@@ -203,11 +203,11 @@ class PackedBytes:
                 self._last = begin, content
                 return self._last
 
-    def _place_before(self, at: int) -> Restart:
+    def _place_before(self, position: int) -> Restart:
         """The last place known from which byte `at` can be unpacked."""
         if self._table is not None:
-            return self._table.place(at)
-        return self._places[bisect_right(self._places, at, key=lambda one: one.plain) - 1]
+            return self._table.place(position)
+        return self._places[bisect_right(self._places, position, key=lambda item: item.plain) - 1]
 
     def _end(self, plain: int) -> None:
         """The text ends here.
@@ -219,9 +219,9 @@ class PackedBytes:
             raise self._wrong_table(f"the text has {self._size:,} bytes, and it has {plain:,}")
         self._size = plain
 
-    def _wrong_table(self, what: str) -> DataError:
+    def _wrong_table(self, reason: str) -> DataError:
         return DataError(
-            f"The seek table at the end of the compressed file {self.path} is wrong: it says that {what}.",
+            f"The seek table at the end of the compressed file {self.path} is wrong: it says that {reason}.",
             path=self.path,
             hint=f"compress it again: zstd -dc {self.path} | zstd > NEW.zst",
         )
@@ -248,23 +248,23 @@ class PackedBytes:
         if self._ahead.pop(begin, None) is not None:
             RECENTLY.release(self, len(content))
 
-    def _unpack_ahead(self, at: int) -> None:
+    def _unpack_ahead(self, position: int) -> None:
         """Let a thread unpack what follows byte `at`, unless it does or that was unpacked before."""
-        if at < WORTH:
+        if position < WORTH:
             return
         with self._changed:
             if self._has_thread():
-                self._until = max(self._until, at + AHEAD) if self._until else 0
-            elif at <= self._unpacker.plain < at + AHEAD // 2 and self._unpacker.plain != self._size:
-                self._at, self._until = self._unpacker.plain, at + AHEAD
+                self._until = max(self._until, position + AHEAD) if self._until else 0
+            elif position <= self._unpacker.plain < position + AHEAD // 2 and self._unpacker.plain != self._size:
+                self._at, self._until = self._unpacker.plain, position + AHEAD
                 self._thread = Thread(target=self._unpack_more, name="cntkpy-unpack", daemon=True)
                 self._thread.start()
 
     def _unpack_more(self) -> None:
-        """What the thread does. Damage is found once more, and raised, when a caller reads that far."""
-        more, most = True, GATHERED + PIECE
+        """Return what the thread does. Damage is found once more, and raised, when a caller reads that far."""
+        extra, most = True, GATHERED + PIECE
         try:
-            while more and RECENTLY.reserve(self, most):
+            while extra and RECENTLY.reserve(self, most):
                 content = b""
                 try:
                     content = self._next()
@@ -276,7 +276,7 @@ class PackedBytes:
                     else:
                         self._end(self._at)
                     self._at += len(content)
-                    more = bool(content) and self._at < self._until
+                    extra = bool(content) and self._at < self._until
                     self._changed.notify_all()
         except DataError:
             pass
@@ -293,7 +293,7 @@ class PackedBytes:
                 return
 
     def _has_thread(self) -> bool:
-        """Whether the thread is at work: that of a process from which this one was forked is not."""
+        """Return whether the thread is at work: that of a process from which this one was forked is not."""
         if self._thread is not None and not self._thread.is_alive():
             self._thread = None
         return self._thread is not None
@@ -350,7 +350,7 @@ class PackedBytes:
         self._copies += place.state is not None
         if self._copies > MOST_PLACES or len(self._places) > MOST_STARTS:
             self._places = self._places[::2]
-            self._copies = sum(one.state is not None for one in self._places)
+            self._copies = sum(location.state is not None for location in self._places)
             self._apart, self._copies_apart = 2 * self._apart, 2 * self._copies_apart
 
     def _tell_cost(self, place: Restart) -> None:
@@ -365,7 +365,7 @@ class PackedBytes:
 
 
 class _Fails:
-    """What has met damage: unpacking cannot go on."""
+    """Decoder that met damage and cannot continue."""
 
     def __init__(self, plain: int, error: Broken) -> None:
         self.plain, self._error = plain, error

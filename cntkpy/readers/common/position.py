@@ -11,7 +11,7 @@ class Anywhere(Protocol):
 
     @property
     def size(self) -> int:
-        """How many there are."""
+        """Number of entries."""
         ...
 
     def read_some(self, view: memoryview, at: int) -> int:

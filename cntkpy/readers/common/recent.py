@@ -20,7 +20,8 @@ class Owner(Protocol):
 
 
 class Recent:
-    """What was unpacked last of all files, the oldest goes first; and how many bytes others hold in its place."""
+    """Most recently unpacked blocks of all files; evicts the oldest first; and how many bytes others hold in its
+    place."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -69,8 +70,8 @@ class Recent:
         while self._held > room and len(self._kept) > 1:
             key = next(iter(self._kept))
             of = self._let_go(key)
-            if of is not None and (found := of()) is not None:
-                found.recent.pop(key[1], None)
+            if of is not None and (result := of()) is not None:
+                result.recent.pop(key[1], None)
 
 
 RECENTLY = Recent()

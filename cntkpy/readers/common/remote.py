@@ -35,9 +35,9 @@ class RemoteBytes:
     descriptor = -1
     """Kernels cannot read from it."""
     packed = False
-    """Whether it is compressed."""
+    """True if it is compressed."""
     local = False
-    """Whether it is a file of this machine."""
+    """True if it is a file of this machine."""
 
     def __init__(self, url: str) -> None:
         self.path = shown(url)
@@ -72,9 +72,9 @@ class RemoteBytes:
         block = self._object.block_bytes
         number = at // block
         content = self._block(number)
-        found = memoryview(content)[at - number * block :][: len(view)]
-        view[: len(found)] = found
-        return len(found)
+        result = memoryview(content)[at - number * block :][: len(view)]
+        view[: len(result)] = result
+        return len(result)
 
     def bytes(self, at: int, length: int) -> bytes:
         """These bytes; fewer at the end."""
@@ -104,11 +104,11 @@ class RemoteBytes:
                 self._blocks.move_to_end(number)
                 return self._blocks[number]
             with self._errors("cannot be read at "):
-                (found,) = self._object.blocks(number, number)
-            self._blocks[number] = found
+                (result,) = self._object.blocks(number, number)
+            self._blocks[number] = result
             while len(self._blocks) > KEPT // self._object.block_bytes:
                 self._blocks.popitem(last=False)
-            return found
+            return result
 
     @contextmanager
     def _errors(self, what: str) -> Generator[None, None, None]:

@@ -1,4 +1,4 @@
-"""What a deserializer knows of its data without reading it: chunks, sequences, their lengths and keys."""
+"""Metadata of a deserializer: chunks, sequences, their lengths and keys."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _APART = 1024
 
 
 def starts_of(lengths: Sequence[int] | np.ndarray) -> np.ndarray:
-    """Where parts of these lengths begin, one after the other, and where the last one ends: int64[n + 1]."""
+    """Return where parts of these lengths begin, one after the other, and where the last one ends: int64[n + 1]."""
     starts = np.empty(len(lengths) + 1, np.int64)
     starts[0], starts[1:] = 0, lengths
     np.cumsum(starts[1:], out=starts[1:])  # of its own type: with a conversion it takes twice as long
@@ -57,12 +57,12 @@ class Starts:
 
     def searchsorted(self, samples: int) -> int:
         """The first sequence with at least so many samples before it; samples: at most those of all."""
-        before = int(self._some.searchsorted(samples)) - 1
-        if before < 0:
+        previous = int(self._some.searchsorted(samples)) - 1
+        if previous < 0:
             return 0
-        begin = before * _APART
-        more = self._lengths[begin : begin + _APART].cumsum(dtype=np.int64)
-        return begin + 1 + int(more.searchsorted(samples - int(self._some[before])))
+        begin = previous * _APART
+        extra_ends = self._lengths[begin : begin + _APART].cumsum(dtype=np.int64)
+        return begin + 1 + int(extra_ends.searchsorted(samples - int(self._some[previous])))
 
 
 def no_sequence(number: int, count: int) -> DataError:

@@ -9,18 +9,18 @@ import numpy as np
 
 
 def is_sparse(data: Any) -> bool:
-    """Whether it is a sparse matrix or array of SciPy, of any format."""
+    """Return whether it is a sparse matrix or array of SciPy, of any format."""
     sparse = sys.modules.get("scipy.sparse")  # nobody has a matrix of a module that is not imported
     return sparse is not None and bool(sparse.issparse(data))
 
 
 def is_dense(data: Any) -> TypeGuard[np.ndarray]:
-    """Whether it is an array of NumPy."""
+    """Return whether it is an array of NumPy."""
     return isinstance(data, np.ndarray)
 
 
 def is_csr(data: Any) -> bool:
-    """Whether it is a sparse matrix or array of SciPy in CSR format."""
+    """Return whether it is a sparse matrix or array of SciPy in CSR format."""
     return is_sparse(data) and data.format == "csr"
 
 

@@ -1,4 +1,4 @@
-"""How many threads load data, and the cores that there are."""
+"""Numbers of loading threads and of cores."""
 
 from __future__ import annotations
 

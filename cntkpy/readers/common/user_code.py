@@ -36,9 +36,9 @@ def calling(call: str, if_missing: str | None = None) -> Generator[None]:
         raise error from error.__cause__
     except Exception as error:
         text = str(error)
-        what = f"{type(error).__name__}: {text}" if text else type(error).__name__
+        reason = f"{type(error).__name__}: {text}" if text else type(error).__name__
         hint = if_missing if isinstance(error, AttributeError) else None
-        raise DataError(f"{call} failed: {what}", hint=hint, notes=place_of(error)) from error
+        raise DataError(f"{call} failed: {reason}", hint=hint, notes=place_of(error)) from error
 
 
 def check_interface(made: object, interface: type, section: ConfigParameters) -> None:
@@ -58,7 +58,7 @@ def check_interface(made: object, interface: type, section: ConfigParameters) ->
 
 
 def place_of(error: Exception) -> tuple[str, ...]:
-    """Where in the user's code an exception was raised, as a note: file, line, function, code."""
+    """Return where in the user's code an exception was raised, as a note: file, line, function, code."""
     if isinstance(error, SyntaxError):
         return (f"{error.filename}:{error.lineno}: {(error.text or '').strip()}",)
     frames = [f for f in traceback.extract_tb(error.__traceback__) if not f.filename.startswith((_OURS, "<frozen"))]

@@ -25,7 +25,7 @@ from .sources import Input, batch_size, single
 from .targets import Target
 
 _BROKEN = (OSError, EOFError, ValueError, KeyError, RuntimeError, struct.error, zipfile.BadZipFile, zlib.error)
-"""What reading a damaged archive may raise."""
+"""Exceptions that reading a damaged archive may raise."""
 _MOST = 1 << 60
 
 
@@ -44,8 +44,8 @@ class _Member:
         if any(n < 0 for n in self.shape) or math.prod((*self.shape, self.dtype.itemsize)) > _MOST:
             raise UserError("BadArchive", f"array '{name}' claims the shape {self.shape}")
         if self.dtype.kind not in kinds or not self.shape:
-            what = f"of {self.dtype}" if self.shape else "a single number"
-            raise UserError("BadArchive", f"array '{name}' is {what}, not an array of numbers with a row per sample")
+            reason = f"of {self.dtype}" if self.shape else "a single number"
+            raise UserError("BadArchive", f"array '{name}' is {reason}, not an array of numbers with a row per sample")
         if fortran and len(self.shape) > 1:
             raise UserError(
                 "BadArchive",
@@ -76,24 +76,24 @@ def from_npz(paths: Sequence[str], streams: Sequence[Stream], precision: str = "
         archive = zipfile.ZipFile(path)
         members = {name.removesuffix(".npy") for name in archive.namelist()}
         chosen = {s.name: s for s in streams}
-        found = [
+        archives = [
             _open(archive, name, chosen.get(name)) for name in _streams_of(members) if not chosen or name in chosen
         ]
     except _BROKEN as error:
         raise UserError("BadArchive", f"{path} cannot be read as a numpy archive: {error}") from error
-    missing = set(chosen) - {one.stream.name for one in found}
-    if missing or not found:
+    missing = set(chosen) - {archive_stream.stream.name for archive_stream in archives}
+    if missing or not archives:
         raise UserError("BadArchive", f"{path} has no stream {', '.join(sorted(missing))}")
-    counts = {one.sequences for one in found}
+    counts = {item.sequences for item in archives}
     if len(counts) > 1:
         raise UserError("BadArchive", f"the streams of {path} have different numbers of sequences: {counts}")
     keys = _Member(archive, "keys", "uiU") if "keys" in members else None
-    if keys is not None and keys.shape != (found[0].sequences,):
-        raise UserError("BadArchive", f"{path} has keys of shape {keys.shape} for {found[0].sequences} sequences")
-    double = any(one.data.dtype == np.float64 for one in found)
-    samples = max(one.samples for one in found)
-    streams = [one.stream for one in found]
-    return Input(streams, _archived(found, keys), samples, precision="double" if double else "float")
+    if keys is not None and keys.shape != (archives[0].sequences,):
+        raise UserError("BadArchive", f"{path} has keys of shape {keys.shape} for {archives[0].sequences} sequences")
+    double = any(item.data.dtype == np.float64 for item in archives)
+    samples = max(item.samples for item in archives)
+    streams = [item.stream for item in archives]
+    return Input(streams, _archived(archives, keys), samples, precision="double" if double else "float")
 
 
 def _streams_of(members: set[str]) -> list[str]:
@@ -154,18 +154,18 @@ class _open:
         return Part(scipy.sparse.csr_matrix(parts, shape=(count, self.stream.dim)), lengths)
 
 
-def _archived(found: Sequence[_open], keys: _Member | None) -> Iterator[Batch]:
-    done, count, size = 0, found[0].sequences, batch_size([one.stream for one in found])
+def _archived(result: Sequence[_open], keys: _Member | None) -> Iterator[Batch]:
+    done, count, size = 0, result[0].sequences, batch_size([item.stream for item in result])
     while done < count:
         n = min(size, count - done)
         names = _checked(keys.read(n)) if keys is not None else range(done, done + n)
-        yield Batch(names, {one.stream.name: one.read(n) for one in found})
+        yield Batch(names, {item.stream.name: item.read(n) for item in result})
         done += n
-    for one in found:
-        if one.done != one.samples:
+    for item in result:
+        if item.done != item.samples:
             raise UserError(
                 "BadArchive",
-                f"the lengths of '{one.stream.name}' make {one.done} samples, but there are {one.samples}",
+                f"the lengths of '{item.stream.name}' make {item.done} samples, but there are {item.samples}",
             )
 
 

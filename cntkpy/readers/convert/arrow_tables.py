@@ -65,12 +65,12 @@ def _from_table(kind: str, table: TableFile, streams: Sequence[Stream], precisio
     if streams and labels is not None:
         raise ConfigError("BadStream", "--labels and --stream both say what the columns are", hint="use one of them")
     if labels is not None:
-        found, sources = _two(table, labels)
+        result, sources = _two(table, labels)
     else:
-        found = list(streams) or [_stream_of(table, name) for name in table.names if _mark(table, name) != [KEY]]
-        sources = {s.name: {"alias": s.name} for s in found}
+        result = list(streams) or [_stream_of(table, name) for name in table.names if _mark(table, name) != [KEY]]
+        sources = {s.name: {"alias": s.name} for s in result}
     inputs = {
-        s.name: {"dim": s.dim, "format": "dense" if s.form == "dense" else "sparse"} | sources[s.name] for s in found
+        s.name: {"dim": s.dim, "format": "dense" if s.form == "dense" else "sparse"} | sources[s.name] for s in result
     }
     part: dict[str, Any] = {"type": kind, "file": table.path, "input": inputs}
     section: dict[str, Any] = {"randomize": False, "deserializers": [part]}
@@ -81,7 +81,7 @@ def _from_table(kind: str, table: TableFile, streams: Sequence[Stream], precisio
 
     read = from_reader(create_reader(to_section(section), precision), precision)
     names = {name: [classes[i] for i in sorted(classes)] for name, classes in read.labels.items()}
-    return replace(read, streams=found, names=names, files=[table.path])
+    return replace(read, streams=result, names=names, files=[table.path])
 
 
 def _two(table: TableFile, labels: str) -> tuple[list[Stream], dict[str, dict[str, Any]]]:
@@ -90,11 +90,13 @@ def _two(table: TableFile, labels: str) -> tuple[list[Stream], dict[str, dict[st
     numbers = [name for name in table.names if name != labels and is_number(table.field(name).type)]
     if not numbers:
         raise UserError("NoStreams", f"{table.path} has no columns of numbers besides '{labels}'")
-    others = [name for name in table.names if name != labels and name not in numbers and _mark(table, name) != [KEY]]
-    if others:
+    other_names = [
+        name for name in table.names if name != labels and name not in numbers and _mark(table, name) != [KEY]
+    ]
+    if other_names:
         raise UserError(
             "BadStream",
-            f"{table.path}: these columns are not numbers: {shorten(', '.join(others))}",
+            f"{table.path}: these columns are not numbers: {shorten(', '.join(other_names))}",
             hint="name the columns that are converted: --stream NAME:DIM[:FORM]",
         )
     classes = _stream_of(table, labels, classes=True)
@@ -103,7 +105,7 @@ def _two(table: TableFile, labels: str) -> tuple[list[Stream], dict[str, dict[st
 
 
 def _mark(table: TableFile, name: str) -> list[str]:
-    """What the metadata of a column say that it is, in words."""
+    """Return what the metadata of a column say that it is, in words."""
     metadata: dict[bytes, bytes] = table.field(name).metadata or {}
     return metadata.get(MARK, b"").decode("utf-8", "replace").split()
 
@@ -172,10 +174,10 @@ class TableTarget:
             self._single[s.name] &= bool((part.lengths == 1).all())
             arrays.append(sequences_as_array(self._samples(part.rows, s), part.lengths))
         names = [s.name for s in self._streams]
-        found = pa.record_batch(arrays, names=[key_name(names), *names])
+        value = pa.record_batch(arrays, names=[key_name(names), *names])
         if self._writer is None:
-            self._writer = pa.ipc.new_stream(self._file, found.schema)
-        self._writer.write_batch(found)
+            self._writer = pa.ipc.new_stream(self._file, value.schema)
+        self._writer.write_batch(value)
 
     def _samples(self, rows: Any, s: Stream) -> Any:
         """Samples as an array, an element each."""
@@ -184,7 +186,7 @@ class TableTarget:
         return samples_as_array(rows, s.dim, s.form == "sparse", self._element)
 
     def tables(self) -> Iterator[Any]:
-        """What was written, in tables of about `GROUP` bytes of the final schema; the first one may be empty."""
+        """Return what was written, in tables of about `GROUP` bytes of the final schema; the first one may be empty."""
         pa = arrow()
         if self._writer is None:
             return

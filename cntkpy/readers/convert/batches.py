@@ -32,15 +32,22 @@ class Stream:
 
 def parse_stream(text: str) -> Stream:
     """A stream written as NAME:DIM or NAME:DIM:FORM."""
-    name, *rest = text.split(":")
-    form = rest[1] if len(rest) > 1 else "dense"
-    if not name or not rest or len(rest) > 2 or not _DIM.fullmatch(rest[0]) or int(rest[0]) < 1 or form not in FORMS:
+    name, *remainder = text.split(":")
+    form = remainder[1] if len(remainder) > 1 else "dense"
+    if (
+        not name
+        or not remainder
+        or len(remainder) > 2
+        or not _DIM.fullmatch(remainder[0])
+        or int(remainder[0]) < 1
+        or form not in FORMS
+    ):
         raise ConfigError(
             "BadStream",
             f"'{text}' does not describe a stream",
             hint=f"write NAME:DIM or NAME:DIM:FORM, with a form out of {', '.join(FORMS)}",
         )
-    return Stream(name, int(rest[0]), form)
+    return Stream(name, int(remainder[0]), form)
 
 
 @dataclass

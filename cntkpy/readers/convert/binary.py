@@ -32,29 +32,34 @@ def from_binary(paths: Sequence[str], streams: Sequence[Stream], precision: str 
     from cntkpy.readers.registry import create_reader
 
     files = [BinaryFile(path) for path in paths]
-    sections = [section for one in files for section in one.sections.values()]
+    sections = [section for file in files for section in file.sections.values()]
     sizes = {s.header.element_size for s in sections if s.header.kind in (f.DATA, f.CATEGORY)}
-    for one in files:
-        one.close()
+    for file in files:
+        file.close()
     precision = "double" if sizes == {8} else "float"
     config = {"readerType": "BinaryReader", "file": ",".join(paths)}
     reader: Any = create_reader(to_section(config), precision)
-    found = from_reader(reader, precision)
+    source = from_reader(reader, precision)
     classes = {s.name for s in sections if s.header.kind == f.LABELS and s.header.label_kind == f.CATEGORY_IDS}
     wanted = {s.name for s in streams}
-    again = {one.name for s in sections for one in s.inside if s.name in classes and one.header.kind == f.CATEGORY}
-    found.streams = [
+    again = {
+        section.name
+        for s in sections
+        for section in s.inside
+        if s.name in classes and section.header.kind == f.CATEGORY
+    }
+    source.streams = [
         Stream(s.name, s.dim, "class" if s.name in classes else s.form)
-        for s in found.streams
+        for s in source.streams
         if s.name in wanted or s.name not in again
     ]
-    found.labels = {name: labels for name in classes if (labels := _labels(reader, name))}
-    return found
+    source.labels = {name: labels for name in classes if (labels := _labels(reader, name))}
+    return source
 
 
 def _labels(reader: Any, name: str) -> dict[int, str]:
     inside = reader.sections[name.lower()].inside
-    return reader.get_label_mapping(name) if any(one.header.kind == f.MAPPING for one in inside) else {}
+    return reader.get_label_mapping(name) if any(section.header.kind == f.MAPPING for section in inside) else {}
 
 
 class BinaryTarget:
@@ -95,7 +100,7 @@ def _section(s: Stream, labels: Mapping[int, str]) -> dict[str, Any]:
     section: dict[str, Any] = {"sectionType": "Labels", "labelType": "category", "labelDim": s.dim, "dim": 1}
     section[_vectors(s)] = {"sectionType": "CategoryLabels", "dim": s.dim}
     if labels:
-        longest = max(len(one.encode()) for one in labels.values())
+        longest = max(len(label.encode()) for label in labels.values())
         section[_names(s)] = {"sectionType": "LabelMapping", "wrecords": len(labels), "elementSize": longest + 1}
     return section
 
@@ -104,8 +109,8 @@ def _session_of(files: Sequence[str]) -> int | None:
     """The id of a writing session, 16 bits: files made of the same data belong together, whatever streams they have."""
     if not files:
         return None
-    found = [(str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns) for path in map(Path, sorted(files))]
-    return zlib.crc32(json.dumps(found).encode()) & 0xFFFF
+    result = [(str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns) for path in map(Path, sorted(files))]
+    return zlib.crc32(json.dumps(result).encode()) & 0xFFFF
 
 
 @contextmanager

@@ -86,7 +86,7 @@ class CBFTarget:
     def finish(self) -> None:
         """Write the directory."""
         self._flush()
-        at = self._file.tell()
+        position = self._file.tell()
         self._file.write(struct.pack("<QII", MAGIC, len(self._chunks), len(self._streams)))
         for s in self._streams:
             name = s.name.encode("utf-8")
@@ -94,7 +94,7 @@ class CBFTarget:
             self._file.write(struct.pack("<BI", TYPES.index(self._type), s.dim))
         for chunk in self._chunks:
             self._file.write(struct.pack("<qII", *chunk))
-        self._file.write(struct.pack("<q", at))
+        self._file.write(struct.pack("<q", position))
 
 
 @contextmanager

@@ -14,7 +14,7 @@ GROUP = 32 << 20
 
 
 class Copied(NamedTuple):
-    """What was written: rows, and the types of columns by their names."""
+    """Summary of the output: rows, and the types of columns by name."""
 
     rows: int
     kinds: dict[str, str]
@@ -46,8 +46,8 @@ def copy_columns(path: str, output: str, form: str) -> Copied:
                 )
             )
             rows += held[-1].num_rows
-            if sum(one.nbytes for one in held) >= GROUP or group == table.groups - 1:
-                found = arrow().concat_tables(held).combine_chunks()
-                writer.write_table(found, max(1, found.num_rows))
+            if sum(value.nbytes for value in held) >= GROUP or group == table.groups - 1:
+                combine_chunks = arrow().concat_tables(held).combine_chunks()
+                writer.write_table(combine_chunks, max(1, combine_chunks.num_rows))
                 held = []
     return Copied(rows, {field.name: str(field.type) for field in table.schema})

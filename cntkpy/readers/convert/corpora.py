@@ -53,9 +53,9 @@ def from_lm(paths: Sequence[str], streams: Sequence[Stream], precision: str = "f
             yield Batch(_keys(block), parts)
 
     samples = sum(len(block.inputs) - len(block.lengths) for block in corpus.blocks())
-    found = [Stream("words", dim, "class"), Stream("next", dim, "class")]
+    result = [Stream("words", dim, "class"), Stream("next", dim, "class")]
     names = corpus.words.names()
-    return Input(found, batches(), samples, {"words": names, "next": names}, precision)
+    return Input(result, batches(), samples, {"words": names, "next": names}, precision)
 
 
 def from_lu(paths: Sequence[str], streams: Sequence[Stream], precision: str = "float") -> Input:
@@ -84,9 +84,9 @@ def from_lu(paths: Sequence[str], streams: Sequence[Stream], precision: str = "f
             }
             yield Batch(_keys(block), parts)
 
-    found = [Stream("words", len(words), "sparse"), Stream("tags", len(tags), "class")]
+    result = [Stream("words", len(words), "sparse"), Stream("tags", len(tags), "class")]
     samples = sum(len(block.outputs) for block in corpus.blocks())
-    return Input(found, batches(), samples, {"tags": tags.names()}, precision)
+    return Input(result, batches(), samples, {"tags": tags.names()}, precision)
 
 
 def _corpus(config: dict[str, Any], precision: str) -> Corpus:
@@ -106,7 +106,7 @@ def _named(paths: Sequence[str], count: int, what: str) -> Sequence[str]:
 
 
 def _has_classes(path: str) -> bool:
-    """Whether a list of words is a word class file: its lines have four fields."""
+    """Return whether a list of words is a word class file: its lines have four fields."""
     try:
         with open_data(path) as file:
             return len(file.readline().split()) == 4

@@ -44,8 +44,8 @@ class Format:
 
 
 FORMATS = {
-    one.name: one
-    for one in (
+    file_format.name: file_format
+    for file_format in (
         Format("ctf", (".ctf", ".txt"), "sources:from_ctf", "targets:to_ctf", "FILE"),
         Format("uci", (".uci", ".data"), "sources:from_uci", "targets:to_uci", "FILE", sequences=False),
         Format("binary", (".bin",), "binary:from_binary", "binary:to_binary", "FILE...", sequences=False),
@@ -98,8 +98,8 @@ def format_of(path: str, given: str | None, option: str) -> Format:
     if option == "--from" and path.startswith(("ark:", "ark,", "scp:", "scp,")):
         return FORMATS["kaldi"]
     suffix = Path(path).suffix.lower()
-    found = next((one for one in FORMATS.values() if suffix in one.suffixes), None)
-    if found is None:
+    chosen = next((file_format for file_format in FORMATS.values() if suffix in file_format.suffixes), None)
+    if chosen is None:
         from cntkpy.cntk_config.base.diagnostics import (
             ConfigError,  # late: the command line lists formats, and starts fast
         )
@@ -107,9 +107,9 @@ def format_of(path: str, given: str | None, option: str) -> Format:
         raise ConfigError(
             "UnknownFormat",
             f"the format of {path} is not known",
-            hint=f"name it: {option} {'|'.join(n for n, one in FORMATS.items() if one.target or option != '--to')}",
+            hint=f"name it: {option} {'|'.join(n for n, form in FORMATS.items() if form.target or option != '--to')}",
         )
-    return found
+    return chosen
 
 
 def _load(path: str) -> Callable[..., Any]:

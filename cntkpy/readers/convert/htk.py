@@ -34,11 +34,11 @@ def from_htk(paths: Sequence[str], streams: Sequence[Stream], precision: str = "
     paths: a script file, or a feature file, which is one utterance; label files (.mlf); the list of states, if these
     name them. Without it, classes are the numbers at the end of their lines.
     """
-    script, *others = paths
-    label_files = [one for one in others if Path(one).suffix.lower() == ".mlf"]
-    states = [one for one in others if one not in label_files]
+    script, *other_paths = paths
+    label_files = [path for path in other_paths if Path(path).suffix.lower() == ".mlf"]
+    states = [path for path in other_paths if path not in label_files]
     if Path(script).suffix.lower() != ".scp":
-        if others:
+        if other_paths:
             raise ConfigError("TooManyFiles", f"labels belong to a script file, not to {script}")
         return _one_file(script, precision)
     if len(states) > 1 or (states and not label_files):
@@ -47,8 +47,8 @@ def from_htk(paths: Sequence[str], streams: Sequence[Stream], precision: str = "
             f"what is {states[-1]}?",
             hint="name a script file, label files (.mlf), and one list of states",
         )
-    found = read_script([script])
-    dim = FeatureFile(found.files[int(found.file[0])]).header.dim
+    files = read_script([script])
+    dim = FeatureFile(files.files[int(files.file[0])]).header.dim
     features = {"scpFile": script, "dim": dim}
     parts: list[Any] = [{"type": "HTKFeatureDeserializer", "input": {"features": features}}]
     names: dict[int, str] = {}
@@ -69,9 +69,9 @@ def from_htk(paths: Sequence[str], streams: Sequence[Stream], precision: str = "
 
 
 def _classes(label_files: Sequence[str], states: Sequence[str], streams: Sequence[Stream]) -> int:
-    given = next((s.dim for s in streams if s.name == "labels"), None)
-    if given is not None:
-        return given
+    dim = next((s.dim for s in streams if s.name == "labels"), None)
+    if dim is not None:
+        return dim
     if states:
         return len(read_states(states[0]))
     return 1 + int(read_labels(label_files, None, None).classes.max(initial=0))
@@ -120,19 +120,21 @@ class HTKTarget:
         classes = None
         if self._labels:
             classes = class_numbers(batch.parts[self._labels.name].rows, self._labels.name)
-        at = 0
+        position = 0
         for i, length in enumerate(lengths.tolist()):
             key = str(batch.keys[i]) if len(batch.keys) else str(self._count)
             self._count += 1
             if not length:
                 raise UserError("EmptySequence", f"sequence {key} has no samples: an utterance has a frame at least")
-            first = self._frames + at
+            first = self._frames + position
             line = f"{key}.fea={self._inside}[{first},{first + length - 1}]\n"
             self._script.write(line.encode("utf-8", "surrogateescape"))
             if self._mlf and classes is not None:
-                self._mlf.write(self._entry(key, classes[at : at + length]).encode("utf-8", "surrogateescape"))
-            at += length
-        self._frames += at
+                self._mlf.write(
+                    self._entry(key, classes[position : position + length]).encode("utf-8", "surrogateescape")
+                )
+            position += length
+        self._frames += position
 
     def _entry(self, key: str, classes: np.ndarray) -> str:
         """The ranges of equal class: begin and end in 100 ns, the name of the state, the class."""

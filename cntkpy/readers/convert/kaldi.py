@@ -54,8 +54,8 @@ def from_kaldi(paths: Sequence[str], streams: Sequence[Stream], precision: str =
     features = {"rx": specifier(paths[0]), "dim": columns}
     parts: list[Any] = [{"type": "KaldiFeatureDeserializer", "input": {"features": features}}]
     if len(paths) > 1:
-        given = next((s.dim for s in streams if s.name == "labels"), None)
-        classes = given or 1 + int(read_classes(specifier(paths[1])).classes.max(initial=0))
+        dim = next((s.dim for s in streams if s.name == "labels"), None)
+        classes = dim or 1 + int(read_classes(specifier(paths[1])).classes.max(initial=0))
         labels = {"mlfFile": specifier(paths[1]), "labelDim": classes}
         parts.append({"type": "KaldiLabelDeserializer", "input": {"labels": labels}})
     section = to_section({"randomize": False, "deserializers": parts})
@@ -66,7 +66,8 @@ def from_kaldi(paths: Sequence[str], streams: Sequence[Stream], precision: str =
 
 
 def _is_of_values(table: Table, streams: Sequence[Stream]) -> bool:
-    """Whether the values of its vectors are frames: that is asked for, or they have as many as there are frames."""
+    """Return whether the values of its vectors are frames: that is asked for, or they have as many as there are
+    frames."""
     from cntkpy.readers.formats.kaldi import object_kernels as k
 
     every = np.arange(len(table))
@@ -95,16 +96,16 @@ class KaldiTarget:
 
     def _write(self, batch: Batch) -> None:
         part = batch.parts[self._features.name]
-        rows, at = as_dense(part.rows), 0
+        rows, position = as_dense(part.rows), 0
         classes = class_numbers(batch.parts[self._labels.name].rows, self._labels.name) if self._labels else None
         for i, length in enumerate(part.lengths.tolist()):
             key = str(batch.keys[i]) if len(batch.keys) else str(self._count)
             self._count += 1
-            self._writer.write_matrix(key, rows[at : at + length])
+            self._writer.write_matrix(key, rows[position : position + length])
             if self._label_writer is not None and classes is not None:
-                self._label_writer.write_integers(key, classes[at : at + length])
+                self._label_writer.write_integers(key, classes[position : position + length])
             self._counts.write(f"{key} {length}\n".encode("utf-8", "surrogateescape"))
-            at += length
+            position += length
 
 
 @contextmanager
@@ -121,5 +122,5 @@ def to_kaldi(path: str, streams: Sequence[Stream], source: Input) -> Generator[T
         archive = stack.enter_context(open_writer(WriteSpecifier(f"ark:{path}", path, None)))
         counts = stack.enter_context(atomic_write(str(Path(path).with_suffix(".counts"))))
         beside = str(Path(path).with_suffix(".labels.ark"))
-        other = stack.enter_context(open_writer(WriteSpecifier(f"ark:{beside}", beside, None))) if labels else None
-        yield KaldiTarget(archive, other, counts, streams)
+        second = stack.enter_context(open_writer(WriteSpecifier(f"ark:{beside}", beside, None))) if labels else None
+        yield KaldiTarget(archive, second, counts, streams)

@@ -1,4 +1,4 @@
-"""What is converted: whatever a reader gives, and the text formats."""
+"""Conversion sources: any reader, and the text formats."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def batch_size(streams: Sequence[Stream]) -> int:
 
 
 def from_reader(reader: Any, precision: str = "float") -> Input:
-    """What a reader gives, in its order."""
+    """Return what a reader gives, in its order."""
     streams = [Stream(s.name, s.dim, "sparse" if s.sparse else "dense") for s in reader.streams]
     labels = {s.name: reader.get_label_mapping(s.name) for s in reader.streams}
     samples = (reader.samples_per_sweep or None) if isinstance(reader, KnowsSize) else None
@@ -78,8 +78,8 @@ def from_ctf(paths: Sequence[str], streams: Sequence[Stream], precision: str = "
     forms = {s.name: _form_of_classes(path, s.name) if s.form == "class" else s.form for s in streams}
     inputs = {s.name: {"dim": s.dim, "format": forms[s.name]} for s in streams}
     section = to_section({"file": path, "input": inputs, "randomize": False, "traceLevel": 0})
-    found = from_reader(create_reader(section, precision), precision)
-    return Input(streams, found.batches, found.samples, precision=precision)
+    source = from_reader(create_reader(section, precision), precision)
+    return Input(streams, source.batches, source.samples, precision=precision)
 
 
 def from_uci(paths: Sequence[str], streams: Sequence[Stream], precision: str = "float") -> Input:
@@ -97,8 +97,8 @@ def from_uci(paths: Sequence[str], streams: Sequence[Stream], precision: str = "
         raise ConfigError("BadStream", "text of columns has no sparse streams", hint="read them as dense")
     widths = [1 if s.form == "class" else s.dim for s in streams]
     config = {"readerType": "UCIFastReader", "file": path, "randomize": "none", "columns": {"dim": sum(widths)}}
-    found = from_reader(create_reader(to_section(config), precision), precision)
-    return Input(streams, _split(found.batches, streams, widths), found.samples, precision=precision)
+    source = from_reader(create_reader(to_section(config), precision), precision)
+    return Input(streams, _split(source.batches, streams, widths), source.samples, precision=precision)
 
 
 def _split(batches: Iterator[Batch], streams: Sequence[Stream], widths: Sequence[int]) -> Iterator[Batch]:
@@ -115,7 +115,7 @@ def _split(batches: Iterator[Batch], streams: Sequence[Stream], widths: Sequence
 
 
 def _form_of_classes(path: str, name: str) -> str:
-    """How the vectors of a stream are written, by its first sample that has values."""
+    """Return how the vectors of a stream are written, by its first sample that has values."""
     try:
         with open_data(path) as file:
             for line in file:
@@ -144,7 +144,7 @@ def find_streams(path: str) -> list[Stream]:
                     if b":" in values:
                         sparse.add(key)
                         indices = [f.partition(b":")[0] for f in fields]
-                        if bad := next((one for one in indices if not one.isdigit() or len(one) > 9), None):
+                        if bad := next((index for index in indices if not index.isdigit() or len(index) > 9), None):
                             raise DataError(
                                 f"{path}, line {number}: {bad[:40]!r} is not the index of a value.",
                                 path=path,

@@ -1,4 +1,4 @@
-"""What minibatches hold, in numbers: for previews."""
+"""Statistics of minibatches, for previews."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ class StreamStatistics:
         classes = []
         if self._classes is not None and self.samples:
             order = np.argsort(-self._classes, kind="stable")
-            found = order[self._classes[order] > 0].tolist()
-            classes = [{"class": names.get(c, c), "count": int(self._classes[c])} for c in found]
+            numbers = order[self._classes[order] > 0].tolist()
+            classes = [{"class": names.get(c, c), "count": int(self._classes[c])} for c in numbers]
         return {
             "name": self.stream.name,
             "storage": "sparse" if self.stream.sparse else "dense",
@@ -91,24 +91,24 @@ class StreamStatistics:
 
 def texts(minibatch: Minibatch, count: int) -> list[dict[str, Any]]:
     """The first sequences of a minibatch: key, and the first samples of each stream as text."""
-    found: list[dict[str, Any]] = []
+    values: list[dict[str, Any]] = []
     for name, data in minibatch.streams.items():
         layout = minibatch.layouts[name]
         sequences = Value.of_stream(data, layout, (data.shape[-1],)).as_sequences()[:count] if layout.T else []
         for i, rows in enumerate(sequences):
-            if i == len(found):
-                found.append({"key": minibatch.keys[i] if i < len(minibatch.keys) else None, "streams": {}})
+            if i == len(values):
+                values.append({"key": minibatch.keys[i] if i < len(minibatch.keys) else None, "streams": {}})
             shown = [_text(rows[k]) for k in range(min(MOST_SAMPLES, rows.shape[0]))]
-            found[i]["streams"][name] = shown + (["..."] if rows.shape[0] > MOST_SAMPLES else [])
-    return found
+            values[i]["streams"][name] = shown + (["..."] if rows.shape[0] > MOST_SAMPLES else [])
+    return values
 
 
 def _text(sample: Any) -> str:
     if is_dense(sample):
         parts = [f"{v:g}" for v in sample[:MOST_VALUES].tolist()]
-        more = len(sample) - MOST_VALUES
+        omitted = len(sample) - MOST_VALUES
     else:
         parts = [f"{i}:{v:g}" for i, v in zip(sample.indices.tolist(), sample.data.tolist(), strict=True)]
-        more = len(parts) - MOST_VALUES
+        omitted = len(parts) - MOST_VALUES
         parts = parts[:MOST_VALUES] or ["(all zero)"]
-    return " ".join(parts) + (f" ... ({more} more)" if more > 0 else "")
+    return " ".join(parts) + (f" ... ({omitted} more)" if omitted > 0 else "")

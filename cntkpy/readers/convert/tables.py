@@ -53,15 +53,15 @@ def from_csv(
         raise ConfigError("BadStream", "a table has no sparse streams", hint="read them as dense")
     table = _Table(paths[0])
     columns = _described(table, streams) if streams else _found(table, labels)
-    given = _names_of(paths[1]) if len(paths) == 2 else None
-    if labels is not None and given is None:
+    label_names = _names_of(paths[1]) if len(paths) == 2 else None
+    if labels is not None and label_names is None:
         columns = [_Columns(c.name, c.columns, "dense") if _has_values(table, c) else c for c in columns]
-    if given is not None and not any(one.form == "class" for one in columns):
+    if label_names is not None and not any(column.form == "class" for column in columns):
         raise UserError("BadStream", f"{paths[1]} has names of classes, but no stream has classes")
     names: dict[str, list[str]] = {}
-    for one in columns:
-        if one.form == "class":
-            names[one.name] = given if given is not None else in_order(table.classes(one.columns[0]))
+    for column in columns:
+        if column.form == "class":
+            names[column.name] = label_names if label_names is not None else in_order(table.classes(column.columns[0]))
     kept = [Stream(c.name, len(names[c.name]) if c.form == "class" else len(c.columns), c.form) for c in columns]
     for asked, stream in zip(streams, kept, strict=False):
         if asked.dim < stream.dim:
@@ -78,7 +78,7 @@ def from_csv(
         labels={name: dict(enumerate(several)) for name, several in names.items()},
         precision=precision,
         files=paths,
-        names=names if given is None else {},
+        names=names if label_names is None else {},
     )
 
 
@@ -114,14 +114,14 @@ class _Table(CsvText):
         kinds = [arrow().string()] * self.width
         for block in self.blocks():
             table = self.parsed(block, kinds).combine_chunks()
-            columns = [compute().utf8_trim_whitespace(one).combine_chunks() for one in table.columns]
+            columns = [compute().utf8_trim_whitespace(column).combine_chunks() for column in table.columns]
             columns = _without_blank_rows(columns)
             if len(columns[0]):
                 yield Block(block, 0, columns)
 
     def classes(self, column: int) -> set[str]:
         """All that occurs in a column."""
-        found: set[str] = set()
+        result: set[str] = set()
         for block in self.cells():
             names = compute().unique(block.columns[column]).to_pylist()
             if "" in names:
@@ -132,8 +132,8 @@ class _Table(CsvText):
                     line=line,
                     hint="leave the row out, or give it a class",
                 )
-            found.update(names)
-        return found
+            result.update(names)
+        return result
 
 
 def _has_values(table: _Table, column: _Columns) -> bool:
@@ -166,10 +166,10 @@ def _found(table: _Table, labels: str | None) -> list[_Columns]:
                 f"--stream {FEATURES}:{table.width}",
             )
         column = texts[0]
-    others = tuple(i for i in range(table.width) if i != column)
-    if not others:
+    other_indexes = tuple(i for i in range(table.width) if i != column)
+    if not other_indexes:
         raise UserError("NoStreams", f"{table.path} has one column, and that holds the classes")
-    return [_Columns(FEATURES, others, "dense"), _Columns(LABELS, (column,), "class")]
+    return [_Columns(FEATURES, other_indexes, "dense"), _Columns(LABELS, (column,), "class")]
 
 
 def _column(table: _Table, name: str) -> int:
@@ -190,15 +190,15 @@ def _column(table: _Table, name: str) -> int:
 def _described(table: _Table, streams: Sequence[Stream]) -> list[_Columns]:
     """The columns of streams that stand side by side."""
     columns: list[_Columns] = []
-    at = 0
+    position = 0
     for s in streams:
         width = 1 if s.form == "class" else s.dim
-        columns.append(_Columns(s.name, tuple(range(at, at + width)), s.form))
-        at += width
-    if at != table.width:
+        columns.append(_Columns(s.name, tuple(range(position, position + width)), s.form))
+        position += width
+    if position != table.width:
         raise UserError(
             "BadStream",
-            f"{table.path} has {table.width} columns, but the streams have {at}",
+            f"{table.path} has {table.width} columns, but the streams have {position}",
             hint="--stream names all columns from left to right; one of form class has one",
         )
     return columns
@@ -225,8 +225,8 @@ def _batches(
 ) -> Iterator[Batch]:
     size, done = batch_size(streams), 0
     for block in table.cells():
-        for at in range(0, len(block.columns[0]), size):
-            piece = Block(block.text, at, [one.slice(at, size) for one in block.columns])
+        for index in range(0, len(block.columns[0]), size):
+            piece = Block(block.text, index, [column.slice(index, size) for column in block.columns])
             count = len(piece.columns[0])
             lengths = np.ones(count, np.int64)
             parts: dict[str, Part] = {}
@@ -243,10 +243,10 @@ def _classes(table: _Table, piece: Block, of: _Columns, names: Sequence[str]) ->
     """The numbers of classes, float64[n]."""
     numbers = {name: number for number, name in enumerate(names)}
     coded = piece.columns[of.columns[0]].dictionary_encode()
-    found = np.array([numbers.get(name, -1) for name in coded.dictionary.to_pylist()], np.float64)[coded.indices]
-    unknown = np.flatnonzero(found < 0)
+    codes = np.array([numbers.get(name, -1) for name in coded.dictionary.to_pylist()], np.float64)[coded.indices]
+    unknown = np.flatnonzero(codes < 0)
     if not len(unknown):
-        return found
+        return codes
     line, cells = table.row(piece.text, piece.first + int(unknown[0]))
     raise DataError(
         f"{table.path}:{line}: the class '{shorten(cells[of.columns[0]].strip())}' in column "
@@ -261,8 +261,8 @@ def _values(table: _Table, piece: Block, columns: Sequence[int]) -> np.ndarray:
     """Numbers float64 (rows, columns)."""
     out = np.empty((len(piece.columns[0]), len(columns)))
     try:
-        for at, column in enumerate(columns):
-            out[:, at] = piece.columns[column].cast(arrow().float64()).to_numpy()
+        for index, column in enumerate(columns):
+            out[:, index] = piece.columns[column].cast(arrow().float64()).to_numpy()
     except broken():
         number = _first_without(piece, columns)
         if number is None:  # digits of other scripts, which Python knows
@@ -286,9 +286,9 @@ def _first_without(piece: Block, columns: Sequence[int]) -> int | None:
 
 def _without_blank_rows(cells: list[Any]) -> list[Any]:
     """The cells of the rows that have any."""
-    lengths = sum(compute().binary_length(one).to_numpy().astype(np.int64) for one in cells)
+    lengths = sum(compute().binary_length(cell).to_numpy().astype(np.int64) for cell in cells)
     full = np.asarray(lengths) > 0
-    return cells if full.all() else [one.filter(arrow().array(full)) for one in cells]
+    return cells if full.all() else [cell.filter(arrow().array(full)) for cell in cells]
 
 
 def _cure(cell: str, title: str) -> str:

@@ -118,7 +118,7 @@ class CTFTarget:
     def _samples(rows: Any) -> list[str]:
         if is_dense(rows):
             texts, dim = numbers(rows.reshape(-1)), rows.shape[1]
-            return [" ".join(texts[at : at + dim]) for at in range(0, len(texts), dim)]
+            return [" ".join(texts[index : index + dim]) for index in range(0, len(texts), dim)]
         pairs = [f"{i}:{v}" for i, v in zip(rows.indices.tolist(), numbers(rows.data), strict=True)]
         return [" ".join(pairs[a:b]) for a, b in pairwise(rows.indptr.tolist())]
 
@@ -141,7 +141,7 @@ class UCITarget:
             rows = batch.parts[s.name].rows
             values = class_numbers(rows, s.name)[:, None] if s.form == "class" else as_dense(rows)
             texts, dim = numbers(values.reshape(-1)), values.shape[1]
-            columns.append([" ".join(texts[at : at + dim]) for at in range(0, len(texts), dim)])
+            columns.append([" ".join(texts[index : index + dim]) for index in range(0, len(texts), dim)])
         lines = [" ".join(row) for row in zip(*columns, strict=True)]
         if lines:
             self._file.write(("\n".join(lines) + "\n").encode("ascii"))

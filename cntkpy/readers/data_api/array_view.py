@@ -32,8 +32,8 @@ class NDArrayView:
     def from_dense(cls, np_array: Any, device: Any = None, read_only: bool = False, borrow: bool = False) -> Self:
         """The view of a NumPy array, which is copied unless `borrow`."""
         del device
-        given = np.asarray(np_array)
-        return cls._of(given if borrow else given.copy(), read_only)
+        array = np.asarray(np_array)
+        return cls._of(array if borrow else array.copy(), read_only)
 
     @classmethod
     def from_csr(
@@ -69,7 +69,7 @@ class NDArrayView:
 
     @property
     def is_sparse(self) -> bool:
-        """Whether it is a CSR matrix."""
+        """True if it is a CSR matrix."""
         return hasattr(self._array, "indptr")
 
     def slice_view(self, start_offset: Any, extent: Any, read_only: bool = True) -> Self:
@@ -97,6 +97,6 @@ class NDArrayView:
 
     @classmethod
     def _of(cls, array: Any, read_only: bool) -> Self:
-        found = cls.__new__(cls)
-        found._array, found.is_read_only = array, read_only
-        return found
+        view = cls.__new__(cls)
+        view._array, view.is_read_only = array, read_only
+        return view

@@ -20,15 +20,15 @@ FRAMEWORKS: dict[str, Callable[[Any], Any]] = {
     "tensorflow": to_tensorflow,
 }
 LENGTHS = "_lengths"
-"""What the names of lengths of sequences end with."""
+"""Suffix of the names of sequence lengths."""
 
 
 class PlainSource(Protocol):
-    """What is asked of a `MinibatchSource`."""
+    """Protocol of a `MinibatchSource`."""
 
     @property
     def has_single_samples(self) -> bool:
-        """Whether every sequence is known to have one sample of each stream."""
+        """True if every sequence is known to have one sample of each stream."""
         ...
 
     def stream_infos(self) -> Sequence[StreamInformation]:
@@ -51,14 +51,14 @@ def arrays_of(
     if framework not in FRAMEWORKS:
         raise ArgumentError(f"'{framework}' is not a framework", f"write one of {', '.join(FRAMEWORKS)}")
     made, infos, single = FRAMEWORKS[framework], source.stream_infos(), source.has_single_samples
-    while (found := source.next_plain(minibatch_size, num_data_partitions, partition_index)) is not None:
-        if found.truncated:
+    while (plain := source.next_plain(minibatch_size, num_data_partitions, partition_index)) is not None:
+        if plain.truncated:
             raise ArgumentError("pieces of sequences cannot be arrays of samples", "leave truncation_length out")
-        if not len(found.keys):
+        if not len(plain.keys):
             continue
         arrays: dict[str, Any] = {}
         for stream in infos:
-            rows, lengths = rows_of(found, stream.name)
+            rows, lengths = rows_of(plain, stream.name)
             if is_dense(rows):
                 rows = rows.reshape(len(rows), *stream.sample_shape)
             arrays[stream.name] = made(rows)

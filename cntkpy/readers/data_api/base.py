@@ -1,4 +1,4 @@
-"""What every minibatch source has: streams by name, iteration, a position that can be saved."""
+"""Base of every minibatch source: streams by name, iteration, a position that can be saved."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ class MinibatchSourceBase:
 
     def stream_info(self, name: str) -> StreamInformation:
         """The stream of a name."""
-        found = [s for s in self.stream_infos() if s.name == name]
-        if not found:
+        stream_info = [s for s in self.stream_infos() if s.name == name]
+        if not stream_info:
             known = ", ".join(s.name for s in self.stream_infos())
             raise DataError(f"No stream found matching given name '{name}'", hint=f"there are: {known}")
-        return found[0]
+        return stream_info[0]
 
     def __getitem__(self, name: str) -> StreamInformation:
         return self.stream_info(name)
 
     def is_infinite(self) -> bool:
-        """Whether it continues forever."""
+        """Return whether it continues forever."""
         return False
 
     def get_checkpoint_state(self) -> dict[str, Any]:
@@ -110,11 +110,11 @@ class Minibatches:
         return self
 
     def __next__(self) -> MinibatchMap:
-        found = self.source._next(self.size, self.workers, self.rank)  # pyright: ignore[reportPrivateUsage]
-        if not found:
+        minibatch = self.source._next(self.size, self.workers, self.rank)  # pyright: ignore[reportPrivateUsage]
+        if not minibatch:
             raise StopIteration
-        self.samples += max(data.num_samples for data in found.values())
-        return mapped(found, self.input_map)
+        self.samples += max(data.num_samples for data in minibatch.values())
+        return mapped(minibatch, self.input_map)
 
     def __length_hint__(self) -> int:
         left = self.source.samples_left

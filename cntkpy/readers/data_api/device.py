@@ -1,4 +1,4 @@
-"""What a program is told of the device that data are on."""
+"""Device descriptors for programs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import IntEnum
 
 
 class DeviceKind(IntEnum):
-    """What `Device.type` gives."""
+    """Values of `Device.type`."""
 
     CPU = 0
     GPU = 1
@@ -42,4 +42,4 @@ class Device:
 
 
 CPU = Device("cpu")
-"""Where data of programs are."""
+"""Device of a program's data."""

@@ -91,8 +91,8 @@ def _table(kind: str, filename: Any, streams: Mapping[str, Any], more: Mapping[s
         if (field := stream.stream_alias) is not None:
             inputs[key] |= {"columns": list(map(str, field))} if is_several(field) else {"alias": str(field)}
     files = list(map(str, filename)) if is_several(filename) else str(filename)
-    found: Config = {"type": kind, "file": files, "input": inputs}
-    return found | {name: value for name, value in more.items() if value is not None}
+    config: Config = {"type": kind, "file": files, "input": inputs}
+    return config | {name: value for name, value in more.items() if value is not None}
 
 
 def TarDeserializer(filename: Any, streams: Mapping[str, Any]) -> Config:
@@ -145,7 +145,7 @@ def _images(kind: str, filename: str, streams: Mapping[str, Any]) -> Config:
             inputs[key] = {"labelDim": _dim(kind, key, stream)}
         else:
             raise ArgumentError(f"{kind}: invalid field name '{stream.stream_alias}', allowed are 'image' and 'label'")
-    if not any("transforms" in one for one in inputs.values()):
+    if not any("transforms" in input_variable for input_variable in inputs.values()):
         raise ArgumentError(f"{kind}: stream name ('image' or 'label') must be specified", 'StreamDef(field="image")')
     return {"type": kind, "file": str(filename), "input": inputs}
 
@@ -195,7 +195,7 @@ def _specifier(scp: Any) -> str:
 
 
 def _features(kind: str, streams: Mapping[str, Any], source: Callable[[Any], Config]) -> list[Config]:
-    found: list[Config] = []
+    configs: list[Config] = []
     for key, stream in _streams(kind, streams).items():
         _no_field(kind, key, stream)
         if stream.get("scp") is None:
@@ -214,10 +214,10 @@ def _features(kind: str, streams: Mapping[str, Any], source: Callable[[Any], Con
             "definesMBSize": bool(stream.get("defines_mb_size", False)),
             "maxSequenceSize": whole_number(stream.get("max_sequence_length", 65535), "max_sequence_length", 1),
         }
-        found.append({"type": kind, "input": {key: inside}})
-    if not found:
+        configs.append({"type": kind, "input": {key: inside}})
+    if not configs:
         raise ArgumentError(f"{kind}: no feature streams found")
-    return found
+    return configs
 
 
 def HTKMLFDeserializer(
@@ -254,26 +254,26 @@ def LatticeDeserializer(lattice_index_file: str, streams: Mapping[str, Any]) -> 
 
 
 def _streams(kind: str, streams: Any) -> Mapping[str, Any]:
-    if not is_mapping(streams) or not all(isinstance(one, Record) for one in streams.values()):
+    if not is_mapping(streams) or not all(isinstance(stream, Record) for stream in streams.values()):
         raise ArgumentError(
             f"{kind}: streams must be StreamDefs(name=StreamDef(...)), not {type(streams).__name__}",
             "every stream is a StreamDef(...) under its name",
         )
     names: dict[str, str] = {}
     for name in streams:
-        other = names.setdefault(name.lower(), name)
-        if other != name:
+        other_name = names.setdefault(name.lower(), name)
+        if other_name != name:
             raise ArgumentError(
-                f"{kind}: the streams {other} and {name} differ in letter case only", "rename one of them"
+                f"{kind}: the streams {other_name} and {name} differ in letter case only", "rename one of them"
             )
     return streams
 
 
 def _only_stream(kind: str, streams: Any) -> tuple[str, Any]:
-    found = _streams(kind, streams)
-    if len(found) != 1:
-        raise ArgumentError(f"{kind}: it has one stream, not {len(found)} ({', '.join(found) or 'none'})")
-    ((key, stream),) = found.items()
+    result = _streams(kind, streams)
+    if len(result) != 1:
+        raise ArgumentError(f"{kind}: it has one stream, not {len(result)} ({', '.join(result) or 'none'})")
+    ((key, stream),) = result.items()
     _no_field(kind, key, stream)
     return key, stream
 
@@ -284,8 +284,8 @@ def _no_field(kind: str, key: str, stream: Any) -> None:
 
 
 def _mlf(kind: str, key: str, stream: Any) -> list[str]:
-    given: Any = stream.get("mlf") or ()
-    files = list(map(str, [cast("Any", given)] if isinstance(given, str | PathLike) else given))
+    value: Any = stream.get("mlf") or ()
+    files = list(map(str, [cast("Any", value)] if isinstance(value, str | PathLike) else value))
     if not files:
         raise ArgumentError(f"{kind}: no mlf file for stream {key}", 'write StreamDef(mlf="train.mlf", shape=...)')
     return files
@@ -302,7 +302,7 @@ def to_section(config: Mapping[str, Any]) -> ConfigParameters:
     section = parse("", "<python>")
     for name, value in config.items():
         nested = value if is_several(value) else [value]
-        if any(isinstance(one, Mapping) for one in nested):
+        if any(isinstance(statistics, Mapping) for statistics in nested):
             section.insert(f"{name}={_text(value)}")
         else:
             section.insert(name, _text(value))
@@ -311,9 +311,9 @@ def to_section(config: Mapping[str, Any]) -> ConfigParameters:
 
 def _text(value: Any) -> str:
     if is_mapping(value):
-        return "[" + ";".join(f"{name}={_quoted(_text(one))}" for name, one in value.items()) + "]"
+        return "[" + ";".join(f"{name}={_quoted(_text(value))}" for name, value in value.items()) + "]"
     if is_several(value):
-        return "(" + ":".join(_quoted(_text(one)) for one in value) + ")"
+        return "(" + ":".join(_quoted(_text(element)) for element in value) + ")"
     if isinstance(value, bool):
         return str(value).lower()
     return str(value)

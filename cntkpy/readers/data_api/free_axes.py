@@ -32,34 +32,34 @@ def sized(axes: InputAxes, data: Any) -> InputAxes:
     if FREE not in axes.shape:
         return axes
     rank = len(axes.shape)
-    shapes = {one[len(one) - rank :] for one in _shapes(data) if len(one) >= rank}
-    shown = tuple(one or -3 for one in axes.shape)
+    shapes = {shape[len(shape) - rank :] for shape in _shapes(data) if len(shape) >= rank}
+    shown = tuple(size or -3 for size in axes.shape)
     if len(shapes) > 1:
         listed = " and ".join(map(str, sorted(shapes)[:2]))
         message = f"samples of one minibatch have one shape; those of the {axes.name} have the shapes {listed}"
         raise ArgumentError(message, "pad them, or give minibatches of equal shapes")
     if not shapes:
         message = f"data for the {axes.name} have too few axes; samples have the shape {shown}, -3 is any size"
-        raise ArgumentError(message, f"an array (n, {', '.join(str(one or 5) for one in axes.shape)})")
+        raise ArgumentError(message, f"an array (n, {', '.join(str(size or 5) for size in axes.shape)})")
     sizes = zip(axes.shape, shapes.pop(), strict=True)
-    return replace(axes, shape=tuple(known or int(own) for known, own in sizes))
+    return replace(axes, shape=tuple(known or int(own_size) for known, own_size in sizes))
 
 
 def of_elements(axes: InputAxes, count: int) -> InputAxes | None:
     """The axes of an input whose samples have a number of elements; None: this does not say the sizes."""
-    known = math.prod(one for one in axes.shape if one != FREE)
+    known = math.prod(size for size in axes.shape if size != FREE)
     if axes.shape.count(FREE) != 1 or count % known or not count:
         return None
-    return replace(axes, shape=tuple(one or count // known for one in axes.shape))
+    return replace(axes, shape=tuple(size or count // known for size in axes.shape))
 
 
 def _shapes(data: Any) -> set[tuple[int, ...]]:
     """The shapes of the arrays that data consist of."""
     if is_several(data):
-        if not any(is_several(one) or getattr(one, "shape", ()) for one in data):
+        if not any(is_several(value) or getattr(value, "shape", ()) for value in data):
             return {(len(data),)}
-        inner = {shape for one in data for shape in _shapes(one)}
-        return {(len(data), *one) for one in inner}
+        inner = {shape for value in data for shape in _shapes(value)}
+        return {(len(data), *item) for item in inner}
     shape = getattr(data, "shape", None)
     if shape is None:
         raise ArgumentError(f"data are arrays, not {shorten(repr(data))}")

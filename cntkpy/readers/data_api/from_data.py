@@ -36,8 +36,8 @@ class MinibatchSourceFromData(UserMinibatchSource):
             raise ArgumentError("at least one stream must be specified, in the form name=data or name=(data, type)")
         self._data: dict[str, Any] = {}
         self._infos: list[StreamInformation] = []
-        for name, given in data_streams.items():
-            data = _data_of(given)
+        for name, data_stream in data_streams.items():
+            data = _data_of(data_stream)
             sequences = is_list(data)
             first: Any = data[0] if sequences and data else data
             sparse = is_csr(first)
@@ -93,7 +93,7 @@ class MinibatchSourceFromData(UserMinibatchSource):
         self._total += samples
         self._cursor = 0 if end == self._count else end
         sweep_end = end == self._count or self._total >= self._max
-        found: dict[Any, MinibatchData] = {}
+        arrays: dict[Any, MinibatchData] = {}
         for stream in self._infos:
             data = self._data[stream.name][begin + worker_rank : end : number_of_workers]
             count = len(range(begin + worker_rank, end, number_of_workers))
@@ -101,8 +101,8 @@ class MinibatchSourceFromData(UserMinibatchSource):
             value = None
             if count:
                 value = Value(data) if is_list(data) else Value.of_rows(data, stream.sample_shape)
-            found[stream] = MinibatchData(value, count, taken, sweep_end)
-        return found
+            arrays[stream] = MinibatchData(value, count, taken, sweep_end)
+        return arrays
 
     def get_checkpoint_state(self) -> dict[str, Any]:
         """Place in the data, and samples given out so far."""
@@ -119,9 +119,9 @@ class MinibatchSourceFromData(UserMinibatchSource):
 _WRONG_DATA = "data must be a numpy.array or scipy.sparse.csr_matrix, or a list of those"
 
 
-def _data_of(given: Any) -> Any:
+def _data_of(value: Any) -> Any:
     """An array, a CSR matrix, or a list of these."""
-    data = given[0] if is_tuple(given) else given
+    data = value[0] if is_tuple(value) else value
     if not isinstance(data, Value):
         return data
     return data.asarray() if data.is_rows else data.as_sequences()
@@ -133,9 +133,9 @@ def _count(data: Any) -> int:
 
 def _check_sequences(name: str, data: list[Any]) -> None:
     """Sequences are of one kind, of one sample shape, and none is empty."""
-    for i, one in enumerate(data):
-        if type(one) is not type(data[0]) or one.shape[1:] != data[0].shape[1:] or not one.shape[0]:
+    for i, value in enumerate(data):
+        if type(value) is not type(data[0]) or value.shape[1:] != data[0].shape[1:] or not value.shape[0]:
             raise TypeError(
-                f"sequence {i} of '{name}' is {type(one).__name__} {getattr(one, 'shape', '')}, the first one "
+                f"sequence {i} of '{name}' is {type(value).__name__} {getattr(value, 'shape', '')}, the first one "
                 f"{type(data[0]).__name__} {data[0].shape}: sequences have at least one sample, of one shape"
             )

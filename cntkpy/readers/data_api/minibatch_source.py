@@ -52,7 +52,7 @@ TOO_BIG = "Too big epoch size can cause bit overflow"
 
 
 class TraceLevel(IntEnum):
-    """How much is logged."""
+    """Verbosity of the log."""
 
     Error = 0
     Warning = 1
@@ -190,7 +190,7 @@ class MinibatchSource(MinibatchSourceBase):
         """Numbers of partitions that there are too few chunks for."""
 
     def _limit(self) -> int | None:
-        """Where the data end, in samples of the timeline; None if they do not, or nobody knows."""
+        """Return where the data end, in samples of the timeline; None if they do not, or nobody knows."""
         if self._max_sweeps is not None:
             return None if self._sweep is None else self._max_sweeps * self._sweep
         return self._max_samples
@@ -203,7 +203,7 @@ class MinibatchSource(MinibatchSourceBase):
         return f"{type(self).__name__}({', '.join(map(_short, self._infos))})"
 
     def is_infinite(self) -> bool:
-        """Whether neither max_samples nor max_sweeps is set."""
+        """Return whether neither max_samples nor max_sweeps is set."""
         return self._max_samples is None and self._max_sweeps is None
 
     def next_minibatch(
@@ -227,8 +227,8 @@ class MinibatchSource(MinibatchSourceBase):
         return mapped(self._next(minibatch_size_in_samples, workers, partition_index or 0), input_map)
 
     def _next(self, size: int, workers: int, rank: int) -> MinibatchMap:
-        found = self.next_plain(size, workers, rank)
-        return {} if found is None else {s: MinibatchData.of_stream(found, s) for s in self._infos}
+        plain = self.next_plain(size, workers, rank)
+        return {} if plain is None else {s: MinibatchData.of_stream(plain, s) for s in self._infos}
 
     def next_plain(self, size: int, workers: int = 1, rank: int = 0) -> Minibatch | None:
         """The next minibatch as plain data; None at the end of the data. See `next_minibatch`."""
@@ -280,13 +280,13 @@ class MinibatchSource(MinibatchSourceBase):
         from .record_batches import record_batch
 
         single = self.has_single_samples
-        while (found := self.next_plain(minibatch_size, num_data_partitions, partition_index)) is not None:
-            if len(found.keys):
-                yield record_batch(found, self._infos, single)
+        while (plain := self.next_plain(minibatch_size, num_data_partitions, partition_index)) is not None:
+            if len(plain.keys):
+                yield record_batch(plain, self._infos, single)
 
     @property
     def has_single_samples(self) -> bool:
-        """Whether every sequence is known to have one sample of each stream."""
+        """True if every sequence is known to have one sample of each stream."""
         data = self._source.deserializer
         known = not isinstance(data, UserData) and not _defines_length(data)
         return known and data.table.lengths.tolist() == [1]
@@ -391,22 +391,22 @@ class MinibatchSource(MinibatchSourceBase):
 
 def _remade(kind: type[MinibatchSource], arguments: dict[str, Any], state: dict[str, Any] | None) -> MinibatchSource:
     """A source of these arguments that continues at a position."""
-    found = kind(**arguments)
+    source = kind(**arguments)
     if state is not None:
-        found.restore_from_checkpoint(state)
-    return found
+        source.restore_from_checkpoint(state)
+    return source
 
 
 def _defines_length(data: Any) -> bool:
-    """Whether a deserializer, or one that it joins, says that its samples are the lengths of sequences."""
+    """Return whether a deserializer, or one that it joins, says that its samples are the lengths of sequences."""
     if isinstance(data, DefinesLength) and data.defines_mb_size:
         return True
     return isinstance(data, Joins) and any(map(_defines_length, data.parts))
 
 
 def _flatten(deserializers: Any) -> list[Any]:
-    found = deserializers if is_several(deserializers) else [deserializers]
-    parts = [one for part in found for one in (part if is_several(part) else [part])]
+    result = deserializers if is_several(deserializers) else [deserializers]
+    parts = [deserializer for part in result for deserializer in (part if is_several(part) else [part])]
     if not parts:
         raise ArgumentError("at least one deserializer is needed")
     for part in parts:
@@ -443,7 +443,7 @@ def _joined(parts: Sequence[Any], defaults: Config, setting: Setting) -> Deseria
                 continue
             section = to_section(defaults | part)
             made.append(find_deserializer(section)()(section, replace(setting, primary=i == 0)))
-        if sum(isinstance(one, DefinesLength) and bool(one.defines_mb_size) for one in made) > 1:
+        if sum(isinstance(value, DefinesLength) and bool(value.defines_mb_size) for value in made) > 1:
             raise ArgumentError("more than one deserializer has a stream with defines_mb_size")
         return join(made)
     except ConfigError as error:

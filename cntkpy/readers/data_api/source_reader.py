@@ -88,8 +88,8 @@ class SourceReader(EpochReader):
             return None
         size = self._size if self._limit is None else min(self._size, self._limit - self._done)
         self._fresh = False
-        found = self._ask(size) if size > 0 else {}
-        if not found:
+        result = self._ask(size) if size > 0 else {}
+        if not result:
             self.data_end = True
             if self._done == 0 and self._workers == 1:
                 raise DataError(
@@ -97,7 +97,7 @@ class SourceReader(EpochReader):
                     hint="lower maxEpochs, or let the source continue with its data from the beginning",
                 )
             return None
-        minibatch = as_minibatch(found, self._dtype, self._name)
+        minibatch = as_minibatch(result, self._dtype, self._name)
         self._done += self._samples_of(minibatch) if self._workers == 1 else size
         over = minibatch.end_of_sweep if self._limit is None else self._done >= self._limit
         self.data_end = minibatch.end_of_epoch = over
@@ -107,12 +107,12 @@ class SourceReader(EpochReader):
         """Data of every stream from the source, or nothing."""
         call = f"{self._name}.next_minibatch({size}, {self._workers}, {self._rank})"
         with calling(call):
-            found = self.source._next(size, self._workers, self._rank)  # pyright: ignore[reportPrivateUsage]
-        check_answer(found, self.streams, call)
-        return found
+            minibatch = self.source._next(size, self._workers, self._rank)  # pyright: ignore[reportPrivateUsage]
+        check_answer(minibatch, self.streams, call)
+        return minibatch
 
     def _samples_of(self, minibatch: Minibatch) -> int:
-        """What counts: the samples of the stream that defines the size, else of the longest one."""
+        """Return what counts: the samples of the stream that defines the size, else of the longest one."""
         defining = next((s.name for s in self.streams if _defines_length(s)), None)
         return minibatch.num_samples if defining is None else minibatch.layouts[defining].num_samples
 
@@ -184,12 +184,12 @@ class SourceReader(EpochReader):
 
 
 def _defines_length(stream: StreamInformation) -> bool:
-    """Whether the samples of a stream are the length of a sequence."""
+    """Return whether the samples of a stream are the length of a sequence."""
     return isinstance(stream, numbered.StreamInformation) and stream.m_defines_mb_size
 
 
 def check_answer(found: Any, streams: Sequence[StreamInformation], call: str) -> None:
-    """Whether a source gave data for each of its streams, and for nothing else; or an empty dictionary.
+    """Return whether a source gave data for each of its streams, and for nothing else; or an empty dictionary.
 
     Raises:
         DataError: if it is not what it should be; it names the call.
@@ -203,9 +203,9 @@ def check_answer(found: Any, streams: Sequence[StreamInformation], call: str) ->
     for key, data in found.items():
         name = key.name if isinstance(key, StreamInformation) else None
         if name not in known:
-            what = f"the text {key!r}" if isinstance(key, str) else f"{type(key).__name__} {name or key!r}"
+            reason = f"the text {key!r}" if isinstance(key, str) else f"{type(key).__name__} {name or key!r}"
             raise DataError(
-                f"{call}: {what} is a key of the dictionary, but not a stream of the source",
+                f"{call}: {reason} is a key of the dictionary, but not a stream of the source",
                 hint=f"the keys are the objects that stream_infos() gives, of {', '.join(known)}",
             )
         if not isinstance(data, MinibatchData):
@@ -258,8 +258,8 @@ def _stream(stream: Any, data: MinibatchData, dtype: np.dtype, source: str) -> t
 def create_user_reader(section: ConfigParameters, precision: str) -> Any:
     """The reader of `readerType=UserMinibatchSource`."""
     p = UserReaderParameters(section)
-    found = load_from_module(p.module, p.class_name, "class")
-    source = construct(found, section)
+    kind = load_from_module(p.module, p.class_name, "class")
+    source = construct(kind, section)
     if not isinstance(source, MinibatchSourceBase):
         raise p.error(
             "class", f"{p.class_name} is not a minibatch source", "derive it from cntkpy.readers.UserMinibatchSource"

@@ -16,13 +16,13 @@ def tensorflow_dataset(source: PlainSource, minibatch_size: int, partitions: int
     tf = framework_module("tensorflow", command_for(["tensorflow"]))
     infos = source.stream_infos()
     types = {
-        one.name: tf.SparseTensorSpec((None, one.dim), one.dtype)
-        if one.sparse
-        else tf.TensorSpec((None, *one.sample_shape), one.dtype)
-        for one in infos
+        info.name: tf.SparseTensorSpec((None, info.dim), info.dtype)
+        if info.sparse
+        else tf.TensorSpec((None, *info.sample_shape), info.dtype)
+        for info in infos
     }
     if not source.has_single_samples:
-        types |= {one.name + LENGTHS: tf.TensorSpec((None,), tf.int64) for one in infos}
+        types |= {info.name + LENGTHS: tf.TensorSpec((None,), tf.int64) for info in infos}
 
     def minibatches() -> Iterator[dict[str, Any]]:
         return arrays_of(source, minibatch_size, "tensorflow", partitions, partition)

@@ -35,7 +35,7 @@ def sequence_to_cntk_text_format(seq_idx: int, alias_tensor_map: Mapping[str, An
 
 
 def is_tensor(data: Any) -> bool:
-    """Whether data are an array, or lists in lists of numbers."""
+    """Return whether data are an array, or lists in lists of numbers."""
     if isinstance(data, np.ndarray):
         return True
     innermost = data
@@ -46,12 +46,12 @@ def is_tensor(data: Any) -> bool:
 
 def _samples(alias: str, tensor: Any) -> list[str]:
     """The text of each sample."""
-    if is_list(tensor) and tensor and all(is_dict(one) for one in tensor):
-        return [" ".join(f"{k}:{v}" for k, v in sorted(one.items())) for one in tensor]
+    if is_list(tensor) and tensor and all(is_dict(row) for row in tensor):
+        return [" ".join(f"{k}:{v}" for k, v in sorted(row.items())) for row in tensor]
     if is_list(tensor) and not tensor:
         return []
     if not is_tensor(tensor):
         raise ValueError(
             f"expected a tensor (dense) or list of dicts (sparse) for '{alias}', but got {type(tensor).__name__}"
         )
-    return [" ".join(str(value) for value in np.asarray(one).reshape(-1)) for one in tensor]
+    return [" ".join(str(value) for value in np.asarray(row).reshape(-1)) for row in tensor]

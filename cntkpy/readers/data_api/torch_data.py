@@ -12,7 +12,7 @@ from .frameworks import framework_module
 
 
 class Share(NamedTuple):
-    """What is read of a source: samples of a minibatch of all partitions together, their number, and which this is."""
+    """Share of a source: samples of a minibatch of all partitions together, their number, and which this is."""
 
     minibatch_size: int
     partitions: int

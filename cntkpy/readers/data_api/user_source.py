@@ -19,10 +19,10 @@ class UserMinibatchSource(MinibatchSourceBase):
     """
 
     def __init__(self) -> None:
-        found = declared_streams(self, "make the streams before calling super().__init__()")
-        if not found:
+        streams = declared_streams(self, "make the streams before calling super().__init__()")
+        if not streams:
             raise ArgumentError(f"{type(self).__name__} must provide at least one stream")
-        self.streams = Record(**{s.name: s for s in found})
+        self.streams = Record(**{s.name: s for s in streams})
 
     def __getattr__(self, name: str) -> Any:
         if name == "streams":

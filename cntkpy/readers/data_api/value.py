@@ -26,7 +26,7 @@ PADDING, WITHIN, FIRST = 0, 1, 2
 """Elements of a mask: no sample, a sample, the first sample of a sequence."""
 
 ARRAY, ITEMS, SEQUENCES, PACKED = range(4)
-"""What is known of the axes of a value: nothing; the first one counts the sequences; they are (N, T, *sample); they are
+"""Layouts of a value's axes: nothing; the first one counts the sequences; they are (N, T, *sample); they are
 that, and the samples of a reader may be flat."""
 
 
@@ -45,7 +45,7 @@ class Value:
     """
 
     _has_steps = True
-    """Whether it is known if there is an axis of steps. Of an array alone it is not."""
+    """True if it is known if there is an axis of steps. Of an array alone it is not."""
 
     _read_only = _erased = False
 
@@ -67,16 +67,16 @@ class Value:
         self._rows: Any = None
         self._array: np.ndarray | None = None
         self._form = ITEMS if is_several(batch) or seq_starts is not None else ARRAY
-        batch = [_as_csr(one) for one in batch] if is_several(batch) else _as_csr(batch)
+        batch = [_as_csr(sequence) for sequence in batch] if is_several(batch) else _as_csr(batch)
         if is_csr(batch):
             self._rows = batch if dtype is None else batch.astype(dtype)
             self.sample_shape = sample_shape or (batch.shape[1],)
         elif is_several(batch) and batch and all(map(is_csr, batch)):
             self._rows = _scipy_sparse().vstack(batch, format="csr", dtype=dtype)
-            self.lengths = np.array([one.shape[0] for one in batch], np.int64)
+            self.lengths = np.array([sequence.shape[0] for sequence in batch], np.int64)
             self.sample_shape = sample_shape or (batch[0].shape[1],)
         elif is_several(batch):
-            self._from_sequences([np.asarray(one, dtype) for one in batch], sample_shape)
+            self._from_sequences([np.asarray(sequence, dtype) for sequence in batch], sample_shape)
         else:
             self._array = np.asarray(batch, dtype)
             if self._array.ndim == 0 or self._array.dtype.kind not in NUMBERS:
@@ -89,7 +89,7 @@ class Value:
             self._set_begins(seq_starts)
 
     def _set_begins(self, seq_starts: Any) -> None:
-        if not is_several(seq_starts) or not all(isinstance(one, bool | np.bool_) for one in seq_starts):
+        if not is_several(seq_starts) or not all(isinstance(seq_start, bool | np.bool_) for seq_start in seq_starts):
             raise ArgumentError(
                 f"seq_starts are truth values, one for each sequence, not {seq_starts!r}", "[True, False]"
             )
@@ -105,18 +105,18 @@ class Value:
     def _from_sequences(self, sequences: Sequence[np.ndarray], sample_shape: tuple[int, ...] | None) -> None:
         if not sequences:
             raise ArgumentError("the batch of a Value is empty")
-        shapes = {one.shape[1:] if one.ndim else None for one in sequences}
-        if len(shapes) > 1 or None in shapes or any(one.dtype.kind not in NUMBERS for one in sequences):
+        shapes = {sequence.shape[1:] if sequence.ndim else None for sequence in sequences}
+        if len(shapes) > 1 or None in shapes or any(sequence.dtype.kind not in NUMBERS for sequence in sequences):
             raise ArgumentError("the sequences of a Value must be arrays (length, *sample) with samples of one shape")
-        lengths = np.array([len(one) for one in sequences], np.int64)
+        lengths = np.array([len(sequence) for sequence in sequences], np.int64)
         self.sample_shape = sample_shape or sequences[0].shape[1:]
         if (lengths == lengths[0]).all():
             self._array = np.stack(sequences)
             return
         self.lengths, self._form = lengths, SEQUENCES
         self._array = np.zeros((len(sequences), int(lengths.max()), *sequences[0].shape[1:]), sequences[0].dtype)
-        for target, one in zip(self._array, sequences, strict=True):
-            target[: len(one)] = one
+        for target, sequence in zip(self._array, sequences, strict=True):
+            target[: len(sequence)] = sequence
 
     @classmethod
     def _of(cls, batch: Batch, sample_shape: tuple[int, ...]) -> Value:
@@ -156,7 +156,7 @@ class Value:
 
     @property
     def is_rows(self) -> bool:
-        """Whether it is an array, or a matrix, of which each row is a sample or a sequence: the input says which."""
+        """True if it is an array, or a matrix, of which each row is a sample or a sequence: the input says which."""
         return self.lengths is None and self._form in (ARRAY, ITEMS) and self._continued is None
 
     def read(self, axes: InputAxes) -> Batch:
@@ -231,31 +231,34 @@ class Value:
         if not is_list(batch):
             raise ArgumentError("supplied batch has to be a list of sequences, or a list of class numbers")
         shape = tuple(
-            whole_number(one, "the number of classes", 1)
-            for one in (num_classes if is_several(num_classes) else (num_classes,))
+            whole_number(num_class, "the number of classes", 1)
+            for num_class in (num_classes if is_several(num_classes) else (num_classes,))
         )
         inner = int(np.prod(shape[:-1]))
-        flat = all(isinstance(one, int | float | np.generic) for one in batch)
+        flat = all(isinstance(sequence, int | float | np.generic) for sequence in batch)
         try:
-            sequences = [np.asarray(batch)] if flat else [np.asarray(one) for one in batch]
+            sequences = [np.asarray(batch)] if flat else [np.asarray(sequence) for sequence in batch]
         except ValueError:
             raise ArgumentError(f"the sequences given to one_hot() must have {inner} classes per sample") from None
-        if not batch or any(one.size and not np.issubdtype(one.dtype, np.integer) for one in sequences):
+        if not batch or any(sequence.size and not np.issubdtype(sequence.dtype, np.integer) for sequence in sequences):
             raise ArgumentError("supplied data to one_hot() must be of type integer, and there must be some")
-        if any(one.size % inner or not one.ndim or one.shape[1:] not in ((), shape[:-1]) for one in sequences):
+        if any(
+            sequence.size % inner or not sequence.ndim or sequence.shape[1:] not in ((), shape[:-1])
+            for sequence in sequences
+        ):
             raise ArgumentError(f"the sequences given to one_hot() must have {inner} classes per sample")
         matrices: list[Any] = []
-        for one in sequences:
-            classes = one.reshape(-1).astype(np.int64)
+        for sequence in sequences:
+            classes = sequence.reshape(-1).astype(np.int64)
             keep = classes != cls.ONE_HOT_SKIP
             wrong = classes[keep & ((classes < 0) | (classes >= shape[-1]))]
             if len(wrong):
                 raise ArgumentError(f"class {wrong[0]} given to one_hot() is not one of 0 to {shape[-1] - 1}")
-            at = np.arange(len(classes))
-            columns = (classes + at % inner * shape[-1])[keep].astype(np.int32)
+            position = np.arange(len(classes))
+            columns = (classes + position % inner * shape[-1])[keep].astype(np.int32)
             ones = np.ones(len(columns), dtype)
             size = (len(classes) // inner, int(np.prod(shape)))
-            matrices.append(_scipy_sparse().csr_matrix((ones, (at[keep] // inner, columns)), shape=size))
+            matrices.append(_scipy_sparse().csr_matrix((ones, (position[keep] // inner, columns)), shape=size))
         return cls(matrices[0] if flat else matrices, None, device, sample_shape=shape)
 
     @classmethod
@@ -304,17 +307,17 @@ class Value:
 
     @property
     def is_read_only(self) -> bool:
-        """Whether its array must not be written to."""
+        """True if its array must not be written to."""
         return self._read_only or (self._array is not None and not self._array.flags.writeable)
 
     @property
     def is_valid(self) -> bool:
-        """Whether it has data: False after `erase`."""
+        """True if it has data: False after `erase`."""
         return not self._erased
 
     @property
     def is_sparse(self) -> bool:
-        """Whether samples are kept as non-zero elements."""
+        """True if samples are kept as non-zero elements."""
         return self._rows is not None
 
     @property
@@ -342,8 +345,10 @@ class Value:
             ArgumentError: it is made of an array alone, which does not say which of its axes counts steps.
         """
         if not self._has_steps:
-            what = f"an array of shape {self.shape} alone does not say which of its axes counts the steps of sequences"
-            raise ArgumentError(what, "Value.create(input, data).mask")
+            reason = (
+                f"an array of shape {self.shape} alone does not say which of its axes counts the steps of sequences"
+            )
+            raise ArgumentError(reason, "Value.create(input, data).mask")
         n, steps = self.shape[0], self.shape[1] if len(self.shape) > 1 else 1
         if self.lengths is None and (self._rows is not None or self._is_samples):
             steps = 1
@@ -355,12 +360,12 @@ class Value:
 
     @property
     def _is_samples(self) -> bool:
-        """Whether it has no axis of steps."""
+        """True if it has no axis of steps."""
         return self._form == ITEMS and self._array is not None and self._array.ndim == 1 + len(self.sample_shape)
 
     @property
     def masked_count(self) -> int:
-        """How many elements of the mask are padding."""
+        """Number of padding elements in the mask."""
         return int((self.mask == PADDING).sum())
 
     @property
@@ -374,11 +379,11 @@ class Value:
         Args:
             read_only: what `is_read_only` of the copy says.
         """
-        found = copy.deepcopy(self)
-        if found._array is not None and not found._array.flags.writeable:
-            found._array = found._array.copy()
-        found._read_only = bool(read_only)
-        return found
+        clone = copy.deepcopy(self)
+        if clone._array is not None and not clone._array.flags.writeable:
+            clone._array = clone._array.copy()
+        clone._read_only = bool(read_only)
+        return clone
 
     def alias(self, read_only: bool = False) -> Value:
         """Another value of the same data.
@@ -386,9 +391,9 @@ class Value:
         Args:
             read_only: what `is_read_only` of the other value says.
         """
-        found = copy.copy(self)
-        found._read_only = bool(read_only) or self._read_only
-        return found
+        clone = copy.copy(self)
+        clone._read_only = bool(read_only) or self._read_only
+        return clone
 
     def erase(self) -> None:
         """Let go of the data; they cannot be read any more."""
@@ -446,7 +451,7 @@ class Value:
             return (
                 list(self._array)
                 if self.lengths is None
-                else [one[:n] for one, n in zip(self._array, self.lengths.tolist(), strict=True)]
+                else [sequence[:n] for sequence, n in zip(self._array, self.lengths.tolist(), strict=True)]
             )
         lengths = np.ones(self._rows.shape[0], np.int64) if self.lengths is None else self.lengths
         ends = np.cumsum(lengths)
@@ -466,7 +471,7 @@ class Value:
 
 
 class MinibatchData:
-    """What a minibatch source gives for one stream.
+    """Minibatch of one stream.
 
     Args:
         value: a `Value`, or what one is made from; None if there are no data in this step.
@@ -478,7 +483,7 @@ class MinibatchData:
     """Samples, layout and stream of what a `MinibatchSource` gives."""
     _lent = False
     truncated = False
-    """Whether its sequences continue in other minibatches: the pieces keep their slots."""
+    """True if its sequences continue in other minibatches: the pieces keep their slots."""
 
     def __init__(self, value: Any, num_sequences: int, num_samples: int, sweep_end: bool):
         self.data = value if value is None or isinstance(value, Value) else Value(value)
@@ -493,13 +498,13 @@ class MinibatchData:
     @classmethod
     def of_stream(cls, minibatch: Minibatch, stream: StreamInformation) -> MinibatchData:
         """A stream of a minibatch; its `Value` is made when somebody looks at it."""
-        found, layout = cls.__new__(cls), minibatch.layouts[stream.name]
-        found._made = minibatch.streams[stream.name], layout, stream
+        data, layout = cls.__new__(cls), minibatch.layouts[stream.name]
+        data._made = minibatch.streams[stream.name], layout, stream
         if minibatch.truncated:
-            found.truncated = True
-        found.num_sequences, found.num_samples = layout.num_sequences, layout.num_samples
-        found.end_of_sweep = minibatch.end_of_sweep
-        return found
+            data.truncated = True
+        data.num_sequences, data.num_samples = layout.num_sequences, layout.num_samples
+        data.end_of_sweep = minibatch.end_of_sweep
+        return data
 
     @cached_property
     def data(self) -> Any:
@@ -570,12 +575,12 @@ class MinibatchData:
 
     @property
     def mask(self) -> np.ndarray:
-        """Where the data have samples; see `Value.mask`."""
+        """Mask of the positions with samples; see `Value.mask`."""
         return self._value.mask
 
     @property
     def is_sparse(self) -> bool:
-        """Whether the data are sparse."""
+        """True if the data are sparse."""
         return self._value.is_sparse
 
     def asarray(self) -> Any:

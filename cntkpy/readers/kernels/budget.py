@@ -1,4 +1,4 @@
-"""Whether data are read in pure Python, because importing Numba would take longer.
+"""True if data are read in pure Python, because importing Numba would take longer.
 
 Importing Numba and loading its kernels takes as long as parsing millions of bytes in pure Python; compiling them, when
 none are cached yet, ten times longer. So each text kernel has a fallback in Python and NumPy (modules called `fallback`
@@ -19,7 +19,7 @@ _left = BUDGET
 
 
 def fits_budget(work: int) -> bool:
-    """Whether pure Python does this work, in bytes of text. Once false, always false: kernels are loaded then."""
+    """Return whether pure Python does this work, in bytes of text. Once false, it stays false."""
     global _left
     _left = _left - work - CALL if work + CALL <= _left else 0
     return _left > 0

@@ -38,32 +38,32 @@ def end_of_line(p: Int, end: Int):
     """
     while p < end:
         x = word_at(p) ^ _LF8
-        found = (x - _ONES) & ~x & _HIGH
-        if found:
-            return min(p + (trailing_zeros(found) >> 3), end)
+        mask = (x - _ONES) & ~x & _HIGH
+        if mask:
+            return min(p + (trailing_zeros(mask) >> 3), end)
         p += 8
     return end
 
 
 @part
 def _has_stream(p: Int, end: Int, name: Bytes):
-    """Whether |name followed by a delimiter, `|` or the end is in the bytes from p to end.
+    """Return whether |name followed by a delimiter, `|` or the end is in the bytes from p to end.
 
     In range: p + n < end, so all bytes that are compared lie before `end`; 64 bytes after it are readable.
     """
     n = len(name)
     while p < end:
-        found = matches(p, 124)
-        while found:
-            at = p + trailing_zeros(found)
-            found &= found - _ONE
-            if at + n >= end:
+        result = matches(p, 124)
+        while result:
+            position = p + trailing_zeros(result)
+            result &= result - _ONE
+            if position + n >= end:
                 return False
             i = 0
-            while i < n and byte_at(at + 1 + i) == name[i]:
+            while i < n and byte_at(position + 1 + i) == name[i]:
                 i += 1
             if i == n:
-                c = byte_at(at + 1 + n) if at + 1 + n < end else 10
+                c = byte_at(position + 1 + n) if position + 1 + n < end else 10
                 if c <= 32 or c >= 127 or c == 124:
                     return True
         p += 64

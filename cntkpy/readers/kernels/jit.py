@@ -1,4 +1,4 @@
-"""The one decorator of every Numba kernel; import this module only when a kernel is about to run.
+"""Decorator of every Numba kernel; import this module only when a kernel is about to run.
 
 Compiled kernels are kept in the user's cache folder, in a folder named after the sources: Numba looks at the file of a
 kernel only, not at the kernels that it calls.
@@ -34,15 +34,15 @@ _MAX_AGE_SECONDS = 60 * 24 * 3600.0
 def place_for_compiled_code() -> str | None:
     """The folder of compiled kernels, made if need be; None: none are kept. See
     `cntkpy.cntk_config.base.cache_folders`."""
-    given = os.environ.get("NUMBA_CACHE_DIR")
-    if given:
-        if is_private(_made(Path(given))):
-            return given
-        log.warning("WARNING: others may write to NUMBA_CACHE_DIR=%s: no compiled kernels are kept there.", given)
+    value = os.environ.get("NUMBA_CACHE_DIR")
+    if value:
+        if is_private(_made(Path(value))):
+            return value
+        log.warning("WARNING: others may write to NUMBA_CACHE_DIR=%s: no compiled kernels are kept there.", value)
         return None
     here = Path(__file__).parents[1]
     digest = hashlib.sha256(numba.__version__.encode())
-    others = (
+    other_files = (
         "kernels/words.py",
         "kernels/jit.py",
         "kernels/text_codes.py",
@@ -51,7 +51,7 @@ def place_for_compiled_code() -> str | None:
         "formats/language/codes.py",
         "formats/htk/mlf_codes.py",
     )
-    for source in sorted([*here.rglob("*_kernels.py"), *(here / name for name in others)]):
+    for source in sorted([*here.rglob("*_kernels.py"), *(here / name for name in other_files)]):
         digest.update(source.read_bytes())
     folder = private_folder("kernels", digest.hexdigest()[:16])
     if folder is None:
@@ -63,7 +63,7 @@ def place_for_compiled_code() -> str | None:
 
 
 def keeps_kernels() -> bool:
-    """Whether what is compiled now is kept."""
+    """Return whether what is compiled now is kept."""
     return place_for_compiled_code() is not None and not config.BOUNDSCHECK
 
 
@@ -82,13 +82,13 @@ def _remove_old(parent: Path) -> None:
 
 def kernel(function: F, *, nogil: bool = True, **options: Any) -> F:
     """Compile on first call, keep the machine code on disk, run without the interpreter lock (unless not nogil)."""
-    before, place = config.CACHE_DIR, place_for_compiled_code()
-    config.CACHE_DIR = place or before
+    previous_cache_dir, place = config.CACHE_DIR, place_for_compiled_code()
+    config.CACHE_DIR = place or previous_cache_dir
     try:
         compiled: Any = numba.njit(function, cache=keeps_kernels(), nogil=nogil, error_model="numpy", **options)
         return compiled
     finally:
-        config.CACHE_DIR = before
+        config.CACHE_DIR = previous_cache_dir
 
 
 def part(function: F, **options: Any) -> F:

@@ -1,4 +1,4 @@
-"""What kernels are given, arrays by their elements: the type checker looks at every call of a kernel.
+"""Types of kernel arguments, arrays by their elements: the type checker looks at every call of a kernel.
 
 Docstrings of kernels have the shapes.
 """

@@ -38,7 +38,7 @@ _OFFSET, _PRIME = np.uint64(14695981039346656037), np.uint64(1099511628211)
 
 @inlined
 def _separates(c: Int):
-    """Whether a byte is between fields of a line, or ends it."""
+    """Return whether a byte is between fields of a line, or ends it."""
     return c <= 32 and (_BLANKS >> c) & 1 == 1
 
 
@@ -84,11 +84,11 @@ def _fraction(p: Int):
         value = np.float64(m) / _EXACT[after]
         p += 1 + after
     else:
-        more, rest = digits(word_at(p + 9))
-        if more == 8:
+        extra, remainder = digits(word_at(p + 9))
+        if extra == 8:
             return p, 0.0, SLOW
-        value = np.float64(m * _TENS[more] + rest) / _EXACT[8 + more]
-        p += 9 + more
+        value = np.float64(m * _TENS[extra] + remainder) / _EXACT[8 + extra]
+        p += 9 + extra
     return p, -value if negative else value, OK
 
 
@@ -128,16 +128,16 @@ def find_label(text: Bytes, begin: Int, end: Int, names: Bytes, starts: Int64s, 
     mask = np.uint64(len(table) - 1)
     place = hash_of(text, begin, end) & mask
     while True:
-        found = table[place]
-        if found < 0:
-            return found
-        first = starts[found]
-        if starts[found + 1] - first == end - begin:
+        result = table[place]
+        if result < 0:
+            return result
+        first = starts[result]
+        if starts[result + 1] - first == end - begin:
             i = begin
             while i < end and text[i] == names[first + i - begin]:
                 i += 1
             if i == end:
-                return found
+                return result
         place = (place + np.uint64(1)) & mask
 
 
@@ -190,33 +190,33 @@ def parse_records(
             if kind == CATEGORY and first_label <= column < labels_end:
                 while not _separates(byte_at(p)):
                     p += 1
-                found = find_label(text, begin - base, p - base, names, starts, table)
-                if found < 0:
+                label = find_label(text, begin - base, p - base, names, starts, table)
+                if label < 0:
                     _trouble(state, begin - base, p - base, column)
                     state[POSITION], state[SLOWS] = line - base, slow
                     return UNKNOWN_LABEL
-                ids[record] = found
+                ids[record] = label
             else:
                 p, value, status = real(p)
                 if status != OK or not _separates(byte_at(p)):
                     p, value, status = _number(begin)
-                what, element = 2, 0
+                reason, element = 2, 0
                 if first_feature <= column < features_end:
-                    what, element = 0, record * dim + column - first_feature
+                    reason, element = 0, record * dim + column - first_feature
                     features[element] = value
                 elif kind == REGRESSION and first_label <= column < labels_end:
-                    what, element = 1, record * label_dim + column - first_label
+                    reason, element = 1, record * label_dim + column - first_label
                     targets[element] = value
-                if status != OK and not (what == 2 and kind == NONE):
+                if status != OK and not (reason == 2 and kind == NONE):
                     if status == TEXT:
                         _trouble(state, begin - base, p - base, column)
                         state[POSITION], state[SLOWS] = line - base, slow
-                        return TEXT_IN_FEATURES if what == 0 else STRAY_TEXT
+                        return TEXT_IN_FEATURES if reason == 0 else STRAY_TEXT
                     if slow == len(slows):
                         state[POSITION] = line - base
                         return FULL
                     slows[slow, 0], slows[slow, 1], slows[slow, 2] = begin - base, p - base, column
-                    slows[slow, 3], slows[slow, 4] = what, element
+                    slows[slow, 3], slows[slow, 4] = reason, element
                     slow += 1
             column += 1
         if column > 0:

@@ -70,9 +70,9 @@ def scale(mantissa: Int, exponent: Int):
     m = mantissa << np.uint64(shift)
     upper, lower = _product(m, _HIGH[exponent + 342])
     if upper & _MASK == _MASK:
-        more, _ = _product(m, _LOW[exponent + 342])
-        lower += more
-        if more > lower:
+        extra, _ = _product(m, _LOW[exponent + 342])
+        lower += extra
+        if extra > lower:
             upper += _1
     if lower == _ALL and (exponent < -27 or exponent > 55):
         return 0.0, SLOW
@@ -117,14 +117,14 @@ def real(p: Int):
             value = np.float64(m) / _EXACT[after]
             p += 1 + after
         else:
-            more, rest = digits(word_at(p + 9))
-            if more == 8 or count + more > 11:
+            extra, remainder = digits(word_at(p + 9))
+            if extra == 8 or count + extra > 11:
                 return p, 0.0, OTHER
-            m = (m * _TENS[8] + fraction) * _TENS[more] + rest
+            m = (m * _TENS[8] + fraction) * _TENS[extra] + remainder
             if m > _TOP:
                 return p, 0.0, OTHER
-            value = np.float64(m) / _EXACT[8 + more]
-            p += 9 + more
+            value = np.float64(m) / _EXACT[8 + extra]
+            p += 9 + extra
         c = byte_at(p)
     if c == 101 or c == 69 or count == 0 or count == 8:
         return p, 0.0, OTHER

@@ -88,16 +88,16 @@ def take_several(
     samples: int,
 ) -> tuple[np.ndarray, np.ndarray]:
     """The sequences begin.. of `count` in minibatches, at least one sequence each."""
-    one = int(lengths[0]) if len(lengths) == 1 else 0
+    length = int(lengths[0]) if len(lengths) == 1 else 0
     count -= begin
-    ends = None if one else np.broadcast_to(lengths, begin + count)[begin:].cumsum(dtype=np.int64)
+    ends = None if length else np.broadcast_to(lengths, begin + count)[begin:].cumsum(dtype=np.int64)
     cuts, taken, t, total = [0], list[int](), 0, 0
     while len(taken) < most and t < count and total < epoch_left and total <= samples:
         left = epoch_left - total
         room = min(minibatch_size, left) if fills_up else minibatch_size
         if ends is None:
-            n = max(1, room // one)
-            n = min(n, -(-left // one)) if cuts_at_epoch_end else n
+            n = max(1, room // length)
+            n = min(n, -(-left // length)) if cuts_at_epoch_end else n
         else:
             n = max(1, int(ends.searchsorted(total + room, "right")) - t)
             n = min(n, int(ends.searchsorted(epoch_left, "left")) + 1 - t) if cuts_at_epoch_end else n
@@ -105,7 +105,7 @@ def take_several(
         t += n
         if cross_sweeps and t == count:
             break
-        total = t * one if ends is None else int(ends[t - 1])
+        total = t * length if ends is None else int(ends[t - 1])
         taken.append(total)
         cuts.append(t)
     return np.array(cuts, np.int64), np.array(taken, np.int64)

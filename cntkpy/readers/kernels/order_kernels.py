@@ -233,7 +233,7 @@ def by_chunk(first: Int64s, sequences: Int64s):
         begin[c + 1] += begin[c]
     within, where = np.empty(n, np.int64), np.empty(n, np.int64)
     for i in range(n):
-        at = begin[chunk[i] - low]
-        within[at], where[at] = sequences[i] - first[chunk[i]], i
+        position = begin[chunk[i] - low]
+        within[position], where[position] = sequences[i] - first[chunk[i]], i
         begin[chunk[i] - low] += 1
     return used[:some], bounds[: some + 1], within, where

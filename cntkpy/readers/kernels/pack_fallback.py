@@ -17,16 +17,16 @@ def first_fit(
     table, places = np.empty((n, 4), np.int64), np.empty((n, 2), np.int64)
     steps, slots, rows = np.zeros(several, np.int64), np.zeros(several, np.int64), np.zeros(several + 1, np.int64)
     for m, (first, end) in enumerate(pairwise(cuts.tolist())):
-        mine, own = lengths[first:end], table[first:end]
+        mine, own_table = lengths[first:end], table[first:end]
         longest = steps[m] = int(mine.max()) if end > first else 0
-        own[:, 0] = np.arange(end - first)
+        own_table[:, 0] = np.arange(end - first)
         if longest <= 1 or int(mine.min()) == longest:
-            own[:, 1], own[:, 2], own[:, 3] = own[:, 0], 0, mine
+            own_table[:, 1], own_table[:, 2], own_table[:, 3] = own_table[:, 0], 0, mine
             used = end - first
         else:
-            used = _fill(mine.tolist(), longest, own)
+            used = _fill(mine.tolist(), longest, own_table)
         slots[m], rows[m + 1] = used, rows[m] + longest * used
-        places[first:end, 0] = rows[m] + own[:, 2] * used + own[:, 1]
+        places[first:end, 0] = rows[m] + own_table[:, 2] * used + own_table[:, 1]
         places[first:end, 1] = used
     return table, steps, slots, places, rows
 
@@ -48,7 +48,7 @@ def _side_by_side(
 def _fill(lengths: list[int], longest: int, table: np.ndarray) -> int:
     """Slot, begin and end of sequences of several lengths; returns how many slots there are."""
     filled: list[int] = []
-    found: list[tuple[int, int, int]] = []
+    rows: list[tuple[int, int, int]] = []
     hopeful = 0  # all slots before are full
     for length in lengths:
         s = hopeful
@@ -56,11 +56,11 @@ def _fill(lengths: list[int], longest: int, table: np.ndarray) -> int:
             s += 1
         if s == len(filled):
             filled.append(0)
-        found.append((s, filled[s], filled[s] + length))
+        rows.append((s, filled[s], filled[s] + length))
         filled[s] += length
         while hopeful < len(filled) and filled[hopeful] == longest:
             hopeful += 1
-    table[:, 1:] = found
+    table[:, 1:] = rows
     return len(filled)
 
 
@@ -88,14 +88,14 @@ def samples_of_runs(
 
 
 def same(a: np.ndarray, b: np.ndarray) -> bool:
-    """Whether two arrays of the same length are equal."""
+    """Return whether two arrays of the same length are equal."""
     return bool((a == b).all())
 
 
 def _within(count: np.ndarray) -> np.ndarray:
     """0 .. count[0]-1, 0 .. count[1]-1, ..."""
-    before = count.cumsum(dtype=np.int64)
-    return np.arange(int(before[-1]) if len(before) else 0) - np.repeat(before - count, count)
+    offsets = count.cumsum(dtype=np.int64)
+    return np.arange(int(offsets[-1]) if len(offsets) else 0) - np.repeat(offsets - count, count)
 
 
 def gather_dense(
@@ -138,8 +138,8 @@ def copy_entries(
     put = indptr[rows]
     several = indptr[rows + 1] - put
     within = _within(several)
-    at, put = np.repeat(starts[samples], several) + within, np.repeat(put, several) + within
-    data[put], columns[put] = values[at], indices[at]
+    position, put = np.repeat(starts[samples], several) + within, np.repeat(put, several) + within
+    data[put], columns[put] = values[position], indices[position]
 
 
 def copy_even_entries(
@@ -155,17 +155,17 @@ def copy_even_entries(
     columns: np.ndarray,
 ) -> None:
     """As `copy_entries`, of samples with this many entries each: those of sample j begin at begin + j * apart."""
-    put, at = indptr[rows][:, None] + np.arange(entries), (begin + samples * apart)[:, None] + np.arange(entries)
-    data[put], columns[put] = values[at], indices[at]
+    put, position = indptr[rows][:, None] + np.arange(entries), (begin + samples * apart)[:, None] + np.arange(entries)
+    data[put], columns[put] = values[position], indices[position]
 
 
 def split_rows(indptr: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The row bounds of a CSR matrix cut before rows[m], one piece after the other; the entries before each cut."""
     entries = indptr[rows].astype(np.int64)
-    own = [
-        indptr[a : b + 1] - before for (a, b), before in zip(pairwise(rows.tolist()), entries.tolist(), strict=False)
+    indptrs = [
+        indptr[a : b + 1] - offset for (a, b), offset in zip(pairwise(rows.tolist()), entries.tolist(), strict=False)
     ]
-    return np.concatenate(own).astype(np.int32, copy=False), entries
+    return np.concatenate(indptrs).astype(np.int32, copy=False), entries
 
 
 def spread_sparse(
@@ -179,5 +179,5 @@ def spread_sparse(
 ) -> None:
     """Copy the entries of samples into rows of a dense matrix; of an index given twice the last value stays."""
     several = counts[samples]
-    at = np.repeat(starts[samples], several) + _within(several)
-    out[np.repeat(rows, several), indices[at]] = values[at]
+    position = np.repeat(starts[samples], several) + _within(several)
+    out[np.repeat(rows, several), indices[position]] = values[position]

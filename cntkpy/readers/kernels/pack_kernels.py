@@ -9,7 +9,7 @@ from cntkpy.readers.kernels.kernel_types import Int, Int32s, Int64s, Reals
 from cntkpy.readers.kernels.words import borrowed, prefetch
 
 FAR, NEAR = 64, 32
-"""How many samples ahead the place of a sample, and what is there, is fetched from memory: those of shuffled
+"""Prefetch distances, in samples, of a sample's place and of its data: those of shuffled
 sequences lie anywhere."""
 
 
@@ -77,10 +77,10 @@ def samples_of(sequences: Int64s, which: Int64s, where: Int64s, lengths: Int64s,
         total += lengths[where[i]]
     samples, rows, n = np.empty(total, np.int64), np.empty(total, np.int64), 0
     for i in range(len(which)):
-        at, row = sequences[which[i]], places[where[i], 0]
+        sequence, row = sequences[which[i]], places[where[i], 0]
         for _ in range(lengths[where[i]]):
-            samples[n], rows[n] = at, row
-            at += 1
+            samples[n], rows[n] = sequence, row
+            sequence += 1
             row += places[where[i], 1]
             n += 1
     return samples, rows
@@ -105,7 +105,7 @@ def samples_of_runs(first: Int64s, count: Int64s, row: Int64s, apart: Int):
 
 @brief
 def same(a: Int64s, b: Int64s):
-    """Whether two arrays of the same length are equal: both have a place for each sequence of the minibatch."""
+    """Return whether two arrays of the same length are equal: both have a place for each sequence of the minibatch."""
     for i in range(len(a)):  # noqa: SIM110  Numba knows no all()
         if a[i] != b[i]:
             return False
@@ -181,10 +181,10 @@ def copy_entries(
         if i + NEAR < len(samples):
             prefetch(values, starts[samples[i + NEAR]])
             prefetch(indices, starts[samples[i + NEAR]])
-        at, put = starts[samples[i]], indptr[rows[i]]
+        start, put = starts[samples[i]], indptr[rows[i]]
         for d in range(indptr[rows[i] + 1] - put):
-            data[put + d] = values[at + d]
-            columns[put + d] = indices[at + d]
+            data[put + d] = values[start + d]
+            columns[put + d] = indices[start + d]
 
 
 @kernel
@@ -209,13 +209,13 @@ def copy_even_entries(
         if i + NEAR < len(samples):
             prefetch(values, begin + samples[i + NEAR] * apart)
             prefetch(indices, begin + samples[i + NEAR] * apart)
-        at, put = begin + samples[i] * apart, indptr[rows[i]]
+        position, put = begin + samples[i] * apart, indptr[rows[i]]
         if entries == 1:  # words and classes: a loop takes longer to begin than to copy one
-            data[put], columns[put] = values[at], indices[at]
+            data[put], columns[put] = values[position], indices[position]
         else:
             for d in range(entries):
-                data[put + d] = values[at + d]
-                columns[put + d] = indices[at + d]
+                data[put + d] = values[position + d]
+                columns[put + d] = indices[position + d]
 
 
 @brief
@@ -224,13 +224,13 @@ def split_rows(indptr: Int32s, rows: Int64s):
 
     Also the entries before each cut, int64[len(rows)]. In range: rows go up from 0 to the rows of the matrix.
     """
-    own, entries = np.empty(rows[-1] + len(rows) - 1, np.int32), np.empty(len(rows), np.int64)
+    local, entries = np.empty(rows[-1] + len(rows) - 1, np.int32), np.empty(len(rows), np.int64)
     for m in range(len(rows)):
         entries[m] = indptr[rows[m]]
     for m in range(len(rows) - 1):
         for i in range(rows[m], rows[m + 1] + 1):
-            own[i + m] = indptr[i] - entries[m]
-    return own, entries
+            local[i + m] = indptr[i] - entries[m]
+    return local, entries
 
 
 @kernel

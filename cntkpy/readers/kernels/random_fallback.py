@@ -14,8 +14,8 @@ def mt_seed(seed: int | np.uint64) -> np.ndarray:
     """State of MT19937-64: uint64[313]; the last element is the read position."""
     words = [int(seed)]
     for i in range(1, 312):
-        before = words[-1]
-        words.append((_MULTIPLIER * (before ^ (before >> 62)) + i) & _ALL)
+        previous_word = words[-1]
+        words.append((_MULTIPLIER * (previous_word ^ (previous_word >> 62)) + i) & _ALL)
     return np.array([*words, 312], U64)
 
 
@@ -39,10 +39,10 @@ def mt_next(state: np.ndarray, count: int) -> np.ndarray:
     while count:
         if state[312] >= 312:
             _twist(state)
-        at = int(state[312])
-        parts.append(state[at : min(312, at + count)].copy())
+        index = int(state[312])
+        parts.append(state[index : min(312, index + count)].copy())
         count -= len(parts[-1])
-        state[312] = at + len(parts[-1])
+        state[312] = index + len(parts[-1])
     x = np.concatenate(parts) if parts else np.empty(0, U64)
     x ^= (x >> U64(29)) & U64(0x5555555555555555)
     x ^= (x << U64(17)) & U64(0x71D67FFFEDA60000)

@@ -29,8 +29,8 @@ def mt_seed(seed: Int):
     state = np.empty(313, np.uint64)
     state[0] = seed
     for i in range(1, 312):
-        before = state[i - 1]
-        state[i] = _MULTIPLIER * (before ^ (before >> _S62)) + np.uint64(i)
+        previous = state[i - 1]
+        state[i] = _MULTIPLIER * (previous ^ (previous >> _S62)) + np.uint64(i)
     state[312] = 312
     return state
 
@@ -83,10 +83,10 @@ def rand_seed(seed: Int):
 def rand(state: Int64s):
     """The next number of C's `rand`, from 0 to 2**31 - 1. In range: places go round from 0 to 30."""
     i = state[31]
-    before = i - 3
-    if before < 0:
-        before += 31
-    value = (state[i] + state[before]) & _LOW32
+    previous = i - 3
+    if previous < 0:
+        previous += 31
+    value = (state[i] + state[previous]) & _LOW32
     state[i] = value
     i += 1
     state[31] = 0 if i == 31 else i

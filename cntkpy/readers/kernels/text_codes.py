@@ -1,4 +1,4 @@
-"""How a search for sequences or records of text can end, and what these are: codes of kernels and fallbacks.
+"""Status and kind codes of text searches, shared by kernels and fallbacks.
 
 No Numba is imported here.
 """
@@ -8,10 +8,10 @@ OTHER_KEYS, MANY_SAMPLES, HIGHER = range(10, 13)
 """Return codes."""
 
 LINES, NUMBERS, NAMES = 0, 1, 2
-"""What a sequence is: every line, or what begins with a number or with a name."""
+"""Kinds of sequences: every line, or lines from a number or a name on."""
 
 NONE, CATEGORY, REGRESSION = 0, 1, 2
-"""What the labels of a record are."""
+"""Kinds of record labels."""
 
 LONGEST_NAME = 4096
 """Bytes of the longest key that is not a number."""

@@ -62,13 +62,13 @@ def matches(typing: Any, address: Any, byte: Any) -> Any:
         vector = ir.VectorType(ir.IntType(8), 64)
         there = builder.load(builder.inttoptr(arguments[0], vector.as_pointer()))
         there.align = 1
-        one = builder.insert_element(
+        filled = builder.insert_element(
             ir.Constant(vector, ir.Undefined),
             builder.trunc(arguments[1], ir.IntType(8)),
             ir.Constant(ir.IntType(32), 0),
         )
         first = ir.Constant(ir.VectorType(ir.IntType(32), 64), [0] * 64)
-        wanted = builder.shuffle_vector(one, ir.Constant(vector, ir.Undefined), first)
+        wanted = builder.shuffle_vector(filled, ir.Constant(vector, ir.Undefined), first)
         return builder.bitcast(builder.icmp_unsigned("==", there, wanted), ir.IntType(64))
 
     return signature, generate
@@ -171,12 +171,12 @@ def after_digits(p: Int):
     In range: it continues only after eight digits, so it stops at the word with the LF that ends the text.
     """
     word = word_at(p) ^ _ZEROS
-    rest = ((word + _SIX) | word) & _HIGH
-    while rest == 0:
+    remainder = ((word + _SIX) | word) & _HIGH
+    while remainder == 0:
         p += 8
         word = word_at(p) ^ _ZEROS
-        rest = ((word + _SIX) | word) & _HIGH
-    return p + (trailing_zeros(rest) >> 3)
+        remainder = ((word + _SIX) | word) & _HIGH
+    return p + (trailing_zeros(remainder) >> 3)
 
 
 @inlined

@@ -1,1 +1,1 @@
-"""What people write themselves: the base classes of their own sources of data, and how the pipeline reads them."""
+"""Base classes of user-defined data sources, and their adapters to the pipeline."""

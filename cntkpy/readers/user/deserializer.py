@@ -27,7 +27,7 @@ class UserDeserializer:
     """
 
     thread_safe = False
-    """Whether several threads may call `get_chunk` at once; set it to True in a class that allows it."""
+    """True if several threads may call `get_chunk` at once; set it to True in a class that allows it."""
 
     @property
     def streams(self) -> Record:
@@ -69,7 +69,7 @@ class UserStreams:
             raise ArgumentError(f"{name}: {what} must provide at least one stream")
 
     def arrays(self, found: Any, call: str) -> tuple[dict[str, StreamData], bool]:
-        """What a call gave as the arrays of the pipeline, and whether every sequence is one sample by its kind.
+        """Return what a call gave as the arrays of the pipeline, and whether every sequence is one sample by its kind.
 
         Raises:
             DataError: it is not a dictionary of what the streams declare; names the call.
@@ -121,18 +121,18 @@ class UserStreams:
                 f"{where}: {type(data).__name__} is neither an array, a CSR matrix, nor a list of these",
                 hint="make it one by .tocsr()" if is_sparse(data) else None,
             )
-        if data and all(is_csr(one) for one in data):
-            return self._sparse(list(data), s, where, _bounds([one.shape[0] for one in data], where)), False
-        arrays = [_array(one, i, s, where) for i, one in enumerate(data)]
-        return self._dense(arrays, s, where, _bounds([len(one) for one in arrays], where)), False
+        if data and all(is_csr(value) for value in data):
+            return self._sparse(list(data), s, where, _bounds([value.shape[0] for value in data], where)), False
+        arrays = [_array(value, i, s, where) for i, value in enumerate(data)]
+        return self._dense(arrays, s, where, _bounds([len(array) for array in arrays], where)), False
 
     def _dense(self, arrays: list[np.ndarray], s: StreamInformation, where: str, bounds: np.ndarray) -> StreamData:
         if s.sparse:
             raise DataError(f"{where}: dense data in a sparse stream; give scipy CSR matrices")
-        for one in arrays:
-            _check_type(one, where)
-            if one.shape[1:] != s.sample_shape:
-                raise DataError(f"{where}: samples of shape {one.shape[1:]} instead of {s.sample_shape}")
+        for array in arrays:
+            _check_type(array, where)
+            if array.shape[1:] != s.sample_shape:
+                raise DataError(f"{where}: samples of shape {array.shape[1:]} instead of {s.sample_shape}")
         rows = arrays[0] if len(arrays) == 1 else np.concatenate(arrays) if arrays else np.empty((0, s.dim))
         values = np.ascontiguousarray(rows, self.dtype).reshape(-1)
         return StreamData(s.dim, values, np.arange(len(rows)) * s.dim, bounds)
@@ -140,29 +140,31 @@ class UserStreams:
     def _sparse(self, matrices: list[Any], s: StreamInformation, where: str, bounds: np.ndarray) -> StreamData:
         if not s.sparse:
             raise DataError(f"{where}: sparse data in a dense stream; declare the stream 'sparse'")
-        for one in matrices:
-            _check_type(one, where)
-            if one.shape[1] != s.dim:
-                raise DataError(f"{where}: {one.shape[1]} columns instead of {s.dim}")
-            bounds_of_rows = np.asarray(one.indptr, np.int64)  # scipy looks at the first and the last one only
+        for matrix in matrices:
+            _check_type(matrix, where)
+            if matrix.shape[1] != s.dim:
+                raise DataError(f"{where}: {matrix.shape[1]} columns instead of {s.dim}")
+            bounds_of_rows = np.asarray(matrix.indptr, np.int64)  # scipy looks at the first and the last one only
             if (
-                len(bounds_of_rows) != one.shape[0] + 1
+                len(bounds_of_rows) != matrix.shape[0] + 1
                 or bounds_of_rows[0] < 0
                 or (np.diff(bounds_of_rows) < 0).any()
-                or bounds_of_rows[-1] > min(len(one.data), len(one.indices))
-                or len(one.data) != len(one.indices)
+                or bounds_of_rows[-1] > min(len(matrix.data), len(matrix.indices))
+                or len(matrix.data) != len(matrix.indices)
             ):
                 raise DataError(
                     f"{where}: the arrays data, indices and indptr of a CSR matrix do not fit together",
                     hint="its method check_format() says what is wrong",
                 )
-            if len(one.indices) and (one.indices.min() < 0 or one.indices.max() >= s.dim):
+            if len(matrix.indices) and (matrix.indices.min() < 0 or matrix.indices.max() >= s.dim):
                 raise DataError(f"{where}: a column index is out of range, the dimension is {s.dim}")
-        values = np.concatenate([one.data for one in matrices]).astype(self.dtype, copy=False)
-        indices = np.concatenate([one.indices for one in matrices]).astype(np.int32, copy=False)
-        before = starts_of([len(one.data) for one in matrices])
-        starts = np.concatenate([one.indptr[:-1] + at for one, at in zip(matrices, before, strict=False)])
-        counts = np.concatenate([np.diff(one.indptr) for one in matrices])
+        values = np.concatenate([matrix.data for matrix in matrices]).astype(self.dtype, copy=False)
+        indices = np.concatenate([matrix.indices for matrix in matrices]).astype(np.int32, copy=False)
+        starts_before = starts_of([len(matrix.data) for matrix in matrices])
+        starts = np.concatenate(
+            [matrix.indptr[:-1] + start for matrix, start in zip(matrices, starts_before, strict=False)]
+        )
+        counts = np.concatenate([np.diff(matrix.indptr) for matrix in matrices])
         return StreamData(s.dim, values, starts.astype(np.int64), bounds, counts.astype(np.int32), indices)
 
 
@@ -191,8 +193,8 @@ class UserData:
         """The sequences of a chunk and their lengths, int64[n]."""
         call = f"{type(self.deserializer).__name__}.get_chunk({chunk})"
         with calling(call):
-            found = self.deserializer.get_chunk(chunk)
-        streams, single = self._content.arrays(found, call)
+            data = self.deserializer.get_chunk(chunk)
+        streams, single = self._content.arrays(data, call)
         every = np.arange(len(streams[self.streams[0].name].sequences) - 1)
         if single:
             lengths = np.ones(len(every), np.int64)
@@ -221,16 +223,16 @@ def _array(data: Any, number: int, s: StreamInformation, where: str) -> np.ndarr
     """One sequence of a list as an array (length, *sample)."""
     rank = len(s.sample_shape)
     try:
-        one = np.asarray(data)
+        element = np.asarray(data)
     except ValueError:  # lists of different lengths
-        one = np.empty((), object)
-    if one.ndim not in (rank, rank + 1) or one.dtype == object:
-        kind = f"an array of shape {one.shape}" if isinstance(data, np.ndarray) else type(data).__name__
+        element = np.empty((), object)
+    if element.ndim not in (rank, rank + 1) or element.dtype == object:
+        kind = f"an array of shape {element.shape}" if isinstance(data, np.ndarray) else type(data).__name__
         raise DataError(
             f"{where}: sequence {number} of the list is {kind}",
             hint=f"a sequence is an array (length, {_shape(s)})" if not s.sparse else "give scipy CSR matrices",
         )
-    return one[None] if one.ndim == rank else one
+    return element[None] if element.ndim == rank else element
 
 
 def _bounds(lengths: list[int], where: str) -> np.ndarray:

@@ -79,15 +79,15 @@ def structured(value: ConfigValue, as_list: bool = False) -> Any:
     """
     text = value.strip()
     if text[:1] == "(":
-        return [structured(one) for one in value.as_array()]
+        return [structured(element) for element in value.as_array()]
     if text[:1] in ("[", "{"):
         section = value.as_section()
-        found: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         for name in section.names():
-            own = section.own(name)
-            found[name] = None if own is None else structured(own)
-        return [found] if as_list else found
-    return [_plain(one) for one in value.as_array()] if as_list else _plain(value)
+            local = section.own(name)
+            values[name] = None if local is None else structured(local)
+        return [values] if as_list else values
+    return [_plain(element) for element in value.as_array()] if as_list else _plain(value)
 
 
 def _plain(value: ConfigValue) -> Any:

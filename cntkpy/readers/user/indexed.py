@@ -34,10 +34,10 @@ class IndexedUserData:
         lengths: list[np.ndarray] = []
         sizes: list[int] = []
         for number in range(data.chunks):
-            chunk, own = data.load_window_chunk(number)
-            lengths.append(own)
+            chunk, own_streams = data.load_window_chunk(number)
+            lengths.append(own_streams)
             sizes.append(bytes_of(chunk))
-        counts = [len(own) for own in lengths]
+        counts = [len(own_length) for own_length in lengths]
         if not sum(counts):
             raise DataError(f"{self._name} has no sequences: all its chunks are empty.")
         self.table = SequenceTable(starts_of(counts), np.concatenate(lengths).astype(np.int32))
@@ -48,18 +48,18 @@ class IndexedUserData:
     def load_chunk(self, chunk: int) -> Chunk:
         """All sequences of a chunk in order."""
         if self._data.thread_safe:
-            found, lengths = self._data.load_window_chunk(chunk)
+            result, lengths = self._data.load_window_chunk(chunk)
         else:
             with self._one_by_one:
-                found, lengths = self._data.load_window_chunk(chunk)
+                result, lengths = self._data.load_window_chunk(chunk)
         expected = int(self.table.first[chunk + 1] - self.table.first[chunk])
         if len(lengths) != expected:
             raise DataError(
                 f"{self._name}.get_chunk({chunk}) gave {len(lengths)} sequences, before it gave {expected}",
                 hint="a chunk has to be the same each time",
             )
-        found.nbytes = int(self.chunk_bytes[chunk])
-        return found
+        result.nbytes = int(self.chunk_bytes[chunk])
+        return result
 
     def load_sequences(self, sequences: np.ndarray) -> Chunk:
         """Just these sequences, in the given order."""

@@ -41,7 +41,7 @@ WINDOW = 128
 
 
 class UserReader:
-    """What all readers that people write have; derive from one of its three children.
+    """Base of user-defined readers; derive from one of its three children.
 
     Attributes:
         declared: the parameters of the section, for `cntkpy check` and `help`.
@@ -68,14 +68,14 @@ OTHER_LENGTHS = (
     "lengths() says how many samples every stream of a sequence has; derive from ChunksReader if streams differ, as "
     "the letters of a word and its label do"
 )
-"""What to do where a stream of a sequence has another length."""
+"""Advice where a stream of a sequence has another length."""
 
 
 class RowsReader(UserReader):
     """Samples that stand alone, numbered from 0. `get_rows` is called on a background thread, one call at a time."""
 
     def num_rows(self) -> int:
-        """How many there are, at least one."""
+        """Return how many there are, at least one."""
         raise NotImplementedError(f"{type(self).__name__} has to implement num_rows()")
 
     def get_rows(self, rows: np.ndarray) -> dict[str, Any]:
@@ -96,7 +96,7 @@ class SequencesReader(UserReader):
     """
 
     def lengths(self) -> Sequence[int]:
-        """How many samples each sequence has, at least one."""
+        """Return the number of samples each sequence has, at least one."""
         raise NotImplementedError(f"{type(self).__name__} has to implement lengths()")
 
     def get_sequence(self, number: int) -> dict[str, Any]:
@@ -107,10 +107,10 @@ class SequencesReader(UserReader):
         """Whole sequences."""
         call = f"{type(self).__name__}.lengths()"
         with calling(call):
-            found = np.asarray(self.lengths())
-        if found.ndim != 1 or not len(found) or found.dtype.kind not in "iu" or found.min() < 1:
+            array = np.asarray(self.lengths())
+        if array.ndim != 1 or not len(array) or array.dtype.kind not in "iu" or array.min() < 1:
             raise ArgumentError(f"{call} has to give whole numbers, one a sequence, each at least 1")
-        data = NumberedData(self, dtype, len(found), found)
+        data = NumberedData(self, dtype, len(array), array)
         return Source(data, order.timeline(data), prefetch=order.prefetch)
 
 
@@ -160,24 +160,24 @@ class NumberedData:
         if isinstance(self._made, RowsReader):
             call = f"{self._name}.get_rows(...)"
             with calling(call):
-                found: Any = self._made.get_rows(sequences)
+                value: Any = self._made.get_rows(sequences)
             wanted = np.ones(len(sequences), np.int64)
         else:
             call = f"{self._name}.get_sequence(...)"
             with calling(call):
                 each = [self._made.get_sequence(number) for number in sequences.tolist()]
-            found = {s.name: [one[s.name] for one in each if s.name in one] for s in self.streams}
+            value = {s.name: [size[s.name] for size in each if s.name in size] for s in self.streams}
             wanted = self.table.lengths[sequences] if len(self.table.lengths) > 1 else self.table.lengths
-        streams, _ = self._content.arrays(found, call)
+        streams, _ = self._content.arrays(value, call)
         for name, data in streams.items():
             lengths = np.diff(data.sequences)
             if len(lengths) != len(sequences):
                 raise DataError(f"{call}: stream '{name}' has {len(lengths)} of {len(sequences)} that were asked for")
             if (lengths != wanted).any():
-                at = int(np.argmax(lengths != wanted))
-                asked = np.broadcast_to(wanted, len(lengths))[at]
+                index = int(np.argmax(lengths != wanted))
+                asked = np.broadcast_to(wanted, len(lengths))[index]
                 raise DataError(
-                    f"{call}: sequence {sequences[at]} of '{name}' has {lengths[at]} samples, not {asked}",
+                    f"{call}: sequence {sequences[index]} of '{name}' has {lengths[index]} samples, not {asked}",
                     hint=None if isinstance(self._made, RowsReader) else OTHER_LENGTHS,
                 )
         nbytes = sum(data.values.nbytes + data.starts.nbytes for data in streams.values())
@@ -209,7 +209,7 @@ class ReaderFactory:
 def _count(made: RowsReader) -> int:
     call = f"{type(made).__name__}.num_rows()"
     with calling(call):
-        found = made.num_rows()
-    if not isinstance(found, int | np.integer) or found < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise ArgumentError(f"{call} gave {found!r}; there has to be at least one row")
-    return int(found)
+        count = made.num_rows()
+    if not isinstance(count, int | np.integer) or count < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ArgumentError(f"{call} gave {count!r}; there has to be at least one row")
+    return int(count)

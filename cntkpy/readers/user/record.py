@@ -58,8 +58,8 @@ def StreamDef(
     defines_mb_size: bool = False,
     max_sequence_length: int = 65535,
 ) -> Record:
-    """How one stream is read from a file. field: its name there; shape: values per sample."""
-    given = {
+    """Return how one stream is read from a file. field: its name there; shape: values per sample."""
+    settings = {
         "dim": shape,
         "transforms": transforms,
         "context": context,
@@ -70,7 +70,7 @@ def StreamDef(
     return Record(
         stream_alias=field,
         is_sparse=is_sparse or mlf is not None,
-        **{name: value for name, value in given.items() if value is not None},
+        **{name: value for name, value in settings.items() if value is not None},
         defines_mb_size=defines_mb_size,
         max_sequence_length=max_sequence_length,
     )

@@ -85,21 +85,21 @@ class StreamInformation(streams.StreamInformation):
 
 
 def declared_streams(of: Any, if_missing: str | None = None) -> list[StreamInformation]:
-    """What `stream_infos()` of a user's object gives: at least one stream, each of its own name."""
+    """Return what `stream_infos()` of a user's object gives: at least one stream, each of its own name."""
     call = f"{type(of).__name__}.stream_infos()"
     with calling(call, if_missing):
-        found = of.stream_infos()
-    if not is_several(found) or not all(isinstance(s, StreamInformation) for s in found):
-        inside = f" with {type(_other(found)).__name__}" if is_several(found) else ""
+        stream_infos = of.stream_infos()
+    if not is_several(stream_infos) or not all(isinstance(s, StreamInformation) for s in stream_infos):
+        inside = f" with {type(_other(stream_infos)).__name__}" if is_several(stream_infos) else ""
         raise ArgumentError(
-            f"{call} gave a {type(found).__name__}{inside}, not a list of StreamInformation",
+            f"{call} gave a {type(stream_infos).__name__}{inside}, not a list of StreamInformation",
             'return [StreamInformation("x", 0, "dense", numpy.float32, (3,)), ...]',
         )
-    names = [s.name for s in found]
+    names = [s.name for s in stream_infos]
     for name in names:
         if names.count(name) > 1:
             raise ArgumentError(f"{call} gave two streams with the name '{name}'. Please rename the duplicate.")
-    return list(found)
+    return list(stream_infos)
 
 
 def _other(found: Sequence[Any]) -> Any:

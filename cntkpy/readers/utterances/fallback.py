@@ -22,10 +22,10 @@ def spread(
 ) -> None:
     """The class of every frame of utterances; marks (if any): 2 where a range begins, else 1."""
     places, which = place.tolist(), utterances.tolist()
-    for u, at, after in zip(which, places, places[1:], strict=False):
+    for u, position, after in zip(which, places, places[1:], strict=False):
         some = slice(int(first[u]), int(first[u + 1]))
-        reached = np.maximum.accumulate(np.append(0, np.minimum(ends[some], min(after, len(out)) - at)))
+        reached = np.maximum.accumulate(np.append(0, np.minimum(ends[some], min(after, len(out)) - position)))
         sizes = np.diff(reached)
-        out[at : at + int(reached[-1])] = np.repeat(classes[some], sizes)
+        out[position : position + int(reached[-1])] = np.repeat(classes[some], sizes)
         if len(marks):
-            marks[at + reached[:-1][sizes > 0]] = 2
+            marks[position + reached[:-1][sizes > 0]] = 2

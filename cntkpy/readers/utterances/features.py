@@ -36,7 +36,7 @@ class FrameSource(Protocol):
 
     @property
     def held(self) -> bool:
-        """Whether copying single frames is cheap."""
+        """True if copying single frames is cheap."""
         ...
 
     @property
@@ -60,7 +60,7 @@ class FrameSource(Protocol):
         ...
 
     def place(self, utterance: int) -> str:
-        """Where an utterance is listed, for messages."""
+        """Return where an utterance is listed, for messages."""
         ...
 
     def keep(self, which: np.ndarray) -> None:
@@ -168,7 +168,7 @@ def leave_out_longer(source: FrameSource, longest: int) -> None:
 
 
 def repeated_lengths(p: Declared, source: FrameSource, corpus: Corpus) -> np.ndarray:
-    """How often the only frame of each utterance is repeated; utterances unknown to the first deserializer go."""
+    """Return the repeats of the only frame of each utterance; drops utterances unknown to the first deserializer."""
     longer = np.flatnonzero(source.lengths != 1)
     if len(longer):
         place = source.place(int(longer[0]))

@@ -1,4 +1,4 @@
-"""What features and labels have in common: utterances by name, in chunks, given whole or frame by frame."""
+"""Shared code of features and labels: utterances by name, in chunks, given whole or frame by frame."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def cut_into_chunks(lengths: np.ndarray, frames: int = CHUNK_FRAMES) -> np.ndarr
     ends = np.cumsum(lengths, dtype=np.int64)
     first, begin = [0], 0
     while begin < len(lengths):
-        before = int(ends[begin - 1]) if begin else 0
-        end = int(np.searchsorted(ends, before + frames, side="right")) + 1
+        previous_end = int(ends[begin - 1]) if begin else 0
+        end = int(np.searchsorted(ends, previous_end + frames, side="right")) + 1
         begin = min(end, len(lengths), begin + MOST_IN_CHUNK)
         first.append(begin)
     return np.array(first, np.int64)
@@ -149,13 +149,13 @@ class Utterances:
 
     def by_utterance(self) -> Utterances:
         """The same with utterances for sequences."""
-        other = copy.copy(self)
-        other.frame_mode, other.table = False, self.utterances
-        return other
+        clone = copy.copy(self)
+        clone.frame_mode, clone.table = False, self.utterances
+        return clone
 
     @property
     def has_invalid(self) -> bool:
-        """Whether there are utterances to be left out."""
+        """True if there are utterances to be left out."""
         invalid = self.invalid(np.arange(len(self.lengths)))
         return invalid is not None and bool(invalid.any())
 
@@ -203,7 +203,7 @@ class Utterances:
         return [{name: piece} for piece in self.pieces(*self.frames.place(sequences), bounds)]
 
     def invalid(self, which: np.ndarray) -> np.ndarray | None:
-        """Whether each of these utterances is to be left out, bool[n]; None if none is."""
+        """Return whether each of these utterances is to be left out, bool[n]; None if none is."""
         return None
 
 
@@ -222,11 +222,12 @@ def primary_of(corpus: Corpus) -> Utterances | None:
 
 
 def lengths_in_primary(corpus: Corpus, numbers: np.ndarray) -> np.ndarray | None:
-    """How long the utterances are in the first features of the reader, -1 where there is none; None without such."""
+    """Return how long the utterances are in the first features of the reader, -1 where there is none; None without
+    such."""
     primary = primary_of(corpus)
     if primary is None:
         return None
     order = np.argsort(primary.numbers, kind="stable")
     known = primary.numbers[order]
-    at = np.minimum(np.searchsorted(known, numbers), len(known) - 1)
-    return np.where(known[at] == numbers, primary.lengths[order[at]], -1)
+    position = np.minimum(np.searchsorted(known, numbers), len(known) - 1)
+    return np.where(known[position] == numbers, primary.lengths[order[position]], -1)

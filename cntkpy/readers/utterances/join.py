@@ -93,7 +93,7 @@ def those_that_fit(features: Sequence[Features], limit: int, kept: np.ndarray | 
 def leave_out(
     good: np.ndarray, kept: np.ndarray, count: int, first: FrameSource, why: str, hint: str = ""
 ) -> np.ndarray:
-    """Those of the kept utterances that are good; a warning names others.
+    """Return those of the kept utterances that are good; a warning names others.
 
     More than half of `count` are an error, and so are the last ones. The hint goes with the error.
     """
@@ -144,10 +144,10 @@ class LabelStream:
                 folder, slash, last = printable(names[0]).rpartition("/")
                 hint += f"; '{last}={folder}/...' in the list calls it '{last}'" * bool(slash)
         if len(wrong := np.flatnonzero((has >= 0) & (labelled != frames))):
-            at = int(wrong[0])
+            index = int(wrong[0])
             why.append(
                 f"{len(wrong)} with labels for another number of frames in '{self.name}' "
-                f"({printable(names[at])} has {frames[at]} frames, and labels for {labelled[at]})"
+                f"({printable(names[index])} has {frames[index]} frames, and labels for {labelled[index]})"
             )
-            hint = hint or self.labels.other_length(int(has[at]), int(frames[at]))
+            hint = hint or self.labels.other_length(int(has[index]), int(frames[index]))
         return leave_out(labelled == frames, kept, count, first, ", ".join(why), hint)

@@ -39,13 +39,13 @@ def spread(ends: Int32s, classes: Ints, first: Int64s, utterances: Int64s, place
     """
     for k in range(len(utterances)):
         u = utterances[k]
-        at = place[k]
-        room = min(place[k + 1], len(out)) - at
+        position = place[k]
+        room = min(place[k + 1], len(out)) - position
         t = 0
         for r in range(first[u], first[u + 1]):
             end = min(np.int64(ends[r]), room)
             if len(marks) and t < end:
-                marks[at + t] = 2
+                marks[position + t] = 2
             while t < end:
-                out[at + t] = classes[r]
+                out[position + t] = classes[r]
                 t += 1

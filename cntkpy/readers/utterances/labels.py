@@ -39,9 +39,9 @@ class Labels:
     contiguous: np.ndarray
     places: list[tuple[str, int]]
     unit: str = "line"
-    """What the numbers of the places count."""
+    """Unit of the place numbers."""
     timed: bool = False
-    """Whether the files may have times in place of frame numbers."""
+    """True if the files may have times in place of frame numbers."""
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -52,12 +52,12 @@ class Labels:
         return self.ends[self.first[1:] - 1].astype(np.int64)
 
     def place(self, utterance: int) -> str:
-        """Where an utterance stands, for messages."""
+        """Return where an utterance stands, for messages."""
         path, number = self.places[utterance]
         return f"{path}, {self.unit} {number}"
 
     def other_length(self, utterance: int, frames: int) -> str:
-        """What to do about an utterance with another number of frames than labels."""
+        """Return what to do about an utterance with another number of frames than labels."""
         hint, labelled = "every frame has one label", self.ends[self.first[utterance + 1] - 1]
         if self.timed:
             hint += "; times count frames of 10 ms, or of the sample period that the feature file has"
@@ -69,15 +69,15 @@ class Labels:
 def read_states(path: str) -> LabelMap:
     """A state list: a name per line, its class is the number of its line, from 0; blank lines do not count."""
     states, seen = LabelMap(), {}
-    for at, line in read_lines(path, "the state list"):
+    for span, line in read_lines(path, "the state list"):
         name = line.encode("utf-8", "surrogateescape")
         if name in seen:
             raise DataError(
-                f"The state '{line}' occurs twice in the state list {path} (line {seen[name]} and line {at}).",
+                f"The state '{line}' occurs twice in the state list {path} (line {seen[name]} and line {span}).",
                 path=path,
-                line=at,
+                line=span,
             )
-        seen[name] = at
+        seen[name] = span
         states.add(name)
     if not len(states):
         raise DataError(f"The state list {path} is empty.", path=path, hint="it names one state per line")
@@ -169,11 +169,11 @@ class UtteranceLabels(Utterances):
 def check_classes(labels: Labels, dim: int, name: str) -> None:
     """An error about the first class that labels of this dimension have no room for."""
     if len(labels.classes) and int(labels.classes.max()) >= dim:
-        at = int(np.argmax(labels.classes >= dim))
-        utterance = int(np.searchsorted(labels.first, at, side="right")) - 1
+        index = int(np.argmax(labels.classes >= dim))
+        utterance = int(np.searchsorted(labels.first, index, side="right")) - 1
         raise DataError(
-            f"Class {labels.classes[at]} in the labels of {labels.keys[utterance]} ({labels.place(utterance)}) exceeds "
-            f"the label dimension of '{name}', which is {dim}.",
+            f"Class {labels.classes[index]} in the labels of {labels.keys[utterance]} ({labels.place(utterance)}) "
+            f"exceeds the label dimension of '{name}', which is {dim}.",
             path=labels.places[utterance][0],
             hint="labelDim is the number of classes, which are counted from 0",
         )
@@ -183,7 +183,7 @@ def read_targets(path: str, states: LabelMap, dim: int) -> np.ndarray:
     """A label-to-target mapping: lines `state 0101...` in the order of the state list; float32 (states, dim)."""
     lines, names = read_lines(path, "the label-to-target mapping"), list(states.ids)
     rows: list[list[float]] = []
-    for i, (at, line) in enumerate(lines):
+    for i, (span, line) in enumerate(lines):
         name, _, bits = line.partition(" ")
         bits = bits.strip()
         if i >= len(names) or name.encode("utf-8", "surrogateescape") != names[i]:
@@ -201,9 +201,9 @@ def read_targets(path: str, states: LabelMap, dim: int) -> np.ndarray:
             continue
         state = names[min(i, len(names) - 1)].decode("utf-8", "surrogateescape") if names else "state"
         raise DataError(
-            f"{path}, line {at}: {message}.",
+            f"{path}, line {span}: {message}.",
             path=path,
-            line=at,
+            line=span,
             hint="a line is the name of a state, in the order of labelMappingFile, a blank, targetDim zeros and ones: "
             f"{state} {'1' + '0' * (dim - 1)}",
         )

@@ -77,9 +77,9 @@ class OneStreamParameters(Declared):
         """Name and section of the stream."""
         names = self.input.names()
         if len(names) != 1:
-            what = ", ".join(names) or "none"
+            names_text = ", ".join(names) or "none"
             raise self.error(
-                "input", f"this deserializer has one stream, not {len(names)} ({what})", "use one for each"
+                "input", f"this deserializer has one stream, not {len(names)} ({names_text})", "use one for each"
             )
         return names[0], self.input.section(names[0])
 
@@ -109,11 +109,11 @@ class UtteranceReaderParameters(Declared):
 
     @property
     def writing(self) -> bool:
-        """Whether utterances are read for action=write."""
+        """True if utterances are read for action=write."""
         return self.action.lower() == "write"
 
     def reads_frames(self, method: str) -> bool:
-        """Whether minibatches consist of frames, with this readMethod: rollingWindow is always by frames."""
+        """Return whether minibatches consist of frames, with this readMethod: rollingWindow is always by frames."""
         return not self.writing and (self.frame_mode or method == "rollingWindow")
 
     @property

@@ -41,13 +41,13 @@ def labels_of_right_length(labels: Labels, corpus: Corpus, path: str, hint: str)
     if lengths is not None:
         wrong = np.flatnonzero((lengths >= 0) & (lengths != labels.lengths) & labels.contiguous)
         if len(wrong) and len(wrong) == len(labels):
-            at = int(wrong[0])
+            index = int(wrong[0])
             raise DataError(
                 f"{path} has labels for another number of frames than the features, in all of {len(labels)} "
-                f"utterances: {printable(labels.keys[at])} ({labels.place(at)}) has {lengths[at]} frames, and labels "
-                f"for {labels.lengths[at]}.",
+                f"utterances: {printable(labels.keys[index])} ({labels.place(index)}) has {lengths[index]} frames, and "
+                f"labels for {labels.lengths[index]}.",
                 path=path,
-                hint=labels.other_length(at, lengths[at]),
+                hint=labels.other_length(index, lengths[index]),
             )
         if len(wrong):
             names = ", ".join(picked(labels.keys, wrong[:MAX_NAMES_SHOWN]))

@@ -42,8 +42,8 @@ class UtteranceReader(Reader):
     def _whole_minibatches(self, size: int, samples: int) -> int:
         """The size of an epoch that makes up for what is passed over at the end of each sweep."""
         total = self.samples_per_sweep
-        rest = total % size if total > size else 0
-        return samples + rest * ((samples - 1) // (total - rest))
+        left_over = total % size if total > size else 0
+        return samples + left_over * ((samples - 1) // (total - left_over))
 
 
 def in_file_order(data: Deserializer, prefetch: bool) -> Reader:

@@ -1,4 +1,4 @@
-"""How HTKMLFReader makes minibatches of utterances: of reads (a few utterances) side by side, of pieces of reads."""
+"""Minibatches of utterances of HTKMLFReader: of reads (a few utterances) side by side, of pieces of reads."""
 
 from __future__ import annotations
 
@@ -163,8 +163,8 @@ class TruncatedReads(TruncatedPacker):
 
     def _read(self, inputs: Inputs) -> list[Waiting]:
         numbers, ended = next_read(inputs)
-        found: list[Waiting] = []
+        waiting: list[Waiting] = []
         for i, number in enumerate(numbers):
             parts = inputs.store.begin(np.array([number]))()
-            found.append(self._waiting(inputs, parts, number, ended and i + 1 == len(numbers)))
-        return found
+            waiting.append(self._waiting(inputs, parts, number, ended and i + 1 == len(numbers)))
+        return waiting

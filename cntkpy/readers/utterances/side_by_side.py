@@ -59,13 +59,13 @@ class JoinedFrames(Bundle):
         self.table = self.frames
 
     def _require_frames(self, lengths: np.ndarray) -> None:
-        for part, found in zip(self.frame_parts, self.found, strict=True):
-            short = np.flatnonzero(part.lengths[found] < lengths)
+        for part, result in zip(self.frame_parts, self.found, strict=True):
+            short = np.flatnonzero(part.lengths[result] < lengths)
             if len(short):
                 bad = int(short[0])
                 raise DataError(
-                    f"Sequence with key '{part.corpus.name(int(part.numbers[found[bad]]))}' has "
-                    f"'{part.lengths[found[bad]]}' frame(s), whereas the primary sequence expects at least "
+                    f"Sequence with key '{part.corpus.name(int(part.numbers[result[bad]]))}' has "
+                    f"'{part.lengths[result[bad]]}' frame(s), whereas the primary sequence expects at least "
                     f"'{lengths[bad]}' frames.",
                     hint="a stream with one frame per utterance needs expandToUtterance=true",
                 )
@@ -74,14 +74,14 @@ class JoinedFrames(Bundle):
         """Frames bounds[k] .. bounds[k+1]-1 of these for every k, by stream."""
         which, frames = self.frames.place(sequences)
         both = zip(self.frame_parts, self.found, strict=True)
-        return _by_stream([(part, part.pieces(found[which], frames, bounds)) for part, found in both])
+        return _by_stream([(part, part.pieces(result[which], frames, bounds)) for part, result in both])
 
     def load_sequences(self, sequences: np.ndarray) -> Chunk:
         """The same frames from every part."""
         which, frames = self.frames.place(sequences)
         chunks = [
-            part.load_sequences(part.frames.starts[found[which]] + frames)
-            for part, found in zip(self.frame_parts, self.found, strict=True)
+            part.load_sequences(part.frames.starts[result[which]] + frames)
+            for part, result in zip(self.frame_parts, self.found, strict=True)
         ]
         return Chunk({name: data for c in chunks for name, data in c.streams.items()}, sum(c.nbytes for c in chunks))
 
@@ -95,11 +95,11 @@ def frames_or_sequences(parts: Sequence[Deserializer]) -> Sequence[Deserializer]
         DataError: there are other deserializers, and utterances of several frames.
     """
     framed = [part for part in parts if isinstance(part, Utterances) and part.frame_mode]
-    others = [part for part in parts if part not in framed]
-    if not framed or not others:
+    other_parts = [part for part in parts if part not in framed]
+    if not framed or not other_parts:
         return parts
     if any((part.lengths != 1).any() for part in framed):
-        where = ", ".join(others[0].files) if isinstance(others[0], ReadsFiles) else "another deserializer"
+        where = ", ".join(other_parts[0].files) if isinstance(other_parts[0], ReadsFiles) else "another deserializer"
         raise DataError(
             f"frameMode=true makes frames of utterances, which cannot be joined with the sequences of {where}.",
             hint="leave frameMode out; or give all streams as features and labels of HTK or Kaldi",

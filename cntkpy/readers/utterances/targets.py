@@ -1,4 +1,4 @@
-"""What writers of formats of speech share: the size of a node, and files that are not written over."""
+"""Shared code of speech writers: the size of a node, and files that are not written over."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class Targets:
         """These files are read."""
         for path in paths:
             with suppress(OSError):
-                found = os.stat(path)  # noqa: PTH116  there may be very many
-                self._read.add((found.st_dev, found.st_ino))
+                status = os.stat(path)  # noqa: PTH116  there may be very many
+                self._read.add((status.st_dev, status.st_ino))
 
     def take(self, path: str, node: str, p: Declared, name: str) -> None:
         """A file is about to be written.
@@ -47,8 +47,8 @@ class Targets:
                 hint="give each node files of its own, and each utterance another name",
             )
         with suppress(OSError):
-            found = os.stat(path)  # noqa: PTH116
-            if (found.st_dev, found.st_ino) in self._read:
+            status = os.stat(path)  # noqa: PTH116
+            if (status.st_dev, status.st_ino) in self._read:
                 raise p.error(name, f"{path} would be written over, which the reader reads", "name other files")
         self._taken.add(same)
 

@@ -1,4 +1,4 @@
-"""What characters the console can show."""
+"""Characters that the console can show."""
 
 from __future__ import annotations
 

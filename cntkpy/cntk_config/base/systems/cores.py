@@ -27,12 +27,12 @@ def of_process() -> list[int]:
 
 
 def count() -> int:
-    """How many cores this process may use."""
+    """Return the number of cores this process may use."""
     return len(of_process())
 
 
 def can_be_chosen() -> bool:
-    """Whether the system lets processes have cores of their own."""
+    """Return whether the system lets processes have cores of their own."""
     return hasattr(os, "sched_setaffinity")
 
 
@@ -56,7 +56,8 @@ def place(core: int) -> tuple[int, int, int]:
 
 
 def description() -> list[Any]:
-    """What compiled code depends on: the machine, the system, the number of cores, and the processor's instructions."""
+    """Return what compiled code depends on: the machine, the system, the number of cores, and the processor's
+    instructions."""
     machine = [platform.machine(), platform.system(), count()]
     try:
         with DESCRIPTION.open(encoding="utf-8") as file:

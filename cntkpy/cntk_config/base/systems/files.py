@@ -1,4 +1,4 @@
-"""How files are opened, read at a place, replaced and synced, and the names of devices."""
+"""Open, read at an offset, replace and sync files; names of devices."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ DEVICE = re.compile(r"/dev/(null|stdout|stderr|tty|full|fd/[0-9]+|pts/[0-9]+)|/p
 _DONT_KEEP = 0x80
 """RWF_DONTCACHE of Linux, for which Python has no name."""
 HAS_DRIVES = sys.platform == "win32"
-"""Whether paths begin with the letter of a drive."""
+"""True if paths begin with the letter of a drive."""
 IN_USE_SECONDS = 2.0
-"""How long Windows is asked again to replace a file that another program, such as a virus scanner, has open."""
+"""Seconds to retry on Windows the replacement of a file that another program, such as a virus scanner, has open."""
 IN_USE_POLL_SECONDS = 0.05
 
 
@@ -34,7 +34,7 @@ def system_name(name: str) -> str:
 
 
 def can_read_at() -> bool:
-    """Whether files are read at any place without a position that threads share."""
+    """Return whether files are read at any place without a position that threads share."""
     return hasattr(os, "preadv")
 
 

@@ -20,5 +20,5 @@ def user_caches() -> Path:
         return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData/Local")
     if sys.platform == "darwin":
         return Path.home() / "Library/Caches"
-    given = Path(os.environ.get("XDG_CACHE_HOME") or "")
-    return given if given.is_absolute() else Path.home() / ".cache"
+    path = Path(os.environ.get("XDG_CACHE_HOME") or "")
+    return path if path.is_absolute() else Path.home() / ".cache"

@@ -15,7 +15,7 @@ from typing import Any
 BYTE = (1 << 31) - 2
 """The byte that is locked on Windows, whose function takes offsets below 2 GB."""
 CAN_BE_PASSED_ON = sys.platform != "win32"
-"""Whether a process that gets the descriptor of a locked file holds the lock, too."""
+"""True if a process that gets the descriptor of a locked file holds the lock, too."""
 
 
 def lock(descriptor: int, shared: bool = False) -> bool | None:
@@ -59,14 +59,14 @@ def remove_locked(descriptor: int, path: Path) -> None:
 
 def _lock_byte(msvcrt: Any, descriptor: int) -> bool | None:
     try:
-        before = os.lseek(descriptor, 0, os.SEEK_CUR)
+        offset = os.lseek(descriptor, 0, os.SEEK_CUR)
         os.lseek(descriptor, BYTE, os.SEEK_SET)
         try:
             msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
         except PermissionError:
             return False
         finally:
-            os.lseek(descriptor, before, os.SEEK_SET)
+            os.lseek(descriptor, offset, os.SEEK_SET)
     except OSError:
         return None
     return True

@@ -1,4 +1,4 @@
-"""How much memory this machine and this process have. Windows is not asked."""
+"""Memory of this machine and of this process. Windows is not asked."""
 
 from __future__ import annotations
 

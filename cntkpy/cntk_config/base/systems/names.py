@@ -12,21 +12,21 @@ def meant(name: str) -> str | None:
         The name with slashes; None: there is none, or more than one, or it is the same.
     """
     asked = PurePosixPath(name.replace("\\", "/"))
-    found = PurePosixPath(asked.anchor)
+    path = PurePosixPath(asked.anchor)
     for part in asked.parts[1 if asked.anchor else 0 :]:
-        here = _spelled(Path(found), part)
+        here = _spelled(Path(path), part)
         if here is None:
             return None
-        found /= here
-    return None if str(found) == name else str(found)
+        path /= here
+    return None if str(path) == name else str(path)
 
 
 def _spelled(folder: Path, name: str) -> str | None:
-    """How a name is spelled in a folder; None: it is not there, or in several ways."""
+    """Return how a name is spelled in a folder; None: it is not there, or in several ways."""
     try:
         if (folder / name).exists():
             return name
-        alike = [one.name for one in folder.iterdir() if one.name.casefold() == name.casefold()]
+        alike = [path.name for path in folder.iterdir() if path.name.casefold() == name.casefold()]
     except (OSError, ValueError):
         return None
     return alike[0] if len(alike) == 1 else None

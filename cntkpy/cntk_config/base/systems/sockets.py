@@ -15,12 +15,12 @@ from typing import Any
 
 
 def have_paths() -> bool:
-    """Whether sockets can have the names of files."""
+    """Return whether sockets can have the names of files."""
     return hasattr(socket, "AF_UNIX") and sys.platform != "win32"
 
 
 def machine() -> list[Any] | None:
-    """What processes have in common that can share memory: start of the system, network, files, user."""
+    """Return what processes have in common that can share memory: start of the system, network, files, user."""
     if sys.platform != "linux":
         return None
     try:
@@ -41,14 +41,14 @@ def listen(name: bytes, count: int) -> socket.socket:
     Raises:
         OSError: there is none.
     """
-    at = _socket()
+    endpoint = _socket()
     try:
-        at.bind(name)
-        at.listen(count)
+        endpoint.bind(name)
+        endpoint.listen(count)
     except BaseException:
-        at.close()
+        endpoint.close()
         raise
-    return at
+    return endpoint
 
 
 def connect(name: bytes, seconds: float) -> socket.socket:
@@ -57,14 +57,14 @@ def connect(name: bytes, seconds: float) -> socket.socket:
     Raises:
         OSError: there is none, or it does not answer in so many seconds.
     """
-    at = _socket()
+    endpoint = _socket()
     try:
-        at.settimeout(seconds)
-        at.connect(name)
+        endpoint.settimeout(seconds)
+        endpoint.connect(name)
     except BaseException:
-        at.close()
+        endpoint.close()
         raise
-    return at
+    return endpoint
 
 
 def check_user(other: socket.socket) -> None:
@@ -103,7 +103,7 @@ def send_descriptors(to: socket.socket, descriptors: Sequence[int]) -> None:
 
 
 def receive_descriptors(at: socket.socket, count: int) -> list[int]:
-    """What `send_descriptors` sends, at most `count`.
+    """Return what `send_descriptors` sends, at most `count`.
 
     Raises:
         OSError: the other side has ended, or does not answer.

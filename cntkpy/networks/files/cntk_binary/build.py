@@ -126,7 +126,7 @@ def _in_order(records: Records, delays: frozenset[str]) -> list[Record]:
 
 
 def _delay_of(table: dict[str, Record], loop: list[str], delays: frozenset[str]) -> int:
-    """Where in a loop (each depends on the next, the last on the first) is a node that delays the next one."""
+    """Return where in a loop (each depends on the next, the last on the first) is a node that delays the next one."""
     for index in range(len(loop) - 1, -1, -1):
         record, following = table[loop[index]], loop[(index + 1) % len(loop)]
         if record.operation in delays and record.inputs[0] == following:
@@ -150,7 +150,7 @@ def _refused(refusals: list[Refusal]) -> NotSupported:
         listed = ", ".join(names[:_LISTED]) + (f" and {len(names) - _LISTED} more" if len(names) > _LISTED else "")
         parts.append(f"{operation} ({listed}" + (f": {why})" if why else ")"))
     count = len(parts)
-    what = "1 operation is" if count == 1 else f"{count} operations are"
+    reason = "1 operation is" if count == 1 else f"{count} operations are"
     hints = list(dict.fromkeys(r.hint for r in certain if r.hint))
     hint = "; ".join(hints[:2]) or WITHOUT
-    return NotSupported(f"{what} not available here: {', '.join(parts)}", hint)
+    return NotSupported(f"{reason} not available here: {', '.join(parts)}", hint)

@@ -129,20 +129,20 @@ def _table(span: Span, depth: int) -> Table:
 
 def _value(span: Span, depth: int) -> Any:
     kind = 0
-    found: dict[int, Field] = {}
+    result: dict[int, Field] = {}
     for field in fields(span):
         if field.number == 2:
             kind = field.varint()
         else:
-            found[field.number] = field
+            result[field.number] = field
     if kind == 0:
         return None
     if kind not in _READERS:
         raise BadFile(f"a value has the unknown type {kind}", span.start)
     number, default, read = _READERS[kind]
-    if number not in found:
+    if number not in result:
         return default()
-    return read(found[number], depth)
+    return read(result[number], depth)
 
 
 def _list(span: Span, depth: int) -> list[Any]:

@@ -44,7 +44,7 @@ def load_cntk(path: str | Path, precision: str | None = None) -> ValidatedNetwor
 
 
 def load_records(path: str | Path) -> Records:
-    """What a model of CNTK says, also where it cannot become a network.
+    """Return what a model of CNTK says, also where it cannot become a network.
 
     Raises:
         UserError: damaged or too new.

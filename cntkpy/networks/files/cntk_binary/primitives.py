@@ -103,13 +103,13 @@ class Reader:
 
     def try_marker(self, name: str) -> bool:
         """A text that may be there; nothing is read if it is not."""
-        found = self.sees(name)
-        if found:
+        sees = self.sees(name)
+        if sees:
             self.position += 2 * len(name) + 2
-        return found
+        return sees
 
     def sees(self, name: str, ahead: int = 0) -> bool:
-        """Whether a text stands `ahead` bytes after the position."""
+        """Return whether a text stands `ahead` bytes after the position."""
         return self.content.startswith(name.encode("utf-16-le") + b"\0\0", self.position + ahead)
 
     def count(self, size: int) -> int:
@@ -145,9 +145,9 @@ class Reader:
         if kind != b"d":
             raise BadFile("a matrix is expected", start)
         self.marker("BMAT")
-        given = self.u64()
-        if given != size:
-            raise BadFile(f"a matrix has elements of {given} bytes, not {size}", self.position - 8)
+        number = self.u64()
+        if number != size:
+            raise BadFile(f"a matrix has elements of {number} bytes, not {size}", self.position - 8)
         self.text()
         form = self.i32()
         if form != 0:

@@ -1,4 +1,4 @@
-"""How model files of CNTK begin, and the files that people take for them (docs/specification/model-files.md 1).
+"""Recognise CNTK model files by their first bytes, and files mistaken for them (docs/specification/model-files.md 1).
 
 Imports nothing else.
 """
@@ -20,7 +20,7 @@ _ONNX_KEYS = (0x12, 0x22, 0x3A)
 
 
 class Kind(NamedTuple):
-    """What a file is.
+    """Kind of a file.
 
     Attributes:
         form: the format of a model, `ONNX` for one of another program, or `OTHER`.
@@ -45,7 +45,7 @@ _STARTS = (
 
 
 def recognise(head: bytes) -> Kind | None:
-    """What a file is that begins with these bytes; None if it has nothing to do with CNTK."""
+    """Return what a file is that begins with these bytes; None if it has nothing to do with CNTK."""
     for start, kind in _STARTS:
         if head.startswith(start):
             return kind
@@ -55,13 +55,13 @@ def recognise(head: bytes) -> Kind | None:
 
 
 def is_cntk(path: str | Path) -> bool:
-    """Whether a file is a model of CNTK, or one of the files that people take for it."""
+    """Return whether a file is a model of CNTK, or one of the files that people take for it."""
     kind = _kind_of(path)
     return kind is not None and kind.form != ONNX
 
 
 def is_onnx(path: str | Path) -> bool:
-    """Whether a file is an ONNX model: it begins as one, or its name ends in `.onnx` and it is no other model."""
+    """Return whether a file is an ONNX model: by its first bytes, or by its name `*.onnx` if it is no other model."""
     kind = _kind_of(path)
     if kind is not None or Path(path).suffix.lower() != ".onnx":
         return kind is not None and kind.form == ONNX

@@ -1,4 +1,4 @@
-"""What a model file of CNTK says, as plain data.
+"""Records of a CNTK model file, as plain data.
 
 Both formats (`v1`, `v2`) become the same records: operations have the names and the order of inputs of the first
 format, axes and shapes one form. `build` turns records into a network.
@@ -18,7 +18,7 @@ DEFAULT_AXIS, BATCH_AXIS = "defaultDynamicAxis", "batch"
 """The usual sequence axis of the later format, and what is for none."""
 HALF_NOTE = "its values of half precision become single precision"
 WITHOUT = "in CNTK, save a model without it: combine ([a function in front of it]).save (file)"
-"""What to do where an operation has no counterpart."""
+"""Advice for operations without a counterpart."""
 
 
 class BadFile(Exception):

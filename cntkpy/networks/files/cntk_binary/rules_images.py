@@ -1,4 +1,4 @@
-"""What convolution and pooling of a model file of CNTK become here."""
+"""Rules that convert convolution and pooling of a CNTK model file."""
 
 from __future__ import annotations
 
@@ -18,37 +18,37 @@ _LARGEST = 1 << 31
 
 def _common(t: Target) -> dict[str, Any]:
     """The options that convolution and pooling share."""
-    given = t.attributes
+    attributes = t.attributes
     keys = ("stride", *_PADS, "imageLayout")
-    if given["imageLayout"] != "CHW":
-        raise t.refuse(f"windows over any number of axes in the layout {given['imageLayout']}")
-    return {**{key: given[key] for key in keys}, "sharedPadding": t.shared_padding}
+    if attributes["imageLayout"] != "CHW":
+        raise t.refuse(f"windows over any number of axes in the layout {attributes['imageLayout']}")
+    return {**{key: attributes[key] for key in keys}, "sharedPadding": t.shared_padding}
 
 
 def _convolution(t: Target) -> Node:
-    given = t.attributes
+    attributes = t.attributes
     weights, x = t.inputs(2)
-    if given.get("sequential"):
+    if attributes.get("sequential"):
         raise t.refuse("windows over the sequence")
-    dilation = given.get("dilation", ()) or (1,)
-    if given["twoD"]:
+    dilation = attributes.get("dilation", ()) or (1,)
+    if attributes["twoD"]:
         if any(d != 1 for d in dilation):
             raise t.refuse(f"the dilation {shapes.text(dilation)}")
         return _two_d(t, weights, x)
-    kernel, maps = given["kernelShape"], shapes.size(given["mapShape"])
-    if not given["mapShape"]:
-        own, rank = t.shape(weights), len(t.shape(x))
-        if len(own) < rank:
-            raise t.refuse(f"the kernel {shapes.text(own)} for an operand of {rank} axes")
-        kernel, maps = own[:rank], shapes.size(own[rank:])
-    options: dict[str, Any] = {**_common(t), "kernelShape": kernel, "mapCount": maps, "sharing": given["sharing"]}
-    options["transpose"] = given["transpose"]
+    kernel, maps = attributes["kernelShape"], shapes.size(attributes["mapShape"])
+    if not attributes["mapShape"]:
+        weight_shape, rank = t.shape(weights), len(t.shape(x))
+        if len(weight_shape) < rank:
+            raise t.refuse(f"the kernel {shapes.text(weight_shape)} for an operand of {rank} axes")
+        kernel, maps = weight_shape[:rank], shapes.size(weight_shape[rank:])
+    options: dict[str, Any] = {**_common(t), "kernelShape": kernel, "mapCount": maps, "sharing": attributes["sharing"]}
+    options["transpose"] = attributes["transpose"]
     options["dilation"] = (*dilation * (len(t.shape(x)) - 1), 1) if len(dilation) == 1 else dilation
-    if given.get("groups", 1) > 1:
+    if attributes.get("groups", 1) > 1:
         options.update(_groups(t, x, options))
-    if given["transpose"]:
-        options["outputShape"] = given["outputShape"] or (0,)
-    elif given["ceilOutDim"] and (_ceiling_differs(t, x, options) or any(d != 1 for d in dilation)):
+    if attributes["transpose"]:
+        options["outputShape"] = attributes["outputShape"] or (0,)
+    elif attributes["ceilOutDim"] and (_ceiling_differs(t, x, options) or any(d != 1 for d in dilation)):
         raise t.refuse("an output size that is rounded up")
     return t.add("Convolution", [weights, x], **options)
 
@@ -60,34 +60,34 @@ def _groups(t: Target, x: Node, options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _two_d(t: Target, weights: Node, x: Node) -> Node:
-    given = t.attributes
-    kernel, stride = (*given["kernelShape"], 1), (*given["stride"], given["stride"][-1])
+    attributes = t.attributes
+    kernel, stride = (*attributes["kernelShape"], 1), (*attributes["stride"], attributes["stride"][-1])
     node = t.add(
         "Convolution",
         [weights, x],
         kernelWidth=kernel[0],
         kernelHeight=kernel[1],
-        maps=shapes.size(given["mapShape"]),
+        maps=shapes.size(attributes["mapShape"]),
         strideWidth=stride[0],
         strideHeight=stride[1],
-        zeroPadding=given["autoPadding"][0],
-        imageLayout=given["imageLayout"],
+        zeroPadding=attributes["autoPadding"][0],
+        imageLayout=attributes["imageLayout"],
         sharedPadding=t.shared_padding,
     )
     return node
 
 
 def _pooling(t: Target) -> Node:
-    given = t.attributes
+    attributes = t.attributes
     (x,) = t.inputs(1)
-    if given["kind"] not in ("max", "average"):
-        raise BadFile(f"the kind of pooling of '{t.record.name}' is {given['kind']}", t.record.at)
-    if given["transpose"] or given["outputShape"]:
+    if attributes["kind"] not in ("max", "average"):
+        raise BadFile(f"the kind of pooling of '{t.record.name}' is {attributes['kind']}", t.record.at)
+    if attributes["transpose"] or attributes["outputShape"]:
         raise t.refuse("transposed pooling")
-    options: dict[str, Any] = {**_common(t), "kernelShape": given["kernelShape"], "kind": given["kind"]}
+    options: dict[str, Any] = {**_common(t), "kernelShape": attributes["kernelShape"], "kind": attributes["kind"]}
     if not options["kernelShape"] or max(options["kernelShape"]) >= _LARGEST:  # everything but the channels
         options.update(kernelShape=t.shape(x)[:-1] or (1,), stride=(1,), autoPadding=(False,))
-    return t.add("Pooling", [x], **options, ceilOutDim=given["ceilOutDim"], includePad=given["includePad"])
+    return t.add("Pooling", [x], **options, ceilOutDim=attributes["ceilOutDim"], includePad=attributes["includePad"])
 
 
 def _unpooling(t: Target) -> Node:
@@ -113,7 +113,7 @@ def _old_pooling(t: Target) -> Node:
 def _per_axis(t: Target, x: Node, options: dict[str, Any]) -> tuple[Shape, list[tuple[Any, ...]]]:
     """The operand's shape, and kernel, stride and the three pads for each of its axes."""
     shape, kernel = t.shape(x), options["kernelShape"]
-    rank, own = len(shape), len(kernel)
+    rank, own_count = len(shape), len(kernel)
     rests: Sequence[tuple[str, list[Any]]] = (
         ("stride", [1] * rank),
         ("autoPadding", [False] * rank),
@@ -121,15 +121,15 @@ def _per_axis(t: Target, x: Node, options: dict[str, Any]) -> tuple[Shape, list[
         ("upperPad", [0] * rank),
     )
     try:
-        lists = [extended(kernel, own, rank, [1] * rank)]
-        lists += [extended(options[key], own, rank, rest) for key, rest in rests]
+        lists = [extended(kernel, own_count, rank, [1] * rank)]
+        lists += [extended(options[key], own_count, rank, remainder) for key, remainder in rests]
     except ShapeProblem as problem:
         raise t.refuse(str(problem)) from None
     return shape, lists
 
 
 def _ceiling_differs(t: Target, x: Node, options: dict[str, Any]) -> bool:
-    """Whether rounding the output size up gives another size than rounding it down."""
+    """Return whether rounding the output size up gives another size than rounding it down."""
     shape, lists = _per_axis(t, x, options)
     for n, k, s, auto, lower, upper in zip(shape, *lists, strict=True):
         if not auto and s > 0 and (n + lower + upper - k) % s:
@@ -138,12 +138,12 @@ def _ceiling_differs(t: Target, x: Node, options: dict[str, Any]) -> bool:
 
 
 def _roi_pooling(t: Target) -> Node:
-    given = t.attributes
-    options = {"outputShape": given["outputShape"]}
-    if not given["relative"]:
-        if given["kind"] not in ("max", "average"):
-            raise BadFile(f"the kind of pooling of '{t.record.name}' is {given['kind']}", t.record.at)
-        options.update(kind=given["kind"], spatialScale=given["spatialScale"])
+    attributes = t.attributes
+    options = {"outputShape": attributes["outputShape"]}
+    if not attributes["relative"]:
+        if attributes["kind"] not in ("max", "average"):
+            raise BadFile(f"the kind of pooling of '{t.record.name}' is {attributes['kind']}", t.record.at)
+        options.update(kind=attributes["kind"], spatialScale=attributes["spatialScale"])
     return t.add("ROIPooling", t.inputs(2), **options)
 
 

@@ -1,4 +1,4 @@
-"""What a rule works with: one record of a model file, and the network that is being made."""
+"""Target of a rule: one record of a model file, and the network under construction."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ class Refused(Exception):
 
 @dataclass
 class Target:
-    """What a rule works with: one record, and the network that is being made."""
+    """Target of a rule: one record, and the network under construction."""
 
     record: Record
     builder: Builder
 
     @property
     def attributes(self) -> dict[str, Any]:
-        """What the file says of the record."""
+        """Attributes of the record in the file."""
         return dict(self.record.attributes)
 
     @property

@@ -15,7 +15,7 @@ from cntkpy.networks.files.cntk_binary.records import HALF_NOTE, BadFile, NotSup
 from cntkpy.networks.files.cntk_binary.v1_bodies import ALIASES, BODIES, EMPTY, PRECISIONS, SHAPE, VALUE, Body
 
 MAGIC = b"B\0C\0N\0\0\0"
-"""How such a file begins: the mark `BCN`."""
+"""Magic bytes of such a file: the mark `BCN`."""
 NEWEST = 30
 SHARED_PADDING = 16
 """Since this version automatic padding shares what a step leaves over between both ends."""
@@ -41,29 +41,29 @@ def parse_v1(content: bytes) -> Records:
         raise NotSupported(f"it has the format version {version}; versions up to {NEWEST} are known")
     size = None if version >= 7 else _element_size(content)
     count = r.count(2 * 2)
-    found = Records(f"CNTK's binary format, version {version}", "float", version >= SHARED_PADDING, exact_axes=False)
+    records = Records(f"CNTK's binary format, version {version}", "float", version >= SHARED_PADDING, exact_axes=False)
     sizes: set[int] = set()
     names: dict[str, str] = {}
     r.marker("BNodeList")
     for _ in range(count):
-        record, own = _node(r, version, size)
+        record, body = _node(r, version, size)
         if record.name.lower() in names:
             raise BadFile(f"two nodes have the name '{record.name[:80]}' (capital letters do not count)", record.at)
         names[record.name.lower()] = record.name
-        found.records[record.name] = record
-        sizes.add(own)
+        records.records[record.name] = record
+        sizes.add(body)
     r.marker("ENodeList")
-    found.precision = "double" if 8 in sizes else "float"
+    records.precision = "double" if 8 in sizes else "float"
     if PRECISIONS["half"] in sizes:
-        found.notes.append(HALF_NOTE)
-    _relations(r, found.records, names, count)
+        records.notes.append(HALF_NOTE)
+    _relations(r, records.records, names, count)
     if version < 13:
-        _deviations_to_variances(found.records)
-    _groups(r, found.groups, names)
+        _deviations_to_variances(records.records)
+    _groups(r, records.groups, names)
     r.marker("ECN")
     if r.left:
         raise BadFile(f"{r.left} bytes follow the end of the model", r.position)
-    return found
+    return records
 
 
 def _element_size(content: bytes) -> int:
@@ -78,23 +78,23 @@ def _element_size(content: bytes) -> int:
 
 def _node(r: Reader, version: int, size: int | None) -> tuple[Record, int]:
     """One node without its inputs, and the size of its elements."""
-    at = r.position
+    position = r.position
     if size is None:
         precision = r.text()
         if precision not in PRECISIONS:
-            raise BadFile(f"'float', 'double' or 'half' is expected, not '{precision[:40]}'", at)
+            raise BadFile(f"'float', 'double' or 'half' is expected, not '{precision[:40]}'", position)
         size = PRECISIONS[precision]
     written, name = r.text(), r.text()
     operation = ALIASES.get(written, written)
     if operation not in BODIES and operation not in EMPTY:
         near = difflib.get_close_matches(written[:80], [*BODIES, *EMPTY, *ALIASES], 1)
         raise NotSupported(
-            f"the operation {written[:80]} of the node '{name[:80]}' (byte {at}) is not known",
+            f"the operation {written[:80]} of the node '{name[:80]}' (byte {position}) is not known",
             f"the nearest known one is {near[0]}" if near else "",
         )
     attributes = BODIES[operation](Body(r, version, size, written, name)) if operation in BODIES else {}
     shape, value = attributes.pop(SHAPE, None), attributes.pop(VALUE, None)
-    return Record(name, operation, (), attributes, shape, value, at), size
+    return Record(name, operation, (), attributes, shape, value, position), size
 
 
 def _relations(r: Reader, records: dict[str, Record], names: dict[str, str], count: int) -> None:
@@ -107,9 +107,9 @@ def _relations(r: Reader, records: dict[str, Record], names: dict[str, str], cou
 
 
 def _known(r: Reader, names: dict[str, str]) -> str:
-    at, name = r.position, r.text()
+    position, name = r.position, r.text()
     if name.lower() not in names:
-        raise BadFile(f"it speaks of a node '{name[:80]}', which it does not have", at)
+        raise BadFile(f"it speaks of a node '{name[:80]}', which it does not have", position)
     return names[name.lower()]
 
 

@@ -74,7 +74,7 @@ class Variable:
 
     @property
     def double(self) -> bool:
-        """Whether its elements have double precision."""
+        """True if its elements have double precision."""
         return self.data_type == _DOUBLE
 
 
@@ -129,17 +129,17 @@ def _check_kind(top: Table) -> None:
 
 
 def _texts(table: Table, key: str, what: str) -> list[str]:
-    found = cast("list[Any]", table.need(key, list, what))
-    if not all(isinstance(value, str) for value in found):
+    values = cast("list[Any]", table.need(key, list, what))
+    if not all(isinstance(value, str) for value in values):
         raise BadFile(f"'{key}' of {what} is not a list of texts", table.at)
-    return found
+    return values
 
 
 def _tables(table: Table, key: str, what: str) -> list[Table]:
-    found = cast("list[Any]", table.need(key, list, what))
-    if not all(isinstance(value, Table) for value in found):
+    values = cast("list[Any]", table.need(key, list, what))
+    if not all(isinstance(value, Table) for value in values):
         raise BadFile(f"'{key}' of {what} is not a list of dictionaries", table.at)
-    return found
+    return values
 
 
 def _variable(table: Table) -> Variable:
@@ -175,32 +175,32 @@ def _variable(table: Table) -> Variable:
 
 def _function(table: Table) -> Function:
     uid = table.need("uid", str, "a function")
-    what = f"the function '{uid}'"
-    name, inputs = table.get("name", str, ""), _texts(table, "inputs", what)
+    reason = f"the function '{uid}'"
+    name, inputs = table.get("name", str, ""), _texts(table, "inputs", reason)
     if table.get("type", str, "") == "UserDefinedFunction" or any(key in table for key in _USER_KEYS):
         user = Operation(f"user-defined function {table.get('op_name', str, '')}".strip())
         return Function(uid, name, user, -1, Table({}, table.at), inputs, table.at)
-    number = table.need("op", int, what)
+    number = table.need("op", int, reason)
     operation = OPERATIONS.get(number) or Operation(f"operation {number}, made by a newer program")
-    found = Function(
+    function = Function(
         uid, name, operation, number, table.get("attributes", Table, Table({}, table.at)), inputs, table.at
     )
     if number == BLOCK:
-        found.label = table.get("block_function_op_name", str, "")
-        found.root = table.need("block_function_composite", Table, what).need("root", str, f"the block '{uid}'")
-        keys = _texts(table, "block_function_composite_arguments_map_keys", what)
-        values = _texts(table, "block_function_composite_arguments_map_values", what)
+        function.label = table.get("block_function_op_name", str, "")
+        function.root = table.need("block_function_composite", Table, reason).need("root", str, f"the block '{uid}'")
+        keys = _texts(table, "block_function_composite_arguments_map_keys", reason)
+        values = _texts(table, "block_function_composite_arguments_map_values", reason)
         if len(keys) != len(values):
             raise BadFile(f"the block '{uid}' has {len(keys)} formal and {len(values)} actual arguments", table.at)
-        found.bound = dict(zip(keys, values, strict=True))
-    return found
+        function.bound = dict(zip(keys, values, strict=True))
+    return function
 
 
 # ---- from functions to records
 
 
 class Source(NamedTuple):
-    """What really makes a value.
+    """Source of a value.
 
     Attributes:
         uid: the function or variable.
@@ -301,7 +301,7 @@ class _Model:
         return None
 
     def _has_two_names(self, alias: Function) -> bool:
-        """Whether an alias and its operand both have names, so that both are needed."""
+        """Return whether an alias and its operand both have names, so that both are needed."""
         operand = self.output(alias.inputs[0])[0] or self.variables.get(alias.inputs[0])
         return bool(alias.name and operand is not None and operand is not alias and operand.name)
 
@@ -313,8 +313,8 @@ class _Model:
         """The outputs of the model."""
         root = self.functions[self.root]
         outputs = root.inputs if root.number == COMBINE else [f"{root.uid}_Output_0"]
-        found = [self.follow(uid) for uid in outputs]
-        return list({source.uid: source for source in reversed(found)}.values())[::-1]
+        sources = [self.follow(uid) for uid in outputs]
+        return list({source.uid: source for source in reversed(sources)}.values())[::-1]
 
     def records(self) -> Records:
         """The whole model."""
@@ -324,7 +324,7 @@ class _Model:
         blocks = _owners(self.functions, self.variables)
         names = assign_names([self._named(uid, blocks) for uid in order])
         precision = "double" if self.double else "float"
-        found = Records("CNTK's later format", precision, shared_padding=True, exact_axes=True)
+        records = Records("CNTK's later format", precision, shared_padding=True, exact_axes=True)
         for uid in order:
             inside = self._block_label(uid, blocks)
             if uid in self.variables and uid not in self.functions:
@@ -343,12 +343,12 @@ class _Model:
                     id=uid,
                     block=inside,
                 )
-            found.records[record.name] = record
+            records.records[record.name] = record
         self._check_types(order)
         if any(v.data_type == _HALF for v in self.variables.values()):
-            found.notes.append(HALF_NOTE)
-        found.groups = self._groups(found.records, roots, names)
-        return found
+            records.notes.append(HALF_NOTE)
+        records.groups = self._groups(records.records, roots, names)
+        return records
 
     def _groups(self, records: dict[str, Record], roots: list[Source], names: dict[str, str]) -> dict[str, list[str]]:
         """Groups by what the roots compute."""
@@ -367,8 +367,8 @@ class _Model:
             for block in source.blocks:
                 if block.label in CRITERIA | EVALUATIONS:  # the label comes second
                     operands = [names.get(self.follow(uid).uid, "") for uid in reversed(block.inputs[:2])]
-            found = [name for name in operands if name and records[name].operation in INPUTS]
-            labels.update(found[:1])
+            result = [name for name in operands if name and records[name].operation in INPUTS]
+            labels.update(result[:1])
         for record in records.values():
             if record.operation in INPUTS:
                 groups["label" if record.name in labels else "feature"].append(record.name)
@@ -463,7 +463,7 @@ def _owners(functions: dict[str, Function], variables: dict[str, Variable]) -> d
 def _reached(
     function: Function, functions: dict[str, Function], variables: dict[str, Variable], block: Function
 ) -> Iterator[str]:
-    """What the inputs of a function inside of a block refer to, as far as it is inside, too."""
+    """Return what the inputs of a function inside of a block refer to, as far as it is inside, too."""
     for uid in function.inputs:
         variable = variables.get(uid)
         if variable is not None and variable.kind in (PARAMETER, CONSTANT):

@@ -24,7 +24,7 @@ def assign_names(things: list[Named]) -> dict[str, str]:
     The given name, if it is the only one; else `<block path>.<name>`, if that is; else the name with the number of the
     identifier. What has no name is called by its identifier.
     """
-    given = Counter(thing.name.lower() for thing in things if thing.name)
+    counter = Counter(thing.name.lower() for thing in things if thing.name)
     in_blocks = Counter(f"{thing.path}.{thing.name}".lower() for thing in things if thing.name and thing.path)
     used: set[str] = set()
     result: dict[str, str] = {}
@@ -38,7 +38,7 @@ def assign_names(things: list[Named]) -> dict[str, str]:
         result[thing.uid] = free
 
     for thing in things:
-        if given[thing.name.lower()] == 1 and thing.name:
+        if counter[thing.name.lower()] == 1 and thing.name:
             take(thing, thing.name)
     for thing in things:
         if thing.name and thing.uid not in result:

@@ -59,7 +59,7 @@ def axis(value: AxisValue, at: int) -> Axis:
 
 
 def is_batch(value: AxisValue) -> bool:
-    """Whether this is the batch axis."""
+    """Return whether this is the batch axis."""
     return value.name == _BATCH or not value.ordered
 
 
@@ -67,12 +67,12 @@ def is_batch(value: AxisValue) -> bool:
 
 
 def _axes(table: Table, one: str, many: str = "axisVec") -> tuple[Axis, ...]:
-    found = table.get(many, list, [])
-    if not found:
-        found = [table.need(one, AxisValue, "a function")]
-    if not all(isinstance(value, AxisValue) for value in found):
+    value = table.get(many, list, [])
+    if not value:
+        value = [table.need(one, AxisValue, "a function")]
+    if not all(isinstance(value, AxisValue) for value in value):
         raise BadFile(f"'{many}' is not a list of axes", table.at)
-    return tuple(axis(value, table.at) for value in found)
+    return tuple(axis(value, table.at) for value in value)
 
 
 def _numbers(table: Table, key: str) -> tuple[int, ...]:
@@ -218,8 +218,8 @@ def _random_sample(table: Table) -> Attributes:
 
 
 def _squeeze(table: Table) -> Attributes:
-    given = bool(table.get("axisVec", list, [])) or "axis" in table
-    return {"axes": _axes(table, "axis") if given else ()}
+    has_axes = bool(table.get("axisVec", list, [])) or "axis" in table
+    return {"axes": _axes(table, "axis") if has_axes else ()}
 
 
 def _crop(table: Table) -> Attributes:

@@ -13,7 +13,7 @@ from . import format as f
 
 _DEPTH = 16
 OF_CBF = b"nib_ktnc"
-"""How a file in CNTK binary format begins, which has nothing to do with these."""
+"""Magic bytes of CNTK binary format, which has nothing to do with these."""
 MOST_BYTES = 1 << 30  # of a label map or statistics, which are read at once
 
 
@@ -33,7 +33,7 @@ class StoredSection:
 
     @property
     def begin(self) -> int:
-        """Where its data begin."""
+        """Offset of its data in bytes."""
         return self.offset + self.header.header_size
 
     def error(self, message: str, hint: str | None = None) -> DataError:
@@ -60,8 +60,8 @@ class StoredSection:
         if self.header.kind != f.STATISTICS or self.header.element_size != f.STATISTIC.size:
             raise self.error("does not hold statistics")
         content = self.content()
-        found = f.STATISTIC.iter_unpack(content[: len(content) // f.STATISTIC.size * f.STATISTIC.size])
-        return {name.split(b"\0")[0].decode("utf-8", "replace"): value for name, value in found}
+        result = f.STATISTIC.iter_unpack(content[: len(content) // f.STATISTIC.size * f.STATISTIC.size])
+        return {name.split(b"\0")[0].decode("utf-8", "replace"): value for name, value in result}
 
     def rows(self, first: int, count: int) -> np.ndarray:
         """Records first .. first + count - 1, (count, elements per record)."""
@@ -99,9 +99,9 @@ class BinaryFile:
         self._seen.add(offset)
         data = self.bytes.bytes(offset, 2 * f.HEADER)
         if len(data) < f.HEADER:
-            what = "is empty" if not self.bytes.size else "is cut short"
+            reason = "is empty" if not self.bytes.size else "is cut short"
             missing = f": the section at byte {offset} is not complete" if offset else ""
-            raise DataError(f"The binary file {self.path} {what}{missing}.", path=self.path)
+            raise DataError(f"The binary file {self.path} {reason}{missing}.", path=self.path)
         try:
             header = f.Header.unpack(data)
             if header.magic != magic:

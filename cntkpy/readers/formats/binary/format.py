@@ -72,7 +72,7 @@ class Header:
 
     @property
     def is_auxiliary(self) -> bool:
-        """Whether the section does not hold records."""
+        """True if the section does not hold records."""
         return bool(self.flags & AUXILIARY)
 
     def pack(self) -> bytes:
@@ -114,8 +114,8 @@ class Header:
 
     def element_type(self) -> np.dtype | None:
         """NumPy's type of the elements, None if they are not numbers."""
-        found = {(FLOAT, 4): "<f4", (FLOAT, 8): "<f8", (INTEGER, 4): "<u4"}.get((self.data_type, self.element_size))
-        return np.dtype(found) if found else None
+        value = {(FLOAT, 4): "<f4", (FLOAT, 8): "<f8", (INTEGER, 4): "<u4"}.get((self.data_type, self.element_size))
+        return np.dtype(value) if value else None
 
 
 def up(size: int) -> int:
@@ -134,7 +134,7 @@ class Section:
 
     def walk(self) -> list[Section]:
         """The section and all inside, in the order of the file."""
-        return [self, *(one for child in self.inside for one in child.walk())]
+        return [self, *(section for child in self.inside for section in child.walk())]
 
 
 def place(root: Section) -> int:
@@ -148,8 +148,8 @@ def place(root: Section) -> int:
         h.size = h.size_all = HEADER + h.data_bytes
         end = section.offset + h.size
         above[-1].header.children.append(section.offset)
-        for one in above:
-            one.header.size_all = up(one.header.size_all) + h.size
+        for item in above:
+            item.header.size_all = up(item.header.size_all) + h.size
         for child in section.inside:
             insert(child, [*above, section])
 

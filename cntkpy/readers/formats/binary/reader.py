@@ -136,7 +136,7 @@ def _sections(files: list[BinaryFile]) -> tuple[dict[str, StoredSection], int]:
 
 def streams_of(sections: dict[str, StoredSection], dtype: np.dtype) -> dict[str, StoredSection]:
     """The sections that can be read as numbers of this type, by the name of their stream."""
-    found: dict[str, StoredSection] = {}
+    stored_sections: dict[str, StoredSection] = {}
     for section in sections.values():
         h, source = section.header, section
         if h.is_auxiliary or h.kind not in f.RECORDS:
@@ -144,7 +144,7 @@ def streams_of(sections: dict[str, StoredSection], dtype: np.dtype) -> dict[str,
         if h.kind == f.LABELS and h.data_type != f.FLOAT:
             if h.label_kind != f.CATEGORY_IDS:
                 raise section.error("has labels that are neither numbers nor categories")
-            inside = [one for one in section.inside if one.header.kind == f.CATEGORY]
+            inside = [inner for inner in section.inside if inner.header.kind == f.CATEGORY]
             if not inside:
                 raise section.error(
                     "has the ids of categories, but no section of type CategoryLabels inside",
@@ -153,13 +153,13 @@ def streams_of(sections: dict[str, StoredSection], dtype: np.dtype) -> dict[str,
             source = inside[0]
         if source.header.element_type() != dtype:
             size = source.header.element_size
-            other = {4: "float", 8: "double"}.get(size)
+            other_type = {4: "float", 8: "double"}.get(size)
             raise source.error(
                 f"has elements of {size} bytes, but precision={'float' if dtype.itemsize == 4 else 'double'}",
-                f"read it with precision={other}" if other else None,
+                f"read it with precision={other_type}" if other_type else None,
             )
-        found[section.name] = source
-    return found
+        stored_sections[section.name] = source
+    return stored_sections
 
 
 class BinaryReader(Reader):
@@ -173,7 +173,7 @@ class BinaryReader(Reader):
         """Labels of a section of type LabelMapping, or of a stream that has one inside; {} of any other stream."""
         section = self._section(name)
         if section.header.kind in f.RECORDS:
-            inside = next((one for one in section.inside if one.header.kind == f.MAPPING), None)
+            inside = next((inner for inner in section.inside if inner.header.kind == f.MAPPING), None)
             return inside.strings() if inside else {}
         return section.strings()
 
@@ -181,7 +181,7 @@ class BinaryReader(Reader):
         """Numbers of a section of type Stats, or of a stream that has one inside."""
         section = self._section(name)
         if section.header.kind in f.RECORDS:
-            section = next((one for one in section.inside if one.header.kind == f.STATISTICS), section)
+            section = next((inner for inner in section.inside if inner.header.kind == f.STATISTICS), section)
         return section.statistics()
 
     def get_data(self, name: str, first: int = 0, records: int | None = None) -> bytes:

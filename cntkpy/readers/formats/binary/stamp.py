@@ -18,7 +18,7 @@ from .file import BinaryFile, StoredSection
 
 STAMP = struct.Struct("<8s16sI")
 PLACE = 44
-"""Where it begins in a header."""
+"""Offset in a header."""
 VERSION = b"cntkpy\0\1"
 _PIECE = 1 << 20
 
@@ -32,7 +32,10 @@ def stamp(path: str, source: bytes) -> None:
     """
     file = BinaryFile(path)
     try:
-        made = [(one.offset + PLACE, STAMP.pack(VERSION, source, _checksum(one, source))) for one in _sections(file)]
+        made = [
+            (section.offset + PLACE, STAMP.pack(VERSION, source, _checksum(section, source)))
+            for section in _sections(file)
+        ]
     finally:
         file.close()
     with open(open_in_place(target_of(Path(path))), "r+b") as out:  # noqa: PTH123 - a descriptor
@@ -44,20 +47,20 @@ def stamp(path: str, source: bytes) -> None:
 
 
 def check(file: BinaryFile, source: bytes | None) -> str:
-    """What is wrong with the stamps of a file; nothing if they are right.
+    """Return what is wrong with the stamps of a file; nothing if they are right.
 
     Args:
         file: the open file.
         source: 16 bytes that name what it should have been made from; None: any file that is whole, or has no stamp.
     """
-    for one in _sections(file):
-        version, made_from, checksum = STAMP.unpack(file.bytes.bytes(one.offset + PLACE, STAMP.size))
+    for section in _sections(file):
+        version, made_from, checksum = STAMP.unpack(file.bytes.bytes(section.offset + PLACE, STAMP.size))
         if version != VERSION:
             return "" if source is None and not version.strip(b"\0") else "it was written by another version or program"
         if source is not None and made_from != source:
             return "the data file, the label mapping or the section of the reader has changed since"
-        if checksum != _checksum(one, made_from):
-            return f"{f'its section {one.name!r}' if one.offset else 'its header'} is damaged"
+        if checksum != _checksum(section, made_from):
+            return f"{f'its section {section.name!r}' if section.offset else 'its header'} is damaged"
     return ""
 
 
@@ -71,7 +74,7 @@ def _checksum(section: StoredSection, source: bytes) -> int:
     begin, size = section.offset, section.header.header_size + section.header.data_bytes
     first = bytearray(section.file.bytes(begin, min(size, _PIECE)))
     first[PLACE : PLACE + STAMP.size] = STAMP.pack(VERSION, source, 0)
-    found = zlib.crc32(first)
-    for at in range(_PIECE, size, _PIECE):
-        found = zlib.crc32(section.file.bytes(begin + at, min(_PIECE, size - at)), found)
-    return found
+    checksum = zlib.crc32(first)
+    for index in range(_PIECE, size, _PIECE):
+        checksum = zlib.crc32(section.file.bytes(begin + index, min(_PIECE, size - index)), checksum)
+    return checksum

@@ -73,12 +73,12 @@ class BinaryFileWriter:
     def __init__(self, path: str, root: f.Section):
         self.path, self.root = path, root
         self.length = f.place(root)
-        self.sections = {one.header.name.lower(): one for one in root.walk()[1:]}
+        self.sections = {section.header.name.lower(): section for section in root.walk()[1:]}
         self.written = dict.fromkeys(self.sections, 0)
         self._statistics = {
             name: Statistics()
-            for name, one in self.sections.items()
-            if any(child.header.kind == f.STATISTICS for child in one.inside)
+            for name, section in self.sections.items()
+            if any(child.header.kind == f.STATISTICS for child in section.inside)
         }
         self._stack = contextlib.ExitStack()
         try:
@@ -161,20 +161,20 @@ class BinaryFileWriter:
     def missing(self) -> dict[str, int]:
         """Sections with records that are not complete, and how many records they have."""
         return {
-            one.header.name: self.written[name]
-            for name, one in self.sections.items()
-            if not one.header.is_auxiliary and self.written[name] < one.header.records
+            section.header.name: self.written[name]
+            for name, section in self.sections.items()
+            if not section.header.is_auxiliary and self.written[name] < section.header.records
         }
 
     @property
     def complete(self) -> set[int]:
         """The numbers of records that the sections with records have; one number if all have the same."""
-        return {self.written[name] for name, one in self.sections.items() if not one.header.is_auxiliary}
+        return {self.written[name] for name, section in self.sections.items() if not section.header.is_auxiliary}
 
     def shorten(self, records: int) -> None:
         """Make it a file of fewer records, which all sections have: they move together, and their headers say so."""
         sections = self.root.walk()
-        before = [section.offset for section in sections]
+        previous_offsets = [section.offset for section in sections]
         for section in sections:
             section.header.children = []
             if not section.header.is_auxiliary:
@@ -183,7 +183,7 @@ class BinaryFileWriter:
         self.length, end = f.place(self.root), f.HEADER
         try:
             self._put(0, self._unfinished().pack())
-            for section, old in zip(sections[1:], before[1:], strict=True):
+            for section, old in zip(sections[1:], previous_offsets[1:], strict=True):
                 h, begin = section.header, section.offset + f.HEADER
                 self._put(end, bytes(section.offset - end))
                 self._move(old + f.HEADER, begin, h.data_bytes)
@@ -196,17 +196,17 @@ class BinaryFileWriter:
 
     def _move(self, source: int, target: int, size: int) -> None:
         """Move bytes to where they are or to an earlier place, from the first to the last."""
-        for at in range(0, size if target < source else 0, WRITE_BYTES):
-            self._file.seek(source + at)
-            self._put(target + at, self._file.read(min(WRITE_BYTES, size - at)))
+        for index in range(0, size if target < source else 0, WRITE_BYTES):
+            self._file.seek(source + index)
+            self._put(target + index, self._file.read(min(WRITE_BYTES, size - index)))
 
     def finish(self) -> None:
         """Write statistics, mark the file as complete, and let it appear."""
         for section in self.root.walk():
             for child in section.inside:
                 if child.header.kind == f.STATISTICS:
-                    found = self._statistics.get(section.header.name.lower(), Statistics())
-                    rows = [f.STATISTIC.pack(name.encode()[:23], found.value(name)) for name in child.compute]
+                    statistic = self._statistics.get(section.header.name.lower(), Statistics())
+                    rows = [f.STATISTIC.pack(name.encode()[:23], statistic.value(name)) for name in child.compute]
                     self._put(child.offset + f.HEADER, b"".join(rows))
         try:
             self._put(0, self.root.header.pack())
@@ -225,7 +225,7 @@ class _Abandoned(BaseException):
 
 
 def unknown_statistic(name: str) -> str | None:
-    """What to say about a statistic that does not exist, None if it does."""
+    """Return what to say about a statistic that does not exist, None if it does."""
     if name.lower() in STATISTICS:
         return None
     meant = nearest(name.lower(), STATISTICS)

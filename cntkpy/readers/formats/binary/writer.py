@@ -25,7 +25,7 @@ log = logging.getLogger("cntkpy.readers")
 
 @dataclass
 class Plan:
-    """What a writer section asks for: its files (path, root section), the first being that of the outermost section."""
+    """Plan of a writer section: its files (path, root section), the first being that of the outermost section."""
 
     files: list[tuple[str, f.Section]] = field(default_factory=list["tuple[str, f.Section]"])
 
@@ -45,8 +45,8 @@ class _Planner:
     def level(self, config: ConfigParameters, above: list[f.Section], records: int) -> None:
         """A section of the configuration: the section it writes, then those inside it."""
         p = BinaryWriterParameters(config)
-        own = p.wrecords
-        records = own if own else records
+        own_wrecords = p.wrecords
+        records = own_wrecords if own_wrecords else records
         if self._records is not None and not _is(p, f.MAPPING):
             records = self._records
         if p.wfile is not None:
@@ -57,7 +57,7 @@ class _Planner:
             self.plan.files.append((str(p.wfile), above[0]))
         if p.section_type is not None:
             above = [*above, self._section(p, config, above, records)]
-        for _, inside in sorted(written(config), key=lambda one: one[0].lower()):
+        for _, inside in sorted(written(config), key=lambda item: item[0].lower()):
             self.level(inside, above, records)
 
     def _section(
@@ -129,7 +129,7 @@ def _statistics(p: BinaryWriterParameters, h: f.Header, name: str) -> list[str]:
     """Fill in the header of statistics; their names."""
     if p.compute is None:
         raise p.error("compute", "no statistics are named", "add compute=mean:variance", "MissingParameter")
-    names = [str(one) for one in p.compute]
+    names = [str(name) for name in p.compute]
     for message in filter(None, map(unknown_statistic, names)):
         log.warning("Section '%s': %s", name, message)
     h.data_type, h.flags, h.element_size, h.per_record = f.STRUCT, f.AUXILIARY, f.STATISTIC.size, 1
@@ -137,7 +137,7 @@ def _statistics(p: BinaryWriterParameters, h: f.Header, name: str) -> list[str]:
 
 
 def _check_sizes(p: BinaryWriterParameters, h: f.Header) -> None:
-    """What the header of a file has room for."""
+    """Return what the header of a file has room for."""
     if h.kind in (f.DATA, f.CATEGORY) and h.element_type() is None:
         raise p.error("elementSize", "numbers have 4 or 8 bytes")
     if not 0 < h.per_record < 65536:
@@ -166,7 +166,7 @@ def plan_files(
     mapping: dict[int, str] | None = None,
     session: int | None = None,
 ) -> Plan:
-    """What a writer section asks for.
+    """Return what a writer section asks for.
 
     Args:
         section: the section of the writer.
@@ -198,11 +198,11 @@ class BinaryWriter:
     def sections(self) -> dict[str, str]:
         """Names of the sections and their types."""
         names = {kind: name for name, kind in f.NAMES.items()}
-        return {one.header.name: names[one.header.kind] for one in self.plan.sections()}
+        return {section.header.name: names[section.header.kind] for section in self.plan.sections()}
 
     def save(self, data: Mapping[str, Any]) -> bool:
         """Write the next records; returns whether any section wants more. Data without a section are an error."""
-        known = {name: one.header.name for file in self._files for name, one in file.sections.items()}
+        known = {name: section.header.name for file in self._files for name, section in file.sections.items()}
         for name in data:
             if name.lower() not in known:
                 raise DataError(
@@ -215,7 +215,7 @@ class BinaryWriter:
 
     def save_mapping(self, section: str, labels: Mapping[int, str]) -> None:
         """Write the labels of a section of type LabelMapping."""
-        file = next((one for one in self._files if section.lower() in one.sections), None)
+        file = next((file for file in self._files if section.lower() in file.sections), None)
         if file is None or file.sections[section.lower()].header.kind != f.MAPPING:
             raise DataError(f"There is no section of type LabelMapping named '{section}'.")
         file.save_mapping(section, labels)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("cntkpy.readers")
 MAGIC, VERSION = 0x636E746B5F62696E, 1
 OF_BINARY_WRITER = struct.pack("<H", CLOSED)
-"""How a file begins that BinaryWriter wrote, and `convert` by default where OUTPUT ends in .bin."""
+"""Magic bytes of files from BinaryWriter, and from `convert` by default where OUTPUT ends in .bin."""
 TYPES = (np.dtype("<f4"), np.dtype("<f8"))
 
 
@@ -83,9 +83,9 @@ class CBFDeserializer:
     def _read_header(self, names: Mapping[str, str]) -> None:
         if self._bytes(0, 12) != struct.pack("<QI", MAGIC, VERSION):
             of_writer = self._bytes(0, 2) == OF_BINARY_WRITER
-            what = "it is one of BinaryWriter" if of_writer else "it does not begin as one of version 1 does"
-            other = "read it with readerType=BinaryReader, or " if of_writer else ""
-            raise self._damaged(what, f"{other}write one: cntkpy convert INPUT {self.path} --to cbf")
+            reason = "it is one of BinaryWriter" if of_writer else "it does not begin as one of version 1 does"
+            advice = "read it with readerType=BinaryReader, or " if of_writer else ""
+            raise self._damaged(reason, f"{advice}write one: cntkpy convert INPUT {self.path} --to cbf")
         (self._end,) = struct.unpack("<q", self._bytes(self._size - 8, self._size))
         if not 12 <= self._end < self._size:
             raise self._damaged("the place of its header is missing at the end")
@@ -93,14 +93,14 @@ class CBFDeserializer:
         magic, chunks, count = struct.unpack_from("<QII", header)
         if magic != MAGIC:
             raise self._damaged("its header is damaged")
-        at = 16
+        position = 16
         known: list[str] = []
         self.streams: list[StreamInformation] = []
         for _ in range(count):
-            kind, size = struct.unpack_from("<BI", header, at)
-            name = header[at + 5 : at + 5 + size].decode("utf-8")
-            element, dim = struct.unpack_from("<BI", header, at + 5 + size)
-            at += size + 10
+            kind, size = struct.unpack_from("<BI", header, position)
+            name = header[position + 5 : position + 5 + size].decode("utf-8")
+            element, dim = struct.unpack_from("<BI", header, position + 5 + size)
+            position += size + 10
             if kind > 1 or element > 1 or not 0 < dim < 2**31:
                 raise self._damaged(f"the stream '{name}' is neither dense nor sparse, or has no values")
             if TYPES[element] != self.dtype:
@@ -113,9 +113,9 @@ class CBFDeserializer:
             self.streams.append(StreamInformation(names.get(name, name), (dim,), kind == 1, self.dtype))
         for name, new in names.items():
             if name not in known and new not in known:
-                given = f"'{name}'" if name == new else f"'{name}', which was to be called '{new}'"
-                log.warning("%s has no stream %s; there are: %s", self.path, given, ", ".join(known))
-        self._read_directory(np.frombuffer(header, "<i8,<u4,<u4", chunks, at))
+                text = f"'{name}'" if name == new else f"'{name}', which was to be called '{new}'"
+                log.warning("%s has no stream %s; there are: %s", self.path, text, ", ".join(known))
+        self._read_directory(np.frombuffer(header, "<i8,<u4,<u4", chunks, position))
 
     def _read_directory(self, chunks: np.ndarray) -> None:
         places, counts = chunks["f0"], chunks["f1"].astype(np.int64)
@@ -142,32 +142,32 @@ class CBFDeserializer:
     def load_sequences(self, sequences: np.ndarray) -> Chunk:
         """These sequences, in the given order."""
         chunks = np.searchsorted(self.table.first, sequences, side="right") - 1
-        found: list[list[Record]] = [[Record(np.empty(0))] * len(sequences) for _ in self.streams]
+        result: list[list[Record]] = [[Record(np.empty(0))] * len(sequences) for _ in self.streams]
         for chunk in np.unique(chunks).tolist():
             records = self._records(chunk)
             for i in np.flatnonzero(chunks == chunk).tolist():
-                for mine, theirs in zip(found, records, strict=True):
+                for mine, theirs in zip(result, records, strict=True):
                     mine[i] = theirs[int(sequences[i] - self.table.first[chunk])]
-        return self._assemble(found)
+        return self._assemble(result)
 
     def _records(self, chunk: int) -> list[list[Record]]:
         """The sequences of a chunk, stream by stream."""
         begin, end = self._places[chunk : chunk + 2].tolist()
         data, count = self._bytes(begin, end), int(np.diff(self.table.first)[chunk])
-        at = 4 * count
-        found: list[list[Record]] = []
+        position = 4 * count
+        result: list[list[Record]] = []
         try:
             for stream in self.streams:
                 records: list[Record] = []
                 for _ in range(count):
-                    record, at = self._record(data, at, stream)
+                    record, position = self._record(data, position, stream)
                     records.append(record)
-                found.append(records)
+                result.append(records)
         except DataError:
             raise
         except (struct.error, ValueError):
             raise self._damaged(f"chunk {chunk} (at byte {begin}) is cut short") from None
-        return found
+        return result
 
     def _record(self, data: bytes, at: int, stream: StreamInformation) -> tuple[Record, int]:
         size, little = self.dtype.itemsize, self.dtype.newbyteorder("<")

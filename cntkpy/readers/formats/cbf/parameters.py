@@ -28,7 +28,7 @@ class CBFParameters(Declared):
         if self.input is None:
             return {}
         inside = {name: StreamName(self.input.section(name)) for name in self.input.names()}
-        return {str(one.alias) if one.alias is not None else name: name for name, one in inside.items()}
+        return {str(value.alias) if value.alias is not None else name: name for name, value in inside.items()}
 
 
 class CBFReaderParameters(CBFParameters, OrderParameters):

@@ -49,8 +49,8 @@ class CompositeParameters(OrderParameters):
 
     def _check_order(self) -> None:
         """See that the first deserializer can decide on chunks and order, and that no other one has to."""
-        for number, one in enumerate(self.deserializers):
-            p = DeserializerParameters(one)
+        for number, deserializer in enumerate(self.deserializers):
+            p = DeserializerParameters(deserializer)
             entry = built_in(DESERIALIZER, p.type, p.module)
             traits = entry.traits if entry is not None else frozenset[str]()
             if number == 0 and NEVER_FIRST in traits:
@@ -66,7 +66,11 @@ class CompositeParameters(OrderParameters):
         if self.given("useNumericSequenceKeys") is not None:
             return self.numeric_keys
         kinds = [
-            built_in(DESERIALIZER, DeserializerParameters.type.read(one), DeserializerParameters.module.read(one))
-            for one in self.deserializers
+            built_in(
+                DESERIALIZER,
+                DeserializerParameters.type.read(deserializer),
+                DeserializerParameters.module.read(deserializer),
+            )
+            for deserializer in self.deserializers
         ]
         return not any(kind is not None and NAMED_SEQUENCES in kind.traits for kind in kinds)

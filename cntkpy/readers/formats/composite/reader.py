@@ -37,7 +37,7 @@ def join(parts: Sequence[Deserializer], *, check_data: bool = True, allow_loss: 
 
 
 def _defines_length(part: Any) -> bool:
-    """Whether the samples of a deserializer are the lengths of sequences."""
+    """Return whether the samples of a deserializer are the lengths of sequences."""
     return isinstance(part, DefinesLength) and bool(part.defines_mb_size)
 
 
@@ -85,7 +85,7 @@ def _parts(p: CompositeParameters, precision: str, frame_mode: bool) -> list[Any
     trace = str(p.trace_level) if p.trace_level is not None else None
     corpus = Corpus(p.keys_are_numbers, p.hash_keys)
     parts: list[Any] = []
-    for i, one in enumerate(sections):
+    for i, section in enumerate(sections):
         setting = Setting(
             precision,
             primary=i == 0,
@@ -96,7 +96,7 @@ def _parts(p: CompositeParameters, precision: str, frame_mode: bool) -> list[Any
             max_errors=p.given("maxErrors"),
             alone=len(sections) == 1,
         )
-        parts.append(find_deserializer(one)()(one, setting))
+        parts.append(find_deserializer(section)()(section, setting))
     return parts
 
 

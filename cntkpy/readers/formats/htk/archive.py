@@ -117,14 +117,14 @@ class OpenFiles:
 
     def _check(self, file: FeatureFile, last: int) -> None:
         path, first = self._model
-        for what, ours, theirs in (
+        for field, ours, theirs in (
             ("kind", file.header.kind, first.kind),
             ("number of values per frame", file.header.dim, first.dim),
             ("sample period", file.header.period, first.period),
         ):
             if ours != theirs:
                 raise DataError(
-                    f"The feature files of a stream must be alike: the {what} of {file.path} is {ours}, that of "
+                    f"The feature files of a stream must be alike: the {field} of {file.path} is {ours}, that of "
                     f"{path} is {theirs}.",
                     path=file.path,
                 )

@@ -16,16 +16,16 @@ from .sections import HTKReaderParameters, Sections
 def assemble(p: HTKReaderParameters, sections: Sections, dtype: np.dtype, *, frame_mode: bool) -> SideBySide:
     """All streams of the reader. Utterances that do not fit together are left out with a warning, to a limit."""
     streams = [(name, FeatureParameters(inside)) for name, inside in sections.features]
-    sources = [(name, one, one.source(energy=p.read_method == "rollingWindow")) for name, one in streams]
+    sources = [(name, stream, stream.source(energy=p.read_method == "rollingWindow")) for name, stream in streams]
     count = len(sources[0][2].script)
-    for _name, one, source in sources[1:]:
+    for _name, item, source in sources[1:]:
         if len(source.script) != count:
-            raise one.error(
+            raise item.error(
                 "scpFile",
                 f"lists {len(source.script)} utterances, but that of '{sources[0][0]}' lists {count}",
                 "entry n of every script file is the same utterance",
             )
-    repeated = [_single(p, one, source, i) for i, (_, one, source) in enumerate(sources)]
+    repeated = [_single(p, item, source, i) for i, (_, item, source) in enumerate(sources)]
     for (_, _, source), single in zip(sources, repeated, strict=True):
         short = np.flatnonzero(source.lengths < 2)
         if len(short) and not single:
@@ -43,7 +43,7 @@ def assemble(p: HTKReaderParameters, sections: Sections, dtype: np.dtype, *, fra
 
 
 def _single(p: HTKReaderParameters, one: FeatureParameters, source: FeatureSource, number: int) -> bool:
-    """Whether the utterances of a stream have a single frame to be repeated."""
+    """Return whether the utterances of a stream have a single frame to be repeated."""
     if p.writing:
         return number > 0 and bool((source.lengths == 1).all())
     if not one.expand:

@@ -98,8 +98,8 @@ def copy_frames(
         last = min(max(low[u] + end[i] - 1, low[u]), high[u])
         n = (last - first + 1) * dim
         row = place[i] * dim
-        at = row + (first - min(low[u] + begin[i], first)) * dim
-        target = out[at : at + n]
+        position = row + (first - min(low[u] + begin[i], first)) * dim
+        target = out[position : position + n]
         if files[k, ADDRESS]:
             source = carray(_at(files[k, ADDRESS] + first * size, out), n)
             if not files[k, SWAP]:
@@ -117,9 +117,9 @@ def copy_frames(
                 return i
             if files[k, SWAP]:
                 _swap(target)
-        for d in range(row, at):  # before the first frame there is the first, again
-            out[d] = out[at + (d - row) % dim]
-        for d in range(at + n, row + (end[i] - begin[i]) * dim):
+        for d in range(row, position):  # before the first frame there is the first, again
+            out[d] = out[position + (d - row) % dim]
+        for d in range(position + n, row + (end[i] - begin[i]) * dim):
             out[d] = out[d - dim]
     return -1
 

@@ -50,10 +50,12 @@ def _listed(script: Script, number: int) -> FeatureFile:
     try:
         return FeatureFile(path)
     except DataError as error:
-        told = error.with_note(f"listed in {script.place(int(np.argmax(script.file == number)))}")
+        error_with_place = error.with_note(f"listed in {script.place(int(np.argmax(script.file == number)))}")
         if any(blank in path for blank in " \t") and not exists(path):
-            told = told.with_note("a line is name=archive[first,last], or one path: blanks are part of the names")
-        raise told from None
+            error_with_place = error_with_place.with_note(
+                "a line is name=archive[first,last], or one path: blanks are part of the names"
+            )
+        raise error_with_place from None
 
 
 class FeatureSource:
@@ -107,7 +109,7 @@ class FeatureSource:
         return self.script.paths[0]
 
     def place(self, utterance: int) -> str:
-        """Where an utterance is listed, for messages."""
+        """Return where an utterance is listed, for messages."""
         return self.script.place(utterance)
 
     def _window(self, dim: int, left: int, right: int, path: str) -> tuple[int, int]:
@@ -162,7 +164,7 @@ class FeatureSource:
         """Open these files."""
         files = [self.files[number] for number in numbers.tolist()]
         compressed = np.array([file.scales is not None for file in files])
-        found: list[_Group] = []
+        groups: list[_Group] = []
         for kind in np.unique(compressed).tolist():
             some = numbers[compressed == kind]
             chosen = [file for file in files if (file.scales is not None) == kind]
@@ -172,8 +174,8 @@ class FeatureSource:
             if kind:
                 scales = np.empty((len(table), 2, self.stored), np.float32)
                 scales[some] = [file.scales for file in chosen]
-            found.append(_Group(None if len(some) == len(table) else some, chosen, table, scales))
-        return found
+            groups.append(_Group(None if len(some) == len(table) else some, chosen, table, scales))
+        return groups
 
     def _opened(self, numbers: np.ndarray) -> Iterator[tuple[_Group, Any]]:
         """The groups of files of these numbers (one per utterance), and which utterances each has."""
@@ -181,7 +183,9 @@ class FeatureSource:
             groups = self._groups
         else:
             some = np.unique(numbers)
-            groups = (g for at in range(0, len(some), OPEN_FILES) for g in self._open(some[at : at + OPEN_FILES]))
+            groups = (
+                g for index in range(0, len(some), OPEN_FILES) for g in self._open(some[index : index + OPEN_FILES])
+            )
         for group in groups:
             if group.numbers is None:
                 yield group, slice(None)
@@ -198,8 +202,8 @@ class FeatureSource:
             which, begin, end, place = (array[first:last] for array in some)
             done = 0
             while done < len(which):
-                rest = which[done:], begin[done:], end[done:], words, place[done:]
-                bad = k.copy_frames(group.table, s.file, s.first, s.last, self.stored, *rest)
+                remainder = which[done:], begin[done:], end[done:], words, place[done:]
+                bad = k.copy_frames(group.table, s.file, s.first, s.last, self.stored, *remainder)
                 if bad < 0:
                     return
                 done += bad
@@ -209,10 +213,10 @@ class FeatureSource:
                 done += 1
 
         half = count // 2 if words.nbytes >= _WORTH_A_THREAD else 0
-        other = self._helper.submit(copy, 0, half) if half else None
+        second = self._helper.submit(copy, 0, half) if half else None
         copy(half, count)
-        if other is not None:
-            other.result()
+        if second is not None:
+            second.result()
 
     def _copy_in_python(
         self, group: _Group, which: np.ndarray, begin: np.ndarray, end: np.ndarray, out: np.ndarray, place: np.ndarray
@@ -223,7 +227,7 @@ class FeatureSource:
         for u, a, b, row in several:
             file = group.file(int(s.file[u]))
             low, high = int(s.first[u]), int(s.last[u])
-            wanted = np.array([min(max(low + at, low), high) for at in range(a, b)])
+            wanted = np.array([min(max(low + index, low), high) for index in range(a, b)])
             first, last = int(wanted[0]), int(wanted[-1])
             try:
                 frames = file.raw(first, last + 1)
@@ -240,7 +244,7 @@ class FeatureSource:
         s = self.script
         file = group.file(int(s.file[u]))
         low, high = int(s.first[u]), int(s.last[u])
-        first, last = (min(max(low + int(at), low), high) for at in (begin, end - 1))
+        first, last = (min(max(low + int(position), low), high) for position in (begin, end - 1))
         try:
             frames = file.stored(first, last + 1)
         except DataError as error:

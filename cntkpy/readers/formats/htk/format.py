@@ -25,7 +25,7 @@ _NAMES = ("WAVEFORM", "LPC", "LPREFC", "LPCEPSTRA", "LPDELCEP", "IREFC", "MFCC",
 
 @dataclass(frozen=True)
 class Header:
-    """What the start of a feature file says. data: offset of the first frame; dim: values of a frame."""
+    """Header of a feature file. data: offset of the first frame; dim: values of a frame."""
 
     frames: int
     period: int
@@ -38,7 +38,7 @@ class Header:
 
     @property
     def compressed(self) -> bool:
-        """Whether values are int16, scaled per dimension."""
+        """True if values are int16, scaled per dimension."""
         return bool(self.code & COMPRESSED) and self.code != STREAM
 
     def pack(self) -> bytes:
@@ -87,7 +87,7 @@ def make_header(
 
 
 def _fits(frames: int, size: int, code: int, length: int) -> bool:
-    """Whether a file of this length can have such a header: exactly, but for a checksum at its end."""
+    """Return whether a file of this length can have such a header: exactly, but for a checksum at its end."""
     extra = {0, 2} if code & CHECKSUM else {0, GUID} if code == STREAM else {0}
     return frames >= 0 and length - HEADER - frames * size in extra
 
@@ -155,5 +155,5 @@ def compress(values: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def expand(shorts: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """What `compress` made, as float32."""
+    """Return what `compress` made, as float32."""
     return ((shorts.astype(np.float32) + b) / a).astype(np.float32)

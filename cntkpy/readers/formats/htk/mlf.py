@@ -50,7 +50,7 @@ class _Reader:
             states.add(b"")
         state = np.zeros(8, np.int64)
         ranges, entries = np.empty((1 << 16, 3), np.int64), np.empty((1 << 12, 5), np.int64)
-        found = _Ranges(path, self.period)
+        result = _Ranges(path, self.period)
         try:
             with open_data(path) as file:
                 held = b""
@@ -63,9 +63,9 @@ class _Reader:
                             raise DataError(f"{path}, line {state[k.LINE] + 1} has no end; is this an MLF?", path=path)
                     else:
                         whole = len(text)
-                    if found.at_start and text.startswith(b"\xef\xbb\xbf"):
+                    if result.at_start and text.startswith(b"\xef\xbb\xbf"):
                         state[k.POSITION] = 3
-                    self._parse(found, text, whole, states, (ranges, entries, state))
+                    self._parse(result, text, whole, states, (ranges, entries, state))
                     held, state[k.POSITION] = text[whole:], 0
                     if not block:
                         break
@@ -80,7 +80,7 @@ class _Reader:
                 line=int(state[k.LINE]),
                 hint="an entry ends with a line that is a single dot; was the file cut short?",
             )
-        self.parts.append(found.labels())
+        self.parts.append(result.labels())
 
     def _parse(
         self, found: _Ranges, text: bytes, whole: int, states: LabelMap, into: tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -137,24 +137,24 @@ class _Reader:
 
     def _error(self, code: int, path: str, text: bytes, state: np.ndarray) -> DataError:
         line = int(state[k.LINE])
-        what = text[state[k.BEGIN] : min(state[k.END], state[k.BEGIN] + 60)].decode("utf-8", "replace")
+        excerpt = text[state[k.BEGIN] : min(state[k.END], state[k.BEGIN] + 60)].decode("utf-8", "replace")
         wanted = "start end state ..." if self.states is not None else "start end name class"
         message, hint = {
             k.BAD_NUMBER: (
-                f"'{what}' is not a number",
-                _IT_IS_A_SCORE if _SCORE.fullmatch(what) else f"a line is {wanted}",
+                f"'{excerpt}' is not a number",
+                _IT_IS_A_SCORE if _SCORE.fullmatch(excerpt) else f"a line is {wanted}",
             ),
-            k.TOO_LATE: (f"'{what}' is too large for a time", "times are in 100 ns, or frames"),
-            k.BACKWARDS: (f"the range ends before it begins: '{what}'", None),
-            k.UNKNOWN_STATE: (f"the state '{what}' is not in the state list", "see labelMappingFile"),
+            k.TOO_LATE: (f"'{excerpt}' is too large for a time", "times are in 100 ns, or frames"),
+            k.BACKWARDS: (f"the range ends before it begins: '{excerpt}'", None),
+            k.UNKNOWN_STATE: (f"the state '{excerpt}' is not in the state list", "see labelMappingFile"),
             k.COLUMNS: (
-                f"'{what}' is not a range",
+                f"'{excerpt}' is not a range",
                 f"a line is {wanted}"
                 + ("" if self.states is not None else "; for names of states add labelMappingFile"),
             ),
-            k.BAD_CLASS: (f"'{what}' is not a class", f"classes are numbers from 0 to {k.LAST_CLASS}"),
-            k.NOT_WHOLE: (f"'{what}' is not a class, which is a whole number", _IT_IS_A_SCORE),
-            k.NO_HEADER: (f"a label file begins with #!MLF!#, not with '{what}'", "is this an MLF?"),
+            k.BAD_CLASS: (f"'{excerpt}' is not a class", f"classes are numbers from 0 to {k.LAST_CLASS}"),
+            k.NOT_WHOLE: (f"'{excerpt}' is not a class, which is a whole number", _IT_IS_A_SCORE),
+            k.NO_HEADER: (f"a label file begins with #!MLF!#, not with '{excerpt}'", "is this an MLF?"),
         }[code]
         return DataError(f"{path}, line {line}: {message}", path=path, line=line, hint=hint)
 
@@ -177,7 +177,7 @@ class _Ranges:
 
     @property
     def is_wanted(self) -> bool:
-        """Whether the last entry so far is to be used."""
+        """True if the last entry so far is to be used."""
         return self._current >= 0
 
     def add(self, used: np.ndarray, first: np.ndarray, ranges: np.ndarray) -> None:
@@ -208,9 +208,9 @@ class _Ranges:
                     path=self.path,
                     line=self.lines[int(owner[bad])],
                 )
-            before = np.concatenate([[self._last[1]], bounds[:-1, 1]])
-            before[np.concatenate([[self._last[0]], owner[:-1]]) != owner] = 0
-            self._gaps.append(np.unique(owner[bounds[:, 0] != before]))
+            previous_ends = np.concatenate([[self._last[1]], bounds[:-1, 1]])
+            previous_ends[np.concatenate([[self._last[0]], owner[:-1]]) != owner] = 0
+            self._gaps.append(np.unique(owner[bounds[:, 0] != previous_ends]))
             self._last = int(owner[-1]), int(bounds[-1, 1])
             self._owners.append(owner)
             self._done.append((bounds[:, 1].astype(np.int32), ranges[:, 2].astype(np.uint16)))
@@ -264,25 +264,25 @@ def read_labels_of(
         DataError: a file cannot be read, or is malformed.
     """
     wanted = frames.__contains__ if frames is not None else None
-    found = read_labels(paths, states, wanted)
-    if not frames or period in (0, FRAME) or (fitting := _fitting(found, frames)) == len(found):
-        return found
+    labels = read_labels(paths, states, wanted)
+    if not frames or period in (0, FRAME) or (fitting := _fitting(labels, frames)) == len(labels):
+        return labels
     try:
-        other = read_labels(paths, states, wanted, period)
+        other_labels = read_labels(paths, states, wanted, period)
     except DataError:
-        return found
-    if _fitting(other, frames) <= fitting:
-        return found
+        return labels
+    if _fitting(other_labels, frames) <= fitting:
+        return labels
     log.info(
         "%s: times are counted in frames of %g ms, the sample period of the feature files, not in those of 10 ms.",
         paths[0],
         period / 10000,
     )
-    return other
+    return other_labels
 
 
 def _fitting(labels: Labels, frames: Mapping[str, int]) -> int:
-    """How many utterances have labels for all their frames."""
+    """Return the number of utterances have labels for all their frames."""
     return sum(frames[key] == length for key, length in zip(labels.keys, labels.lengths.tolist(), strict=True))
 
 

@@ -44,28 +44,28 @@ _LONG = len(str(LARGEST))
 
 def _number(text: bytes) -> int:
     """A number without sign; its fraction is dropped. -1 if it is none, -2 if it is too large."""
-    found = _number_of.match(text)
-    if not found:
+    match = _number_of.match(text)
+    if not match:
         return -1
-    digits = found[1].lstrip(b"0")
+    digits = match[1].lstrip(b"0")
     if len(digits) > _LONG or int(digits or b"0") > LARGEST:
         return -2
-    return int(digits or b"0") if found.end() == len(text) else -1
+    return int(digits or b"0") if match.end() == len(text) else -1
 
 
 _NONE = (0, 0, 0)
 
 
 def _range(content: bytes, states: dict[bytes, int] | None) -> tuple[int, tuple[int, int, int], tuple[int, int]]:
-    """What is wrong with a range, the range, and where what is wrong begins and ends."""
+    """Return what is wrong with a range, the range, and where what is wrong begins and ends."""
     fields = _field.findall(content)
     everything = 0, len(content)
     if len(fields) < 3 or (states is None and len(fields) != 4):
         return COLUMNS, _NONE, everything
     begin, end = _number(fields[0]), _number(fields[1])
-    for at, number in enumerate((begin, end)):
+    for index, number in enumerate((begin, end)):
         if number < 0:
-            return BAD_NUMBER if number == -1 else TOO_LATE, _NONE, _place(content, at)
+            return BAD_NUMBER if number == -1 else TOO_LATE, _NONE, _place(content, index)
     if end < begin:
         return BACKWARDS, _NONE, everything
     if states is not None:
@@ -84,7 +84,7 @@ def _range(content: bytes, states: dict[bytes, int] | None) -> tuple[int, tuple[
 
 
 def _place(content: bytes, field: int) -> tuple[int, int]:
-    """Where a field begins and ends."""
+    """Return where a field begins and ends."""
     return list(_field.finditer(content))[field].span()
 
 
@@ -103,10 +103,10 @@ def parse_lines(
     states = ids_in(names, starts, table) if mapped else None
     position, line, where = int(state[POSITION]), int(state[LINE]), int(state[WHERE])
     room = len(ranges) - int(state[RANGES]), len(entries) - int(state[ENTRIES])
-    found, new = list[tuple[int, int, int]](), list[tuple[int, int, int, int, bool]]()
+    result, new = list[tuple[int, int, int]](), list[tuple[int, int, int, int, bool]]()
     code = DONE
     for whole in text[position:stop].tobytes().splitlines(keepends=True):
-        if len(found) == room[0] or len(new) == room[1]:
+        if len(result) == room[0] or len(new) == room[1]:
             code = FULL
             break
         content = whole.rstrip(b"\r\n").rstrip(b" \t")
@@ -119,19 +119,19 @@ def parse_lines(
             code = NO_HEADER
         elif where == OUTSIDE and content:
             good = len(content) >= 3 and content.startswith(b'"') and content.endswith(b'"')
-            new.append((begin, end, line, int(state[RANGES]) + len(found), good))
+            new.append((begin, end, line, int(state[RANGES]) + len(result), good))
             where = INSIDE if good else SKIPPING
         elif content == b".":
             where = OUTSIDE
         elif where == INSIDE and content:
-            code, one, (a, b) = _range(content, states)
+            code, label_range, (a, b) = _range(content, states)
             wrong = begin + a, begin + b
-            found += [one] if code == DONE else []
+            result += [label_range] if code == DONE else []
         position += len(whole) if code != NO_HEADER else 0
         if code != DONE:
             state[BEGIN], state[END] = wrong
             break
-    _put(found, ranges, state, RANGES)
+    _put(result, ranges, state, RANGES)
     _put(new, entries, state, ENTRIES)
     state[[POSITION, LINE, WHERE]] = position, line, where
     return code

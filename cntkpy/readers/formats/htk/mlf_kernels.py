@@ -66,7 +66,7 @@ def _number(text: Bytes, begin: Int, end: Int):
 
 @part
 def _is_header(text: Bytes, begin: Int, end: Int):
-    """Whether text[begin:end] is the header; as long as it, so no index is beyond `end`."""
+    """Return whether text[begin:end] is the header; as long as it, so no index is beyond `end`."""
     if end - begin != len(_HEADER):
         return False
     for i in range(len(_HEADER)):  # noqa: SIM110  no generators in kernels
@@ -123,8 +123,8 @@ def _range(
     out[2] = _number(text, fields[3, 0], fields[3, 1])
     if out[2] == -1:
         return BAD_NUMBER
-    for at in range(fields[3, 0], fields[3, 1]):
-        if text[at] == 46:
+    for index in range(fields[3, 0], fields[3, 1]):
+        if text[index] == 46:
             return NOT_WHOLE
     return BAD_CLASS if out[2] < 0 or out[2] > LAST_CLASS else DONE
 

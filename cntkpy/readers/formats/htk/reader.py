@@ -61,7 +61,7 @@ def _joined(sections: Sections, precision: str, frame_mode: bool) -> Deserialize
     corpus = Corpus(numeric=False)
     parts: list[Any] = []
     for makers, make in ((sections.features, features_of), (sections.labels, labels_of)):
-        for name, one in makers:
+        for name, item in makers:
             setting = Setting(precision, primary=not parts, frame_mode=frame_mode, corpus=corpus)
-            parts.append(make(name, one, setting))
+            parts.append(make(name, item, setting))
     return join(parts)

@@ -36,7 +36,7 @@ class Script:
         return len(self.keys)
 
     def place(self, utterance: int) -> str:
-        """Where the utterance is listed, for messages."""
+        """Return where the utterance is listed, for messages."""
         return f"{self.paths[self.source[utterance]]}, line {self.lines[utterance]}"
 
     def select(self, which: np.ndarray) -> Script:
@@ -79,12 +79,12 @@ def read_script(paths: Sequence[str], prefix: str = "") -> Script:
     files: dict[str, int] = {}
     rows: list[tuple[int, int, int, int, int]] = []
     for number, path in enumerate(paths):
-        for at, line in read_lines(path, "input file"):
-            name, physical, first, last = _parse(line if prefix else expand_dots(line, path), path, at)
+        for span, line in read_lines(path, "input file"):
+            name, physical, first, last = _parse(line if prefix else expand_dots(line, path), path, span)
             physical = prefix + physical
             keys.append(key_of(name))
             names.append(name)
-            rows.append((files.setdefault(physical, len(files)), first, last, at, number))
+            rows.append((files.setdefault(physical, len(files)), first, last, span, number))
     if not rows:
         raise DataError(f"The script file {', '.join(paths)} lists no utterances.", path=paths[0])
     file, first, last, lines, source = np.array(rows, np.int64).T.copy()
@@ -98,24 +98,24 @@ def _parse(line: str, path: str, at: int) -> tuple[str, str, int, int]:
         logical, physical = line, line
     first, last = 0, UNKNOWN
     if "[" in physical or physical.endswith("]"):
-        found = _RANGE.search(physical)
-        bounds = _BOUNDS.fullmatch(found[1].replace(" ", "")) if found else None
-        if found is None or bounds is None:
+        match = _RANGE.search(physical)
+        bounds = _BOUNDS.fullmatch(match[1].replace(" ", "")) if match else None
+        if match is None or bounds is None:
             raise _malformed(path, at, f"malformed path '{physical}'")
         first, last = int(bounds[1]), int(bounds[2])
         if first > last:
             raise _malformed(path, at, f"the first frame of [{first},{last}] is after the last one")
-        physical = physical[: found.start()]
+        physical = physical[: match.start()]
         logical = logical if equals else physical
     if not physical or not logical:
         raise _malformed(path, at, f"the name of the {'file' if logical else 'utterance'} is missing in '{line}'")
     return logical, physical, first, last
 
 
-def _malformed(path: str, at: int, message: str) -> DataError:
+def _malformed(path: str, position: int, message: str) -> DataError:
     return DataError(
-        f"{path}, line {at}: {message}",
+        f"{path}, line {position}: {message}",
         path=path,
-        line=at,
+        line=position,
         hint="a line is name=archive[first,last] with frames counted from 0, or the path of a file",
     )

@@ -38,10 +38,10 @@ class HTKReaderParameters(UtteranceReaderParameters):
 
     def named_parts(self) -> Iterator[Part]:
         """The sections of streams; also those inside `input` and `output`."""
-        found = find_sections(self.config)
+        result = find_sections(self.config)
         for role, sections, declared in (
-            ("features", found.features, FeatureParameters),
-            ("labels", found.labels, LabelParameters),
+            ("features", result.features, FeatureParameters),
+            ("labels", result.labels, LabelParameters),
         ):
             for _, section in sections:
                 yield Part(role, section, (declared,))
@@ -92,11 +92,11 @@ class HTKReaderParameters(UtteranceReaderParameters):
 
 def find_sections(section: ConfigParameters) -> Sections:
     """Which sections are streams, also inside `input` and `output`; sequence training is refused."""
-    found = Sections()
-    _look(section, "", found)
-    for group in (found.features, found.labels):
-        group.sort(key=lambda one: one[0].lower())
-    return found
+    sections = Sections()
+    _look(section, "", sections)
+    for group in (sections.features, sections.labels):
+        group.sort(key=lambda item: item[0].lower())
+    return sections
 
 
 def _look(section: ConfigParameters, within: str, found: Sections) -> None:
@@ -120,7 +120,7 @@ def _kind(section: ConfigParameters, within: str) -> str:
     """features, labels, lattice, or nothing. `file` is turned into the name that it stands for."""
 
     def has(*parameters: Parameter[Any]) -> bool:
-        return any(one.stands_in(section) for one in parameters)
+        return any(parameter.stands_in(section) for parameter in parameters)
 
     f, p, refused = FeatureParameters, LabelParameters, LatticeParameters
     if has(f.scp):
@@ -131,7 +131,7 @@ def _kind(section: ConfigParameters, within: str) -> str:
         return "lattice"
     if has(refused.phones, refused.transitions) or not has(p.file) or not has(p.dim, p.label_dim):
         return ""
-    words = [str(section.own(one.name)).lower() for one in (p.kind, p.label_type) if has(one)]
+    words = [str(section.own(parameter.name)).lower() for parameter in (p.kind, p.label_type) if has(parameter)]
     labels = "category" in words or has(p.states, p.label_dim) or (within == "output" and "real" not in words)
     section.insert((p.mlf if labels else f.scp).name, p.file.value(section))
     return "labels" if labels else "features"

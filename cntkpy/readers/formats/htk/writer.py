@@ -49,7 +49,7 @@ class Output:
         lines = [line for _, line in read_lines(self.script, "the list of files to write")]
         if self._folder is not None:
             lines = [self._named(line.partition("=")[0]) for line in lines]
-        double = next((one for one, times in Counter(lines).items() if times > 1), None)
+        double = next((key for key, times in Counter(lines).items() if times > 1), None)
         if double is not None:
             raise p.error("file", f"{self.script} names the file {double} twice")
         return lines
@@ -104,11 +104,11 @@ class HTKWriter:
 
     @property
     def takes_keys(self) -> bool:
-        """Whether files are called as the utterances."""
+        """True if files are called as the utterances."""
         return any(output.paths is None for output in self.outputs)
 
     def set_key(self, key: int | str) -> None:
-        """What the reader calls the utterance that is written next."""
+        """Return what the reader calls the utterance that is written next."""
         self._key = key
 
     def spare(self, paths: Iterable[str]) -> None:
@@ -121,7 +121,7 @@ class HTKWriter:
         return [output.name for output in self.outputs if output.scaled]
 
     def set_prior(self, node: str, prior: np.ndarray) -> None:
-        """How frequent the classes of a node are."""
+        """Return how frequent the classes of a node are."""
         for output in self.outputs:
             if output.name == node and output.scaled:
                 if prior.size != output.dim:

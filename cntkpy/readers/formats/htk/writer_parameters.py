@@ -60,7 +60,7 @@ def node_sections(section: ConfigParameters) -> Iterator[tuple[str, ConfigParame
     """The sections that say how a node is written, also those inside a section called `write`."""
     p = OutputParameters
     for name, inside in section.inner():
-        if any(one.stands_in(inside) for one in (p.file, p.dim, p.path)):
+        if any(parameter.stands_in(inside) for parameter in (p.file, p.dim, p.path)):
             yield name, inside
         elif name.lower() == "write":
             yield from node_sections(inside)

@@ -49,8 +49,8 @@ class Base64File:
             raise _unreadable(path, error) from None
         self.path = path = self._data.path
         cache = cache and not self._data.packed and self._data.local
-        found = index_cache.load(kept, path, _is_sound) if cache and corpus.numeric else None
-        if found is None:
+        value = index_cache.load(kept, path, _is_sound) if cache and corpus.numeric else None
+        if value is None:
             arrays, keys = _index(self._data, labels is not None)
             if keys is None and not corpus.numeric:
                 keys = [b"%d" % i for i in range(len(arrays["begins"]))]
@@ -59,7 +59,7 @@ class Base64File:
             if cache and (keys is None or corpus.numeric):
                 index_cache.save(kept, path, arrays, {})
         else:
-            arrays = found[0]
+            arrays = value[0]
         self._begins, self._ends = arrays["begins"], arrays["ends"]
         self.keys = arrays.get("keys")
         self.classes = _checked(arrays["labels"], labels, path) if labels is not None else None
@@ -69,11 +69,11 @@ class Base64File:
         return len(self._begins)
 
     def place(self, record: int) -> str:
-        """Where a picture stands, for messages."""
+        """Return where a picture stands, for messages."""
         return f"{self.path}, line {record + 1}"
 
     def name(self, record: int) -> str:
-        """What a picture is called in messages."""
+        """Return what a picture is called in messages."""
         return f"line {record + 1}"
 
     @property
@@ -108,14 +108,14 @@ def _index(data: DataBytes, labelled: bool) -> tuple[dict[str, np.ndarray], list
     keys: list[bytes] = []
     rows: list[tuple[int, int, int]] = []
     keyed: bool | None = None
-    at, told, path = 0, False, data.path
+    position, warned, path = 0, False, data.path
     try:
         most = most_believed(data, MAX_BASE64_BYTES, SHORT)
         with data.stream() as file:
             while line := file.readline(most):
                 number = len(rows) + 1
                 if number == 1 and line.startswith(b"\xef\xbb\xbf"):
-                    at, line = 3, line[3:]
+                    position, line = 3, line[3:]
                 if len(line) == most and not line.endswith(b"\n"):
                     hint = "no picture is so large" if most == MAX_BASE64_BYTES else "unpack it, if that is right"
                     raise _bad(path, number, f"is longer than {most} bytes", hint)
@@ -125,8 +125,8 @@ def _index(data: DataBytes, labelled: bool) -> tuple[dict[str, np.ndarray], list
                 middle = line.find(b"\t", begin) + 1
                 if not middle or (keyed and not begin) or not line[middle:].strip():
                     raise _bad(path, number, "has no picture in it", _HINT)
-                found = _NUMBER.match(line, begin, min(middle - 1, begin + 18))
-                if found is None and labelled:
+                match = _NUMBER.match(line, begin, min(middle - 1, begin + 18))
+                if match is None and labelled:
                     text = line[begin : middle - 1][:40].decode("utf-8", "backslashreplace")
                     raise DataError(
                         f"Cannot parse label value on line {number}, in file {path}: '{text}'.",
@@ -134,19 +134,19 @@ def _index(data: DataBytes, labelled: bool) -> tuple[dict[str, np.ndarray], list
                         line=number,
                         hint=_HINT,
                     )
-                if found is not None and labelled and not told and line[found.end() : middle - 1].strip():
-                    told = True
+                if match is not None and labelled and not warned and line[match.end() : middle - 1].strip():
+                    warned = True
                     log.warning(
                         "%s, line %d: of the label '%s' only %d is read, the number of a class.",
                         path,
                         number,
                         line[begin : middle - 1][:40].decode("utf-8", "backslashreplace"),
-                        int(found[1]),
+                        int(match[1]),
                     )
                 if keyed:
                     keys.append(line[: begin - 1])
-                rows.append((at + middle, at + len(line), int(found[1]) if found else 0))
-                at += len(line)
+                rows.append((position + middle, position + len(line), int(match[1]) if match else 0))
+                position += len(line)
     except OSError as error:
         raise _unreadable(path, error) from None
     if not rows:
@@ -156,9 +156,9 @@ def _index(data: DataBytes, labelled: bool) -> tuple[dict[str, np.ndarray], list
 
 
 def _is_sound(arrays: index_cache.Arrays, _: index_cache.Details, size: int) -> bool:
-    """Whether these arrays can be the index of a file of this size."""
+    """Return whether these arrays can be the index of a file of this size."""
     begins, ends, labels, keys = arrays["begins"], arrays["ends"], arrays["labels"], arrays.get("keys")
-    kinds = {(one.dtype, one.shape) for one in (begins, ends, labels)}
+    kinds = {(array.dtype, array.shape) for array in (begins, ends, labels)}
     if kinds != {(np.dtype(np.int64), (len(begins),))} or not len(begins):
         return False
     if keys is not None and (keys.dtype, keys.shape) != (np.uint64, begins.shape):
@@ -178,8 +178,8 @@ def _bad(path: str, line: int, message: str, hint: str) -> DataError:
 def _numbered(keys: list[bytes], path: str, corpus: Corpus, primary: bool) -> np.ndarray:
     """Keys as numbers uint64[N]."""
     if corpus.numeric:
-        found = [_NUMBER.match(key) for key in keys]
-        numbers = [int(one[1]) if one and len(one[1]) <= 20 else -1 for one in found]
+        matches = [_NUMBER.match(key) for key in keys]
+        numbers = [int(item[1]) if item and len(item[1]) <= 20 else -1 for item in matches]
         bad = next((i for i, number in enumerate(numbers) if not 0 <= number < 2**64), None)
         if bad is None:
             found_numbers = np.array(numbers, np.uint64)
@@ -206,12 +206,12 @@ def _numbered(keys: list[bytes], path: str, corpus: Corpus, primary: bool) -> np
 
 def _checked(classes: np.ndarray, dim: int, path: str) -> np.ndarray:
     if (classes >= dim).any():
-        at = int(np.argmax(classes >= dim))
+        index = int(np.argmax(classes >= dim))
         raise DataError(
-            f"The image on line {at + 1} in file {path} has invalid class id '{classes[at]}'. It is exceeding the "
-            f"label dimension of '{dim}'.",
+            f"The image on line {index + 1} in file {path} has invalid class id '{classes[index]}'. It is exceeding "
+            f"the label dimension of '{dim}'.",
             path=path,
-            line=at + 1,
+            line=index + 1,
             hint="labelDim is the number of classes, which are counted from 0",
         )
     return classes.astype(np.int32)

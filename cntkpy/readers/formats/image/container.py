@@ -25,11 +25,11 @@ def split(path: str) -> tuple[str, str] | None:
     >>> split("a.zip@/b/c.png"), split("a@2x.png")
     (('a.zip', 'b/c.png'), None)
     """
-    places = [at for at in (path.find("@/"), path.find("@\\")) if at >= 0]
+    places = [position for position in (path.find("@/"), path.find("@\\")) if position >= 0]
     if not places:
         return None
-    at = min(places)
-    return path[:at], path[at + 2 :].replace("\\", "/")
+    position = min(places)
+    return path[:position], path[position + 2 :].replace("\\", "/")
 
 
 def read_file(path: str, begin: int = 0, count: int | None = None) -> bytes:
@@ -51,7 +51,7 @@ def read_file(path: str, begin: int = 0, count: int | None = None) -> bytes:
 
 
 def _where(path: str) -> str | None:
-    """Where a file that is not there was looked for."""
+    """Return where a file that is not there was looked for."""
     relative = "the path begins at the current directory; .../ in front stands for the folder of the map file"
     return None if Path(path).is_absolute() else relative
 
@@ -64,8 +64,8 @@ def _read(path: str, begin: int, count: int | None) -> bytes:
         if begin:
             file.seek(begin)
         data = file.read(size)
-        while 0 < len(data) < size and (more := file.read(size - len(data))):
-            data += more
+        while 0 < len(data) < size and (extra_data := file.read(size - len(data))):
+            data += extra_data
         return data
 
 
@@ -86,7 +86,7 @@ class Archives:
         self._lock = threading.Lock()
 
     def has(self, archive: str, member: str) -> bool:
-        """Whether an archive has a member. Raises PictureError if the archive cannot be opened."""
+        """Return whether an archive has a member. Raises PictureError if the archive cannot be opened."""
         return member in self._archive(archive).NameToInfo
 
     def read(self, archive: str, member: str) -> bytes:

@@ -70,12 +70,12 @@ def _truncated(data: bytes) -> PictureError:
 
 def _kind(data: bytes) -> str:
     known = {b"\x89PNG": "PNG", b"\xff\xd8": "JPEG", b"BM": "BMP", b"GIF8": "GIF", b"RIFF": "WebP", b"II*\0": "TIFF"}
-    found = next((name for mark, name in known.items() if data.startswith(mark)), None)
-    return f"a damaged {found} file" if found else f"its first bytes {data[:8].hex(' ')} are of no known format"
+    name = next((name for mark, name in known.items() if data.startswith(mark)), None)
+    return f"a damaged {name} file" if name else f"its first bytes {data[:8].hex(' ')} are of no known format"
 
 
 def _ends_too_soon(data: bytes) -> bool:
-    """Whether the end of a JPEG or PNG file is missing: OpenCV would fill the rest with grey.
+    """Return whether the end of a JPEG or PNG file is missing: OpenCV would fill the rest with grey.
 
     A part of a PNG file that claims to be longer than the file counts, too: OpenCV would make room for it.
     """
@@ -83,7 +83,7 @@ def _ends_too_soon(data: bytes) -> bool:
         return not data.endswith(b"\xff\xd9") and data.rfind(b"\xff\xd9", segment(data, _SCAN)) < 0
     if not data.startswith(b"\x89PNG"):
         return False
-    at = 8
-    while at + 12 <= len(data) and data[at + 4 : at + 8] != b"IEND":
-        at += 12 + int.from_bytes(data[at : at + 4], "big")
-    return at + 8 > len(data)
+    position = 8
+    while position + 12 <= len(data) and data[position + 4 : position + 8] != b"IEND":
+        position += 12 + int.from_bytes(data[position : position + 4], "big")
+    return position + 8 > len(data)

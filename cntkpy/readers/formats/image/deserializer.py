@@ -23,7 +23,7 @@ TRIED = 100
 
 
 class Listing(Protocol):
-    """Where pictures are: `MapFile` or `Base64File`. Records are numbered from 0."""
+    """List of pictures: `MapFile` or `Base64File`. Records are numbered from 0."""
 
     path: str
     keys: np.ndarray | None
@@ -37,11 +37,11 @@ class Listing(Protocol):
         ...
 
     def name(self, record: int) -> str:
-        """What a picture is called."""
+        """Return what a picture is called."""
         ...
 
     def place(self, record: int) -> str:
-        """Where a picture is listed."""
+        """Return where a picture is listed."""
         ...
 
     def source(self, record: int) -> tuple[str, int | None]:
@@ -109,7 +109,7 @@ class Pictures:
 
     @property
     def whole_chunks(self) -> bool:
-        """Whether a single record takes as long to load as its chunk."""
+        """True if a single record takes as long to load as its chunk."""
         return isinstance(self._beside, LoadsWholeChunks) and self._beside.whole_chunks
 
     def _shape_of_first(self) -> tuple[int, ...]:
@@ -125,7 +125,7 @@ class Pictures:
 
     @property
     def channels_first(self) -> bool:
-        """Whether samples are (channels, height, width), else (height, width, channels)."""
+        """True if samples are (channels, height, width), else (height, width, channels)."""
         return self.chain.channels_first
 
     def read(self, record: int) -> np.ndarray:

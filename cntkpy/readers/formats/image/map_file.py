@@ -64,7 +64,7 @@ class MapFile:
         return self._folder + text[3:] if text.startswith("...") else text
 
     def place(self, record: int) -> str:
-        """Where a picture is listed, for messages."""
+        """Return where a picture is listed, for messages."""
         return f"{self.path}, line {record + 1}"
 
     @property
@@ -95,24 +95,24 @@ class MapFile:
         """Per line: whether it has a key; begin and end of its path; begin and end of its label."""
         tabs = np.append(np.flatnonzero(buffer == _TAB), np.full(3, len(buffer)))
         first = np.searchsorted(tabs, starts)
-        one, two, three = (np.minimum(tabs[np.minimum(first + i, len(tabs) - 1)], stops) for i in range(3))
+        item, two, three = (np.minimum(tabs[np.minimum(first + i, len(tabs) - 1)], stops) for i in range(3))
         keyed = three > two + 1  # there is a third column with something in it
-        path_from = np.where(keyed, one + 1, starts)
-        path_to = np.where(keyed, two, one)
-        label_from = np.minimum(np.where(keyed, two + 1, one + 1), stops)
+        path_from = np.where(keyed, item + 1, starts)
+        path_to = np.where(keyed, two, item)
+        label_from = np.minimum(np.where(keyed, two + 1, item + 1), stops)
         label_to = np.where(keyed, three, two)
         bad = path_to <= path_from
         if labels is not None:
             bad |= label_to <= label_from
         if bad.any():
-            at = int(np.argmax(bad))
+            index = int(np.argmax(bad))
             raise self._error(
-                at,
+                index,
                 "Invalid map file format, must contain 2 or 3 tab-delimited columns, line {line} in file {file}.",
                 _HINT
                 + (
                     "; the columns are divided by tabs, not by blanks"
-                    if starts[at] < stops[at]
+                    if starts[index] < stops[index]
                     else "; there may be no blank lines"
                 ),
             )
@@ -122,41 +122,41 @@ class MapFile:
         """Classes int32[N]."""
         values, good, ends = _numbers(buffer, *where)
         if not good.all():
-            at = int(np.argmin(good))
-            text = self._data[where[0][at] : where[1][at]].decode("utf-8", "backslashreplace")
+            index = int(np.argmin(good))
+            text = self._data[where[0][index] : where[1][index]].decode("utf-8", "backslashreplace")
             raise self._error(
-                at,
+                index,
                 "Cannot parse label value on line {line}, second column, in file {file}.",
                 f"a label is the number of a class, counted from 0, not '{text}'",
             )
         if (values >= dim).any():
-            at = int(np.argmax(values >= dim))
+            index = int(np.argmax(values >= dim))
             raise self._error(
-                at,
-                f"Image '{self.name(at)}' has invalid class id '{values[at]}'. It is exceeding the label dimension "
-                f"of '{dim}'. Line {{line}} in file {{file}}.",
+                index,
+                f"Image '{self.name(index)}' has invalid class id '{values[index]}'. It is exceeding the label "
+                f"dimension of '{dim}'. Line {{line}} in file {{file}}.",
                 f"labelDim is the number of classes, which are counted from 0: it has to be {values.max() + 1} here",
             )
-        for at in np.flatnonzero(ends < where[1]).tolist():
-            if self._data[ends[at] : where[1][at]].strip():
+        for index in np.flatnonzero(ends < where[1]).tolist():
+            if self._data[ends[index] : where[1][index]].strip():
                 log.warning(
                     "%s: of the label '%s' only %d is read, the number of a class.",
-                    self.place(at),
-                    self._text(where[0][at], where[1][at]),
-                    values[at],
+                    self.place(index),
+                    self._text(where[0][index], where[1][index]),
+                    values[index],
                 )
                 break
         return values.astype(np.int32)
 
     def _tell_what_is_not_read(self, stops: np.ndarray, keyed: np.ndarray, ends: np.ndarray) -> None:
         """A warning if there are columns after the label."""
-        for at in np.flatnonzero(keyed & (ends < stops)).tolist():
-            if more := self._data[ends[at] : stops[at]].strip():
+        for position in np.flatnonzero(keyed & (ends < stops)).tolist():
+            if extra := self._data[ends[position] : stops[position]].strip():
                 log.warning(
                     "%s: '%s' after the label is not read; a picture has one label, and a text file joined by keys "
                     "holds more.",
-                    self.place(at),
-                    more.decode("utf-8", "backslashreplace"),
+                    self.place(position),
+                    extra.decode("utf-8", "backslashreplace"),
                 )
                 break
 
@@ -181,15 +181,15 @@ class MapFile:
                 )
                 corpus.numeric = False
                 return self._named(starts, ends, corpus)
-            at = int(np.flatnonzero(keyed)[np.argmin(good)])
+            index = int(np.flatnonzero(keyed)[np.argmin(good)])
             if not primary:
-                name = self._text(starts[at], ends[at])
+                name = self._text(starts[index], ends[index])
                 raise self._error(
-                    at,
+                    index,
                     f"Invalid numeric sequence id '{name}' (line {{line}} in {{file}}).",
                     "add useNumericSequenceKeys=false to the reader if keys are texts",
                 )
-            log.warning("%s: keys are not numbers, so keys are taken as texts.", self.place(at))
+            log.warning("%s: keys are not numbers, so keys are taken as texts.", self.place(index))
             corpus.numeric = False
         return self._named(starts, ends, corpus)
 
@@ -256,13 +256,13 @@ def _numbers(buffer: np.ndarray, begin: np.ndarray, end: np.ndarray) -> tuple[np
     values, alive = np.zeros(len(begin), np.uint64), np.ones(len(begin), bool)
     good = np.zeros(len(begin), bool)
     limit = np.uint64(2**64 // 10 - 1)
-    at = begin.copy()
-    while (blank := (at < end) & (buffer[np.minimum(at, len(buffer) - 1)] == _BLANK)).any():
-        at[blank] += 1
-    ends = at.copy()
+    pair = begin.copy()
+    while (blank := (pair < end) & (buffer[np.minimum(pair, len(buffer) - 1)] == _BLANK)).any():
+        pair[blank] += 1
+    ends = pair.copy()
     while alive.any():
-        alive &= at < end
-        digits = buffer[np.minimum(at, len(buffer) - 1)].astype(np.int64) - _ZERO
+        alive &= pair < end
+        digits = buffer[np.minimum(pair, len(buffer) - 1)].astype(np.int64) - _ZERO
         alive &= (digits >= 0) & (digits <= 9)
         over = alive & (values > limit)
         for i in np.flatnonzero(over).tolist():  # close to the limit: in whole numbers of any size
@@ -272,6 +272,6 @@ def _numbers(buffer: np.ndarray, begin: np.ndarray, end: np.ndarray) -> tuple[np
         usual = alive & ~over
         values[usual] = values[usual] * np.uint64(10) + digits[usual].astype(np.uint64)
         good |= usual
-        at += 1
-        ends[alive] = at[alive]
+        pair += 1
+        ends[alive] = pair[alive]
     return values, good, ends

@@ -28,11 +28,11 @@ def pictures_before_mean(section: ConfigParameters, precision: str = "float") ->
     """The pictures of a reader section as they reach Mean (or Transpose, if there is none), and its maxErrors."""
     if ReaderParameters.deserializers.find(section):
         p = CompositeParameters(section)
-        for one in p.deserializers:
-            make = MAKERS.get(DeserializerParameters(one).type.lower())
+        for deserializer in p.deserializers:
+            make = MAKERS.get(DeserializerParameters(deserializer).type.lower())
             if make is not None:
                 setting = Setting(precision, corpus=Corpus(p.numeric_keys, p.hash_keys))
-                return make(one, setting, until_mean=True), p.max_errors
+                return make(deserializer, setting, until_mean=True), p.max_errors
     elif ReaderParameters.reader_type.read(section).lower() == "imagereader":
         old = ImageReaderParameters(section)
         return old_pictures(old, precision, until_mean=True), old.max_errors

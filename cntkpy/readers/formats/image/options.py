@@ -54,8 +54,8 @@ def transform_parts(sections: Sequence[ConfigParameters]) -> Iterator[Part]:
             entry = find_entry(TRANSFORM, TransformTypeParameters(section).type)
         except ConfigError:
             entry = None
-        found = entry.declared() if entry else None
-        declared = (found,) if found else ()
+        kind = entry.declared() if entry else None
+        declared = (kind,) if kind else ()
         yield Part("transform", section, (*declared, TransformTypeParameters))
 
 
@@ -117,9 +117,9 @@ class ImageParameters(Declared):
 
     def streams(self) -> tuple[str, StreamParameters, tuple[str, int] | None]:
         """Name and section of the pictures; name and number of classes of the labels."""
-        found = [(name, StreamParameters(section)) for name, section in self.input.inner()]
-        images = [(name, p) for name, p in found if p.transforms is not None]
-        labels = [(name, p) for name, p in found if p.transforms is None and p.label_dim is not None]
+        streams = [(name, StreamParameters(section)) for name, section in self.input.inner()]
+        images = [(name, p) for name, p in streams if p.transforms is not None]
+        labels = [(name, p) for name, p in streams if p.transforms is None and p.label_dim is not None]
         if len(images) != 1 or len(labels) > 1:
             raise self.error(
                 "input",
@@ -187,24 +187,24 @@ def _pictures(p: ImageParameters, setting: Setting, until_mean: bool, listing: C
     name, stream, label = p.streams()
     dtype = np.dtype(DTYPES[check_precision(p.config, setting.precision)])
     chain = make_chain(stream.transforms or (), dtype, 1 if p.grayscale else 3, until_mean=until_mean)
-    crops = (one for one in stream.transforms or () if TransformTypeParameters(one).type == "Crop")
-    if not p.views and any(CropParameters(one).crop_type == "multiview10" for one in crops):
+    crops = (transform for transform in stream.transforms or () if TransformTypeParameters(transform).type == "Crop")
+    if not p.views and any(CropParameters(crop).crop_type == "multiview10" for crop in crops):
         log.warning(
             "cropType=multiview10 takes the upper left corner of each picture only; for all ten views write "
             "multiViewCrop=true beside type=ImageDeserializer."
         )
     corpus = setting.corpus or Corpus()
-    found = listing(label[1] if label else None, corpus)
+    pictures = listing(label[1] if label else None, corpus)
     return Pictures(
         name,
         chain,
-        found,
+        pictures,
         corpus,
         label=label,
         dtype=dtype,
         grayscale=p.grayscale,
         views=p.views,
-        first=found.first if isinstance(found, Base64File) else None,
+        first=pictures.first if isinstance(pictures, Base64File) else None,
     )
 
 
@@ -220,7 +220,7 @@ class OldFeatureParameters(CropParameters, ScaleParameters, ColorParameters, Int
     grayscale = Parameter("grayscale", BOOLEAN, default=None, help="Read one channel; if absent, for channels=1.")
 
     def check_together(self) -> None:
-        """What every transform checks."""
+        """Return what every transform checks."""
         for kind in OldFeatureParameters.__bases__:
             kind.check_together(self)  # type: ignore[attr-defined]
 
@@ -269,9 +269,9 @@ class ImageReaderParameters(Declared):
 
     def streams(self) -> tuple[str, OldFeatureParameters, tuple[str, int] | None]:
         """Name and section of the pictures; name and number of classes of the labels."""
-        found = list(self._sections())
-        images = [one for role, one, _ in found if role == "features"]
-        labels = [one for role, one, _ in found if role == "labels"]
+        sections = list(self._sections())
+        images = [item for role, item, _ in sections if role == "features"]
+        labels = [item for role, item, _ in sections if role == "labels"]
         if len(images) != 1 or len(labels) > 1:
             raise self.config.error(
                 "",

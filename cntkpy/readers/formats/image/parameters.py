@@ -36,10 +36,10 @@ LARGEST = 1 << 15
 
 
 def _range(value: ConfigValue) -> tuple[float, float]:
-    found = list(value.as_array().convert(ConfigValue.as_double))
-    if len(found) not in (1, 2):
+    numbers = list(value.as_array().convert(ConfigValue.as_double))
+    if len(numbers) not in (1, 2):
         raise value.error("BadValue", f"'{value}' is not a number or a range", "write 0.8, or 0.6:0.9")
-    low, high = found[0], found[-1]
+    low, high = numbers[0], numbers[-1]
     if not 0 <= low <= high < float("inf"):
         raise value.error("BadValue", f"'{value}' is not an ascending range of positive numbers", "write low:high")
     return low, high
@@ -169,7 +169,7 @@ class ColorParameters(Declared):
     def idle(self) -> Iterator[tuple[str, str, str]]:
         """A transform whose radii are all 0."""
         radii = (self.brightness, self.contrast, self.saturation)
-        if self.given("type") is not None and not any(any(one.distinct()) for one in radii):
+        if self.given("type") is not None and not any(any(radius.distinct()) for radius in radii):
             yield "type", "changes nothing: every radius is 0", "write brightnessRadius=0.2, or leave the transform out"
 
 

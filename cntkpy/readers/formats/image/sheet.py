@@ -33,12 +33,12 @@ def write_sheet(path: Path, reader: Any, minibatch: Minibatch) -> int:
     source = reader.source if isinstance(reader, Reader) else None
     if not isinstance(source, PictureSource) or path.suffix.lower() != ".png" or not minibatch.num_sequences:
         return 0
-    labels = _labels(minibatch, {one.name for one, _ in source.pictures})
+    labels = _labels(minibatch, {picture.name for picture, _ in source.pictures})
     sheets: list[np.ndarray] = []
     shown = 0
-    for one, _ in source.pictures:
-        samples = minibatch.streams[one.name].reshape(-1, *one.shape)[:MOST]
-        if one.channels_first:
+    for picture, _ in source.pictures:
+        samples = minibatch.streams[picture.name].reshape(-1, *picture.shape)[:MOST]
+        if picture.channels_first:
             samples = samples.transpose(0, 2, 3, 1)
         sheets.append(_sheet(_visible(samples), labels))
         shown += len(samples)
@@ -51,7 +51,7 @@ def write_sheet(path: Path, reader: Any, minibatch: Minibatch) -> int:
 
 
 def _labels(minibatch: Minibatch, pictures: set[str]) -> list[str]:
-    """What stands under each picture: the classes of streams in which every sample has a single one."""
+    """Return what stands under each picture: the classes of streams in which every sample has a single one."""
     texts: list[list[str]] = [[] for _ in range(minibatch.num_sequences)]
     for name, data in minibatch.streams.items():
         layout = minibatch.layouts[name]

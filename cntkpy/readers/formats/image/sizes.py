@@ -31,16 +31,17 @@ def size_of(data: bytes) -> Size | None:
 
 
 def segment(data: bytes, markers: Container[int]) -> int:
-    """Where the first segment of a JPEG file with one of these markers begins; the end of the data if there is none."""
-    at, end = 2, len(data) - 3
-    while at < end and data[at] == 0xFF:
-        marker = data[at + 1]
+    """Return where the first segment of a JPEG file with one of these markers begins; the end of the data if there is
+    none."""
+    position, end = 2, len(data) - 3
+    while position < end and data[position] == 0xFF:
+        marker = data[position + 1]
         if marker in markers:
-            return at
+            return position
         if marker == 0xFF or marker in NO_LENGTH:
-            at += 1 if marker == 0xFF else 2
+            position += 1 if marker == 0xFF else 2
         else:
-            at += 2 + (data[at + 2] << 8 | data[at + 3])
+            position += 2 + (data[position + 2] << 8 | data[position + 3])
     return len(data)
 
 
@@ -72,10 +73,10 @@ def _at(form: str, place: int) -> Callable[[bytes], Size]:
 
 def _text(pattern: re.Pattern[bytes]) -> Callable[[bytes], Size]:
     def size(data: bytes) -> Size:
-        found = pattern.search(data[:_HEAD])
-        if found is None:
+        match = pattern.search(data[:_HEAD])
+        if match is None:
             raise struct.error
-        return int(found[1]), int(found[2])
+        return int(match[1]), int(match[2])
 
     return size
 
@@ -92,21 +93,21 @@ def _tiff(data: bytes) -> Size:
     order = "<" if data[:2] == b"II" else ">"
     (version,) = struct.unpack_from(order + "H", data, 2)
     big = version == 43
-    (at,) = struct.unpack_from(order + ("Q" if big else "I"), data, 8 if big else 4)
+    (position,) = struct.unpack_from(order + ("Q" if big else "I"), data, 8 if big else 4)
     seen: set[int] = set()
     width = height = 0
-    while at and at not in seen and len(seen) < 1000:
-        seen.add(at)
-        (count,) = struct.unpack_from(order + ("Q" if big else "H"), data, at)
-        at += 8 if big else 2
+    while position and position not in seen and len(seen) < 1000:
+        seen.add(position)
+        (count,) = struct.unpack_from(order + ("Q" if big else "H"), data, position)
+        position += 8 if big else 2
         for _ in range(min(count, 4096)):
-            tag, kind = struct.unpack_from(order + "HH", data, at)
+            tag, kind = struct.unpack_from(order + "HH", data, position)
             form = {3: "H", 4: "I", 16: "Q"}.get(kind)
             if tag in (256, 257) and form:
-                (value,) = struct.unpack_from(order + form, data, at + (12 if big else 8))
+                (value,) = struct.unpack_from(order + form, data, position + (12 if big else 8))
                 width, height = (max(width, value), height) if tag == 256 else (width, max(height, value))
-            at += 20 if big else 12
-        (at,) = struct.unpack_from(order + ("Q" if big else "I"), data, at)
+            position += 20 if big else 12
+        (position,) = struct.unpack_from(order + ("Q" if big else "I"), data, position)
     return width, height
 
 
@@ -136,4 +137,4 @@ _KNOWN: tuple[tuple[bytes, Callable[[bytes], Size | None]], ...] = (
     (b"\xff\x4f\xff\x51", _at(">II", 8)),
     (b"\0\0\0\x0cjP  ", _jpeg2000),
 )
-"""How the headers of formats begin, and what finds the size in them."""
+"""Magic bytes of formats, and the function that finds the size in each header."""

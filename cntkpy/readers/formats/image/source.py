@@ -40,7 +40,9 @@ def pictures_in(data: Deserializer) -> list[tuple[Pictures, np.ndarray | None]]:
         return []
     pairs = zip(data.parts, data.found, strict=True)
     return [
-        (one, found if inner is None else inner[found]) for part, found in pairs for one, inner in pictures_in(part)
+        (picture, result if inner is None else inner[result])
+        for part, result in pairs
+        for picture, inner in pictures_in(part)
     ]
 
 
@@ -97,8 +99,8 @@ class PictureSource(Source):
             options["store"] = DirectStore(data)
         ahead = _Ahead(self, data, prefetch, frame_mode)
         super().__init__(data, timeline, prefetch=prefetch, keep_in_memory=keep_in_memory, assembler=ahead, **options)
-        for one, _ in self.pictures:
-            one.keep = keep_in_memory
+        for pictures, _ in self.pictures:
+            pictures.keep = keep_in_memory
         self._pool = ThreadPoolExecutor(threads, "cntkpy-pictures")
         self.threads = threads
 
@@ -110,8 +112,8 @@ class PictureSource(Source):
         """Stop the threads and let go of the data."""
         super().close()
         self._pool.shutdown(wait=True, cancel_futures=True)
-        for one, _ in self.pictures:
-            one.close()
+        for pictures, _ in self.pictures:
+            pictures.close()
 
 
 @dataclass(eq=False)
@@ -129,17 +131,17 @@ class _Ahead:
 
     def __init__(self, source: PictureSource, data: Deserializer, ahead: bool, frame_mode: bool):
         self._source, self._ahead, self._begun = source, ahead, deque[_Begun]()
-        names = {one.name for one, _ in source.pictures}
-        others = [stream for stream in data.streams if stream.name not in names]
-        self._packer = (FramePacker if frame_mode else SequencePacker)(others)
+        names = {pictures.name for pictures, _ in source.pictures}
+        other_streams = [stream for stream in data.streams if stream.name not in names]
+        self._packer = (FramePacker if frame_mode else SequencePacker)(other_streams)
         self._lost: set[int] = set()
 
     def assemble(self, inputs: Inputs) -> list[Made]:
         """The next minibatch, and the state of the timeline after it."""
         while self._wants_more():
             self._begun.append(self._begin(inputs))
-        one = self._begun.popleft()
-        return [(None if one.selection is None else self._pack(inputs, one, one.selection), one.position, None)]
+        work = self._begun.popleft()
+        return [(None if work.selection is None else self._pack(inputs, work, work.selection), work.position, None)]
 
     def _wants_more(self) -> bool:
         begun = self._begun
@@ -147,7 +149,7 @@ class _Ahead:
             return True
         if not self._ahead or begun[-1].selection is None:
             return False
-        waiting = sum(len(one.selection.sequences) for one in begun if one.selection is not None)
+        waiting = sum(len(work.selection.sequences) for work in begun if work.selection is not None)
         return len(begun) < 2 or waiting < AHEAD * self._source.threads
 
     def _begin(self, inputs: Inputs) -> _Begun:
@@ -159,20 +161,20 @@ class _Ahead:
         numbers, sweeps = selection.sequences, selection.sweep_of_each()
         count = len(numbers)
         piece = max(1, min(IMAGES_PER_TASK, count // (2 * source.threads)))
-        for one, found in source.pictures:
-            samples = begun.samples[one.name] = np.empty((count, *one.shape), one.dtype)
-            own = numbers if found is None else found[numbers]
-            for at in range(0, count, piece):
-                some = slice(at, at + piece)
+        for pictures, result in source.pictures:
+            samples = begun.samples[pictures.name] = np.empty((count, *pictures.shape), pictures.dtype)
+            own_numbers = numbers if result is None else result[numbers]
+            for index in range(0, count, piece):
+                some = slice(index, index + piece)
                 begun.work.append(
                     source.submit(
                         _decode,
-                        one,
-                        own[some].tolist(),
+                        pictures,
+                        own_numbers[some].tolist(),
                         sweeps[some].tolist(),
                         numbers[some].tolist(),
                         samples[some],
-                        at,
+                        index,
                     )
                 )
         return begun
@@ -181,9 +183,9 @@ class _Ahead:
         source, numbers = self._source, selection.sequences
         failed = np.zeros(len(numbers), bool)
         for work in one.work:
-            for at, error in work.result():
-                self._lose(inputs.invalid.maximum, int(numbers[at]), error)
-                failed[at] = True
+            for position, error in work.result():
+                self._lose(inputs.invalid.maximum, int(numbers[position]), error)
+                failed[position] = True
         parts = inputs.store.begin(numbers, selection.keep, selection.ahead)()
         failed |= np.isin(numbers, numbers[failed])
         kept, parts = inputs.invalid.without(
@@ -228,24 +230,29 @@ class _Ahead:
 
     def clear(self) -> None:
         """Forget what was begun, and wait until nobody works on it."""
-        for one in self._begun:
-            for work in one.work:
+        for item in self._begun:
+            for work in item.work:
                 work.cancel()
-        for one in self._begun:
-            for work in one.work:
+        for element in self._begun:
+            for work in element.work:
                 if not work.cancelled():
                     work.exception()
         self._begun.clear()
 
 
 def _decode(
-    pictures: Pictures, own: Sequence[int], sweeps: Sequence[int], numbers: Sequence[int], samples: np.ndarray, at: int
+    pictures: Pictures,
+    own_numbers: Sequence[int],
+    sweeps: Sequence[int],
+    numbers: Sequence[int],
+    samples: np.ndarray,
+    position: int,
 ) -> list[tuple[int, PictureError]]:
     """Make some samples; which of the minibatch could not be made, and why."""
     failed: list[tuple[int, PictureError]] = []
-    for i, sequence in enumerate(own):
+    for i, sequence in enumerate(own_numbers):
         try:
             pictures.sample(sequence, sweeps[i], numbers[i], samples[i])
         except PictureError as error:
-            failed.append((at + i, error))
+            failed.append((position + i, error))
     return failed

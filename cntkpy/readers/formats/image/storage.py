@@ -23,10 +23,10 @@ def read_matrices(path: str) -> dict[str, np.ndarray]:
         raise DataError(
             f"{path} is not an XML file of OpenCV: {error}", path=path, hint="`cntkpy convert --mean` makes mean files"
         ) from None
-    found: dict[str, np.ndarray] = {}
+    arrays: dict[str, np.ndarray] = {}
     for node in root:
         if node.get("type_id") == "opencv-matrix":
-            found[node.tag] = _matrix(node, path)
+            arrays[node.tag] = _matrix(node, path)
         elif node.text and len(node) == 0:
             try:
                 number = float(node.text)
@@ -34,8 +34,8 @@ def read_matrices(path: str) -> dict[str, np.ndarray]:
                 continue
             if not math.isfinite(number):
                 raise DataError(f"{path}: {node.tag} is '{node.text}', not a finite number.", path=path)
-            found[node.tag] = np.array([[number]])
-    return found
+            arrays[node.tag] = np.array([[number]])
+    return arrays
 
 
 def _matrix(node: ElementTree.Element, path: str) -> np.ndarray:
@@ -56,16 +56,16 @@ def _matrix(node: ElementTree.Element, path: str) -> np.ndarray:
 
 def read_mean(path: str) -> np.ndarray:
     """A mean picture, float32 (height, width, channels), or (height, width) if it has one channel."""
-    found = read_matrices(path)
-    missing = [name for name in ("Channel", "Row", "Col", "MeanImg") if name not in found]
+    matrices = read_matrices(path)
+    missing = [name for name in ("Channel", "Row", "Col", "MeanImg") if name not in matrices]
     if missing:
         raise DataError(
             f"{path} has no {', '.join(missing)}.",
             path=path,
             hint="a mean file has Channel, Row, Col and the matrix MeanImg; `cntkpy convert --mean` makes one",
         )
-    channels, rows, columns = (int(found[name][0, 0]) for name in ("Channel", "Row", "Col"))
-    values = found["MeanImg"]
+    channels, rows, columns = (int(matrices[name][0, 0]) for name in ("Channel", "Row", "Col"))
+    values = matrices["MeanImg"]
     if min(channels, rows, columns) < 1 or values.size != channels * rows * columns:
         raise DataError(
             f"{path}: MeanImg has {values.size} values, but Channel * Row * Col is {channels} * {rows} * {columns}.",
@@ -77,11 +77,11 @@ def read_mean(path: str) -> np.ndarray:
 
 def read_axes(path: str) -> tuple[np.ndarray, np.ndarray]:
     """The main axes of colours: how far they reach float64[3], and their directions float64[3, 3], a column each."""
-    found = read_matrices(path)
+    matrices = read_matrices(path)
     for name, size in (("EigVal", 3), ("EigVec", 9)):
-        if name not in found or found[name].size != size:
+        if name not in matrices or matrices[name].size != size:
             raise DataError(f"{path} has no matrix {name} of {size} values.", path=path)
-    return found["EigVal"].reshape(3), found["EigVec"].reshape(3, 3)
+    return matrices["EigVal"].reshape(3), matrices["EigVec"].reshape(3, 3)
 
 
 def write_mean(path: str, mean: np.ndarray) -> None:

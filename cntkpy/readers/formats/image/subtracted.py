@@ -1,4 +1,4 @@
-"""What a reader subtracts from its pictures, as arrays: models for other programs do it themselves."""
+"""Means that a reader subtracts from its pictures, as arrays for exported models."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ def subtracted_pictures(section: ConfigParameters) -> dict[str, np.ndarray]:
         ConfigError: no stream has one; a transform behind Mean changes values; the mean has another size than the
             pictures.
     """
-    found: dict[str, np.ndarray] = {}
+    arrays: dict[str, np.ndarray] = {}
     for name, chain, channels in _chains(section):
         mean = _mean(section, name, chain, channels)
         if mean is not None:
-            found[name] = mean
-    if not found:
+            arrays[name] = mean
+    if not arrays:
         message = "the reader subtracts no mean picture, and other transforms are not part of a model"
         raise section.error("", message, "leave readerPreprocessing out")
-    return found
+    return arrays
 
 
 def _chains(section: ConfigParameters) -> Iterator[tuple[str, Chain, int]]:
     """The streams of pictures: names, transforms, channels of decoded pictures."""
     dtype = np.dtype(np.float32)
     if ReaderParameters.deserializers.find(section):
-        for one in CompositeParameters(section).deserializers:
-            if DeserializerParameters(one).type.lower() in MAKERS:
-                p = ImageParameters(one)
+        for deserializer in CompositeParameters(section).deserializers:
+            if DeserializerParameters(deserializer).type.lower() in MAKERS:
+                p = ImageParameters(deserializer)
                 name, stream, _ = p.streams()
                 channels = 1 if p.grayscale else 3
                 yield name, make_chain(stream.transforms or (), dtype, channels, until_mean=False), channels
@@ -55,14 +55,16 @@ def _chains(section: ConfigParameters) -> Iterator[tuple[str, Chain, int]]:
 
 
 def _mean(section: ConfigParameters, name: str, chain: Chain, channels: int) -> np.ndarray | None:
-    place = next((index for index, one in enumerate(chain.transforms) if isinstance(one, Mean)), None)
+    place = next((index for index, transform in enumerate(chain.transforms) if isinstance(transform, Mean)), None)
     if place is None:
         return None
     mean = chain.transforms[place]
     assert isinstance(mean, Mean)
-    behind = [one for one in chain.transforms[place + 1 :] if not isinstance(one, Cast)]
-    if other := next((one for one in behind if not isinstance(one, Transpose)), None):
-        message = f"{type(other).__name__} of '{name}' is behind Mean, so a model cannot subtract the mean picture"
+    behind = [transform for transform in chain.transforms[place + 1 :] if not isinstance(transform, Cast)]
+    if unsupported := next((transform for transform in behind if not isinstance(transform, Transpose)), None):
+        message = (
+            f"{type(unsupported).__name__} of '{name}' is behind Mean, so a model cannot subtract the mean picture"
+        )
         raise section.error("transforms", message, "put Mean behind it")
     sample, picture = chain.shape(channels), with_channels(mean.mean)
     if behind:

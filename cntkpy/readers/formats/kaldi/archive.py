@@ -126,7 +126,7 @@ class Table:
         return list(dict.fromkeys(path for path, _ in self.files.places))
 
     def place(self, number: int) -> str:
-        """Where an entry stands, for messages."""
+        """Return where an entry stands, for messages."""
         from . import object_kernels as k
 
         if self.lines is not None:
@@ -139,7 +139,7 @@ class Table:
         self._turn(np.arange(len(self)))
 
     def is_vector(self, number: int) -> bool:
-        """Whether an entry that has been required is a vector."""
+        """Return whether an entry that has been required is a vector."""
         from . import object_kernels as k
 
         return int(self.entries[number, k.KIND]) in (k.FV, k.DV)
@@ -206,9 +206,9 @@ class Table:
             code := k.read_objects(data, places, sizes, offsets, file.size, self.expect, some, self.entries, state)
         ) != k.DONE:
             i = int(state[k.COUNT])
-            at = int(offsets[i])
+            offset = int(offsets[i])
             if code == k.MORE:
-                code, state[k.BYTE] = _read_large(file, at, size, self.expect, self.entries[some[i]])
+                code, state[k.BYTE] = _read_large(file, offset, size, self.expect, self.entries[some[i]])
                 state[k.COUNT] += 1
             if code != k.DONE:
                 bad = int(some[i])
@@ -235,18 +235,18 @@ class Table:
         size = self.entries[which, k.COLS if axis else k.ROWS]
         vector = np.isin(self.entries[which, k.KIND], (k.FV, k.DV))  # one row: its only range is of the values in it
         vector &= not self._by_values
-        given = 2 * np.where(vector, 1 - axis, axis)
-        first, last = self.ranges[which, given], self.ranges[which, given + 1]
-        beyond = np.where(given == 0, _BEYOND, 0)
+        size_bytes = 2 * np.where(vector, 1 - axis, axis)
+        first, last = self.ranges[which, size_bytes], self.ranges[which, size_bytes + 1]
+        beyond = np.where(size_bytes == 0, _BEYOND, 0)
         bad = np.flatnonzero(
-            (last >= size + beyond) | (first >= np.maximum(size, 1)) | (vector & (given > 0) & (last >= 0))
+            (last >= size + beyond) | (first >= np.maximum(size, 1)) | (vector & (size_bytes > 0) & (last >= 0))
         )
         if len(bad):
-            at, what = int(bad[0]), "columns" if axis else "rows"
-            u = int(which[at])
+            index, reason = int(bad[0]), "columns" if axis else "rows"
+            u = int(which[index])
             raise DataError(
-                f"{self.place(u)}: the range {first[at]}:{last[at]} does not exist; the matrix of {self.keys[u]} in "
-                f"{self.files.places[self.file[u]][0]} has {size[at]} {what}.",
+                f"{self.place(u)}: the range {first[index]}:{last[index]} does not exist; the matrix of {self.keys[u]} "
+                f"in {self.files.places[self.file[u]][0]} has {size[index]} {reason}.",
                 path=self.path,
             )
         return first, np.where(last < 0, size, np.minimum(last + 1, size)) - first
@@ -271,24 +271,24 @@ def open_table(text: str, expect: int, where: str = "", name: str = "data") -> T
     return _readable(table) if spec.permissive else table
 
 
-def _read_large(file: FileBytes, at: int, size: int, expect: int, entry: np.ndarray) -> tuple[int, int]:
+def _read_large(file: FileBytes, position: int, size: int, expect: int, entry: np.ndarray) -> tuple[int, int]:
     """Look at an object that continues after its first `size` bytes, at more and more of it. Code, offending byte."""
     from . import object_kernels as k
 
     while True:
-        size = min(4 * size, file.size - at, _MAX_BYTES)
-        data = file.window(at, size, np.dtype(np.uint8))
-        code, bad = k.read_object(data, 0, size, file.size - at - size, at, expect, entry)
+        size = min(4 * size, file.size - position, _MAX_BYTES)
+        data = file.window(position, size, np.dtype(np.uint8))
+        code, bad = k.read_object(data, 0, size, file.size - position - size, position, expect, entry)
         if code != k.MORE:
             return code, bad
-        _check_window(file, at, size)
+        _check_window(file, position, size)
 
 
-def _check_window(file: FileBytes, at: int, size: int) -> None:
+def _check_window(file: FileBytes, position: int, size: int) -> None:
     """An object that continues after this many bytes may be looked at once more, unless they are too many already."""
     if size >= _MAX_BYTES:
         raise DataError(
-            f"{file.path}, byte {at}: the entry has more than {_MAX_BYTES:,} bytes.",
+            f"{file.path}, byte {position}: the entry has more than {_MAX_BYTES:,} bytes.",
             path=file.path,
             hint="is the file damaged? copy-feats writes a text archive as a binary one",
         )
@@ -333,7 +333,7 @@ def _index(place: Place, expect: int) -> Table:
 
 
 def _form(entries: np.ndarray, expect: int) -> int:
-    """What is looked for after these entries: the first that has frames decides it for labels."""
+    """Return what is looked for after these entries: the first that has frames decides it for labels."""
     from . import object_kernels as k
 
     some = np.flatnonzero(entries[:, k.ROWS] > 0)
@@ -349,7 +349,7 @@ def _keys(file: FileBytes, entries: np.ndarray, names: np.ndarray) -> list[str]:
     sizes = entries[:, k.KEY_END] - entries[:, k.KEY]
     if len(sizes) and int(sizes.max()) > len(names):
         spans = zip(entries[:, k.KEY].tolist(), sizes.tolist(), strict=True)
-        return [file.bytes(at, size).decode("utf-8", "surrogateescape") for at, size in spans]
+        return [file.bytes(position, size).decode("utf-8", "surrogateescape") for position, size in spans]
     ends = np.cumsum(sizes)
     raw = names[: int(sizes.sum())].tobytes()
     return [
@@ -382,27 +382,27 @@ def _script(place: Place, expect: int, name: str) -> Table:
     rows: list[tuple[int, int]] = []
     ranges: list[tuple[int, ...]] = []
     files: dict[tuple[str, bool], int] = {}
-    for at, line in read_lines(place.path, "The script file"):
-        lines.append(at)
+    for span, line in read_lines(place.path, "The script file"):
+        lines.append(span)
         if plain := _PLAIN.fullmatch(line):  # most lines
             key, path, offset = plain.groups()
             keys.append(key)
             rows.append((files.setdefault((path, False), len(files)), int(offset)))
             ranges.append(ALL)
             continue
-        where = f"{place.path}, line {at}: "
-        key, *rest = line.split(None, 1)
-        if not rest:
+        where = f"{place.path}, line {span}: "
+        key, *remainder = line.split(None, 1)
+        if not remainder:
             raise DataError(
                 f"{where}'{shorten(line)}' has no place after the key.",
                 path=place.path,
-                line=at,
+                line=span,
                 hint="a line is KEY FILE:OFFSET",
             )
-        one = parse_place(rest[0], where, ranges=True, name=name)
+        location = parse_place(remainder[0], where, ranges=True, name=name)
         keys.append(key)
-        rows.append((files.setdefault((one.path, one.packed), len(files)), one.offset))
-        r, c = one.rows, one.columns
+        rows.append((files.setdefault((location.path, location.packed), len(files)), location.offset))
+        r, c = location.rows, location.columns
         ranges.append((r[0] if r else 0, r[1] if r else -1, c[0] if c else 0, c[1] if c else -1))
     count = len(keys)
     both = np.array(rows, np.int64).reshape(count, 2)
@@ -417,10 +417,10 @@ def _readable(table: Table) -> Table:
     """Only the entries that can be read; a warning names others."""
     good: list[int] = []
     for number in range(len(table)):
-        one = np.array([number])
+        index = np.array([number])
         try:
-            table.require(one)
-            table.first_row(one)
+            table.require(index)
+            table.first_row(index)
         except DataError as error:
             log.warning(
                 "%s: the entry counts as absent, because the specifier is permissive: %s", table.place(number), error
@@ -442,7 +442,7 @@ def _readable(table: Table) -> Table:
 
 
 def object_error(code: int, file: FileBytes, byte: int, place: str, key: str, expect: int | None = None) -> DataError:
-    """What is wrong with an object: the file, the byte, the key."""
+    """Return what is wrong with an object: the file, the byte, the key."""
     from . import object_kernels as k
 
     labels = expect is not None and expect != k.MATRICES
@@ -472,13 +472,13 @@ def object_error(code: int, file: FileBytes, byte: int, place: str, key: str, ex
     return DataError(f"{path}, byte {byte}{whose}{place}: {message}.", path=path, hint=hint)
 
 
-def _is_htk(file: FileBytes, at: int) -> bool:
-    """Whether the header of an HTK matrix is here, followed by its frames."""
-    head = file.bytes(max(at, 0), 12)
+def _is_htk(file: FileBytes, position: int) -> bool:
+    """Return whether the header of an HTK matrix is here, followed by its frames."""
+    head = file.bytes(max(position, 0), 12)
     if len(head) < 12:
         return False
     frames, period, size, code = struct.unpack(">iiHH", head)
-    return frames > 0 and period > 0 and size > 0 and code & 63 < 13 and frames * size <= file.size - at - 12
+    return frames > 0 and period > 0 and size > 0 and code & 63 < 13 and frames * size <= file.size - position - 12
 
 
 _FORMS: dict[int | None, str] = {2: "vectors of integers", 3: "posteriors"}

@@ -30,18 +30,18 @@ class Counts:
         self.keys: list[str] = []
         lengths: list[int] = []
         lines: list[int] = []
-        for at, line in read_lines(path, "The list of utterances"):
-            key, _, rest = line.partition(" ")
-            if not _FRAMES.fullmatch(rest) or int(rest) > _MOST_FRAMES:
+        for span, line in read_lines(path, "The list of utterances"):
+            key, _, remainder = line.partition(" ")
+            if not _FRAMES.fullmatch(remainder) or int(remainder) > _MOST_FRAMES:
                 raise DataError(
-                    f"{path}, line {at}: malformed path '{line}': a line is `key frames`.",
+                    f"{path}, line {span}: malformed path '{line}': a line is `key frames`.",
                     path=path,
-                    line=at,
+                    line=span,
                     hint="feat-to-len RSPECIFIER ark,t:FILE writes such a list; scpFile is not a script file of Kaldi",
                 )
             self.keys.append(key)
-            lengths.append(int(rest))
-            lines.append(at)
+            lengths.append(int(remainder))
+            lines.append(span)
         if not self.keys:
             raise DataError(f"The list of utterances {path} is empty.", path=path)
         self.lengths, self.lines = np.array(lengths, np.int64), np.array(lines, np.int64)
@@ -78,7 +78,7 @@ class KaldiFrames:
 
     @property
     def held(self) -> bool:
-        """Whether copying single frames is cheap."""
+        """True if copying single frames is cheap."""
         return self.matrices.held
 
     @property
@@ -97,15 +97,15 @@ class KaldiFrames:
         return self.matrices.table.paths
 
     def place(self, utterance: int) -> str:
-        """Where an utterance is listed, for messages."""
-        path, what, numbers = self._places
-        return f"{path}, {what} {numbers[utterance]}"
+        """Return where an utterance is listed, for messages."""
+        path, noun, numbers = self._places
+        return f"{path}, {noun} {numbers[utterance]}"
 
     def keep(self, which: np.ndarray) -> None:
         """Continue with these utterances only."""
         self.keys = picked(self.keys, which)
-        path, what, numbers = self._places
-        self._places, self.lengths = (path, what, numbers[which]), self.lengths[which]
+        path, noun, numbers = self._places
+        self._places, self.lengths = (path, noun, numbers[which]), self.lengths[which]
         self.matrices.keep(which)
 
     def copy(self, which: np.ndarray, begin: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -122,8 +122,8 @@ class KaldiFrames:
         out = np.zeros(len(which) + 1, np.int64)
         np.cumsum(wanted, out=out[1:])
         step = np.arange(int(out[-1])) - np.repeat(out[:-1] - begin, wanted)
-        at = np.clip(step, 0, np.repeat(last, wanted)) - np.repeat(low - place, wanted)
-        return rows[at], out[:-1]
+        position = np.clip(step, 0, np.repeat(last, wanted)) - np.repeat(low - place, wanted)
+        return rows[position], out[:-1]
 
 
 def open_features(p: KaldiFeatureParameters, dtype: np.dtype) -> KaldiFrames:
@@ -153,13 +153,13 @@ def open_features(p: KaldiFeatureParameters, dtype: np.dtype) -> KaldiFrames:
             bad = int(np.argmax(which < 0))
             raise_missing(counts.keys[bad], table, f"{counts.path}, line {counts.lines[bad]}")
         matrices = Matrices(table, which, dtype, counts.lengths, f"scpFile ({counts.path})")
-        found = KaldiFrames(
+        kaldi_frames = KaldiFrames(
             counts.keys, (counts.path, "line", counts.lines), counts.lengths, matrices, transform, *p.window
         )
     else:
-        found = _whole_table(p, table, dtype, transform)
-    _check_dim(p, found)
-    return found
+        kaldi_frames = _whole_table(p, table, dtype, transform)
+    _check_dim(p, kaldi_frames)
+    return kaldi_frames
 
 
 def _whole_table(p: KaldiFeatureParameters, table: Table, dtype: np.dtype, transform: Transform | None) -> KaldiFrames:
@@ -168,34 +168,36 @@ def _whole_table(p: KaldiFeatureParameters, table: Table, dtype: np.dtype, trans
 
     matrices = Matrices(table, np.arange(len(table)), dtype)
     numbers = table.entries[:, k.KEY] if table.lines is None else table.lines
-    what = "byte" if table.lines is None else "line"
-    found = KaldiFrames(list(table.keys), (table.path, what, numbers), matrices.rows, matrices, transform, *p.window)
-    empty = np.flatnonzero(found.lengths == 0)
+    reason = "byte" if table.lines is None else "line"
+    kaldi_frames = KaldiFrames(
+        list(table.keys), (table.path, reason, numbers), matrices.rows, matrices, transform, *p.window
+    )
+    empty = np.flatnonzero(kaldi_frames.lengths == 0)
     if len(empty):
-        names = printable(", ".join(picked(found.keys, empty[:_MAX_NAMES_SHOWN])))
+        names = printable(", ".join(picked(kaldi_frames.keys, empty[:_MAX_NAMES_SHOWN])))
         log.warning("%s: %d utterances have no frames and are left out: %s", table.path, len(empty), names)
-        found.keep(np.flatnonzero(found.lengths))
-    if not found.keys:
+        kaldi_frames.keep(np.flatnonzero(kaldi_frames.lengths))
+    if not kaldi_frames.keys:
         raise DataError(f"{table.path} has no utterances.", path=table.path)
-    return found
+    return kaldi_frames
 
 
-def _check_dim(p: KaldiFeatureParameters, found: KaldiFrames) -> None:
+def _check_dim(p: KaldiFeatureParameters, kaldi_frames: KaldiFrames) -> None:
     """The dimension of the section is that of the data."""
-    columns, transform, path = found.matrices.columns, found.transform, found.matrices.table.path
+    columns, transform, path = kaldi_frames.matrices.columns, kaldi_frames.transform, kaldi_frames.matrices.table.path
     if transform is not None and columns != transform.inputs:
         raise DataError(
-            f"The transform {transform.path} takes frames of {transform.inputs} values, but those of {found.keys[0]} "
-            f"in {path} have {columns}.",
+            f"The transform {transform.path} takes frames of {transform.inputs} values, but those of "
+            f"{kaldi_frames.keys[0]} in {path} have {columns}.",
             path=transform.path,
         )
-    if found.native != p.dim:
+    if kaldi_frames.native != p.dim:
         behind = f" after the transform {transform.path}" if transform is not None else ""
         hint = "dim is the size of one frame, before contextWindow"
-        if found.matrices.table.is_vector(int(found.matrices.which[0])):
+        if kaldi_frames.matrices.table.is_vector(int(kaldi_frames.matrices.which[0])):
             hint += "; a vector is one frame; with dim=1, each of its values is"
         raise p.error(
             "dim",
-            f"dim is {p.dim}, but a frame of {found.keys[0]} in {path} has {found.native} values{behind}",
+            f"dim is {p.dim}, but a frame of {kaldi_frames.keys[0]} in {path} has {kaldi_frames.native} values{behind}",
             hint,
         )

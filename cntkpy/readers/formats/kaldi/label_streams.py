@@ -43,30 +43,33 @@ def open_labels(
         raise p.error("mlfFile", "the table of labels is missing", "add mlfFile=ark:FILE", "MissingParameter")
     specifier, path = specifier_of(str(p.labels))
     with named_in(path):
-        found = read_classes(
+        label_classes = read_classes(
             specifier, f"{path}: " if path else "", wanted.__contains__ if wanted is not None else None
         )
     states = read_states(str(p.states)) if p.states else None
-    classes = found.classes if states is None else _mapped(found, states, str(p.states))
-    table = found.table
-    numbers = table.entries[found.which, KEY] if table.lines is None else table.lines[found.which]
-    labels = _ranges(found.keys, found.lengths, _delayed(classes, found.lengths, delay), table, numbers)
+    classes = label_classes.classes if states is None else _mapped(label_classes, states, str(p.states))
+    table = label_classes.table
+    numbers = table.entries[label_classes.which, KEY] if table.lines is None else table.lines[label_classes.which]
+    labels = _ranges(
+        label_classes.keys, label_classes.lengths, _delayed(classes, label_classes.lengths, delay), table, numbers
+    )
     return labels, dim, p.target_table(states), states
 
 
-def _mapped(found: Classes, states: LabelMap, path: str) -> np.ndarray:
+def _mapped(label_classes: Classes, states: LabelMap, path: str) -> np.ndarray:
     """Classes by the place of their number, as decimal text, in the list of states."""
     names = [name.decode("latin-1") for name in states.ids]
     classes = {name: i for i, name in enumerate(names)}
-    top = int(found.classes.max(initial=0)) + 1
+    top = int(label_classes.classes.max(initial=0)) + 1
     table = np.array([classes.get(str(number), -1) for number in range(top)], np.int32)
-    mapped = table[found.classes]
+    mapped = table[label_classes.classes]
     bad = np.flatnonzero(mapped < 0)
     if len(bad):
-        at = int(bad[0])
-        u = int(np.searchsorted(np.cumsum(found.lengths), at, side="right"))
+        index = int(bad[0])
+        u = int(np.searchsorted(np.cumsum(label_classes.lengths), index, side="right"))
         raise DataError(
-            f"{found.place(u)}: the state {found.classes[at]} of {found.keys[u]} is not in the state list {path}.",
+            f"{label_classes.place(u)}: the state {label_classes.classes[index]} of "
+            f"{label_classes.keys[u]} is not in the state list {path}.",
             path=path,
             hint="labelMappingFile has the numbers of the archive, one a line",
         )

@@ -36,7 +36,7 @@ class Classes:
     which: np.ndarray
 
     def place(self, utterance: int) -> str:
-        """Where an utterance stands."""
+        """Return where an utterance stands."""
         return self.table.place(int(self.which[utterance]))
 
 
@@ -72,19 +72,21 @@ def read_classes(
     _decide(table, which)
     table.require(which)
     out, lengths = np.empty(text.room_for_labels(table.entries, which), np.int32), np.zeros(len(which), np.int64)
-    at, parts = 0, np.append(np.flatnonzero(np.diff(table.file[which], prepend=-1)), len(which))
+    position, parts = 0, np.append(np.flatnonzero(np.diff(table.file[which], prepend=-1)), len(which))
     for first, last in pairwise(_cut(table, which, parts)):  # a file at a time, in order
         file, state = table.files[int(table.file[which[first]])], np.zeros(3, np.int64)
         data, places = _content(file, table, which[first:last])
-        code = text.take_labels(data, places, table.entries, which[first:last], out, at, lengths[first:last], state)
+        code = text.take_labels(
+            data, places, table.entries, which[first:last], out, position, lengths[first:last], state
+        )
         if code != text.DONE:
             i, frame, byte = state.tolist()
             number = int(which[first + i])
             begin, end = table.entries[number, [k.DATA, k.END]].tolist()
             content = file.bytes(begin, min(end - begin, 1 << 20)) if table.entries[number, k.KIND] == k.LINE else b""
             raise _label_error(code, file.path, byte, frame, table.keys[number], content)
-        at = int(state[0])
-    out = out[:at]
+        position = int(state[0])
+    out = out[:position]
     if len(out) and int(out.max()) > LARGEST:
         bad = int(np.argmax(out > LARGEST))
         u = int(np.searchsorted(np.cumsum(lengths), bad, side="right"))
@@ -99,7 +101,7 @@ def read_classes(
 
 
 def _cut(table: Table, which: np.ndarray, parts: np.ndarray) -> list[int]:
-    """Where to divide these entries: at `parts`, and this often that some MB are read together."""
+    """Return where to divide these entries: at `parts`, and this often that some MB are read together."""
     from . import object_kernels as k
 
     groups = np.cumsum(table.entries[which, k.END] - table.entries[which, k.DATA]) // _BYTES_TOGETHER
@@ -118,7 +120,7 @@ def _content(file: FileBytes, table: Table, which: np.ndarray) -> tuple[np.ndarr
 
 
 def _decide(table: Table, which: np.ndarray) -> None:
-    """Whether a table that a script lists has integers or posteriors: by its first entry that has frames."""
+    """Return whether a table that a script lists has integers or posteriors: by its first entry that has frames."""
     from . import object_kernels as k
 
     if table.lines is None or table.expect != k.UNDECIDED:
@@ -132,7 +134,7 @@ def _decide(table: Table, which: np.ndarray) -> None:
 
 
 def _label_error(code: int, path: str, byte: int, frame: int, key: str, content: bytes) -> DataError:
-    """What is wrong with labels. content: of an entry in text, its line."""
+    """Return what is wrong with labels. content: of an entry in text, its line."""
     from . import text_kernels as k
 
     if code == k.NOT_ONE_LABEL and _ONE_LIST.fullmatch(content):

@@ -74,7 +74,7 @@ class Matrices:
 
     @property
     def held(self) -> bool:
-        """Whether all of them fit into the memory for matrices of which parts are wanted."""
+        """True if all of them fit into the memory for matrices of which parts are wanted."""
         return int(self.rows.sum()) * self.columns * self.dtype.itemsize <= HELD
 
     def _look(self, some: np.ndarray) -> None:
@@ -123,12 +123,12 @@ class Matrices:
         if len(wrong):
             u = int(wrong[0])
             number = int(which[u])
-            one = self.table.is_vector(number)
+            is_vector = self.table.is_vector(number)
             raise DataError(
-                f"The {'vector' if one else 'matrix'} of {self.table.keys[number]} ({self.table.place(number)}) has "
-                f"{found[u]} {what}, but {told} says {expected[u]}.",
+                f"The {'vector' if is_vector else 'matrix'} of {self.table.keys[number]} ({self.table.place(number)}) "
+                f"has {found[u]} {what}, but {told} says {expected[u]}.",
                 path=self.table.path,
-                hint="a vector is one frame; with dim=1, each of its values is" if one else None,
+                hint="a vector is one frame; with dim=1, each of its values is" if is_vector else None,
             )
 
     def _parse_text(self) -> None:
@@ -140,16 +140,16 @@ class Matrices:
         some = np.flatnonzero(t.entries[:, k.KIND] == k.TEXT)
         size = self.dtype.itemsize
         file = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as it is read
-        at = 0
+        position = 0
         for number in some.tolist():
             row = t.entries[number]
             begin, end, rows, cols = row[[k.DATA, k.END, k.ROWS, k.COLS]].tolist()
             source = t.files[int(t.file[number])]
             values = parse_matrix(source, begin, end, rows * cols, t.keys[number])
             file.write(values.astype(self.dtype).tobytes())
-            row[k.KIND], row[k.DATA] = (k.FM if size == 4 else k.DM), at
-            at += rows * cols * size
-            row[k.END] = at
+            row[k.KIND], row[k.DATA] = (k.FM if size == 4 else k.DM), position
+            position += rows * cols * size
+            row[k.END] = position
         file.flush()
         t.file[some] = t.files.add(FileBytes(t.path, cast("io.FileIO", file)))
 
@@ -195,9 +195,9 @@ class Matrices:
             yield slice(None), np.full(len(some), file.descriptor), [file]
             return
         files = np.unique(number)
-        for at in range(0, len(files), OPEN_FILES):
-            chosen = files[at : at + OPEN_FILES]
-            held = [self.table.files[one] for one in chosen.tolist()]
+        for index in range(0, len(files), OPEN_FILES):
+            chosen = files[index : index + OPEN_FILES]
+            held = [self.table.files[number] for number in chosen.tolist()]
             mine = np.flatnonzero(np.isin(number, chosen))
             handles = np.array([file.descriptor for file in held])
             yield mine, handles[np.searchsorted(chosen, number[mine])], held
@@ -218,11 +218,11 @@ class Matrices:
         scratch = self._scratch(rows.table) if scratch is None else scratch
         stop, done = len(rows.some) if stop is None else stop, first
         while (done := m.copy_rows(*rows.arrays, place, before, out, scratch, done, stop)) >= 0:
-            one = slice(done, done + 1)
-            table = rows.table[one].copy()
+            row = slice(done, done + 1)
+            table = rows.table[row].copy()
             self._read_with_retries(rows, done, table[0], scratch)
-            _, spans, handles, begin, end = (array[one] for array in rows.arrays)
-            if m.copy_rows(table, spans, handles, begin, end, place[one], before, out, scratch, 0, 1) >= 0:
+            _, spans, handles, begin, end = (array[row] for array in rows.arrays)
+            if m.copy_rows(table, spans, handles, begin, end, place[row], before, out, scratch, 0, 1) >= 0:
                 raise ValueError("rows that do not fit were asked for")
             done += 1
 
@@ -230,11 +230,13 @@ class Matrices:
         """Read rows that could not be read in one go; `FileBytes` tries again, or tells why not. line: of the table."""
         from . import matrix_kernels as m
 
-        first, last = (min(max(int(at), 0), int(line[m.USED]) - 1) for at in (rows.begin[i], rows.end[i] - 1))
-        before, size = m.part_of(line, first, last - first + 1)
+        first, last = (
+            min(max(int(position), 0), int(line[m.USED]) - 1) for position in (rows.begin[i], rows.end[i] - 1)
+        )
+        previous, size = m.part_of(line, first, last - first + 1)
         number = int(self.table.file[self.which[rows.some[i]]])
-        self.table.files[number].read(scratch[:size], int(line[m.BEGIN] + before))
-        line[m.ADDRESS] = scratch.ctypes.data - before
+        self.table.files[number].read(scratch[:size], int(line[m.BEGIN] + previous))
+        line[m.ADDRESS] = scratch.ctypes.data - previous
 
     def _scratch(self, table: np.ndarray) -> np.ndarray:
         """Memory of this thread for one matrix as it is stored, used again: fresh pages cost as much as reading."""
@@ -262,9 +264,9 @@ class Matrices:
             starts = starts_of(sizes)
             block = np.empty(int(starts[-1]), np.uint8)
             number = self.table.file[self.which[some]]
-            for one in np.unique(number).tolist():
-                mine = number == one
-                self.table.files[one].pieces(block, entries[mine, k.DATA], sizes[mine], starts[:-1][mine])
+            for item in np.unique(number).tolist():
+                mine = number == item
+                self.table.files[item].pieces(block, entries[mine, k.DATA], sizes[mine], starts[:-1][mine])
             self._held.append(block)
             self._bytes += len(block)
             self._lines[some, m.ADDRESS] = block.ctypes.data + starts[:-1]
@@ -282,14 +284,14 @@ class Matrices:
             ends, places = ends.tolist(), ends - counts
             most, a = max(_VALUES_TOGETHER // max(self.columns, 1), 1), 0
             while a < len(some):
-                before = ends[a - 1] if a else 0
-                b = max(a + 1, bisect_left(ends, before + most, a))
-                out = np.empty((ends[b - 1] - before, self.columns), self.dtype)
-                self._copy(rows, places, out, scratch, before, a, b)
-                at = 0
+                previous_end = ends[a - 1] if a else 0
+                b = max(a + 1, bisect_left(ends, previous_end + most, a))
+                out = np.empty((ends[b - 1] - previous_end, self.columns), self.dtype)
+                self._copy(rows, places, out, scratch, previous_end, a, b)
+                position = 0
                 for i in range(a, b):
-                    yield self.table.keys[keys[i]], out[at : ends[i] - before]
-                    at = ends[i] - before
+                    yield self.table.keys[keys[i]], out[position : ends[i] - previous_end]
+                    position = ends[i] - previous_end
                 a = b
             del held
 
@@ -319,17 +321,17 @@ def parse_matrix(file: FileBytes, begin: int, end: int, count: int, key: str) ->
     file.read(text[: end - begin], begin)
     out, state = np.empty(count), np.zeros(2, np.int64)
     while not k.parse_reals(text, 0, out, state):
-        at, done = state.tolist()
-        word = bytes(text[at:]).split(None, 1)[0].replace(b";", b" ").replace(b"]", b" ").split()[0].rstrip(b"\0")
+        position, done = state.tolist()
+        word = bytes(text[position:]).split(None, 1)[0].replace(b";", b" ").replace(b"]", b" ").split()[0].rstrip(b"\0")
         try:
             if b"_" in word or done == count:
                 raise ValueError
             out[done] = float(word)
         except ValueError:
             raise DataError(
-                f"{file.path}, byte {begin + at}, key '{key}': {word[:40]!r} is not a number.", path=file.path
+                f"{file.path}, byte {begin + position}, key '{key}': {word[:40]!r} is not a number.", path=file.path
             ) from None
-        state[:] = at + len(word), done + 1
+        state[:] = position + len(word), done + 1
     return out
 
 

@@ -179,21 +179,21 @@ def copy_rows(
         first = min(max(begin[i], 0), last)
         count = min(max(end[i] - 1, 0), last) - first + 1
         place = places[i] - shift
-        at = place + min(first - min(begin[i], first), end[i] - begin[i] - 1)
+        position = place + min(first - min(begin[i], first), end[i] - begin[i] - 1)
         if place < 0 or place + end[i] - begin[i] > len(out):
             return i
         address, all_rows, all_cols, col = table[i, ADDRESS], table[i, ALL_ROWS], table[i, ALL_COLS], table[i, COL]
         row = table[i, ROW] + first
         low, span = spans[i, 0], spans[i, 1]
-        target = out[at : at + count]
+        target = out[position : position + count]
         if address == 0:
-            before, size = part_of(table[i], first, count)
+            previous, size = part_of(table[i], first, count)
             wide = out.itemsize == 8
             few = kind == CM and all_rows - count > _FAR
             if few:
                 size = (count + 8) * all_cols
             if all_cols == dim and (kind in (DM, DV) if wide else kind in (FM, FV)):
-                to = np.int64(out.ctypes.data) + at * dim * out.itemsize
+                to = np.int64(out.ctypes.data) + position * dim * out.itemsize
                 kind = _IN_PLACE
             elif size > len(scratch):
                 return i
@@ -203,9 +203,9 @@ def copy_rows(
                 if handles[i] < 0 or not _read_columns(handles[i], table[i], row, count, dim, to):
                     return i
                 all_rows, row = count, np.int64(0)
-            elif handles[i] < 0 or read_at(handles[i], to, size, table[i, BEGIN] + before) != size:
+            elif handles[i] < 0 or read_at(handles[i], to, size, table[i, BEGIN] + previous) != size:
                 return i
-            address = to - before
+            address = to - previous
         if kind == CM:
             _quarters(address, all_rows, all_cols, row, col, low, span, target)
         elif kind != _IN_PLACE:
@@ -216,10 +216,10 @@ def copy_rows(
             else:
                 for r in range(count):
                     _values(kind, address + size * ((row + r) * all_cols + col), low, scale, target[r])
-        for r in range(place, at):  # before the first row there is the first, again
+        for r in range(place, position):  # before the first row there is the first, again
             for d in range(dim):
-                out[r, d] = out[at, d]
-        for r in range(at + count, place + end[i] - begin[i]):
+                out[r, d] = out[position, d]
+        for r in range(position + count, place + end[i] - begin[i]):
             for d in range(dim):
                 out[r, d] = out[r - 1, d]
     return -1

@@ -115,7 +115,7 @@ def _vector(data: Bytes, at: Int, end: Int, left: Int, row: Int64s):
 
 @part
 def end_of_integers(data: Bytes, at: Int, end: Int):
-    """Where a vector of integers ends whose size, after a 4, is at `at`; -1 if there is none.
+    """Return where a vector of integers ends whose size, after a 4, is at `at`; -1 if there is none.
 
     The file has room for all of them before the first is looked at.
     """
@@ -134,7 +134,7 @@ def end_of_integers(data: Bytes, at: Int, end: Int):
 
 @part
 def end_of_posteriors(data: Bytes, at: Int, end: Int):
-    """Where posteriors end whose number of frames, after a 4, is at `at`; -1 if there are none.
+    """Return where posteriors end whose number of frames, after a 4, is at `at`; -1 if there are none.
 
     Every number is demanded to lie before `end` before it is read.
     """
@@ -160,7 +160,7 @@ def end_of_posteriors(data: Bytes, at: Int, end: Int):
 
 @part
 def is_boundary(data: Bytes, at: Int, end: Int):
-    """Whether an archive may have a new entry here: its end, or a key, a blank and the mark of binary objects."""
+    """Return whether an archive may have a new entry here: its end, or key, blank and mark of binary objects."""
     p = at
     while p < end and data[p] > _BLANK:
         p += 1
@@ -196,9 +196,9 @@ def _labels(data: Bytes, at: Int, end: Int, expect: Int, row: Int64s):
 
 
 @part
-def _bracketed(data: Bytes, at: Int, end: Int, row: Int64s):
+def _bracketed(data: Bytes, position: Int, end: Int, row: Int64s):
     """A matrix in text: `[`, rows that end with LF or `;`, `]`. Every loop stops at `end` before it reads."""
-    p, cols, rows, count = at + 1, np.int64(-1), np.int64(0), np.int64(0)
+    p, cols, rows, count = position + 1, np.int64(-1), np.int64(0), np.int64(0)
     while True:
         while p < end and (data[p] == _BLANK or data[p] == _TAB or data[p] == _CR):
             p += 1
@@ -220,18 +220,19 @@ def _bracketed(data: Bytes, at: Int, end: Int, row: Int64s):
         count += 1
         while p < end and data[p] > _BLANK and data[p] != _CLOSE and data[p] != _ROW_END:
             p += 1
-    row[KIND], row[ROWS], row[COLS], row[DATA] = TEXT, rows, max(cols, 0), at + 1
+    row[KIND], row[ROWS], row[COLS], row[DATA] = TEXT, rows, max(cols, 0), position + 1
     while p < end and (data[p] == _BLANK or data[p] == _TAB or data[p] == _CR):
         p += 1
     if p < end and data[p] != _LF:
         return AFTER, p
     row[END] = p
-    return DONE, at
+    return DONE, position
 
 
 @part
 def _object(data: Bytes, at: Int, end: Int, left: Int, expect: Int, row: Int64s):
-    """What is at a byte of the window, as `read_object` does; row[OBJECT], row[DATA], row[END] are bytes of it."""
+    """Return what is at a byte of the window, as `read_object` does; row[OBJECT], row[DATA], row[END] are bytes of
+    it."""
     row[OBJECT] = at
     if at < 0 or at >= end:
         return CUT, end
@@ -266,7 +267,7 @@ def _object(data: Bytes, at: Int, end: Int, left: Int, expect: Int, row: Int64s)
 
 @kernel
 def read_object(data: Bytes, at: Int, end: Int, left: Int, base: Int, expect: Int, row: Int64s):
-    """What is at a byte of a file: fill row[OBJECT..END], return a code and the offending byte.
+    """Return what is at a byte of a file: fill row[OBJECT..END], return a code and the offending byte.
 
     data: uint8[n]; end <= n; base: where the window begins in the file; at: a byte of the window; row: int64[8]. Every
     index is compared with `end` before it is used; whatever sizes the file tells are compared with what is left of it.

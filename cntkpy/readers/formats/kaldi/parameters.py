@@ -46,7 +46,7 @@ _DERIVED = ("readerderiv", "seqtrainderiv", "readerobj", "seqtrainobj")
 
 
 def is_specifier(value: str) -> bool:
-    """Whether a value is a specifier itself, and not a file that holds one."""
+    """Return whether a value is a specifier itself, and not a file that holds one."""
     return value.strip().lower().startswith(("ark:", "ark,", "scp:", "scp,")) and not exists(value)
 
 
@@ -100,8 +100,8 @@ def check_table(p: Declared, parameter: Parameter[Any], name: str) -> None:
         specifier, path = specifier_of(value)
         parse_read_specifier(specifier, f"{path}: " if path else "", name)
     except DataError as error:
-        found = error.diagnostic
-        raise p.error(parameter.name, found.message.removesuffix("."), found.hint) from None
+        diagnostic = error.diagnostic
+        raise p.error(parameter.name, diagnostic.message.removesuffix("."), diagnostic.hint) from None
 
 
 class KaldiFeatureParameters(Declared):
@@ -229,10 +229,10 @@ class KaldiReaderParameters(UtteranceReaderParameters):
 
     def named_parts(self) -> Iterator[Part]:
         """The sections of streams."""
-        found = find_sections(self.config)
+        result = find_sections(self.config)
         for role, sections, declared in (
-            ("features", found.features, KaldiFeatureParameters),
-            ("labels", found.labels, KaldiLabelParameters),
+            ("features", result.features, KaldiFeatureParameters),
+            ("labels", result.labels, KaldiLabelParameters),
         ):
             for _, section in sections:
                 yield Part(role, section, (declared,))
@@ -291,14 +291,14 @@ class KaldiReaderParameters(UtteranceReaderParameters):
             and str(inside.own(KaldiFeatureParameters.kind.name)).lower() in _DERIVED
         ]
         asked = [
-            (name, given)
-            for name, given in (
+            (name, provided)
+            for name, provided in (
                 ("seqTrainCriterion", self.criterion is not None),
                 ("denlats", self.lattices is not None),
                 ("alignments", self.alignments is not None),
                 (derived[0] if derived else "", bool(derived)),
             )
-            if given
+            if provided
         ]
         if asked:
             raise self.config.error(
@@ -308,12 +308,12 @@ class KaldiReaderParameters(UtteranceReaderParameters):
 
 def find_sections(section: ConfigParameters) -> Sections:
     """Which sections are streams: those with an scpFile of their own are features, else with an mlfFile labels."""
-    found = Sections()
+    sections = Sections()
     for name, inside in section.inner():
         if KaldiFeatureParameters.counts.stands_in(inside):
-            found.features.append((name, inside))
+            sections.features.append((name, inside))
         elif KaldiLabelParameters.labels.stands_in(inside):
-            found.labels.append((name, inside))
-    for group in (found.features, found.labels):
-        group.sort(key=lambda one: one[0].lower())
-    return found
+            sections.labels.append((name, inside))
+    for group in (sections.features, sections.labels):
+        group.sort(key=lambda item: item[0].lower())
+    return sections

@@ -44,11 +44,11 @@ def _assemble(p: KaldiReaderParameters, sections: Sections, dtype: np.dtype, *, 
     """All streams of the reader. Utterances that do not fit together are left out with a warning, to a limit."""
     streams = [(name, KaldiFeatureParameters(inside)) for name, inside in sections.features]
     features: list[Features] = []
-    for name, one in streams:
-        source = open_features(one, dtype)
+    for name, item in streams:
+        source = open_features(item, dtype)
         count = len(source.keys)
         if features and count != len(features[0][1].keys):
-            raise one.error(
+            raise item.error(
                 "scpFile",
                 f"lists {count} utterances, but that of '{features[0][0]}' lists {len(features[0][1].keys)}",
                 "entry n of every list is the same utterance",
@@ -65,6 +65,6 @@ def _assemble(p: KaldiReaderParameters, sections: Sections, dtype: np.dtype, *, 
     wanted = set(first.keys)
     labels: list[LabelStream] = []
     for name, inside in sections.labels:
-        found = open_labels(KaldiLabelParameters(inside), wanted, p.delay)
-        labels.append(LabelStream(name, *found))
+        result = open_labels(KaldiLabelParameters(inside), wanted, p.delay)
+        labels.append(LabelStream(name, *result))
     return join_streams(features, labels, kept, dtype, frame_mode=frame_mode)

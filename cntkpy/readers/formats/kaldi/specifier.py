@@ -39,7 +39,7 @@ Bounds = tuple[int, int] | None
 
 @dataclass(frozen=True)
 class Place:
-    """Where an object lies.
+    """Location of an object.
 
     path: a file; offset: the byte where the object begins; packed: the file is compressed, see `codecs`.
     rows, columns: the parts that are used.
@@ -85,10 +85,10 @@ def command_for_file(command: str, name: str = "data") -> tuple[str, str]:
     ('ali-to-pdf m ark:a.ark ark:labels.ark', 'ark:labels.ark')
     """
     command = command.strip()
-    if found := _TO_POSTERIORS.fullmatch(command):  # alignments are labels as they are
-        command = found[1]
-    if found := _TO_STDOUT.fullmatch(command):
-        return f"{found[1]}{found[2]}ark:{name}.ark{found[2]}", f"ark:{name}.ark"
+    if match := _TO_POSTERIORS.fullmatch(command):  # alignments are labels as they are
+        command = match[1]
+    if match := _TO_STDOUT.fullmatch(command):
+        return f"{match[1]}{match[2]}ark:{name}.ark{match[2]}", f"ark:{name}.ark"
     return f"{command} > {name}.ark", f"ark:{name}.ark"
 
 
@@ -116,9 +116,9 @@ def parse_place(text: str, where: str = "", *, ranges: bool = False, name: str =
     """
     rows = columns = None
     text = text.strip()
-    if ranges and text.endswith("]") and (found := _RANGE.fullmatch(text)):
-        text = found[1].rstrip()
-        rows, columns = _bounds(found[2], where)
+    if ranges and text.endswith("]") and (match := _RANGE.fullmatch(text)):
+        text = match[1].rstrip()
+        rows, columns = _bounds(match[2], where)
     if text.endswith("|"):
         packed = _unpacked(text[:-1])
         if packed is None:
@@ -131,8 +131,8 @@ def parse_place(text: str, where: str = "", *, ranges: bool = False, name: str =
             f"{where}standard input cannot be read as a table, because tables are read more than once.",
             hint="write it to a file and name that",
         )
-    if found := _OFFSET.fullmatch(text):
-        return Place(found[1], int(found[2]), False, rows, columns)
+    if match := _OFFSET.fullmatch(text):
+        return Place(match[1], int(match[2]), False, rows, columns)
     return Place(text, 0, text.endswith(_PACKED), rows, columns)
 
 
@@ -148,12 +148,12 @@ def _unpacked(command: str) -> str | None:
 
 def _bounds(text: str, where: str) -> tuple[Bounds, Bounds]:
     parts = [part.strip() for part in text.split(",")]
-    found = [_BOUNDS.fullmatch(part) for part in parts]
-    if len(parts) > 2 or None in found:
+    matches = [_BOUNDS.fullmatch(part) for part in parts]
+    if len(parts) > 2 or None in matches:
         raise DataError(
             f"{where}'[{text}]' is not a range.", hint="write [first:last] or [first:last,first:last], rows first"
         )
-    both: list[Bounds] = [(int(m[1]), int(m[2])) if m and m[1] else None for m in found]
+    both: list[Bounds] = [(int(m[1]), int(m[2])) if m and m[1] else None for m in matches]
     backwards = next((b for b in both if b and b[0] > b[1]), None)
     if backwards:
         raise DataError(f"{where}the range {backwards[0]}:{backwards[1]} ends before it begins.")
@@ -168,18 +168,18 @@ def parse_read_specifier(text: str, where: str = "", name: str = "data") -> Read
     Raises:
         DataError: it is malformed, has an unknown option, or is a pipe.
     """
-    found = _KINDS.fullmatch(text)
-    if found is None:
+    match = _KINDS.fullmatch(text)
+    if match is None:
         raise DataError(f"{where}'{shorten(text)}' is not a specifier of a table.", hint="write ark:FILE or scp:FILE")
-    options = [word for word in found[2].split(",") if word]
+    options = [word for word in match[2].split(",") if word]
     unknown = next((word for word in options if word not in _READING), None)
     if unknown is not None:
         raise DataError(
             f"{where}unknown option '{unknown}' in the specifier '{text.strip()}'.",
             hint=f"options of reading are {', '.join(sorted(_READING))}",
         )
-    place = parse_place(found[3], where, name=name)
-    return ReadSpecifier(text.strip(), found[1] == "scp", place, "p" in options)
+    place = parse_place(match[3], where, name=name)
+    return ReadSpecifier(text.strip(), match[1] == "scp", place, "p" in options)
 
 
 def parse_write_specifier(text: str) -> WriteSpecifier:
@@ -188,38 +188,38 @@ def parse_write_specifier(text: str) -> WriteSpecifier:
     Raises:
         DataError: it is malformed, has an unknown option, or writes to a command.
     """
-    found = _WRITTEN.fullmatch(text)
-    if found is None:
+    match = _WRITTEN.fullmatch(text)
+    if match is None:
         raise DataError(
             f"'{text.strip()}' is not a specifier of a table to write.", hint="write ark:FILE or ark,scp:FILE,SCRIPT"
         )
-    options = [word for word in found[2].split(",") if word]
+    options = [word for word in match[2].split(",") if word]
     unknown = next((word for word in options if word not in _WRITING), None)
     if unknown is not None:
         raise DataError(
             f"unknown option '{unknown}' in the specifier '{text.strip()}'.",
             hint=f"options of writing are {', '.join(sorted(_WRITING))}",
         )
-    names = [found[3].strip()]
-    if "," in found[1]:
-        names = [one.strip() for one in found[3].split(",")]
+    names = [match[3].strip()]
+    if "," in match[1]:
+        names = [word.strip() for word in match[3].split(",")]
         if len(names) != 2:
             raise DataError(
                 f"'{text.strip()}' does not name an archive and a script file.", hint="write ark,scp:FILE,SCRIPT"
             )
-    for one in names:
-        if one.startswith("|") or one.endswith("|"):
-            raise _refuse_pipe(one, "", "data")
-        if not one:
+    for name in names:
+        if name.startswith("|") or name.endswith("|"):
+            raise _refuse_pipe(name, "", "data")
+        if not name:
             raise DataError(
                 f"The specifier '{text.strip()}' names no file.", hint="write ark:FILE, or ark:- for stdout"
             )
     as_text = "t" in options
-    if found[1] == "ark":
+    if match[1] == "ark":
         return WriteSpecifier(text.strip(), names[0], None, as_text)
-    if found[1] == "scp":
+    if match[1] == "scp":
         return WriteSpecifier(text.strip(), None, names[0], as_text)
-    archive, script = names if found[1] == "ark,scp" else reversed(names)
+    archive, script = names if match[1] == "ark,scp" else reversed(names)
     if archive == "-":
         raise DataError(
             f"'{text.strip()}' has a script file for standard output, which has no offsets.", hint="name an archive"

@@ -61,7 +61,7 @@ def _integer(data: Bytes, p: Int, end: Int):
 
 @part
 def _is_one(data: Bytes, p: Int, end: Int):
-    """Whether a token is the number 1 as programs print it (1, 1.0, 1e+00): position after it, and that."""
+    """Return whether a token is the number 1 as programs print it (1, 1.0, 1e+00): position after it, and that."""
     begin = p
     while p < end and data[p] > _BLANK:
         p += 1
@@ -105,9 +105,9 @@ def _line(data: Bytes, begin: Int, end: Int, out: Int32s, at: Int):
                 return NOT_ONE_LABEL, at_class, count
             return TOO_LARGE if value == -2 else NOT_INTEGER, p, count
         if posteriors:
-            p, one = _is_one(data, _skip(data, p, end), end)
+            p, item = _is_one(data, _skip(data, p, end), end)
             p = _skip(data, p, end)
-            if not one or p >= end or data[p] != _CLOSE:
+            if not item or p >= end or data[p] != _CLOSE:
                 return NOT_ONE_LABEL, at_class, count
             p += 1
         out[at + count] = value
@@ -118,7 +118,7 @@ def _line(data: Bytes, begin: Int, end: Int, out: Int32s, at: Int):
 
 @kernel
 def room_for_labels(entries: Int64s, which: Int64s):
-    """How many classes these entries have at most: a text line has a digit and a blank for each."""
+    """Return the number of classes these entries have at most: a text line has a digit and a blank for each."""
     room = np.int64(0)
     for u in which:
         row = entries[u]
@@ -146,31 +146,31 @@ def take_labels(
     """
     for i in range(len(which)):
         row = entries[which[i]]
-        p, count, before = places[i], row[ROWS], row[DATA] - places[i]
-        end = row[END] - before
+        p, count, previous = places[i], row[ROWS], row[DATA] - places[i]
+        end = row[END] - previous
         if row[KIND] == INTEGERS:
             for t in range(count):
                 out[at + t] = int_at(data, p + 5 * t + 1)
                 if out[at + t] < 0:
-                    state[0], state[1], state[2] = i, t, before + p + 5 * t
+                    state[0], state[1], state[2] = i, t, previous + p + 5 * t
                     return NOT_INTEGER
         elif row[KIND] == POSTERIORS:
             for t in range(count):
-                one = p + 15 <= end and int_at(data, p + 1) == 1  # 1.0 is the bytes 0, 0, 128, 63
-                if one:
-                    one = data[p + 11] == 0 and data[p + 12] == 0 and data[p + 13] == 128 and data[p + 14] == 63
-                if not one:
-                    state[0], state[1], state[2] = i, t, before + p
+                item = p + 15 <= end and int_at(data, p + 1) == 1  # 1.0 is the bytes 0, 0, 128, 63
+                if item:
+                    item = data[p + 11] == 0 and data[p + 12] == 0 and data[p + 13] == 128 and data[p + 14] == 63
+                if not item:
+                    state[0], state[1], state[2] = i, t, previous + p
                     return NOT_ONE_LABEL
                 out[at + t] = int_at(data, p + 6)
                 if out[at + t] < 0:
-                    state[0], state[1], state[2] = i, t, before + p + 5
+                    state[0], state[1], state[2] = i, t, previous + p + 5
                     return NOT_INTEGER
                 p += 15
         else:
             code, bad, count = _line(data, p, end, out, at)
             if code != DONE:
-                state[0], state[1], state[2] = i, count, before + bad
+                state[0], state[1], state[2] = i, count, previous + bad
                 return code
         lengths[i] = count
         at += count

@@ -66,8 +66,8 @@ class Transform:
             if step.apply is not None:
                 out = np.asarray(step.apply(out), frames.dtype)
             else:
-                at = np.arange(len(out))[:, None] + np.array(step.offsets)
-                out = out[np.clip(at, first[:, None], last[:, None])].reshape(len(out), step.outputs)
+                position = np.arange(len(out))[:, None] + np.array(step.offsets)
+                out = out[np.clip(position, first[:, None], last[:, None])].reshape(len(out), step.outputs)
         return out
 
 
@@ -101,24 +101,24 @@ class _Content:
 
     def peek(self) -> str:
         """The next token, or nothing if what comes next is none; it stays where it is."""
-        at = self.at
+        position = self.at
         self._skip()
         begin = end = self.at
         while end < len(self.data) and end - begin < _LONGEST_TOKEN and self.data[end] > 32:
             end += 1
-        self.at = at
+        self.at = position
         return self.data[begin:end].decode("latin-1") if self.data[begin : begin + 1] == b"<" else ""
 
     def token(self) -> str:
         """The next token."""
-        found = self.peek()
-        if not found:
+        name = self.peek()
+        if not name:
             raise self.error("a token such as <Splice> is expected", "is this an nnet1 file?")
         self._skip()
-        self.at += len(found)
+        self.at += len(name)
         if self.binary and self.at < len(self.data):
             self.at += 1  # the blank after it
-        return found
+        return name
 
     def word(self) -> str:
         """In text: what is before the next blank."""
@@ -188,14 +188,14 @@ class _Content:
             self._same(shape, rows, cols)
             values = np.frombuffer(self.take(int(np.dtype(kind).itemsize) * int(np.prod(shape, dtype=object))), kind)
             return values.reshape(shape).astype(np.float64)
-        found = self.bracketed()
-        if len({len(row) for row in found}) > 1:
+        result = self.bracketed()
+        if len({len(row) for row in result}) > 1:
             raise self.error("the rows of a matrix differ in length")
-        shape = [len(found), len(found[0]) if found else 0]
-        if rows is None and len(found) <= 1:
+        shape = [len(result), len(result[0]) if result else 0]
+        if rows is None and len(result) <= 1:
             shape = shape[1:]
         self._same(shape, rows, cols)
-        return np.array(found, np.float64).reshape(shape)
+        return np.array(result, np.float64).reshape(shape)
 
     def _same(self, shape: list[int], rows: int | None, cols: int) -> None:
         wanted = [cols] if rows is None else [rows, cols]

@@ -29,12 +29,12 @@ def key_of(line: str) -> str:
     >>> key_of("out/a.b.c"), key_of("sp0.9-a"), key_of("a/b.c 7")
     ('a', 'sp0.9-a', 'a/b.c')
     """
-    field, *more = line.split()
-    return field.rpartition("/")[2].partition(".")[0] if "/" in field and not more else field
+    field, *extra = line.split()
+    return field.rpartition("/")[2].partition(".")[0] if "/" in field and not extra else field
 
 
 class Output:
-    """What one node is written to: an archive of all utterances, or a file for each."""
+    """Output of one node: an archive of all utterances, or a file for each."""
 
     def __init__(self, name: str, p: KaldiOutputParameters, dtype: np.dtype, overflow: float | None, targets: Targets):
         self.name, self.dim, self.dtype, self._overflow, self._targets = name, p.dim, dtype, overflow, targets
@@ -119,10 +119,10 @@ class KaldiWriter:
         taken: dict[str, str] = {}
         for output in self.outputs:
             if output.spec is not None and output.spec.archive is not None:
-                other = taken.setdefault(output.spec.archive, output.name)
-                if other != output.name:
+                other_name = taken.setdefault(output.spec.archive, output.name)
+                if other_name != output.name:
                     raise DataError(
-                        f"The nodes '{other}' and '{output.name}' would be written to the same archive, "
+                        f"The nodes '{other_name}' and '{output.name}' would be written to the same archive, "
                         f"{output.spec.archive}.",
                         hint="name an archive for each",
                     )

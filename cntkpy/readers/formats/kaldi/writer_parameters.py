@@ -51,14 +51,14 @@ class KaldiOutputParameters(Declared):
         self.specifier()
 
     def specifier(self) -> WriteSpecifier | None:
-        """What `Kaldicmd` says, if it is given."""
+        """Return what `Kaldicmd` says, if it is given."""
         if self.archive is None:
             return None
         try:
             return parse_write_specifier(str(self.archive))
         except DataError as error:
-            found = error.diagnostic
-            raise self.error("Kaldicmd", found.message.removesuffix("."), found.hint) from None
+            diagnostic = error.diagnostic
+            raise self.error("Kaldicmd", diagnostic.message.removesuffix("."), diagnostic.hint) from None
 
 
 def node_sections(section: ConfigParameters) -> Iterator[tuple[str, ConfigParameters]]:

@@ -86,7 +86,7 @@ class LUSequenceFormat(SentenceFormat):
         block, table, features = pieces.block, pieces.table, self._features
         assert block.words is not None
         lay = layers(int(table[-1, k.ROW]))
-        columns, row_bounds, before, labels = lay.lay_bags(
+        columns, row_bounds, previous, labels = lay.lay_bags(
             table,
             pieces.which,
             block.bounds,
@@ -96,7 +96,7 @@ class LUSequenceFormat(SentenceFormat):
             self._offsets,
             features.dim // len(self._offsets),
         )
-        streams = {features.name: pieces.split_sparse(columns, row_bounds, before, features)}
+        streams = {features.name: pieces.split_sparse(columns, row_bounds, previous, features)}
         if self._table is None:
             tags: tuple[np.ndarray, np.ndarray, np.ndarray] = lay.single_entries(table, labels)
             streams[self._labels.name] = pieces.split_sparse(*tags, self._labels)
@@ -127,10 +127,10 @@ def _numbers(
     return vocabulary, classes, renumber(reader, vocabulary, word_map)
 
 
-def _given_names(words: Vocabulary, given: np.ndarray) -> dict[int, str]:
+def _given_names(words: Vocabulary, array: np.ndarray) -> dict[int, str]:
     """Words by the numbers that they are given out with; the first one, where several share a number."""
     names: dict[int, str] = {}
-    for number, word in zip(given.tolist(), words.words, strict=True):
+    for number, word in zip(array.tolist(), words.words, strict=True):
         names.setdefault(number, show(word))
     return dict(sorted(names.items()))
 
@@ -143,8 +143,8 @@ def create_source(section: ConfigParameters, precision: str) -> SentenceSource:
     name = name_of(feature_section(section))
     inside, outside = label_sections(section, (str(p.input_label), str(p.output_label)))
     words, labels = LULabelParameters(section.section(inside)), LULabelParameters(section.section(outside))
-    for one in (words, labels):
-        _ = one.label_type
+    for item in (words, labels):
+        _ = item.label_type
     word_map = load_word_map(p) if p.word_map else None
     vocabulary, _, given_words = _numbers(words, p, word_map)
     tags, classes, given_tags = _numbers(labels, p, word_map)

@@ -59,7 +59,7 @@ class Block:
 
 
 class Measures(NamedTuple):
-    """How large a corpus is: its tokens, those of the longest sentence, its sentences."""
+    """Size of a corpus: its tokens, those of the longest sentence, its sentences."""
 
     tokens: int
     longest: int
@@ -108,9 +108,9 @@ class Corpus:
 
     @cached_property
     def measures(self) -> Measures:
-        """How large the corpus is; reads all of it, once."""
-        found = [(int(b.bounds[-1]), int(b.lengths.max()), len(b.bounds) - 1) for b in self.blocks()]
-        tokens, longest, sentences = zip(*found, strict=True)
+        """Size of the corpus; reads all of it, once."""
+        result = [(int(b.bounds[-1]), int(b.lengths.max()), len(b.bounds) - 1) for b in self.blocks()]
+        tokens, longest, sentences = zip(*result, strict=True)
         return Measures(sum(tokens), max(longest), sum(sentences))
 
     def _read(self, begin: Place) -> Block | None:
@@ -152,13 +152,13 @@ class Corpus:
         word = text[begin:end].tobytes()
         start = text[:begin].tobytes().rfind(b"\n") + 1
         column = len(text[start:begin].tobytes().decode("utf-8", "replace")) + 1
-        what = "label" if is_label and self.labels is not self.words else "word"
+        reason = "label" if is_label and self.labels is not self.words else "word"
         return DataError(
-            f"{self.path}:{line}:{column}: the {what} '{show(word)}' is not in the list of {what}s, nor is the one "
+            f"{self.path}:{line}:{column}: the {reason} '{show(word)}' is not in the list of {reason}s, nor is the one "
             "that stands for unknown ones.",
             path=self.path,
             line=line,
-            hint=f"list it, or list a {what} for all unknown ones and name it with unk=",
+            hint=f"list it, or list a {reason} for all unknown ones and name it with unk=",
         )
 
 
@@ -171,14 +171,16 @@ def _joined(begin: Place, end: Place, parts: list[Block]) -> Block:
         only = parts[0]
         return Block(begin, end, only.bounds, only.inputs, only.outputs, only.words)
     tokens = starts_of([part.bounds[-1] for part in parts])
-    bounds = np.concatenate([np.zeros(1, np.int64), *(p.bounds[1:] + at for p, at in zip(parts, tokens, strict=False))])
+    bounds = np.concatenate(
+        [np.zeros(1, np.int64), *(p.bounds[1:] + token for p, token in zip(parts, tokens, strict=False))]
+    )
     inputs = np.concatenate([part.inputs for part in parts])
     outputs = np.concatenate([part.outputs for part in parts])
     if parts[0].words is None:
         return Block(begin, end, bounds, inputs, outputs)
     firsts = starts_of([len(part.inputs) for part in parts])
-    found = [part.words[1:] + at for part, at in zip(parts, firsts, strict=False) if part.words is not None]
-    return Block(begin, end, bounds, inputs, outputs, np.concatenate([np.zeros(1, np.int64), *found]))
+    result = [part.words[1:] + first for part, first in zip(parts, firsts, strict=False) if part.words is not None]
+    return Block(begin, end, bounds, inputs, outputs, np.concatenate([np.zeros(1, np.int64), *result]))
 
 
 class LineCorpus(Corpus):
@@ -250,12 +252,12 @@ class ColumnCorpus(Corpus):
 
     def first_line(self, block: Block, sentence: int) -> int:
         """The line on which a sentence of a block begins; every line with two fields or more is a token."""
-        before, line = int(block.bounds[sentence]), block.begin.line
+        previous_bound, line = int(block.bounds[sentence]), block.begin.line
         with self._data.stream() as file:
             file.seek(block.begin.offset)
             for text in file:
-                before -= len(text.split(None, 1)) == 2  # a second field is there, whatever is in it
-                if before < 0:
+                previous_bound -= len(text.split(None, 1)) == 2  # a second field is there, whatever is in it
+                if previous_bound < 0:
                     break
                 line += 1
         return line

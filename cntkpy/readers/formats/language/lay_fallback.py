@@ -27,18 +27,18 @@ def plan_pieces(
     ends = starts[group : group + most + 1].tolist()
     several = members[ends[0] : ends[-1]]
     lengths = (bounds[several + 1] - bounds[several] - unlabelled).tolist()
-    table, first, row, at = list[list[int]](), 0, 0, group
-    while len(table) < most and at < len(starts) - 1 and (not table or row <= cells):
-        own = lengths[ends[at - group] - ends[0] : ends[at - group + 1] - ends[0]]
-        longest = max(0, *own)
+    table, first, row, position = list[list[int]](), 0, 0, group
+    while len(table) < most and position < len(starts) - 1 and (not table or row <= cells):
+        own_lengths = lengths[ends[position - group] - ends[0] : ends[position - group + 1] - ends[0]]
+        longest = max(0, *own_lengths)
         steps = min(longest - step, most_steps)
         done = step + steps == longest
-        if table and done and at == len(starts) - 2:
+        if table and done and position == len(starts) - 2:
             break
-        side, samples = slots or len(own), sum(min(max(one - step, 0), steps) for one in own)
-        table.append([at, step, steps, longest, side, len(own), samples, first, row])
-        first, row = first + len(own), row + steps * side
-        at, step = (at + 1, 0) if done else (at, step + steps)
+        side, samples = slots or len(own_lengths), sum(min(max(item - step, 0), steps) for item in own_lengths)
+        table.append([position, step, steps, longest, side, len(own_lengths), samples, first, row])
+        first, row = first + len(own_lengths), row + steps * side
+        position, step = (position + 1, 0) if done else (position, step + steps)
     return np.array([*table, [0] * FIRST + [first, row]], np.int64)
 
 
@@ -82,10 +82,10 @@ def _entries(table: Array, piece: Array, counts: Array) -> tuple[Array, Array]:
     """
     several = len(table) - 1
     total = np.append(0, np.cumsum(counts))
-    before = total[table[:, ROW]]
+    previous = total[table[:, ROW]]
     row_bounds = np.zeros(len(counts) + several, np.int32)
-    row_bounds[np.arange(len(counts)) + piece + 1] = total[1:] - before[piece]
-    return row_bounds, before
+    row_bounds[np.arange(len(counts)) + piece + 1] = total[1:] - previous[piece]
+    return row_bounds, previous
 
 
 def lay_words(

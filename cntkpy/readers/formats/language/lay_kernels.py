@@ -52,8 +52,8 @@ def plan_pieces(
         table[m, GROUP], table[m, STEP_BEGIN], table[m, STEPS], table[m, LONGEST] = group, step, steps, longest
         table[m, SLOTS], table[m, MEMBERS] = side, end - first
         for i in range(first, end):
-            rest = bounds[members[i] + 1] - bounds[members[i]] - unlabelled - step
-            table[m, SAMPLES] += min(max(rest, 0), steps)
+            remainder = bounds[members[i] + 1] - bounds[members[i]] - unlabelled - step
+            table[m, SAMPLES] += min(max(remainder, 0), steps)
         table[m + 1, FIRST] = table[m, FIRST] + end - first
         table[m + 1, ROW] = table[m, ROW] + steps * side
         m += 1
@@ -71,10 +71,10 @@ def sequences_of(table: Int64s, bounds: Int64s, members: Int64s, starts: Int64s,
     for m in range(several):
         first = starts[table[m, GROUP]]
         for i in range(table[m, MEMBERS]):
-            k, at = members[first + i], table[m, FIRST] + i
-            which[at] = k
-            out[at, 0], out[at, 1], out[at, 2] = i, i, -table[m, STEP_BEGIN]
-            out[at, 3] = bounds[k + 1] - bounds[k] - unlabelled - table[m, STEP_BEGIN]
+            k, position = members[first + i], table[m, FIRST] + i
+            which[position] = k
+            out[position, 0], out[position, 1], out[position, 2] = i, i, -table[m, STEP_BEGIN]
+            out[position, 3] = bounds[k + 1] - bounds[k] - unlabelled - table[m, STEP_BEGIN]
     return out, which
 
 
@@ -87,25 +87,25 @@ def lay_words(table: Int64s, which: Int64s, bounds: Int64s, inputs: Int32s, outp
     """
     several = len(table) - 1
     rows = table[several, ROW]
-    before = np.zeros(several + 1, np.int64)
+    previous = np.zeros(several + 1, np.int64)
     for m in range(several):
-        before[m + 1] = before[m] + table[m, STEPS] * table[m, MEMBERS]
-    words, row_bounds = np.empty(before[several], np.int32), np.empty(rows + several, np.int32)
+        previous[m + 1] = previous[m] + table[m, STEPS] * table[m, MEMBERS]
+    words, row_bounds = np.empty(previous[several], np.int32), np.empty(rows + several, np.int32)
     labels = np.full(rows, GAP, np.int32)
     for m in range(several):
-        n, at, row = np.int64(0), before[m], table[m, ROW]
+        n, position, row = np.int64(0), previous[m], table[m, ROW]
         row_bounds[row + m] = 0
         for t in range(table[m, STEP_BEGIN], table[m, STEP_BEGIN] + table[m, STEPS]):
             for s in range(table[m, SLOTS]):
                 if s < table[m, MEMBERS]:
                     token = bounds[which[table[m, FIRST] + s]] + t
-                    words[at + n] = inputs[token]
+                    words[position + n] = inputs[token]
                     if labelled:
                         labels[row] = outputs[token + 1]
                     n += 1
                 row += 1
                 row_bounds[row + m] = n
-    return words, row_bounds, before, labels
+    return words, row_bounds, previous, labels
 
 
 @kernel
@@ -127,7 +127,7 @@ def lay_bags(
     """
     several = len(table) - 1
     rows = table[several, ROW]
-    before, row_bounds = np.zeros(several + 1, np.int64), np.empty(rows + several, np.int32)
+    previous, row_bounds = np.zeros(several + 1, np.int64), np.empty(rows + several, np.int32)
     labels = np.full(rows, GAP, np.int32)
     for m in range(several):
         n, row = np.int64(0), table[m, ROW]
@@ -143,8 +143,8 @@ def lay_bags(
                         n += words[token + 1] - words[token]
                 row += 1
                 row_bounds[row + m] = n
-        before[m + 1] = before[m] + n
-    columns, at = np.empty(before[several], np.int32), np.int64(0)
+        previous[m + 1] = previous[m] + n
+    columns, position = np.empty(previous[several], np.int32), np.int64(0)
     for m in range(several):
         for t in range(table[m, STEPS]):
             for s in range(table[m, SLOTS]):
@@ -155,23 +155,23 @@ def lay_bags(
                 for number in range(len(offsets)):
                     token = bounds[k] + min(max(t + offsets[number], 0), last)
                     for word in range(words[token], words[token + 1]):
-                        columns[at] = inputs[word] + number * vocabulary
-                        at += 1
-    return columns, row_bounds, before, labels
+                        columns[position] = inputs[word] + number * vocabulary
+                        position += 1
+    return columns, row_bounds, previous, labels
 
 
 @brief
 def single_entries(table: Int64s, labels: Int32s):
     """The labels that are no gaps, with the row bounds and the labels before each piece, as `lay_words` has words."""
     several = len(table) - 1
-    before, row_bounds = np.zeros(several + 1, np.int64), np.empty(len(labels) + several, np.int32)
-    columns, at = np.empty(len(labels), np.int32), np.int64(0)
+    previous, row_bounds = np.zeros(several + 1, np.int64), np.empty(len(labels) + several, np.int32)
+    columns, position = np.empty(len(labels), np.int32), np.int64(0)
     for m in range(several):
         row_bounds[table[m, ROW] + m] = 0
         for row in range(table[m, ROW], table[m + 1, ROW]):
             if labels[row] != GAP:
-                columns[at] = labels[row]
-                at += 1
-            row_bounds[row + m + 1] = at - before[m]
-        before[m + 1] = at
-    return columns[:at], row_bounds, before
+                columns[position] = labels[row]
+                position += 1
+            row_bounds[row + m + 1] = position - previous[m]
+        previous[m + 1] = position
+    return columns[:position], row_bounds, previous

@@ -1,4 +1,4 @@
-"""What SequenceReader and LUSequenceReader have in common: how their sections are understood."""
+"""Options shared by SequenceReader and LUSequenceReader."""
 
 from __future__ import annotations
 

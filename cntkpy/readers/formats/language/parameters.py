@@ -24,13 +24,13 @@ from cntkpy.readers.formats.uci.parameters import classify as classify_by_labels
 from cntkpy.readers.parameters import RANDOMIZE, misspelt_mark
 
 FEATURES = "features"
-"""What the stream of words is called if no section names it."""
+"""Default name of the stream of words."""
 TRAINING = ("train", "trainrnn", "adapt")
 _NO_CACHE = "this reader keeps no cache."
 
 
 class NoCacheParameters(Declared):
-    """What old configurations say about a binary cache, in the section of the reader and in those inside."""
+    """Parameters of a binary cache in old configurations, in the section of the reader and in those inside."""
 
     cache_file = Parameter("wfile", PATH, default=None, own=True, ignored=_NO_CACHE)
     cache_size = Parameter("wsize", SIZE, default=None, own=True, ignored=_NO_CACHE)
@@ -95,7 +95,7 @@ class SequenceReaderParameters(NoCacheParameters):
             yield "randomize", "a training shuffles whatever it says; shuffle=false keeps the order of the file"
 
     def trains(self) -> bool:
-        """Whether the reader belongs to a command that trains."""
+        """Return whether the reader belongs to a command that trains."""
         return is_for(self, *TRAINING)
 
     def named_parts(self) -> Iterator[Part]:
@@ -138,7 +138,7 @@ class SequenceLabelParameters(NoCacheParameters):
 
 
 def is_for(p: SequenceReaderParameters | LUSequenceReaderParameters, *names: str) -> bool:
-    """Whether the reader belongs to a command with one of these actions."""
+    """Return whether the reader belongs to a command with one of these actions."""
     try:
         return any(name.lower() in names for name in p.action)
     except ConfigError:
@@ -240,23 +240,23 @@ class LULabelParameters(NoCacheParameters):
 
 def classify(section: ConfigParameters) -> Sections:
     """Which sections are features and labels: a section with a list of words is one of labels, too."""
-    found = classify_by_labels(section)
+    result = classify_by_labels(section)
     listed = [
         name
         for name, inside in section.inner()
-        if LULabelParameters.token.stands_in(inside) and name not in found.labels
+        if LULabelParameters.token.stands_in(inside) and name not in result.labels
     ]
-    labels = sorted([*found.labels, *listed], key=str.lower)
-    return Sections([name for name in found.features if name not in listed], labels)
+    labels = sorted([*result.labels, *listed], key=str.lower)
+    return Sections([name for name in result.features if name not in listed], labels)
 
 
 def _parts(section: ConfigParameters, features: type[Declared], labels: type[Declared]) -> Iterator[Part]:
-    found = classify(section)
-    for name in found.labels:
+    sections = classify(section)
+    for name in sections.labels:
         yield Part("labels", section.section(name), (labels,))
-    for name in found.features:
+    for name in sections.features:
         yield Part("features", section.section(name), (features,))
-    if not found.features:
+    if not sections.features:
         yield Part("features", feature_section(section), (features,))
 
 
@@ -282,13 +282,13 @@ def feature_section(section: ConfigParameters) -> ConfigParameters:
 
     It may be left out, as in CNTK's manual, for it says nothing but that name: then the stream is called `features`.
     """
-    found, mark = classify(section), SequenceFeatureParameters.dim.name
-    if found.features:
-        return section.section(found.features[0])
+    sections, mark = classify(section), SequenceFeatureParameters.dim.name
+    if sections.features:
+        return section.section(sections.features[0])
     message = "the reader has no section of features"
     if (mistake := misspelt_mark(section, message, (mark,))) is not None:
         raise mistake
-    if FEATURES in map(str.lower, found.labels):
+    if FEATURES in map(str.lower, sections.labels):
         raise section.error("", f"{message}, and '{FEATURES}' is one of labels", f"add words=[{mark}=0]", "Conflict")
     absent = ConfigParameters(path=f"{section.path}:{FEATURES}", parent=section)
     absent.span = section.span
@@ -302,16 +302,16 @@ def label_sections(section: ConfigParameters, names: tuple[str, str] = ("", ""))
             if section.own(name) is None:
                 raise section.error("", f"there is no section of labels named '{name}'", None, "MissingParameter")
         return names
-    found = classify(section).labels
-    if len(found) != 2:
+    labels = classify(section).labels
+    if len(labels) != 2:
         raise section.error(
             "",
             f"the reader needs two sections of labels, one for the words and one for what they are labelled with; "
-            f"it has {len(found)}{': ' if found else ''}{', '.join(found)}",
+            f"it has {len(labels)}{': ' if labels else ''}{', '.join(labels)}",
             "add labelIn=[...] and labels=[...], each with labelType and labelDim",
             "MissingParameter",
         )
-    first, second = found
+    first, second = labels
     if second.lower().endswith("in") and not first.lower().endswith("in"):
         first, second = second, first
     return first, second

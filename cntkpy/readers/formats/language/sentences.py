@@ -35,7 +35,7 @@ from .vocabulary import Vocabulary, WordClasses, load_mapping, load_word_classes
 log = logging.getLogger("cntkpy.readers")
 NOISE_SEED = 1234
 ZERO = 1e-6
-"""What word 0 is as a label of mode=softmax, as in CNTK."""
+"""Label of word 0 in mode=softmax, as in CNTK."""
 
 
 def load_vocabulary(
@@ -179,10 +179,10 @@ class SequenceFormat(SentenceFormat):
     def pack(self, pieces: Pieces) -> dict[str, Iterator[Any]]:
         """The words, and the label of each."""
         block = pieces.block
-        words, row_bounds, before, labels = layers(int(pieces.table[-1, k.ROW])).lay_words(
+        words, row_bounds, previous, labels = layers(int(pieces.table[-1, k.ROW])).lay_words(
             pieces.table, pieces.which, block.bounds, block.inputs, block.outputs, self._labels is not None
         )
-        streams = {self._features.name: pieces.split_sparse(words, row_bounds, before, self._features)}
+        streams = {self._features.name: pieces.split_sparse(words, row_bounds, previous, self._features)}
         if self._labels:
             name, make = self._labels
             streams[name] = pieces.split_rows(make(labels, pieces))

@@ -116,14 +116,14 @@ def group_neighbours(lengths: Array, most: int, equal: bool) -> Array:
         return np.arange(count) // most
     groups, of, waiting, ahead, group = [0] * count, lengths.tolist(), list[int](), 0, 0
     while waiting or ahead < count:
-        more = min(most - len(waiting), count - ahead)
-        waiting += range(ahead, ahead + more)
-        ahead += more
+        extra = min(most - len(waiting), count - ahead)
+        waiting += range(ahead, ahead + extra)
+        ahead += extra
         length, kept = of[waiting[0]], list[int]()
-        for one in waiting:
-            if of[one] == length:
-                groups[one] = group
+        for sentence in waiting:
+            if of[sentence] == length:
+                groups[sentence] = group
             else:
-                kept.append(one)
+                kept.append(sentence)
         waiting, group = kept, group + 1
     return np.array(groups, np.int64)

@@ -18,8 +18,8 @@ def mersenne(seed: Int):
     state = np.empty(626, np.int64)
     state[0] = seed & _LOW32
     for i in range(1, _WORDS):
-        before = state[i - 1]
-        state[i] = (1812433253 * (before ^ (before >> 30)) + i) & _LOW32
+        previous = state[i - 1]
+        state[i] = (1812433253 * (previous ^ (previous >> 30)) + i) & _LOW32
     state[_NEXT], state[_MINSTD] = _WORDS, 0
     return state
 
@@ -122,11 +122,11 @@ def group_neighbours(lengths: Int64s, most: Int, equal: bool):
             return groups
         length, kept = lengths[waiting[0]], 0
         for i in range(held):
-            one = waiting[i]
-            if equal and lengths[one] != length:
-                waiting[kept] = one
+            sentence = waiting[i]
+            if equal and lengths[sentence] != length:
+                waiting[kept] = sentence
                 kept += 1
             else:
-                groups[one] = group
+                groups[sentence] = group
         held = kept
         group += 1

@@ -27,14 +27,14 @@ class SideBySide:
                     hint="sections of features and labels name streams; give each a name of its own",
                 )
             seen.add(stream.name.lower())
-        first, *others = sources
-        for name, other in zip(self._names[1:], others, strict=True):
-            count, wanted = other.corpus.measures.sentences, first.corpus.measures.sentences
+        first, *other_sources = sources
+        for name, source in zip(self._names[1:], other_sources, strict=True):
+            count, wanted = source.corpus.measures.sentences, first.corpus.measures.sentences
             if count != wanted:
                 raise DataError(
                     f"The readers {self._names[0]} and {name} have {wanted} and {count} sentences, "
-                    f"in {first.corpus.path} and {other.corpus.path}.",
-                    path=other.corpus.path,
+                    f"in {first.corpus.path} and {source.corpus.path}.",
+                    path=source.corpus.path,
                     hint="sentence by sentence they are read together, so there have to be equally many",
                 )
 
@@ -60,37 +60,37 @@ class SideBySide:
 
     def next(self) -> Minibatch | None:
         """The next minibatch of all, None at the end of the epoch."""
-        found = [source.next() for source in self._sources]
-        minibatches = [one for one in found if one is not None]
-        if len(minibatches) < len(found):
+        parts = [source.next() for source in self._sources]
+        minibatches = [part for part in parts if part is not None]
+        if len(minibatches) < len(parts):
             return None
         first = minibatches[0]
-        for name, source, other in zip(self._names, self._sources, minibatches, strict=True):
-            if other.num_sequences != first.num_sequences:
-                places = (self._sources[0].corpus.path, first.keys[0]), (source.corpus.path, other.keys[0])
-                one, two = (f"{path} (from sentence {int(key) + 1} on)" for path, key in places)
+        for name, source, other_minibatch in zip(self._names, self._sources, minibatches, strict=True):
+            if other_minibatch.num_sequences != first.num_sequences:
+                places = (self._sources[0].corpus.path, first.keys[0]), (source.corpus.path, other_minibatch.keys[0])
+                place, two = (f"{path} (from sentence {int(key) + 1} on)" for path, key in places)
                 raise DataError(
-                    f"The readers {self._names[0]} and {name} give {first.num_sequences} and {other.num_sequences} "
-                    f"sentences in one minibatch, of {one} and {two}.",
+                    f"The readers {self._names[0]} and {name} give {first.num_sequences} and "
+                    f"{other_minibatch.num_sequences} sentences in one minibatch, of {place} and {two}.",
                     path=source.corpus.path,
                     hint="their files need sentences of the same lengths, or use equalLength=false",
                 )
         return Minibatch(
-            {name: data for one in minibatches for name, data in one.streams.items()},
-            {name: layout for one in minibatches for name, layout in one.layouts.items()},
+            {name: data for minibatch in minibatches for name, data in minibatch.streams.items()},
+            {name: layout for minibatch in minibatches for name, layout in minibatch.layouts.items()},
             first.keys,
             first.end_of_sweep,
-            any(one.end_of_epoch for one in minibatches),
+            any(minibatch.end_of_epoch for minibatch in minibatches),
         )
 
     def state(self) -> dict[str, Any]:
-        """Where all of them stand."""
+        """Return where all of them stand."""
         return {"version": 1, "readers": [source.state() for source in self._sources]}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Resume exactly where `state` was taken."""
-        for source, one in zip(self._sources, state["readers"], strict=True):
-            source.restore(one)
+        for source, value in zip(self._sources, state["readers"], strict=True):
+            source.restore(value)
 
     def close(self) -> None:
         """Stop reading ahead."""

@@ -31,7 +31,7 @@ from .pieces import Pieces
 
 @dataclass
 class Position:
-    """Where reading stands.
+    """Position of reading.
 
     counted: what the size of the epoch counts, so far. begin: of the block, None before the first. seed: the block was
     shuffled with. number: of the block in its epoch. group, step: what comes next. calls: minibatches asked for so far.
@@ -71,7 +71,7 @@ MAX_DENSE_BYTES, MAX_CELLS = 1 << 21, 1 << 16
 
 
 class Run(NamedTuple):
-    """Where reading is before and after each of several minibatches. after: lines (counted, group, step)."""
+    """Positions of reading before and after each of several minibatches. after: lines (counted, group, step)."""
 
     before: Position
     after: Sequence[tuple[int, int, int]] = ()
@@ -135,7 +135,7 @@ class SentenceFormat(ABC):
 
     @abstractmethod
     def counts(self, table: np.ndarray) -> np.ndarray:
-        """What the epoch counts each piece as, int64[M]."""
+        """Return what the epoch counts each piece as, int64[M]."""
 
     @abstractmethod
     def pack(self, pieces: Pieces) -> dict[str, Iterator[Any]]:
@@ -215,9 +215,9 @@ class SentenceSource:
             counted = 0
             for block in self.corpus.blocks():
                 sizes = np.diff(self._ordered(block, calls, minibatch_size).starts)
-                before = counted + np.append(0, np.cumsum(sizes))
-                fits = before[:-1] <= (2**62 if epoch_size is None else epoch_size)
-                calls, counted = calls + int(fits.sum()), int(before[-1])
+                line_numbers = counted + np.append(0, np.cumsum(sizes))
+                fits = line_numbers[:-1] <= (2**62 if epoch_size is None else epoch_size)
+                calls, counted = calls + int(fits.sum()), int(line_numbers[-1])
                 if not fits.all():
                     break
             calls += 1
@@ -237,14 +237,14 @@ class SentenceSource:
 
     def _produce(self) -> Iterable[_Made]:
         """The next minibatches, one at least; the arrays of all at once, the minibatches as they are asked for."""
-        at = replace(self._position)
-        if not at.over and (self._is_over(at) or not self._has_group(at)):
-            at.over, at.calls = True, at.calls + 1
-        if at.over:
-            self._position = at
-            return [(None, Run(at), 0)]
+        position = replace(self._position)
+        if not position.over and (self._is_over(position) or not self._has_group(position)):
+            position.over, position.calls = True, position.calls + 1
+        if position.over:
+            self._position = position
+            return [(None, Run(position), 0)]
         assert self._block is not None
-        pieces, run = self._next_pieces(self._block, at)
+        pieces, run = self._next_pieces(self._block, position)
         after = run.position(len(run.after))
         ends_sweep = after.group == len(self._groups) and self._next_block() is None
         ends_epoch = self._is_over(after) or (ends_sweep and not self._starts_again(after))
@@ -252,23 +252,23 @@ class SentenceSource:
         self._most = min(GROUP_GROWTH * self._most, MAX_GROUP)
         return self._minibatches(pieces, run, self._format.pack(pieces), ends_sweep, ends_epoch)
 
-    def _next_pieces(self, block: Block, at: Position) -> tuple[Pieces, Run]:
-        """What the next minibatches are of, up to the end of the epoch."""
+    def _next_pieces(self, block: Block, position: Position) -> tuple[Pieces, Run]:
+        """Return what the next minibatches are of, up to the end of the epoch."""
         groups = self._groups
         bytes_of_cell = sum(s.dim * s.dtype.itemsize for s in self.streams if not s.sparse)
         table = self._format.plan(
-            block, groups, at, self._most, min(MAX_CELLS, MAX_DENSE_BYTES // max(bytes_of_cell, 1))
+            block, groups, position, self._most, min(MAX_CELLS, MAX_DENSE_BYTES // max(bytes_of_cell, 1))
         )
-        counted = at.counted + np.cumsum(self._format.counts(table))
-        if at.epoch_size is not None:
-            count = int(np.searchsorted(counted, at.epoch_size, "right")) + 1
+        counted = position.counted + np.cumsum(self._format.counts(table))
+        if position.epoch_size is not None:
+            count = int(np.searchsorted(counted, position.epoch_size, "right")) + 1
             table, counted = table[: count + 1], counted[:count]
         functions, unlabelled = layers(int(table[-1, k.FIRST])), self._format.unlabelled
         sequences, which = functions.sequences_of(table, block.bounds, groups.members, groups.starts, unlabelled)
         step = table[:-1, k.STEP_BEGIN] + table[:-1, k.STEPS]
         ended = step == table[:-1, k.LONGEST]
         after = zip(counted.tolist(), (table[:-1, k.GROUP] + ended).tolist(), (step * ~ended).tolist(), strict=True)
-        return Pieces(block, table, sequences, which, at.epoch, at.calls), Run(at, list(after))
+        return Pieces(block, table, sequences, which, position.epoch, position.calls), Run(position, list(after))
 
     def _minibatches(
         self, pieces: Pieces, run: Run, packed: dict[str, Iterator[Any]], ends_sweep: bool, ends_epoch: bool
@@ -284,11 +284,11 @@ class SentenceSource:
             minibatch = Minibatch(streams, layouts, keys[a:b], *ended, truncates, columns)
             yield minibatch, run, number
 
-    def _is_over(self, at: Position) -> bool:
-        return at.epoch_size is not None and at.counted > at.epoch_size
+    def _is_over(self, position: Position) -> bool:
+        return position.epoch_size is not None and position.counted > position.epoch_size
 
-    def _starts_again(self, at: Position) -> bool:
-        return self._repeats and at.epoch_size is not None
+    def _starts_again(self, position: Position) -> bool:
+        return self._repeats and position.epoch_size is not None
 
     def _next_block(self) -> Block | None:
         if self._following is None and self._block is not None:
@@ -310,24 +310,24 @@ class SentenceSource:
         self._enter(block, now)
         return True
 
-    def _enter(self, block: Block, at: Position) -> None:
+    def _enter(self, block: Block, position: Position) -> None:
         self._block, self._following = block, None
-        self._groups = self._ordered(block, at.seed, at.minibatch_size)
+        self._groups = self._ordered(block, position.seed, position.minibatch_size)
 
     def _ordered(self, block: Block, seed: int, minibatch_size: int) -> Groups:
         lengths = block.lengths
         order = self._format.permutation(len(lengths), seed) if self._shuffles else np.arange(len(lengths))
         return Groups(order, self._format.group(lengths[order], minibatch_size))
 
-    def _has_step(self, block: Block, at: Position) -> bool:
-        """Whether there are this group and this step of it, or the group is the one after the last."""
-        if not 0 <= at.group < len(self._groups):
-            return at.group == len(self._groups)
-        first, end = self._groups.starts[at.group : at.group + 2]
-        return 0 <= at.step < int(block.lengths[self._groups.members[first:end]].max()) - self._format.unlabelled
+    def _has_step(self, block: Block, position: Position) -> bool:
+        """Return whether there are this group and this step of it, or the group is the one after the last."""
+        if not 0 <= position.group < len(self._groups):
+            return position.group == len(self._groups)
+        first, end = self._groups.starts[position.group : position.group + 2]
+        return 0 <= position.step < int(block.lengths[self._groups.members[first:end]].max()) - self._format.unlabelled
 
     def state(self) -> dict[str, Any]:
-        """Where reading is after the last minibatch that was given out."""
+        """Return where reading is after the last minibatch that was given out."""
         return {"version": 1, "reader": self._format.kind, **asdict(self._delivered_position())}
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -338,14 +338,14 @@ class SentenceSource:
         known = {name: value for name, value in state.items() if name in vars(self._position)}
         if known.get("begin") is not None:
             known["begin"] = Place(*known["begin"])
-        at = replace(self._position, **known)
-        self._go_to(at)
-        self._format.prepare(at.minibatch_size)
-        if at.begin is not None and not at.over:
-            block = self.corpus.block(at.begin)
+        position = replace(self._position, **known)
+        self._go_to(position)
+        self._format.prepare(position.minibatch_size)
+        if position.begin is not None and not position.over:
+            block = self.corpus.block(position.begin)
             if block is not None:
-                self._enter(block, at)
-            if block is None or not self._has_step(block, at):
+                self._enter(block, position)
+            if block is None or not self._has_step(block, position):
                 raise ArgumentError(f"the corpus {self.corpus.path} is not the one that this position belongs to")
 
     def close(self) -> None:

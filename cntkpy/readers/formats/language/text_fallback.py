@@ -64,20 +64,20 @@ def scan_sentences(
     for begin, content in _lines(whole, position):
         if tokens >= limit:
             break
-        found = _words(content)
-        count = len(found)
+        result = _words(content)
+        count = len(result)
         if count >= LEAST_TOKENS:
-            numbers = [words.get(word, unknown_input) for word in found]
-            given = [labels.get(word, unknown_output) for word in found]
+            numbers = [words.get(word, unknown_input) for word in result]
+            ends = [labels.get(word, unknown_output) for word in result]
             if same and symbol:
-                given = [end if word.lower() == symbol else number for word, number in zip(found, given, strict=True)]
-            if min(numbers) < 0 or min(given) < 0:
-                wrong = next(i for i in range(count) if numbers[i] < 0 or given[i] < 0)
+                ends = [end if word.lower() == symbol else number for word, number in zip(result, ends, strict=True)]
+            if min(numbers) < 0 or min(ends) < 0:
+                wrong = next(i for i in range(count) if numbers[i] < 0 or ends[i] < 0)
                 code = UNKNOWN_INPUT if numbers[wrong] < 0 else UNKNOWN_OUTPUT
                 place = list(_places(content))[wrong]
                 state[BEGIN], state[END] = begin + place.start(), begin + place.end()
                 break
-            inputs[tokens : tokens + count], outputs[tokens : tokens + count] = numbers, given
+            inputs[tokens : tokens + count], outputs[tokens : tokens + count] = numbers, ends
             tokens, sentences = tokens + count, sentences + 1
             bounds[sentences] = tokens
         position, line = begin + len(content) + 1, line + 1
@@ -113,10 +113,10 @@ def scan_columns(
         if state[SENTENCES] >= limit:
             return DONE
         fields = _words(content)
-        numbers = [of_words.get(one, unknown_word) for one in fields[:-1]]
+        numbers = [of_words.get(field, unknown_word) for field in fields[:-1]]
         number = of_labels.get(fields[-1], unknown_label) if numbers else 0
         if numbers and (number < 0 or min(numbers) < 0):
-            wrong = next((i for i, one in enumerate(numbers) if one < 0), len(numbers))
+            wrong = next((i for i, number in enumerate(numbers) if number < 0), len(numbers))
             place = list(_places(content))[wrong]
             state[BEGIN], state[END], state[LINE] = begin + place.start(), begin + place.end(), line
             return UNKNOWN_OUTPUT if wrong == len(numbers) else UNKNOWN_INPUT

@@ -28,7 +28,7 @@ def _blank(c: Int):
 
 @part
 def _is(text: Bytes, begin: Int, end: Int, symbol: Bytes):
-    """Whether text[begin:end] is the symbol, in range as it is as long; an empty symbol is nothing."""
+    """Return whether text[begin:end] is the symbol, in range as it is as long; an empty symbol is nothing."""
     if len(symbol) == 0 or end - begin != len(symbol):
         return False
     for i in range(len(symbol)):  # noqa: SIM110

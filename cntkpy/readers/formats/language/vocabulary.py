@@ -40,7 +40,7 @@ class Vocabulary:
 
     @property
     def table(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """What the kernels look words up in."""
+        """Lookup table of the kernels."""
         return self.numbers.names, self.numbers.starts, self.numbers.table
 
 
@@ -72,7 +72,7 @@ class WordClasses:
 
 
 def _is_number(text: bytes) -> bool:
-    """Whether a word is a whole number that an array of int64 can hold."""
+    """Return whether a word is a whole number that an array of int64 can hold."""
     return text.isdigit() and len(text) <= _DIGITS
 
 
@@ -131,13 +131,15 @@ def load_mapping(p: Declared, name: str = "labelMappingFile") -> list[bytes]:
     return words
 
 
-def _up_to_empty(path: str, lines: list[bytes], what: str) -> list[bytes]:
+def _up_to_empty(path: str, lines: list[bytes], reason: str) -> list[bytes]:
     """The lines in front of the first empty one, where reading ends. There is a warning about others after it."""
     if b"" not in lines:
         return lines
     end = lines.index(b"")
     if behind := sum(map(bool, lines[end:])):
-        log.warning("The %s %s ends at line %d, which is empty; %d after it are not read.", what, path, end + 1, behind)
+        log.warning(
+            "The %s %s ends at line %d, which is empty; %d after it are not read.", reason, path, end + 1, behind
+        )
     return lines[:end]
 
 
@@ -172,9 +174,9 @@ def load_tokens(p: Declared, with_classes: bool) -> WordClasses:
 def load_word_classes(p: Declared, name: str = "wordclass") -> WordClasses:
     """A word class file: lines `number count word class`, each number once, classes that never go down."""
     path, lines = read_lines(p, name, "word class file")
-    found = _usual_classes(lines) or _checked_classes(path, lines)
-    _check_order(path, found.classes, "word class file")
-    return found
+    word_classes = _usual_classes(lines) or _checked_classes(path, lines)
+    _check_order(path, word_classes.classes, "word class file")
+    return word_classes
 
 
 def _usual_classes(lines: list[bytes]) -> WordClasses | None:
@@ -183,14 +185,16 @@ def _usual_classes(lines: list[bytes]) -> WordClasses | None:
     if set(map(len, fields)) != {4}:
         return None
     numbers, counts, words, classes = zip(*fields, strict=True)
-    if not all(all(map(bytes.isdigit, one)) and max(map(len, one)) <= _DIGITS for one in (numbers, counts, classes)):
+    if not all(
+        all(map(bytes.isdigit, array)) and max(map(len, array)) <= _DIGITS for array in (numbers, counts, classes)
+    ):
         return None
     places = np.array(numbers).astype(np.int64)
     order = places.argsort()
     if len(set(words)) < len(words) or not np.array_equal(places[order], np.arange(len(words))):
         return None
     several = np.array(list(map(int, counts)), np.float64), np.array(classes).astype(np.int64)
-    return WordClasses([words[i] for i in order.tolist()], *(one[order] for one in several))
+    return WordClasses([words[i] for i in order.tolist()], *(value[order] for value in several))
 
 
 def _checked_classes(path: str, lines: list[bytes]) -> WordClasses:
@@ -216,10 +220,10 @@ def _checked_classes(path: str, lines: list[bytes]) -> WordClasses:
         if wrong:
             hint = "action=writeWordAndClass makes such a file"
             raise DataError(f"Line {line} of the word class file {path} {wrong}.", path=path, line=line, hint=hint)
-    found = [word for word in words if word is not None]
-    for _ in numbered(path, found, "word class file"):
+    result = [word for word in words if word is not None]
+    for _ in numbered(path, result, "word class file"):
         pass
-    return WordClasses(found, counts, classes)
+    return WordClasses(result, counts, classes)
 
 
 def _check_order(path: str, classes: np.ndarray, what: str) -> None:
@@ -238,7 +242,7 @@ def _check_order(path: str, classes: np.ndarray, what: str) -> None:
 def load_word_map(p: Declared) -> dict[bytes, tuple[bytes, int]]:
     """Lines `from to` up to the first empty line: by word, what it is replaced by, and the number of the line."""
     path, lines = read_lines(p, "wordmap", "word map")
-    found: dict[bytes, tuple[bytes, int]] = {}
+    pairs: dict[bytes, tuple[bytes, int]] = {}
     for line, text in enumerate(_up_to_empty(path, lines, "word map"), 1):
         fields = text.split()
         if len(fields) != 2:
@@ -249,8 +253,8 @@ def load_word_map(p: Declared) -> dict[bytes, tuple[bytes, int]]:
                 line=line,
                 hint="each line is a word and the word that replaces it",
             )
-        found[fields[0]] = fields[1], line
-    return found
+        pairs[fields[0]] = fields[1], line
+    return pairs
 
 
 def renumber(p: Declared, vocabulary: Vocabulary, word_map: dict[bytes, tuple[bytes, int]]) -> np.ndarray:

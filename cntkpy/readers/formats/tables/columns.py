@@ -27,7 +27,7 @@ BLOCK = 2048
 
 
 class Place(NamedTuple):
-    """Where an array lies, for messages: rows are counted from the start of the row group.
+    """Location of an array, for messages: rows are counted from the start of the row group.
 
     chosen: int32[n], the numbers of the rows that a filter leaves; None: all of them.
     named: gives the text of a place: of a row group, a row and a column.
@@ -47,7 +47,7 @@ class Place(NamedTuple):
         return DataError(f"{self.text(row)}: {what}.", path=self.path, hint=hint)
 
     def text(self, row: int = 0) -> str:
-        """Where a row of the array is."""
+        """Return where a row of the array is."""
         number = self.row + row if self.chosen is None else int(self.chosen[self.row + row])
         return self.named(self.group, number, self.column)
 
@@ -70,7 +70,7 @@ def is_text(kind: Any) -> bool:
 
 
 def is_number(kind: Any) -> bool:
-    """Whether a type of Arrow is a number."""
+    """Return whether a type of Arrow is a number."""
     types = arrow().types
     return types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)
 
@@ -282,27 +282,30 @@ def _dense(values: Any, lengths: np.ndarray, stream: TableStream, rows: _Rows, d
         size = int(sizes[0]) if len(sizes) else 0
         wrong = np.flatnonzero(sizes != size) if is_list(inner.type) or per > 1 else np.flatnonzero(sizes != stream.dim)
         if len(wrong):
-            at = int(wrong[0])
-            what, hint = (
-                f"a sample has {int(sizes[at])} values, but dim is {stream.dim}",
+            index = int(wrong[0])
+            reason, hint = (
+                f"a sample has {int(sizes[index])} values, but dim is {stream.dim}",
                 f"every list has {stream.dim}",
             )
             if is_list(inner.type) or per > 1:
-                what, hint = f"lists in it have {size} and {int(sizes[at])} elements", "all of them are of one size"
-            raise rows.error(at // per, what, hint)
+                reason, hint = (
+                    f"lists in it have {size} and {int(sizes[index])} elements",
+                    "all of them are of one size",
+                )
+            raise rows.error(index // per, reason, hint)
         flat, per = inner, per * size
         _no_nulls_inside(flat, per, rows)
-    found = _own(flat, dtype)
+    result = _own(flat, dtype)
     if len(values) and per != stream.dim:
         raise rows.error(0, f"a sample has {per} values, but dim is {stream.dim}", f"write dim = {per}")
-    return Laid(lengths, found)
+    return Laid(lengths, result)
 
 
 def _no_nulls_inside(flat: Any, per: int, rows: _Rows) -> None:
     """Refuse missing values in samples; per: elements of a sample."""
     if flat.null_count:
-        at = int(np.flatnonzero(flat.is_null().to_numpy(zero_copy_only=False))[0])
-        raise rows.error(at // max(per, 1), "a value is missing (null)", "fill missing values in")
+        index = int(np.flatnonzero(flat.is_null().to_numpy(zero_copy_only=False))[0])
+        raise rows.error(index // max(per, 1), "a value is missing (null)", "fill missing values in")
 
 
 def _own(numbers: Any, dtype: np.dtype) -> np.ndarray:
@@ -311,8 +314,8 @@ def _own(numbers: Any, dtype: np.dtype) -> np.ndarray:
     values = numbers.to_numpy(zero_copy_only=False)
     if buffer is not None and buffer.is_mutable and values.dtype == dtype:
         return np.frombuffer(buffer, dtype, len(values), numbers.offset * dtype.itemsize)
-    found = values.astype(dtype, copy=False)
-    return found if found.flags.writeable and found.flags.c_contiguous else found.copy()
+    result = values.astype(dtype, copy=False)
+    return result if result.flags.writeable and result.flags.c_contiguous else result.copy()
 
 
 def _sparse(values: Any, lengths: np.ndarray, stream: TableStream, rows: _Rows, dtype: np.dtype) -> Laid:
@@ -335,8 +338,8 @@ def _maps(values: Any, lengths: np.ndarray, stream: TableStream, rows: _Rows, dt
     sample = np.repeat(np.arange(len(counts)), counts)
     items = values.items.slice(begin, end - begin)
     if items.null_count:
-        at = int(np.flatnonzero(items.is_null().to_numpy(zero_copy_only=False))[0])
-        raise rows.error(int(sample[at]), "a value is missing (null)", "fill missing values in")
+        index = int(np.flatnonzero(items.is_null().to_numpy(zero_copy_only=False))[0])
+        raise rows.error(int(sample[index]), "a value is missing (null)", "fill missing values in")
     indices = values.keys.slice(begin, end - begin).to_numpy(zero_copy_only=False)
     _in_range(indices, stream, rows, sample)
     numbers = _own(items, dtype)
@@ -345,9 +348,9 @@ def _maps(values: Any, lengths: np.ndarray, stream: TableStream, rows: _Rows, dt
 
 def _in_range(indices: np.ndarray, stream: TableStream, rows: _Rows, sample: np.ndarray) -> None:
     if len(indices) and not 0 <= int(indices.min()) <= int(indices.max()) < stream.dim:
-        at = int(np.flatnonzero((indices < 0) | (indices >= stream.dim))[0])
-        message = f"class {int(indices[at])} is out of range, the dimension is {stream.dim}"
-        raise rows.error(int(sample[at]), message, "classes are numbered from 0; is dim right?")
+        index = int(np.flatnonzero((indices < 0) | (indices >= stream.dim))[0])
+        message = f"class {int(indices[index])} is out of range, the dimension is {stream.dim}"
+        raise rows.error(int(sample[index]), message, "classes are numbered from 0; is dim right?")
 
 
 def _numbers_of_names(values: Any, stream: TableStream, rows: _Rows) -> np.ndarray:
@@ -356,14 +359,14 @@ def _numbers_of_names(values: Any, stream: TableStream, rows: _Rows) -> np.ndarr
     names = names_in(coded.dictionary)
     numbers = np.array([stream.classes.get(name, -1) if name is not None else -1 for name in names], np.int64)
     indices = coded.indices.to_numpy(zero_copy_only=False)
-    found = numbers[indices] if len(numbers) else np.empty(0, np.int64)
-    unknown = np.flatnonzero(found < 0)
+    number = numbers[indices] if len(numbers) else np.empty(0, np.int64)
+    unknown = np.flatnonzero(number < 0)
     if len(unknown):
         name = names[int(indices[unknown[0]])]
         if name is None:
             raise rows.error(int(unknown[0]), "a value is missing (null)", "fill missing values in")
         raise rows.error(int(unknown[0]), f"the class '{shorten(name)}' is not listed", _like(name, stream.classes))
-    return found
+    return number
 
 
 def _like(name: str, classes: Mapping[str, int]) -> str:
@@ -413,7 +416,7 @@ def joined(pieces: list[Laid], stream: TableStream) -> Laid:
 
 
 def sample_starts(laid: Laid, stream: TableStream) -> np.ndarray:
-    """Where the values of every sample begin, int64[samples]."""
+    """Return where the values of every sample begin, int64[samples]."""
     if laid.counts is not None:
         return starts_of(laid.counts)[:-1]
     return np.arange(int(laid.lengths.sum()), dtype=np.int64) * stream.dim

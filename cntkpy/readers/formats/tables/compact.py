@@ -28,13 +28,13 @@ class CompactReader:
         Raises:
             ValueError, IndexError: the data are damaged, or end.
         """
-        found: dict[int, Any] = {}
+        values: dict[int, Any] = {}
         number = 0
         while kind := self._byte():
             step, kind = kind >> 4, kind & 15
             number = number + step if step else self._whole()
-            found[number] = kind == _TRUE if kind in (_TRUE, _FALSE) else self._value(kind, depth)
-        return found
+            values[number] = kind == _TRUE if kind in (_TRUE, _FALSE) else self._value(kind, depth)
+        return values
 
     def _value(self, kind: int, depth: int) -> Any:
         if depth > _DEEPEST:

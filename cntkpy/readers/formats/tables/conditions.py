@@ -59,10 +59,10 @@ def condition_of(text: str) -> Condition:
     try:
         return cast("Condition", _parser().parse(text))
     except UnexpectedInput as problem:
-        found = cast("Unexpected", problem)
-        ended = not isinstance(problem, UnexpectedCharacters) and found.token.type == "$END"
-        at = found.pos_in_stream or 0
-        where = "at its end" if ended else f"at '{shorten(text[at:], 20)}' (character {at + 1})"
+        result = cast("Unexpected", problem)
+        ended = not isinstance(problem, UnexpectedCharacters) and result.token.type == "$END"
+        pos_in_stream = result.pos_in_stream or 0
+        where = "at its end" if ended else f"at '{shorten(text[pos_in_stream:], 20)}' (character {pos_in_stream + 1})"
         raise BadConditionError(f"'{shorten(text)}' is no condition: look {where}") from None
 
 
@@ -76,7 +76,7 @@ def comparisons(condition: Condition) -> Iterator[Comparison]:
 
 
 class _Made(Transformer[Any, Condition]):
-    """What the rules of the grammar make."""
+    """Transformer of the grammar's rules."""
 
     def NAME(self, word: str) -> str:
         return str(word).strip("`")

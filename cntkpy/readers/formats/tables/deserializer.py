@@ -143,9 +143,9 @@ class TableDeserializer:
                 raise changed(group.table.path, group.number, len(laid.lengths), group.rows)
             starts, bounds = sample_starts(laid, stream), starts_of(laid.lengths)
             streams[stream.name] = StreamData(stream.dim, laid.values, starts, bounds, laid.counts, laid.indices)
-        found = Chunk(streams)
-        found.nbytes = bytes_of(found)
-        return found
+        result = Chunk(streams)
+        result.nbytes = bytes_of(result)
+        return result
 
     def load_sequences(self, sequences: np.ndarray) -> Chunk:
         """These rows, in the given order; the row groups that they are in are decoded whole, and the last ones kept."""
@@ -153,7 +153,7 @@ class TableDeserializer:
 
     def _lay(self, group: RowGroup, stream: TableStream, columns: list[list[Any]]) -> Laid:
         """The samples of a stream; columns: the arrays of each of its columns."""
-        cuts = sorted({0, *(end for arrays in columns for end in np.cumsum([len(one) for one in arrays]).tolist())})
+        cuts = sorted({0, *(end for arrays in columns for end in np.cumsum([len(array) for array in arrays]).tolist())})
         if any(len(arrays) != len(cuts) - 1 for arrays in columns):
             columns = [_cut_at(arrays, cuts) for arrays in columns]
         laid: list[Laid] = []
@@ -176,7 +176,7 @@ class TableDeserializer:
         counts = np.array([group.rows for group in self.groups], np.int64)
         if not varying:
             return np.ones(1, np.int32), counts
-        found: list[np.ndarray] = []
+        arrays: list[np.ndarray] = []
         for chunk, group in enumerate(self.groups):
             pieces = group.read(list(dict.fromkeys(s.columns[0] for s in varying)), self._threads)
             longest = np.ones(group.rows, np.int64)
@@ -187,8 +187,8 @@ class TableDeserializer:
                         lengths.append(lengths_in(array, s, place))
                 np.maximum(longest, np.concatenate(lengths), out=longest)
             counts[chunk] = longest.sum()
-            found.append(longest.astype(np.int32))
-        every = np.concatenate(found)
+            arrays.append(longest.astype(np.int32))
+        every = np.concatenate(arrays)
         return (every[:1] if (every == every[0]).all() else every), counts
 
     def _varies(self, stream: TableStream) -> bool:
@@ -209,13 +209,13 @@ class TableDeserializer:
         return self._keys_of(column, corpus)
 
     def _keys_of(self, column: str, corpus: Corpus) -> np.ndarray:
-        found: list[np.ndarray] = []
+        arrays: list[np.ndarray] = []
         padded: Counter[str] = Counter()
         for group in self.groups:
             for array, place in group.placed(group.read([column])[column], column):
                 with _placed(place):
-                    found.append(_keys_in(array, place, corpus, padded))
-        keys = np.concatenate(found)
+                    arrays.append(_keys_in(array, place, corpus, padded))
+        keys = np.concatenate(arrays)
         try:
             check_distinct(padded, keys)
         except DataError as error:
@@ -267,9 +267,9 @@ def check_schema(
             with guarded(f"{table.path}, column '{column}'", table.path):
                 wrong = mismatch(kind, stream)
             if wrong is not None:
-                what, hint = wrong
-                more = table.detail(column)
-                message = f"{table.path}: column '{column}' cannot be the stream '{stream.name}': {what}{more}."
+                reason, hint = wrong
+                extra_name = table.detail(column)
+                message = f"{table.path}: column '{column}' cannot be the stream '{stream.name}': {reason}{extra_name}."
                 raise DataError(message, path=table.path, hint=hint)
     if key is not None:
         kind = table.field(key).type
@@ -303,7 +303,7 @@ def _kind(kind: Any) -> tuple[int, bool, bool]:
 
 
 def _placed(place: Place) -> AbstractContextManager[None]:
-    """What pyarrow raises inside becomes an error that names a column."""
+    """Return what pyarrow raises inside becomes an error that names a column."""
     return guarded(f"{place.path}, row group {place.group}, column '{place.column}'", place.path)
 
 
@@ -338,13 +338,13 @@ def _keys_in(array: Any, place: Place, corpus: Corpus, padded: Counter[str]) -> 
             raise too_large(place.path, f"column '{place.column}'", nbytes, place.size)
         array = array.cast(arrow().large_string())
     if array.null_count:
-        at = int(np.flatnonzero(array.is_null().to_numpy(zero_copy_only=False))[0])
-        raise place.error(at, "the key is missing (null)")
+        index = int(np.flatnonzero(array.is_null().to_numpy(zero_copy_only=False))[0])
+        raise place.error(index, "the key is missing (null)")
     if corpus.numeric and arrow().types.is_integer(array.type):
         numbers = array.to_numpy(zero_copy_only=False)
         if len(numbers) and int(numbers.min()) < 0:
-            at = int(np.flatnonzero(numbers < 0)[0])
-            raise place.error(at, f"{int(numbers[at])} is not a key", "keys are texts, or numbers from 0 on")
+            index = int(np.flatnonzero(numbers < 0)[0])
+            raise place.error(index, f"{int(numbers[index])} is not a key", "keys are texts, or numbers from 0 on")
         return numbers.astype(np.uint64)
     names = array.cast(arrow().large_string()).to_pylist()
     if corpus.numeric:

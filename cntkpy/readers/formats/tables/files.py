@@ -40,7 +40,7 @@ MOST_ROWS = 2**31 - 1
 PLAIN = "int64, float, double or text, and lists of them"
 FEWER_ROWS = "write row groups of fewer rows: pyarrow.parquet.write_table(..., row_group_size=100_000)"
 _UNKNOWN = "LogicalType that is not recognized"
-"""What older versions of pyarrow say of a type of Parquet that they do not know."""
+"""Message of older pyarrow versions about an unknown Parquet type."""
 DAMAGED = "the file is damaged: write it again"
 READ_BYTES = 1 << 20
 """Bytes of a column chunk of Parquet that are read at a time."""
@@ -52,7 +52,7 @@ PLAUSIBLE = 8
 
 @contextmanager
 def guarded(what: str, path: str, hint: str = DAMAGED) -> Generator[None]:
-    """What pyarrow raises inside becomes a `DataError` of a file: `what`, and the reason."""
+    """Turn exceptions of pyarrow into a `DataError` of a file: `what`, and the reason."""
     errors = broken()
     try:
         yield
@@ -92,7 +92,7 @@ class TableFile:
 
     kind: str = ""
     groups: int
-    """How many row groups there are."""
+    """Number of row groups."""
 
     def __init__(self, path: str, partition: Partition | None = None) -> None:
         self.path = shown(path)
@@ -105,7 +105,7 @@ class TableFile:
             self._own: list[str] = list(self.schema.names)
         if not self._own:
             raise DataError(f"{self.path} has no columns.", path=self.path)
-        self.folders = {name: one for name, one in (partition or {}).items() if name not in self._own}
+        self.folders = {name: value for name, value in (partition or {}).items() if name not in self._own}
         """Columns that are folders of the file, and their values."""
         self.names: list[str] = [*self._own, *self.folders]
 
@@ -118,16 +118,16 @@ class TableFile:
         raise NotImplementedError
 
     def row_name(self, group: int, row: int, column: str) -> str:
-        """Where a row is, for messages; row: counted from 0 in its row group."""
+        """Return where a row is, for messages; row: counted from 0 in its row group."""
         return f"{self.path}, row group {group}, row {row}, column '{column}'"
 
     def detail(self, column: str) -> str:
-        """What else is known of a column that has another type than is wanted, for messages; "" if nothing is."""
+        """Return details of a column of an unexpected type, for messages; "" if there are none."""
         several = nested_names(self.schema, column) if column in self.schema.names else []
         return f" (its fields are {shorten(', '.join(several), 200)})" if several else ""
 
     def known_of_groups(self) -> list[dict[str, Statistics]]:
-        """What the file says of the values of its columns, by row group; [] if it says nothing."""
+        """Return what the file says of the values of its columns, by row group; [] if it says nothing."""
         return []
 
     def read(self, group: int, columns: Sequence[str], threads: bool = False) -> dict[str, list[Any]]:
@@ -135,18 +135,18 @@ class TableFile:
 
         Their buffers are checked.
         """
-        own = [name for name in columns if name not in self.folders]
+        own_names = [name for name in columns if name not in self.folders]
         with self.opened(group) as file:
-            found = self._read(file, group, own or self._own[:1], threads)
+            table = self._read(file, group, own_names or self._own[:1], threads)
             pieces: dict[str, list[Any]] = {}
-            for name in own:
-                chunks = found.column(top_of(self.schema, name)).chunks
-                for one in chunks:
-                    one.validate(full=True)  # offsets and indices that point outside are found here
-                pieces[name] = [nested_array(one, self.schema, name) for one in chunks]
+            for name in own_names:
+                chunks = table.column(top_of(self.schema, name)).chunks
+                for chunk in chunks:
+                    chunk.validate(full=True)  # offsets and indices that point outside are found here
+                pieces[name] = [nested_array(chunk, self.schema, name) for chunk in chunks]
             for name in columns:
                 if name in self.folders:
-                    pieces[name] = [self._constant(name, found.num_rows)]
+                    pieces[name] = [self._constant(name, table.num_rows)]
         return pieces
 
     def field(self, name: str) -> Any:
@@ -161,13 +161,15 @@ class TableFile:
     def stored_field(self, name: str) -> Any:
         """Return the same with the type that the file has."""
         count = self.names.count(name)
-        if not count and (found := nested_field(self.schema, name)) is not None:
-            return found
+        if not count and (value := nested_field(self.schema, name)) is not None:
+            return value
         if count != 1:
-            what = f"has {count} columns" if count else "has no column"
-            fields = (one for column in dict.fromkeys(self._own) for one in nested_names(self.schema, column))
+            reason = f"has {count} columns" if count else "has no column"
+            fields = (
+                nested_name for column in dict.fromkeys(self._own) for nested_name in nested_names(self.schema, column)
+            )
             hint = suggestion(name, [*self.names, *fields]) or f"its columns are {shorten(', '.join(self.names), 200)}"
-            raise DataError(f"{self.path} {what} '{name}'.", path=self.path, hint=hint)
+            raise DataError(f"{self.path} {reason} '{name}'.", path=self.path, hint=hint)
         return self._field_of_folder(name) if name in self.folders else self.schema.field(name)
 
     def _field_of_folder(self, name: str) -> Any:
@@ -182,8 +184,8 @@ class TableFile:
         """The file, opened for pyarrow; what pyarrow raises becomes an error that names the row group."""
         where = self.path if group is None else f"{self.path}, row group {group}"
         hint = "check 'file' and its type" if group is None else DAMAGED
-        what = f"{where} cannot be read as {self.kind}"
-        with guarded(what, self.path, hint), self.opened_bytes() as file:
+        reason = f"{where} cannot be read as {self.kind}"
+        with guarded(reason, self.path, hint), self.opened_bytes() as file:
             yield arrow().PythonFile(file, mode="r")
 
     @contextmanager
@@ -210,8 +212,8 @@ class TableFile:
     def _read(self, file: Any, group: int, columns: Sequence[str], threads: bool) -> Any:
         raise NotImplementedError
 
-    def _bad_rows(self, group: int, what: str) -> DataError:
-        return DataError(f"{self.path}, row group {group}: {what}.", path=self.path, hint=DAMAGED)
+    def _bad_rows(self, group: int, reason: str) -> DataError:
+        return DataError(f"{self.path}, row group {group}: {reason}.", path=self.path, hint=DAMAGED)
 
 
 class ParquetTable(TableFile):
@@ -239,9 +241,9 @@ class ParquetTable(TableFile):
         return min(self.groups, needed)
 
     def bytes_of_groups(self) -> list[int]:
-        """What the metadata say, at least the share of the file that a row group is."""
+        """Return what the metadata say, at least the share of the file that a row group is."""
         groups = [self.metadata.row_group(number) for number in range(self.groups)]
-        return [max(int(one.total_byte_size), self.size // self.groups) for one in groups]
+        return [max(int(group.total_byte_size), self.size // self.groups) for group in groups]
 
     def known_of_groups(self) -> list[dict[str, Statistics]]:
         """The statistics of the footer."""
@@ -251,17 +253,17 @@ class ParquetTable(TableFile):
     def rows(self, column: str | None = None) -> list[int]:
         """Rows of every row group, as the metadata say; counted where these are not plausible."""
         # No metadata of columns: pyarrow aborts the process where those are damaged.
-        found = [int(self.metadata.row_group(number).num_rows) for number in range(self.groups)]
-        for number, rows in enumerate(found):
+        num_rows = [int(self.metadata.row_group(number).num_rows) for number in range(self.groups)]
+        for number, rows in enumerate(num_rows):
             if not 0 <= rows <= MOST_ROWS:
                 raise self._bad_rows(number, f"it has {rows} rows, the limit is {MOST_ROWS}")
-        if sum(found) > PLAUSIBLE * self.size:
+        if sum(num_rows) > PLAUSIBLE * self.size:
             counted = self._own[0] if column is None or column in self.folders else column
-            for number, rows in enumerate(found):
+            for number, rows in enumerate(num_rows):
                 if (count := self._count(number, counted)) != rows:
                     raise self._bad_rows(number, f"it has {count} rows, but its header says {rows}")
         limits = current()
-        return found if limits is None else [limits.count_of(self.path, rows) for rows in found]
+        return num_rows if limits is None else [limits.count_of(self.path, rows) for rows in num_rows]
 
     def _count(self, group: int, column: str) -> int:
         coded = self._bounded(group, [column])
@@ -276,16 +278,16 @@ class ParquetTable(TableFile):
     def _read(self, file: Any, group: int, columns: Sequence[str], threads: bool) -> Any:
         coded = self._bounded(group, columns)
         lists = self._lists(group, columns)
-        rest = [name for name in columns if name not in lists]
-        if not rest:
+        remaining_names = [name for name in columns if name not in lists]
+        if not remaining_names:
             return arrow().table(lists)
         # Else pyarrow reads whole column chunks, into new memory each time; so it does from a URL, with few requests.
         reading = {} if self._remote else {"pre_buffer": False, "buffer_size": READ_BYTES}
         whole = parquet().ParquetFile(file, metadata=self.metadata, read_dictionary=coded, **reading)
         if (limits := current()) is not None:
-            batches = whole.iter_batches(limits.records, row_groups=[group], columns=rest, use_threads=False)
+            batches = whole.iter_batches(limits.records, row_groups=[group], columns=remaining_names, use_threads=False)
             return arrow().Table.from_batches([next(batches)])
-        table = whole.read_row_group(group, columns=rest, use_threads=threads)
+        table = whole.read_row_group(group, columns=remaining_names, use_threads=threads)
         for name, array in lists.items():
             table = table.append_column(name, array)
         return table
@@ -300,12 +302,12 @@ class ParquetTable(TableFile):
         Raises:
             DataError: they take too many bytes in any case.
         """
-        most, found = most_decoded(self.size), list[str]()
+        most, result = most_decoded(self.size), list[str]()
         for top in dict.fromkeys(top_of(self.schema, name) for name in columns):
             if (group, top) not in self._coded:
                 self._coded[group, top] = self._coded_parts(group, top, most)
-            found += self._coded[group, top]
-        return found
+            result += self._coded[group, top]
+        return result
 
     def _coded_parts(self, group: int, column: str, most: int) -> list[str]:
         """Return the parts of a column that have to be read as dictionaries, see `_bounded`."""
@@ -337,7 +339,7 @@ class ParquetTable(TableFile):
         return chunks if len(chunks) == len(self.metadata.schema) else []
 
     def _lists(self, group: int, columns: Sequence[str]) -> dict[str, Any]:
-        """Those columns of a row group that `lists` reads, as Arrow arrays."""
+        """Return those columns of a row group that `lists` reads, as Arrow arrays."""
         once = [name for name in columns if self._own.count(name) == 1]
         possible = [name for name in once if are_numbers(self.schema.field(name).type)]
         known = self.metadata.row_group(group)
@@ -349,8 +351,8 @@ class ParquetTable(TableFile):
         ):
             return {}
         with self.opened_bytes() as file:
-            found = {name: self._list(file, group, name) for name in possible}
-        return {name: array for name, array in found.items() if array is not None}
+            lists = {name: self._list(file, group, name) for name in possible}
+        return {name: array for name, array in lists.items() if array is not None}
 
     def _list(self, file: BinaryIO, group: int, name: str) -> Any:
         """A column of a row group as an Arrow array; None: pyarrow has to read it."""
@@ -388,7 +390,7 @@ class ArrowTable(TableFile):
                 raise DataError(
                     f"{self.path} cannot be read as {self.kind}: {error}.", path=self.path, hint=DAMAGED
                 ) from None
-        self._batches = [number for number, one in enumerate(self._messages) if one.kind == BATCH]
+        self._batches = [number for number, message in enumerate(self._messages) if message.kind == BATCH]
         return schema
 
     def _groups(self, file: Any) -> int:
@@ -400,11 +402,11 @@ class ArrowTable(TableFile):
 
     def rows(self, column: str | None = None) -> list[int]:
         """Return the rows of every record batch, as their headers say; counted where these are not plausible."""
-        found = [self._messages[number].rows for number in self._batches]
-        if min(found, default=0) >= 0 and sum(found) <= PLAUSIBLE * self.size:
-            return found
-        one = column if column is not None and column not in self.folders else self._smallest()
-        return [sum(map(len, self.read(number, [one])[one])) for number in range(self.groups)]
+        rows = [self._messages[number].rows for number in self._batches]
+        if min(rows, default=0) >= 0 and sum(rows) <= PLAUSIBLE * self.size:
+            return rows
+        chosen = column if column is not None and column not in self.folders else self._smallest()
+        return [sum(map(len, self.read(number, [chosen])[chosen])) for number in range(self.groups)]
 
     def _smallest(self) -> str:
         """Return the column whose values take least room."""
@@ -412,10 +414,12 @@ class ArrowTable(TableFile):
 
     def _read(self, file: Any, group: int, columns: Sequence[str], threads: bool) -> Any:
         number = self._batches[group]
-        before = [one for one in self._messages[:number] if one.kind != BATCH]
-        needed = [*before, self._messages[number]] if self._is_stream else [*self._messages[: self._batches[0]]]
+        previous_messages = [message for message in self._messages[:number] if message.kind != BATCH]
+        needed = (
+            [*previous_messages, self._messages[number]] if self._is_stream else [*self._messages[: self._batches[0]]]
+        )
         rows = self._messages[number].rows
-        nbytes = sum(one.nbytes for one in {*needed, self._messages[number]}) + 8 * max(rows, 0)
+        nbytes = sum(column.nbytes for column in {*needed, self._messages[number]}) + 8 * max(rows, 0)
         if nbytes > most_decoded(self.size):
             raise too_large(self.path, f"record batch {group}", nbytes, self.size)
         tops = dict.fromkeys(top_of(self.schema, name) for name in columns)

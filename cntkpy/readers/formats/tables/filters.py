@@ -36,7 +36,7 @@ class Filter:
 
     def __init__(self, condition: Condition) -> None:
         self.condition = condition
-        self.columns = list(dict.fromkeys(one.column for one in comparisons(condition)))
+        self.columns = list(dict.fromkeys(comparison.column for comparison in comparisons(condition)))
 
     def check(self, table: TableFile) -> None:
         """Refuse a table without these columns, or with columns that cannot be compared so.
@@ -44,13 +44,12 @@ class Filter:
         Raises:
             DataError: it names the file and the column.
         """
-        for one in comparisons(self.condition):
-            kind = _plain(table.field(one.column).type)
-            for value in one.values:
+        for comparison in comparisons(self.condition):
+            kind = _plain(table.field(comparison.column).type)
+            for value in comparison.values:
                 if (wrong := _mismatch(kind, value)) is not None:
-                    message = (
-                        f"{table.path}: column '{one.column}' cannot be compared with {_shown(value)}: {wrong[0]}."
-                    )
+                    column = f"{table.path}: column '{comparison.column}'"
+                    message = f"{column} cannot be compared with {_shown(value)}: {wrong[0]}."
                     raise DataError(message, path=table.path, hint=wrong[1])
 
     def expression(self, table: TableFile) -> Any:
@@ -65,24 +64,26 @@ class Filter:
         kinds = {name: _plain(table.field(name).type) for name in self.columns}
         same = {name for name in self.columns if _plain(table.stored_field(name).type) == kinds[name]}
         folders = {name: _range_of_folder(table.folders[name]) for name in self.columns if name in table.folders}
-        found: list[bool] = []
-        for one in known:
+        kept: list[bool] = []
+        for partition in known:
             ranges = {
-                name: _range(one[name], kinds[name]) for name in self.columns if name in one and name in same
+                name: _range(partition[name], kinds[name])
+                for name in self.columns
+                if name in partition and name in same
             } | folders
-            found.append(may_hold(self.condition, ranges, kinds)[0])
-        return found
+            kept.append(may_hold(self.condition, ranges, kinds)[0])
+        return kept
 
     def rows(self, table: TableFile, group: int) -> np.ndarray:
         """The numbers of the rows of a row group that fulfil the condition, int64[n], ascending."""
         pa = arrow()
-        found = table.read(group, self.columns)
+        data = table.read(group, self.columns)
         with guarded(f"{table.path}, row group {group}: the filter cannot be used", table.path):
             columns = {
                 name: pa.chunked_array(
-                    [_written_out(one, table, name) for one in arrays], _plain(table.field(name).type)
+                    [_written_out(array, table, name) for array in arrays], _plain(table.field(name).type)
                 )
-                for name, arrays in found.items()
+                for name, arrays in data.items()
             }
             every = pa.table(columns)
             name = _ROW
@@ -126,7 +127,7 @@ class Range(NamedTuple):
 
 
 def may_hold(condition: Condition, ranges: Mapping[str, Range], kinds: Mapping[str, Any]) -> tuple[bool, bool]:
-    """Whether a condition may be true in a row, and whether it may be false; with null it is neither.
+    """Return whether a condition may be true in a row, and whether it may be false; with null it is neither.
 
     Args:
         condition: what is asked.
@@ -141,8 +142,8 @@ def may_hold(condition: Condition, ranges: Mapping[str, Range], kinds: Mapping[s
     return (all(true), any(false)) if condition.word == "and" else (any(true), all(false))
 
 
-def _may_compare(one: Comparison, known: Range, kind: Any) -> tuple[bool, bool]:
-    if one.sign == "null":
+def _may_compare(comparison: Comparison, known: Range, kind: Any) -> tuple[bool, bool]:
+    if comparison.sign == "null":
         return known.has_nulls, known.has_values
     if not known.has_values:
         return False, False
@@ -150,15 +151,15 @@ def _may_compare(one: Comparison, known: Range, kind: Any) -> tuple[bool, bool]:
     if low is None or high is None:
         return True, True
     floating = arrow().types.is_floating(kind)  # NaN, which is different from all, is in no statistics
-    values = [_comparable(value, kind) for value in one.values]
-    if one.sign in ("==", "in"):
+    values = [_comparable(value, kind) for value in comparison.values]
+    if comparison.sign in ("==", "in"):
         only = low == high and low in values
         return any(low <= value <= high for value in values), floating or not only
     value = values[0]
-    if one.sign == "!=":
+    if comparison.sign == "!=":
         return floating or not low == high == value, low <= value <= high
-    true, false = (low, high) if one.sign in ("<", "<=") else (high, low)
-    sign = SIGNS[one.sign]
+    true, false = (low, high) if comparison.sign in ("<", "<=") else (high, low)
+    sign = SIGNS[comparison.sign]
     return bool(sign(true, value)), floating or not sign(false, value)
 
 
@@ -185,13 +186,13 @@ def _range(known: Statistics, kind: Any) -> Range:
     if is_text(kind):
         return Range(known.low, known.high, nulls)
     if types.is_date(kind) or types.is_boolean(kind):
-        low, high = (number_of(one, signed=True, floating=False) for one in (known.low, known.high))
+        low, high = (number_of(bound, signed=True, floating=False) for bound in (known.low, known.high))
         return Range(low, high, nulls)
     if types.is_time(kind) or types.is_timestamp(kind):
         if known.per_second is None:
             return Range(None, None, nulls)
         scale = 10**9 // known.per_second
-        low, high = (number_of(one, signed=True, floating=False) for one in (known.low, known.high))
+        low, high = (number_of(bound, signed=True, floating=False) for bound in (known.low, known.high))
         return Range(None if low is None else low * scale, None if high is None else high * scale, nulls)
     if types.is_integer(kind) or kind in (arrow().float32(), arrow().float64()):
         floating = types.is_floating(kind)
@@ -202,30 +203,32 @@ def _range(known: Statistics, kind: Any) -> Range:
     return Range(None, None, nulls)
 
 
-def _range_of_folder(one: PartitionValue) -> Range:
-    if one.value is None:
+def _range_of_folder(item: PartitionValue) -> Range:
+    if item.value is None:
         return Range(None, None, True, False)
-    value = one.value.encode() if isinstance(one.value, str) else one.value
+    value = item.value.encode() if isinstance(item.value, str) else item.value
     return Range(value, value, False)
 
 
 def _expression(condition: Condition, kinds: Mapping[str, Any]) -> Any:
     if isinstance(condition, Comparison):
         return _compared(condition, kinds[condition.column])
-    found, *more = (_expression(part, kinds) for part in condition.parts)
-    for one in more:
-        found = found & one if condition.word == "and" else found | one
-    return ~found if condition.word == "not" else found
+    expression, *expressions = (_expression(part, kinds) for part in condition.parts)
+    for operand in expressions:
+        expression = expression & operand if condition.word == "and" else expression | operand
+    return ~expression if condition.word == "not" else expression
 
 
 def _compared(one: Comparison, kind: Any) -> Any:
     column = compute().field((one.column,))
     if one.sign == "null":
         return column.is_null()
-    found, *others = (_simple(column, "==" if one.sign == "in" else one.sign, value, kind) for value in one.values)
-    for other in others:
-        found = found | other
-    return found
+    expression, *expressions = (
+        _simple(column, "==" if one.sign == "in" else one.sign, value, kind) for value in one.values
+    )
+    for operand in expressions:
+        expression = expression | operand
+    return expression
 
 
 def _simple(column: Any, sign: str, value: Value, kind: Any) -> Any:
@@ -277,10 +280,10 @@ def _moment(value: Value, kind: Any) -> Any:
         return pa.scalar(value, pa.string()).cast(kind)
     if not isinstance(value, str):
         raise TypeError(value)
-    count, rest = divmod(
+    count, remainder = divmod(
         pa.scalar(f"1970-01-01 {value}").cast(pa.timestamp("ns")).value, 10**9 // _PER_SECOND[kind.unit]
     )
-    if rest:
+    if remainder:
         raise pa.ArrowInvalid(value)
     return pa.scalar(count, kind)
 

@@ -30,7 +30,7 @@ _DAMAGED = (ValueError, LookupError, struct.error, AttributeError, TypeError, OS
 
 
 class Statistics(NamedTuple):
-    """What is known of the values of a column in a row group; low and high may be out of reach of the values.
+    """Statistics of a column in a row group; low and high may be out of reach of the values.
 
     per_second: of times of day and timestamps, the parts of a second that values count.
     """
@@ -42,7 +42,7 @@ class Statistics(NamedTuple):
 
 
 class ColumnChunk(NamedTuple):
-    """Where the values of a column in a row group lie.
+    """Location of a column's values in a row group.
 
     kind: the number of the physical type; codec: that of the compression; values: how many, nulls included; begin: the
     first byte in the file; nbytes: so many, compressed.
@@ -66,9 +66,9 @@ def statistics(file: BinaryIO, size: int) -> list[dict[str, Statistics]]:
         size: its bytes.
     """
     try:
-        found = _fields(file, size)
-        units = _units(found[_SCHEMA])
-        return [_of_group(group, units) for group in found.get(_ROW_GROUPS, [])]
+        values = _fields(file, size)
+        units = _units(values[_SCHEMA])
+        return [_of_group(group, units) for group in values.get(_ROW_GROUPS, [])]
     except _DAMAGED:
         return []
 
@@ -81,11 +81,11 @@ def column_chunks(file: BinaryIO, size: int) -> list[list[ColumnChunk]]:
         size: its bytes.
     """
     try:
-        found = [[_chunk(column) for column in group[_COLUMNS]] for group in _fields(file, size).get(_ROW_GROUPS, [])]
+        chunks = [[_chunk(column) for column in group[_COLUMNS]] for group in _fields(file, size).get(_ROW_GROUPS, [])]
     except _DAMAGED:
         return []
-    inside = all(one.begin >= 0 <= one.nbytes <= size - one.begin for group in found for one in group)
-    return found if inside else []
+    inside = all(column.begin >= 0 <= column.nbytes <= size - column.begin for group in chunks for column in group)
+    return chunks if inside else []
 
 
 def _fields(file: BinaryIO, size: int) -> dict[int, Any]:
@@ -107,24 +107,24 @@ def number_of(value: bytes | None, *, signed: bool, floating: bool) -> int | flo
 
 
 def _of_group(group: Mapping[int, Any], units: Mapping[tuple[bytes, ...], int]) -> dict[str, Statistics]:
-    found: dict[str, Statistics] = {}
+    result: dict[str, Statistics] = {}
     nested: dict[str, Statistics] = {}
     for column in group[_COLUMNS]:
         metadata = column.get(_METADATA, {})
         path, known = tuple(metadata.get(_PATH, [])), metadata.get(_STATISTICS)
         if path and known is not None:
-            low, high = (one if isinstance(one := known.get(name), bytes) else None for name in (_LOW, _HIGH))
+            low, high = (value if isinstance(value := known.get(name), bytes) else None for name in (_LOW, _HIGH))
             nulls = known.get(_NULLS)
-            of = found if len(path) == 1 else nested
+            of = result if len(path) == 1 else nested
             of[b".".join(path).decode()] = Statistics(
                 low, high, nulls if isinstance(nulls, int) else None, units.get(path)
             )
-    return nested | found
+    return nested | result
 
 
 def _units(schema: Sequence[Mapping[int, Any]]) -> dict[tuple[bytes, ...], int]:
     """Parts of a second by the paths of columns of times. The schema is a tree, each node before what is in it."""
-    found: dict[tuple[bytes, ...], int] = {}
+    numbers: dict[tuple[bytes, ...], int] = {}
     open_nodes: list[tuple[bytes, int]] = []
     for node in schema[1:_MOST_COLUMNS]:
         while open_nodes and not open_nodes[-1][1]:
@@ -134,8 +134,8 @@ def _units(schema: Sequence[Mapping[int, Any]]) -> dict[tuple[bytes, ...], int]:
         if (inside := node.get(_CHILDREN, 0)) > 0:
             open_nodes.append((node[_NAME], inside))
         elif (unit := _unit(node)) is not None:
-            found[*(name for name, _ in open_nodes), node[_NAME]] = unit
-    return found
+            numbers[*(name for name, _ in open_nodes), node[_NAME]] = unit
+    return numbers
 
 
 def _unit(node: Mapping[int, Any]) -> int | None:

@@ -59,22 +59,22 @@ class RowGroup:
         Raises:
             DataError: it has another number of rows than before.
         """
-        found = self.table.read(self.number, columns, threads)
-        for column, arrays in found.items():
+        data = self.table.read(self.number, columns, threads)
+        for column, arrays in data.items():
             if (count := sum(map(len, arrays))) != self.whole:
                 raise changed(self.table.path, self.number, count, self.whole)
             if self.chosen is not None:
                 arrays = _taken(arrays, self.chosen)
-            found[column] = [one for one in arrays if len(one)]
-        return found
+            data[column] = [array for array in arrays if len(array)]
+        return data
 
     def placed(self, arrays: Sequence[Any], column: str) -> list[tuple[Any, Place]]:
         """The arrays of a column, each with its place."""
-        rows = starts_of([len(one) for one in arrays]).tolist()
-        return [(one, self.place(row, column)) for one, row in zip(arrays, rows[:-1], strict=True)]
+        rows = starts_of([len(array) for array in arrays]).tolist()
+        return [(array, self.place(row, column)) for array, row in zip(arrays, rows[:-1], strict=True)]
 
     def place(self, row: int, column: str) -> Place:
-        """Where a row is, of those that are read."""
+        """Return where a row is, of those that are read."""
         return Place(self.table.path, self.number, row, column, self.chosen, self.table.row_name, self.table.size)
 
 
@@ -88,7 +88,7 @@ def row_groups(tables: Sequence[TableFile], condition: Filter | None = None) -> 
     Raises:
         DataError: there are no rows.
     """
-    found: list[RowGroup] = []
+    result: list[RowGroup] = []
     first = groups = skipped = 0
     for table in tables:
         possible = [True] * table.groups if condition is None else condition.groups(table)
@@ -108,16 +108,16 @@ def row_groups(tables: Sequence[TableFile], condition: Filter | None = None) -> 
             group = RowGroup(table, number, first, rows, chosen, share)
             first, groups = first + rows, groups + 1
             if group.rows:
-                found.append(group)
+                result.append(group)
     if condition is not None:
-        left = sum(one.rows for one in found)
+        left = sum(row_group.rows for row_group in result)
         log.info("The filter leaves %d of %d rows; statistics skip %d of %d row groups.", left, first, skipped, groups)
-    if not found:
+    if not result:
         path = tables[0].path
-        what = f"{path}: no row fulfils the filter." if first else f"{path} has no rows."
+        reason = f"{path}: no row fulfils the filter." if first else f"{path} has no rows."
         hint = "are the values right? `cntkpy preview` shows rows" if first else None
-        raise unless_cut(DataError(what, path=path, hint=hint))
-    return found
+        raise unless_cut(DataError(reason, path=path, hint=hint))
+    return result
 
 
 def changed(path: str, group: int, count: int, expected: int) -> DataError:
@@ -131,7 +131,7 @@ def changed(path: str, group: int, count: int, expected: int) -> DataError:
 
 def _taken(arrays: Sequence[Any], chosen: np.ndarray) -> list[Any]:
     """Rows of arrays that lie one after the other, each by itself."""
-    starts = starts_of([len(one) for one in arrays])
+    starts = starts_of([len(array) for array in arrays])
     cuts = np.searchsorted(chosen, starts)
     pieces = zip(arrays, starts.tolist(), cuts[:-1].tolist(), cuts[1:].tolist(), strict=False)
-    return [one.take(arrow().array(chosen[a:b] - start)) for one, start, a, b in pieces]
+    return [item.take(arrow().array(chosen[a:b] - start)) for item, start, a, b in pieces]

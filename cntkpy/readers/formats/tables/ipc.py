@@ -61,12 +61,12 @@ def messages_of_stream(file: BinaryIO, size: int) -> list[Message]:
     Raises:
         Damaged: a header is wrong, or the file ends within a message.
     """
-    found: list[Message] = []
+    messages: list[Message] = []
     begin = 0
     while begin < size and (message := _message(file, begin, size)) is not None:
-        found.append(message)
+        messages.append(message)
         begin = message.end
-    return found
+    return messages
 
 
 def messages_of_file(file: BinaryIO, size: int) -> list[Message]:
@@ -81,8 +81,8 @@ def messages_of_file(file: BinaryIO, size: int) -> list[Message]:
     file.seek(size - 10 - length)
     footer = _Table.root(file.read(length))
     blocks = [*footer.structs(2, _BLOCK_BYTES), *footer.structs(3, _BLOCK_BYTES)]
-    found = [_message(file, struct.unpack_from("<q", block)[0], size) for block in blocks]
-    return [message for message in found if message is not None]
+    messages = [_message(file, struct.unpack_from("<q", block)[0], size) for block in blocks]
+    return [message for message in messages if message is not None]
 
 
 def _message(file: BinaryIO, begin: int, size: int) -> Message | None:
@@ -94,23 +94,23 @@ def _message(file: BinaryIO, begin: int, size: int) -> Message | None:
     if len(head) < 4:
         raise Damaged(f"it ends within the message at byte {begin}")
     first = struct.unpack("<I", head[:4])[0]
-    at = begin + (8 if first == _CONTINUED else 4)
+    position = begin + (8 if first == _CONTINUED else 4)
     length = struct.unpack("<I", head[4:])[0] if first == _CONTINUED and len(head) == 8 else first
     if not length:
         return None
-    if length > min(_MOST_HEADER_BYTES, size - at):
+    if length > min(_MOST_HEADER_BYTES, size - position):
         raise Damaged(f"the header of the message at byte {begin} has {length} bytes")
-    file.seek(at)
+    file.seek(position)
     message = _Table.root(file.read(length))
     kind, header, body = message.number(1, "<B"), message.table(2), message.number(3, "<q")
-    at += length
-    if header is None or not 0 <= body <= size - at:
+    position += length
+    if header is None or not 0 <= body <= size - position:
         raise Damaged(f"it ends within the message at byte {begin}")
     batch = header.table(1) if kind == DICTIONARY else header
     if kind not in (DICTIONARY, BATCH) or batch is None:
-        return Message(kind, begin, at + body, 0, 0)
-    rows, nbytes = batch.number(0, "<q"), _decoded(file, at, at + body, batch)
-    return Message(kind, begin, at + body, rows, nbytes)
+        return Message(kind, begin, position + body, 0, 0)
+    rows, nbytes = batch.number(0, "<q"), _decoded(file, position, position + body, batch)
+    return Message(kind, begin, position + body, rows, nbytes)
 
 
 def _decoded(file: BinaryIO, begin: int, end: int, batch: _Table) -> int:
@@ -161,7 +161,7 @@ class _Table:
         count, begin = self._read("<I", begin), begin + 4
         if count * nbytes > len(self._data) - begin:
             raise Damaged("a list in a header is longer than the header")
-        return [self._data[at : at + nbytes] for at in range(begin, begin + count * nbytes, nbytes)]
+        return [self._data[index : index + nbytes] for index in range(begin, begin + count * nbytes, nbytes)]
 
     def _place(self, field: int) -> int:
         entry = 4 + 2 * field

@@ -32,7 +32,7 @@ _FORMATS = (
     ("snapshot/snapshot-*", "Paimon", _WRITE.format(tool="Spark or Flink")),
     ("ducklake-*-delete.parquet", "DuckLake", _WRITE.format(tool="duckdb's ducklake")),
 )
-"""What a folder of a format has, the name of the format, and how its rows are read."""
+"""Marker of a format's folder, the format's name, and the function that reads its rows."""
 
 
 def check_no_lake(folder: str, files: Sequence[str]) -> None:
@@ -71,30 +71,30 @@ def _listed(folder: Path) -> set[str] | None:
     """Return the names of the data files of a data set; None where the folder is none."""
     try:
         state = json.loads(read_input(str(folder / _STATE)))
-        return {str(one["filename"]) for one in state["_data_files"]} or None
+        return {str(file["filename"]) for file in state["_data_files"]} or None
     except (OSError, ValueError, LookupError, TypeError, RecursionError):
         return None
 
 
 def _folders(folder: str, files: Sequence[str]) -> list[str]:
     """Return the folders around data files that may have a log: those below the folder, and those it is a part of."""
-    found: dict[str, None] = {}
+    columns: dict[str, None] = {}
     root = Path(folder) if Path(folder).is_dir() else None
     if root is not None:
-        found.update(dict.fromkeys(_around(root)))
+        columns.update(dict.fromkeys(_around(root)))
     for parent in dict.fromkeys(Path(file).parent for file in files):
-        found.update(dict.fromkeys(_around(parent)))
+        columns.update(dict.fromkeys(_around(parent)))
         inner = parent
         while root is not None and inner != root and root in inner.parents:
-            found[str(inner)] = None
+            columns[str(inner)] = None
             inner = inner.parent
-    return list(found)
+    return list(columns)
 
 
 def _around(folder: Path) -> list[str]:
     """Return a folder, and those around it as long as it is a partition, or a folder for data."""
-    found = [str(folder)]
+    result = [str(folder)]
     while "=" in folder.name or folder.name in _INSIDE:
         folder = folder.parent
-        found.append(str(folder))
-    return found
+        result.append(str(folder))
+    return result

@@ -10,7 +10,7 @@ from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.cntk_config.base.extras import how_to_install
 
 BROKEN = (OSError, EOFError, ValueError, LookupError, TypeError, NotImplementedError, MemoryError, OverflowError)
-"""What pyarrow raises on a damaged file; its own exceptions are derived from these, but for one."""
+"""Exceptions of pyarrow for a damaged file; its own exceptions are derived from these, but for one."""
 
 
 @cache

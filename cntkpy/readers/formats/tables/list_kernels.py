@@ -15,19 +15,19 @@ MOST_BITS = 31
 
 
 @part
-def _header(data: Bytes, at: Int):
+def _header(data: Bytes, position: Int):
     """The number at the start of a run, and the byte after it; -1 where the data end or it is too large.
 
     In range: at is not negative.
     """
     number, shift = np.int64(0), 0
-    while at < len(data) and shift < 35:
-        byte = np.int64(data[at])
+    while position < len(data) and shift < 35:
+        byte = np.int64(data[position])
         number |= (byte & 127) << shift
-        at, shift = at + 1, shift + 7
+        position, shift = position + 1, shift + 7
         if byte < 128:
-            return number, at
-    return np.int64(-1), at
+            return number, position
+    return np.int64(-1), position
 
 
 @part
@@ -36,30 +36,31 @@ def _whole(data: Bytes, at: Int, width: Int):
 
     In range: the caller has checked that data have the bytes from at on.
     """
-    found = np.int64(0)
+    result = np.int64(0)
     for i in range((width + 7) // 8):
-        found |= np.int64(data[at + i]) << (8 * i)
-    return found
+        result |= np.int64(data[at + i]) << (8 * i)
+    return result
 
 
 @kernel
 def pattern(data: Bytes, width: Int, count: Int, first: Int, every: Int, start: Int, other: Int):
-    """Whether `count` values of `width` bits are a pattern: `start` where i is a multiple of `every`, else `other`.
+    """Return whether `count` values of `width` bits are a pattern: `start` where i is a multiple of `every`, else
+    `other`.
 
     i is counted from `first`, which is not negative.
 
     In range: a run is read after its bytes are found to be within data.
     """
-    at, i, end, mask = 0, first, first + count, (np.int64(1) << width) - 1
+    position, i, end, mask = 0, first, first + count, (np.int64(1) << width) - 1
     while i < end:
-        number, at = _header(data, at)
+        number, position = _header(data, position)
         if number < 0:
             return False
         if number & 1:
             values = min((number >> 1) * 8, end - i)
-            if at + (number >> 1) * width > len(data):
+            if position + (number >> 1) * width > len(data):
                 return False
-            byte, bits, have, within = at, np.int64(0), 0, i % every
+            byte, bits, have, within = position, np.int64(0), 0, i % every
             for _ in range(values):
                 while have < width:
                     bits |= np.int64(data[byte]) << have
@@ -68,16 +69,16 @@ def pattern(data: Bytes, width: Int, count: Int, first: Int, every: Int, start: 
                     return False
                 bits, have = bits >> width, have - width
                 within = within + 1 if within + 1 < every else 0
-            at += (number >> 1) * width
+            position += (number >> 1) * width
         else:
             values = min(number >> 1, end - i)
-            if at + (width + 7) // 8 > len(data):
+            if position + (width + 7) // 8 > len(data):
                 return False
-            value = _whole(data, at, width)
+            value = _whole(data, position, width)
             starts = (i + values - 1) // every - (i - 1) // every
             if (starts and value != start) or (starts < values and value != other):
                 return False
-            at += (width + 7) // 8
+            position += (width + 7) // 8
         i += values
     return True
 
@@ -88,28 +89,28 @@ def unpack(data: Bytes, width: Int, out: Int32s):
 
     In range: as in `pattern`; a run is cut to the room that is left.
     """
-    at, i, mask = 0, 0, (np.int64(1) << width) - 1
+    position, i, mask = 0, 0, (np.int64(1) << width) - 1
     while i < len(out):
-        number, at = _header(data, at)
+        number, position = _header(data, position)
         if number < 0:
             return i
         if number & 1:
             values = min((number >> 1) * 8, len(out) - i)
-            if at + (number >> 1) * width > len(data):
+            if position + (number >> 1) * width > len(data):
                 return i
-            byte, bits, have = at, np.int64(0), 0
+            byte, bits, have = position, np.int64(0), 0
             for v in range(values):
                 while have < width:
                     bits |= np.int64(data[byte]) << have
                     byte, have = byte + 1, have + 8
                 out[i + v] = bits & mask
                 bits, have = bits >> width, have - width
-            at += (number >> 1) * width
+            position += (number >> 1) * width
         else:
             values = min(number >> 1, len(out) - i)
-            if at + (width + 7) // 8 > len(data):
+            if position + (width + 7) // 8 > len(data):
                 return i
-            out[i : i + values] = _whole(data, at, width)
-            at += (width + 7) // 8
+            out[i : i + values] = _whole(data, position, width)
+            position += (width + 7) // 8
         i += values
     return i

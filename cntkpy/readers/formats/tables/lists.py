@@ -42,7 +42,7 @@ class _Page(NamedTuple):
 
 
 def are_numbers(kind: Any) -> bool:
-    """Whether a type of Arrow is a list of floating-point numbers as Parquet has them."""
+    """Return whether a type of Arrow is a list of floating-point numbers as Parquet has them."""
     types = arrow().types
     lists = types.is_fixed_size_list(kind) or types.is_list(kind) or types.is_large_list(kind)
     return lists and (types.is_float32(kind.value_type) or types.is_float64(kind.value_type))
@@ -84,8 +84,8 @@ def _numbers(file: BinaryIO, chunk: ColumnChunk, rows: int, level: int, kind: An
 
     dtype = np.dtype(_TYPES[chunk.kind])
     _expect(dtype.itemsize * 8 == kind.value_type.bit_width)
-    size, rest = divmod(chunk.values, max(rows, 1))
-    _expect(rows > 0 and size > 0 and not rest and chunk.codec in (_PLAIN_CODEC, _SNAPPY))
+    size, remainder = divmod(chunk.values, max(rows, 1))
+    _expect(rows > 0 and size > 0 and not remainder and chunk.codec in (_PLAIN_CODEC, _SNAPPY))
     _expect(chunk.values * dtype.itemsize <= _MOST_TIMES * chunk.nbytes)
     buffer = arrow().allocate_buffer(chunk.values * dtype.itemsize)
     numbers = np.frombuffer(buffer, dtype)
@@ -162,11 +162,11 @@ class _Pages:
 
 
 def _snappy_size(data: bytes) -> int:
-    """How many bytes data compressed by snappy are; data: the first five bytes."""
-    found = shift = 0
+    """Return the number of bytes data compressed by snappy are; data: the first five bytes."""
+    number = shift = 0
     for byte in data:
-        found |= (byte & 127) << shift
+        number |= (byte & 127) << shift
         shift += 7
         if byte < 128:
-            return found
+            return number
     raise _Other

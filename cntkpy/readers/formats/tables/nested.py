@@ -26,27 +26,27 @@ def nested_field(schema: Any, name: str) -> Any:
     top, *steps = _steps(schema, name)
     if not steps or schema.names.count(top) != 1:
         return None
-    found = schema.field(top)
+    field = schema.field(top)
     for step in steps:
-        kind = storage_type(found.type)
+        kind = storage_type(field.type)
         if not arrow().types.is_struct(kind) or kind.get_field_index(step) < 0:
             return None
-        found = kind.field(step)
-    return arrow().field(name, found.type, True, found.metadata)
+        field = kind.field(step)
+    return arrow().field(name, field.type, True, field.metadata)
 
 
 def nested_names(schema: Any, column: str) -> list[str]:
     """The names of the fields of a column that are no structs themselves; none if it has none."""
-    found: list[str] = []
+    names: list[str] = []
     ahead = [(column, schema.field(column).type)]
-    while ahead and len(found) < _MOST_NAMES:
+    while ahead and len(names) < _MOST_NAMES:
         name, kind = ahead.pop(0)
         kind = storage_type(kind)
         if arrow().types.is_struct(kind):
-            ahead = [(f"{name}.{one.name}", one.type) for one in kind] + ahead
+            ahead = [(f"{name}.{field.name}", field.type) for field in kind] + ahead
         elif name != column:
-            found.append(name)
-    return found
+            names.append(name)
+    return names
 
 
 def nested_array(array: Any, schema: Any, name: str) -> Any:

@@ -73,16 +73,16 @@ def page_sizes(file: BinaryIO, chunk: ColumnChunk) -> PageSizes | None:
         file: the Parquet file.
         chunk: the column chunk, which lies within the file.
     """
-    at, end = chunk.begin, chunk.begin + chunk.nbytes
+    position, end = chunk.begin, chunk.begin + chunk.nbytes
     plain = dictionary = values = 0
     coded = shared = False
     try:
-        while at < end and values < chunk.values:
-            fields, at = page_header(file, at, end)
+        while position < end and values < chunk.values:
+            fields, position = page_header(file, position, end)
             size, packed = fields[_UNCOMPRESSED], fields[_COMPRESSED]
             if size < 0 or packed < 0:
                 return None
-            plain, at = plain + size, at + packed
+            plain, position = plain + size, position + packed
             if fields[_TYPE] == DICTIONARY_PAGE:
                 dictionary += size
             elif fields[_TYPE] in (DATA_PAGE, DATA_PAGE_2):

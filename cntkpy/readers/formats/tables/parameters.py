@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 PACKED_ENDINGS = (".gz", ".bz2", ".xz", ".zst")
-"""What names of compressed files end with."""
+"""Suffixes of compressed files."""
 
 
 class TableStreamParameters(Declared):
@@ -81,7 +81,7 @@ class TableStreamParameters(Declared):
 
     @property
     def is_picture(self) -> bool:
-        """Whether the column has pictures."""
+        """True if the column has pictures."""
         return self.transforms is not None
 
     def column(self, name: str) -> str:
@@ -129,7 +129,7 @@ class TableParameters(Declared):
     """A table: each row is a sequence, each column a stream."""
 
     endings: ClassVar[tuple[str, ...]] = ()
-    """How names of files in a folder end."""
+    """Suffixes of the files in a folder."""
     file = Parameter("file", PATHS, help="The data file, or several with the same columns; a folder; a pattern with *.")
     input = Parameter(
         "input",
@@ -166,17 +166,17 @@ class TableParameters(Declared):
         """The streams, in alphabetical order."""
         names = stream_names(self, "write input=[name=[dim=...]]")
         sections = {name: TableStreamParameters(self.input.section(name)) for name in names}
-        found = [one.stream(name) for name, one in sections.items() if not one.is_picture]
-        check_one_defines_size(self, found)
-        return found
+        streams = [section.stream(name) for name, section in sections.items() if not section.is_picture]
+        check_one_defines_size(self, streams)
+        return streams
 
     def pictures(self) -> list[tuple[str, TableStreamParameters]]:
         """Names and sections of the streams of pictures, in alphabetical order."""
         every = [(name, TableStreamParameters(section)) for name, section in self.input.inner()]
-        found = sorted((one for one in every if one[1].is_picture), key=lambda one: one[0].lower())
-        for _, p in found:
+        pictures = sorted((pair for pair in every if pair[1].is_picture), key=lambda pair: pair[0].lower())
+        for _, p in pictures:
             p.check_together()
-        return found
+        return pictures
 
     def check_together(self) -> None:
         """Errors in what does not go together."""
@@ -229,16 +229,16 @@ class CsvParameters(TableParameters):
         """The files, opened: each is parsed once for the types of its columns, which are the same in all files."""
         from .csv.table import CsvTable, give_same_kinds
 
-        found = [CsvTable(path, partition, self._texts()) for path, partition in self.files()]
-        give_same_kinds(found)
-        return list(found)
+        csv_tables = [CsvTable(path, partition, self._texts()) for path, partition in self.files()]
+        give_same_kinds(csv_tables)
+        return list(csv_tables)
 
     def _texts(self) -> set[str]:
         """Columns that are texts whatever they look like: classes that a file lists, and keys."""
         streams, condition = self.streams(), self.condition()
-        found = {column for s in streams if s.listed is not None for column in s.columns}
-        others = {column for s in streams for column in s.columns} | set(condition.columns if condition else ())
-        return found | ({str(self.key_column)} if self.key_column is not None else set()) - others
+        columns = {column for s in streams if s.listed is not None for column in s.columns}
+        remaining = {column for s in streams for column in s.columns} | set(condition.columns if condition else ())
+        return columns | ({str(self.key_column)} if self.key_column is not None else set()) - remaining
 
 
 def create_parquet(section: ConfigParameters, setting: Setting) -> Deserializer:
@@ -271,14 +271,14 @@ def _create(p: TableParameters, setting: Setting) -> Deserializer:
         corpus=setting.corpus,
         threads=setting.threads > 1,
         condition=p.condition(),
-        pictures=[one.column(name) for name, one in pictures],
+        pictures=[item.column(name) for name, item in pictures],
         primary=setting.primary,
     )
     if not pictures:
         return data
     from cntkpy.readers.pipeline.bundle import SideBySide
 
-    parts = [_pictures(*one, data, setting, with_rows=not number) for number, one in enumerate(pictures)]
+    parts = [_pictures(*picture, data, setting, with_rows=not number) for number, picture in enumerate(pictures)]
     return parts[0] if len(parts) == 1 else SideBySide(parts)
 
 

@@ -14,7 +14,7 @@ from cntkpy.readers.errors import DataError
 from .lakes import check_no_lake, files_that_count
 
 NULL = "__HIVE_DEFAULT_PARTITION__"
-"""What Hive calls a folder whose column has no value."""
+"""Hive's name of a folder whose column has no value."""
 _LARGEST = 18
 """Digits of a number that fits into int64 in any case."""
 
@@ -42,18 +42,18 @@ def files_of(paths: Sequence[str], endings: tuple[str, ...]) -> list[str]:
     Raises:
         DataError: a folder or a pattern has no files, or is a table of Delta Lake or the like.
     """
-    found: list[str] = []
+    names: list[str] = []
     for path in paths:
         if is_url(path) or not (is_folder(path) or ("*" in path and not exists(path))):
-            found.append(path)
+            names.append(path)
             continue
         some = _below(path, endings) if is_folder(path) else _fitting(path)
         check_no_lake(path, some)
         if not some:
-            what = f"has no files *{', *'.join(endings)}" if is_folder(path) else "fits no file"
-            raise DataError(f"{path} {what}.", path=path, hint=f"the current directory is {Path.cwd()}")
-        found += files_that_count(some)
-    return found
+            reason = f"has no files *{', *'.join(endings)}" if is_folder(path) else "fits no file"
+            raise DataError(f"{path} {reason}.", path=path, hint=f"the current directory is {Path.cwd()}")
+        names += files_that_count(some)
+    return names
 
 
 def partitions_of(paths: Sequence[str]) -> list[Partition]:
@@ -63,13 +63,13 @@ def partitions_of(paths: Sequence[str]) -> list[Partition]:
         DataError: a file has no folder for a column that others have.
     """
     several = [_columns(path) for path in paths]
-    names = list(dict.fromkeys(name for one in several for name in one))
-    for path, one in zip(paths, several, strict=True):
-        if missing := next((name for name in names if name not in one), None):
+    names = list(dict.fromkeys(name for value in several for name in value))
+    for path, value in zip(paths, several, strict=True):
+        if missing := next((name for name in names if name not in value), None):
             message = f"{path} is in no folder '{missing}=...', but other files are."
             raise DataError(message, path=path, hint="give every file its folder, or read the files by another section")
-    whole = {name for name in names if all(_is_whole(one[name]) for one in several)}
-    return [{name: _value(value, name in whole) for name, value in one.items()} for one in several]
+    whole = {name for name in names if all(_is_whole(value[name]) for value in several)}
+    return [{name: _value(value, name in whole) for name, value in value.items()} for value in several]
 
 
 def _value(value: str | None, whole: bool) -> PartitionValue:
@@ -77,12 +77,12 @@ def _value(value: str | None, whole: bool) -> PartitionValue:
 
 
 def _below(folder: str, endings: tuple[str, ...]) -> list[str]:
-    every = (str(one) for one in Path(folder).rglob("*") if one.name.lower().endswith(endings))
-    return sorted(one for one in every if _counts(one, folder))
+    every = (str(path) for path in Path(folder).rglob("*") if path.name.lower().endswith(endings))
+    return sorted(path for path in every if _counts(path, folder))
 
 
 def _fitting(pattern: str) -> list[str]:
-    return sorted(one for one in glob.iglob(pattern, recursive=True) if _counts(one, pattern))  # noqa: PTH207 spelling
+    return sorted(path for path in glob.iglob(pattern, recursive=True) if _counts(path, pattern))  # noqa: PTH207 spelling
 
 
 def _counts(path: str, given: str) -> bool:

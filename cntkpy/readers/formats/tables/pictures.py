@@ -58,7 +58,7 @@ class PictureColumn:
         return self._column
 
     def place(self, record: int) -> str:
-        """Where a picture is, for messages."""
+        """Return where a picture is, for messages."""
         group, row = self._at(record)
         return self._groups[group].place(row, self._column).text()
 
@@ -97,9 +97,11 @@ class PictureColumn:
         """The pictures of a row group: read by one thread, the others wait for it."""
         with self._lock:
             if number not in self._kept:
-                found = self._groups[number].read([self._column])[self._column]
-                self._kept[number] = [one.field(BYTES) if arrow().types.is_struct(one.type) else one for one in found]
-                sizes = (sum(one.nbytes for one in arrays) for arrays in reversed(self._kept.values()))
+                cells = self._groups[number].read([self._column])[self._column]
+                self._kept[number] = [
+                    cell.field(BYTES) if arrow().types.is_struct(cell.type) else cell for cell in cells
+                ]
+                sizes = (sum(array.nbytes for array in arrays) for arrays in reversed(self._kept.values()))
                 kept = sum(size <= DEFAULT_MEMORY for size in accumulate(sizes))
                 while len(self._kept) > max(1, kept):
                     self._kept.popitem(last=False)

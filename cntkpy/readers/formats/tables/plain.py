@@ -140,8 +140,8 @@ def plain_array(array: Any) -> Any:
 
 def _with_child(array: Any, target: Any, buffers: int, child: Any) -> Any:
     """Return lists with other values; buffers: so many belong to the lists themselves."""
-    own = array.buffers()[:buffers]
-    return arrow().Array.from_buffers(target, len(array), own, offset=array.offset, children=[child])
+    own_buffers = array.buffers()[:buffers]
+    return arrow().Array.from_buffers(target, len(array), own_buffers, offset=array.offset, children=[child])
 
 
 def _without_view(array: Any, target: Any) -> Any:

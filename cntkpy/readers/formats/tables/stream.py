@@ -1,4 +1,4 @@
-"""What a stream of a table is, as the configuration says it."""
+"""Stream of a table, as configured."""
 
 from __future__ import annotations
 

@@ -93,8 +93,8 @@ class TarValues:
         numbers = sequences.tolist()
         streams: dict[str, StreamData] = {}
         for column, stream in zip(self._columns, self._streams, strict=True):
-            found = [read_member(self.shards, number, column, stream, self.dtype) for number in numbers]
-            streams[stream.name] = _stream_data(found, stream, self.dtype)
+            members = [read_member(self.shards, number, column, stream, self.dtype) for number in numbers]
+            streams[stream.name] = _stream_data(members, stream, self.dtype)
         chunk = Chunk(streams)
         chunk.nbytes = bytes_of(chunk)
         return chunk
@@ -181,11 +181,11 @@ def number_classes(stream: MemberStream) -> None:
     stream.classes.update({name: number for number, name in names.items()})
 
 
-def _stream_data(found: Sequence[np.ndarray], stream: MemberStream, dtype: np.dtype) -> StreamData:
-    bounds = starts_of([len(one) for one in found])
+def _stream_data(arrays: Sequence[np.ndarray], stream: MemberStream, dtype: np.dtype) -> StreamData:
+    bounds = starts_of([len(array) for array in arrays])
     if not stream.sparse:
-        rows = np.concatenate(found) if found else np.empty((0, stream.dim), dtype)
+        rows = np.concatenate(arrays) if arrays else np.empty((0, stream.dim), dtype)
         return dense_stream(rows, bounds)
-    indices = np.concatenate(found) if found else np.empty(0, np.int32)
+    indices = np.concatenate(arrays) if arrays else np.empty(0, np.int32)
     n = len(indices)
     return StreamData(stream.dim, np.ones(n, dtype), np.arange(n), bounds, np.ones(n, np.int32), indices)

@@ -39,7 +39,7 @@ class Member(NamedTuple):
 
 
 class _Following(NamedTuple):
-    """What headers say of the member that follows them."""
+    """Properties of the member that follows the headers."""
 
     name: str | None = None
     size: int | None = None
@@ -54,18 +54,18 @@ def members(data: DataBytes) -> Iterator[Member]:
     Raises:
         DataError: it is damaged or cut short, or has a member that is a link, a device, a pipe or a sparse file.
     """
-    at, following = 0, _Following()
-    while (block := data.bytes(at, BLOCK)) != _END:
-        if not at and len(block) < BLOCK:
-            raise _broken(data, at, "it has no header of a tar archive", "is it a tar archive?")
+    position, following = 0, _Following()
+    while (block := data.bytes(position, BLOCK)) != _END:
+        if not position and len(block) < BLOCK:
+            raise _broken(data, position, "it has no header of a tar archive", "is it a tar archive?")
         if len(block) < BLOCK:
-            what = "it ends without the two blocks of zeros that mark the end"
-            raise _broken(data, at, what, "it was cut short: copy or make it again")
-        header = _parsed(data, block, at)
-        at += BLOCK
+            reason = "it ends without the two blocks of zeros that mark the end"
+            raise _broken(data, position, reason, "it was cut short: copy or make it again")
+        header = _parsed(data, block, position)
+        position += BLOCK
         if header.type in (tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK, *_PAX):
-            following = _read_following(data, header, at, following)
-            at = _after(at, header.size)
+            following = _read_following(data, header, position, following)
+            position = _after(position, header.size)
             continue
         name = (header.name if following.name is None else following.name).removeprefix("./")
         size = header.size if following.size is None else following.size
@@ -73,12 +73,14 @@ def members(data: DataBytes) -> Iterator[Member]:
         if header.type == tarfile.DIRTYPE or (header.type in _DATA and name.endswith("/")):
             continue
         if header.type not in _DATA:
-            what = _REFUSED.get(header.type, f"of the unknown type {header.type!r}")
-            message = f"its member '{_shown(name)}' is {what}"
-            raise _broken(data, at - BLOCK, message, "members are plain files: tar --dereference --hard-dereference")
-        _check_size(data, name, at, size)
-        yield Member(name, at, size)
-        at = _after(at, size)
+            reason = _REFUSED.get(header.type, f"of the unknown type {header.type!r}")
+            message = f"its member '{_shown(name)}' is {reason}"
+            raise _broken(
+                data, position - BLOCK, message, "members are plain files: tar --dereference --hard-dereference"
+            )
+        _check_size(data, name, position, size)
+        yield Member(name, position, size)
+        position = _after(position, size)
 
 
 _PAX = (tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE)
@@ -100,45 +102,47 @@ def _parsed(data: DataBytes, block: bytes, at: int) -> tarfile.TarInfo:
     return header
 
 
-def _check_size(data: DataBytes, name: str, at: int, size: int) -> None:
+def _check_size(data: DataBytes, name: str, position: int, size: int) -> None:
     """Refuse a member whose data are not all there. What is compressed is unpacked for that by the next header."""
-    there = data.size >= at + size if not data.packed else (not size or len(data.bytes(at + size - 1, 1)) == 1)
+    there = (
+        data.size >= position + size if not data.packed else (not size or len(data.bytes(position + size - 1, 1)) == 1)
+    )
     if not there:
         message = f"its member '{_shown(name)}' has {size} bytes, and the archive ends before"
-        raise _broken(data, at, message, "it was cut short: copy or make it again")
+        raise _broken(data, position, message, "it was cut short: copy or make it again")
 
 
 def _after(at: int, size: int) -> int:
-    """Where the header after some data begins."""
+    """Return where the header after some data begins."""
     return at + -(-size // BLOCK) * BLOCK
 
 
-def _read_following(data: DataBytes, header: tarfile.TarInfo, at: int, known: _Following) -> _Following:
-    """What a header with a long name, or of pax, adds to what is known of the member that follows."""
+def _read_following(data: DataBytes, header: tarfile.TarInfo, position: int, known: _Following) -> _Following:
+    """Return what a header with a long name, or of pax, adds to what is known of the member that follows."""
     if header.size > LONGEST_HEADER:
-        raise _broken(data, at - BLOCK, f"a header of {header.size} bytes is too long", "make the archive again")
-    content = data.bytes(at, header.size)
+        raise _broken(data, position - BLOCK, f"a header of {header.size} bytes is too long", "make the archive again")
+    content = data.bytes(position, header.size)
     if len(content) < header.size:
-        raise _broken(data, at - BLOCK, "it ends within a header", "it was cut short: copy or make it again")
+        raise _broken(data, position - BLOCK, "it ends within a header", "it was cut short: copy or make it again")
     if header.type == tarfile.GNUTYPE_LONGLINK:
         return known
     if header.type == tarfile.GNUTYPE_LONGNAME:
         return known._replace(name=content.partition(b"\0")[0].decode("utf-8", "backslashreplace"))
-    for key, value in _pax(data, content, at):
+    for key, value in _pax(data, content, position):
         if key.startswith("GNU.sparse."):
-            raise _broken(data, at - BLOCK, "the member that follows is a sparse file", "tar without --sparse")
+            raise _broken(data, position - BLOCK, "the member that follows is a sparse file", "tar without --sparse")
         if header.type == tarfile.XGLTYPE:
             continue
         if key == "path":
             known = known._replace(name=value)
         elif key == "size":
             if not (value.isascii() and value.isdigit() and len(value) < 16):
-                raise _broken(data, at - BLOCK, f"'{value[:40]}' is not a size", "make the archive again")
+                raise _broken(data, position - BLOCK, f"'{value[:40]}' is not a size", "make the archive again")
             known = known._replace(size=int(value))
     return known
 
 
-def _pax(data: DataBytes, content: bytes, at: int) -> Iterator[tuple[str, str]]:
+def _pax(data: DataBytes, content: bytes, position: int) -> Iterator[tuple[str, str]]:
     """The records `length key=value` of a pax header."""
     begin = 0
     while begin < len(content):
@@ -147,13 +151,13 @@ def _pax(data: DataBytes, content: bytes, at: int) -> Iterator[tuple[str, str]]:
         record = content[begin + len(digits) + 1 : begin + length]
         key, equals, value = record.partition(b"=")
         if length > len(content) - begin or not equals or not value.endswith(b"\n"):
-            raise _broken(data, at + begin, "a record of a pax header is wrong", "make the archive again")
+            raise _broken(data, position + begin, "a record of a pax header is wrong", "make the archive again")
         yield key.decode("utf-8", "replace"), value[:-1].decode("utf-8", "backslashreplace")
         begin += length
 
 
-def _broken(data: DataBytes, at: int, what: str, hint: str) -> DataError:
-    return DataError(f"The archive {data.path} cannot be read at byte {at}: {what}.", path=data.path, hint=hint)
+def _broken(data: DataBytes, position: int, reason: str, hint: str) -> DataError:
+    return DataError(f"The archive {data.path} cannot be read at byte {position}: {reason}.", path=data.path, hint=hint)
 
 
 def _shown(name: str) -> str:

@@ -83,7 +83,7 @@ class TarStreamParameters(Declared):
     def endings(self, name: str) -> tuple[str, ...]:
         """Endings of the names of members, in lower case."""
         several = list(map(str, self.member)) if self.member is not None else [name]
-        return tuple(one.lower().removeprefix(".") for one in several)
+        return tuple(value.lower().removeprefix(".") for value in several)
 
     def stream(self, name: str) -> MemberStream:
         """The stream of numbers of this name, with the numbers of its classes."""
@@ -94,9 +94,9 @@ class TarStreamParameters(Declared):
         listed = str(self.labels) if self.labels is not None else None
         field = str(self.field) if self.field is not None else None
         sparse = self.format == "sparse"
-        found = MemberStream(name, self.endings(name), self.dim, sparse, field, self.defines_mb_size, listed)
-        number_classes(found)
-        return found
+        member_stream = MemberStream(name, self.endings(name), self.dim, sparse, field, self.defines_mb_size, listed)
+        number_classes(member_stream)
+        return member_stream
 
 
 class TarParameters(Declared):
@@ -116,18 +116,18 @@ class TarParameters(Declared):
     def streams(self) -> list[tuple[str, TarStreamParameters]]:
         """The streams, in alphabetical order."""
         names = stream_names(self, "write input=[name=[dim=...]]")
-        found = [(name, TarStreamParameters(self.input.section(name))) for name in names]
-        for _, one in found:
-            one.check_together()
+        streams = [(name, TarStreamParameters(self.input.section(name))) for name in names]
+        for _, stream in streams:
+            stream.check_together()
         used: dict[str, tuple[str, ...]] = {}
-        for name, one in found:
-            several = one.endings(name)
+        for name, stream in streams:
+            several = stream.endings(name)
             for ending in several:
                 if used.setdefault(ending, several) != several:
                     message = f"members .{ending} are read by '{name}' and by a stream with other endings"
                     raise self.error("input", message, "write the same endings, or no ending twice", "Conflict")
-        check_one_defines_size(self, (one for _, one in found))
-        return found
+        check_one_defines_size(self, (stream for _, stream in streams))
+        return streams
 
     def check_together(self) -> None:
         """Errors in what does not go together."""
@@ -146,7 +146,7 @@ class TarParameters(Declared):
 
 def endings_of(streams: Sequence[tuple[str, TarStreamParameters]]) -> list[tuple[str, ...]]:
     """The endings of the members of streams, each group of them once."""
-    return list(dict.fromkeys(one.endings(name) for name, one in streams))
+    return list(dict.fromkeys(stream.endings(name) for name, stream in streams))
 
 
 def create_tar(section: ConfigParameters, setting: Setting) -> Deserializer:
@@ -166,21 +166,21 @@ def create_tar(section: ConfigParameters, setting: Setting) -> Deserializer:
     endings = endings_of(streams)
     corpus = setting.corpus or Corpus()
     keys = keys_of(shards, corpus, primary=setting.primary)
-    values = [one.stream(name) for name, one in streams if one.transforms is None]
+    values = [stream.stream(name) for name, stream in streams if stream.transforms is None]
     parts: list[Any] = []
     if values:
-        columns = [endings.index(one.endings) for one in values]
+        columns = [endings.index(value.endings) for value in values]
         lengths = lengths_of(shards, columns, values, dtype)
         table = SequenceTable(shards.first, lengths, keys, None if corpus.numeric else corpus)
         parts.append(TarValues(shards, columns, values, table, dtype))
-    for name, one in streams:
-        if one.transforms is not None:
+    for name, stream in streams:
+        if stream.transforms is not None:
             from cntkpy.readers.formats.image.deserializer import Pictures
             from cntkpy.readers.formats.image.transforms.chain import make_chain
 
             from .deserializer import TarPictures
 
-            chain = make_chain(one.transforms, dtype, 1 if p.grayscale else 3, until_mean=False)
-            listing = TarPictures(shards, endings.index(one.endings(name)), keys)
+            chain = make_chain(stream.transforms, dtype, 1 if p.grayscale else 3, until_mean=False)
+            listing = TarPictures(shards, endings.index(stream.endings(name)), keys)
             parts.append(Pictures(name, chain, listing, corpus, dtype=dtype, grayscale=p.grayscale, first=shards.first))
     return parts[0] if len(parts) == 1 else SideBySide(parts)

@@ -40,12 +40,12 @@ class Shards:
     @property
     def files(self) -> list[str]:
         """The archives."""
-        return [one.path for one in self.data]
+        return [value.path for value in self.data]
 
     @property
     def packed(self) -> bool:
-        """Whether some are compressed: to read one member, what is before it is unpacked."""
-        return any(one.packed for one in self.data)
+        """True if some are compressed: to read one member, what is before it is unpacked."""
+        return any(value.packed for value in self.data)
 
     def member(self, sample: int, stream: int) -> bytes:
         """The data of a member.
@@ -57,12 +57,12 @@ class Shards:
         if size > MOST_BYTES:
             raise self.error(sample, stream, f"it has {size} bytes, more than the limit of {MOST_BYTES}")
         if isinstance(data, PackedBytes) and size > most_in_member(data.packed_size):
-            what = f"it has {size:,} bytes in an archive of {data.packed_size:,}: this is not believed to be data"
-            raise self.error(sample, stream, what, "unpack the archive (gunzip), if it is")
-        found = data.bytes(int(self.at[sample, stream]), size)
-        if len(found) < size:
+            reason = f"it has {size:,} bytes in an archive of {data.packed_size:,}: this is not believed to be data"
+            raise self.error(sample, stream, reason, "unpack the archive (gunzip), if it is")
+        result = data.bytes(int(self.at[sample, stream]), size)
+        if len(result) < size:
             raise data.cut_short()
-        return found
+        return result
 
     def _archive(self, sample: int) -> DataBytes:
         return self.data[int(self.archive[sample])]
@@ -82,8 +82,8 @@ class Shards:
 
     def close(self) -> None:
         """Close the archives."""
-        for one in self.data:
-            one.close()
+        for value in self.data:
+            value.close()
 
 
 def open_shards(
@@ -102,8 +102,8 @@ def open_shards(
     """
     column = {ending: number for number, several in enumerate(endings) for ending in several}
     data: list[DataBytes] = []
-    found = [_Samples(column, endings) for _ in paths]
-    for path, samples in zip(paths, found, strict=True):
+    result = [_Samples(column, endings) for _ in paths]
+    for path, samples in zip(paths, result, strict=True):
         data.append(open_or_say(path, f"The archive {path} cannot be opened"))
         for member in members(data[-1]):
             samples.add(data[-1], member)
@@ -113,15 +113,15 @@ def open_shards(
                     limits.cut[data[-1].path] = None
                 break
         samples.finish(data[-1])
-    counts = [len(one.keys) for one in found]
+    counts = [len(shard.keys) for shard in result]
     width = len(endings)
-    at = np.concatenate([np.array(one.at, np.int64).reshape(-1, width) for one in found])
-    size = np.concatenate([np.array(one.size, np.int64).reshape(-1, width) for one in found])
+    offsets = np.concatenate([np.array(shard.at, np.int64).reshape(-1, width) for shard in result])
+    size = np.concatenate([np.array(shard.size, np.int64).reshape(-1, width) for shard in result])
     archive = np.repeat(np.arange(len(paths), dtype=np.int32), counts)
     sums = size.sum(axis=1)
     first = _chunks(sums, archive, max(1, chunk_size))
-    keys = [key for one in found for key in one.keys]
-    return Shards(data, keys, first, archive, at, size, np.add.reduceat(sums, first[:-1]))
+    keys = [key for shard in result for key in shard.keys]
+    return Shards(data, keys, first, archive, offsets, size, np.add.reduceat(sums, first[:-1]))
 
 
 @dataclass(eq=False)
@@ -153,15 +153,15 @@ class _Samples:
                 self.others[ending.lower()] = None
             return
         if number in self.now:
-            before = self.now[number].name
-            raise _wrong(data, member.at, f"the sample '{key}' has two members for one stream: '{before}'")
+            previous = self.now[number].name
+            raise _wrong(data, member.at, f"the sample '{key}' has two members for one stream: '{previous}'")
         self.now[number] = member
 
     def finish(self, data: DataBytes) -> None:
         """There are no more members."""
         self._end_sample(data)
         if not self.keys:
-            wanted = " or ".join(f".{one}" for several in self.endings for one in several)
+            wanted = " or ".join(f".{value}" for several in self.endings for value in several)
             raise DataError(
                 f"The archive {data.path} has no sample with a member {wanted}.", path=data.path, hint=self._hint()
             )
@@ -171,17 +171,17 @@ class _Samples:
             return
         for number, several in enumerate(self.endings):
             if number not in self.now:
-                wanted = " or ".join(f".{one}" for one in several)
-                at = next(iter(self.now.values())).at
-                raise _wrong(data, at, f"the sample '{self.key}' has no member {wanted}", self._hint())
+                wanted = " or ".join(f".{value}" for value in several)
+                offsets = next(iter(self.now.values())).at
+                raise _wrong(data, offsets, f"the sample '{self.key}' has no member {wanted}", self._hint())
         members = [self.now[number] for number in range(len(self.endings))]
         self.keys.append(self.key)
-        self.at.append([one.at for one in members])
-        self.size.append([one.size for one in members])
+        self.at.append([member.at for member in members])
+        self.size.append([member.size for member in members])
         self.now = {}
 
     def _hint(self) -> str:
-        there = ", ".join(f".{one}" for one in self.others)
+        there = ", ".join(f".{item}" for item in self.others)
         return (
             f"it has members {there}: write member = ENDING in the section of the stream"
             if there

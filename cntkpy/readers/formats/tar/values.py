@@ -28,11 +28,11 @@ _BAD_HEADER = (
     MemoryError,
     OverflowError,
 )
-"""What NumPy raises on the header of an array, which is a text in Python's syntax."""
+"""Exceptions of NumPy for the header of an array, which is text in Python's syntax."""
 
 
 class Malformed(Exception):
-    """What is wrong with the data of a member, and what to do; the place is added by who knows it."""
+    """Error in the data of a member, with advice; the caller adds the place."""
 
     def __init__(self, what: str, hint: str | None = None) -> None:
         super().__init__(what)
@@ -58,7 +58,7 @@ class MemberStream:
 
     @property
     def one_sample(self) -> bool:
-        """Whether every member is known to be one sample without a look at it: a class in a file of its own."""
+        """True if every member is known to be one sample without a look at it: a class in a file of its own."""
         return self.sparse and self.endings == ("cls",)
 
 
@@ -126,8 +126,8 @@ def _text(data: bytes) -> str:
 
 def _numbers(text: str) -> np.ndarray:
     """Return numbers with blanks or commas between them, float64[n]."""
-    found = [_numbers_in(piece) for piece in _pieces(text)]
-    return found[0] if len(found) == 1 else np.concatenate(found)
+    arrays = [_numbers_in(piece) for piece in _pieces(text)]
+    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
 
 
 def _pieces(text: str) -> Iterator[str]:
@@ -167,42 +167,42 @@ def _npy(data: bytes) -> np.ndarray:
         version = np.lib.format.read_magic(file)
         shape, fortran, dtype = read[version](file)
     except _BAD_HEADER as error:
-        what = " ".join(str(error).split())[:100] or type(error).__name__
-        raise Malformed(f"it is not an array of NumPy ({what})", "numpy.save makes one") from None
+        reason = " ".join(str(error).split())[:100] or type(error).__name__
+        raise Malformed(f"it is not an array of NumPy ({reason})", "numpy.save makes one") from None
     if dtype.kind not in "biuf":
         raise Malformed(f"it is an array of {dtype}, not of numbers")
     count = 1
     for size in shape:
         count *= int(size)
-    rest = len(data) - file.tell()
-    if min(shape, default=0) < 0 or count * dtype.itemsize != rest:
-        raise Malformed(f"its header says {count} values of {dtype.itemsize} bytes, but {rest} bytes follow")
+    remainder = len(data) - file.tell()
+    if min(shape, default=0) < 0 or count * dtype.itemsize != remainder:
+        raise Malformed(f"its header says {count} values of {dtype.itemsize} bytes, but {remainder} bytes follow")
     return np.frombuffer(data, dtype, count, file.tell()).reshape(shape, order="F" if fortran else "C")
 
 
 def _json(data: bytes, name: str | None) -> np.ndarray:
     """A number, an array of numbers, or an array of arrays of them; of an object the value of this name."""
     try:
-        found: Any = json.loads(data)
+        value: Any = json.loads(data)
     except (ValueError, RecursionError) as error:
         raise Malformed(f"it is not JSON ({_DEEP if isinstance(error, RecursionError) else error})") from None
     if name is not None:
-        if not isinstance(found, dict) or name not in found:
+        if not isinstance(value, dict) or name not in value:
             raise Malformed(f"it is not an object with the name '{name}'", "field is a name in the object")
-        found = cast("dict[str, Any]", found)[name]
-    elif isinstance(found, dict):
+        value = cast("dict[str, Any]", value)[name]
+    elif isinstance(value, dict):
         raise Malformed("it is an object", "field = NAME says which value of it is meant")
     try:
-        numbers = np.array(found, np.float64)
+        numbers = np.array(value, np.float64)
     except (ValueError, TypeError, OverflowError, RecursionError):
         raise Malformed("it has something else than numbers, or rows of different lengths") from None
-    if numbers.ndim > 2 or _has_text(found):
+    if numbers.ndim > 2 or _has_text(value):
         raise Malformed("it is not a number, an array of numbers, or an array of such arrays")
     return numbers
 
 
 def _has_text(found: Any) -> bool:
-    """Whether there are texts or nulls, which NumPy would convert."""
+    """Return whether there are texts or nulls, which NumPy would convert."""
     if isinstance(found, list):
         return any(map(_has_text, cast("list[Any]", found)))
     return not isinstance(found, int | float)

@@ -61,7 +61,7 @@ class Cache:
 
     @property
     def exists(self) -> bool:
-        """Whether all files are there."""
+        """True if all files are there."""
         return all(map(is_file, self.paths))
 
     def _plan(self, records: int, labels: dict[int, str]) -> Plan:
@@ -70,7 +70,7 @@ class Cache:
     def _check(self, plan: Plan) -> None:
         """Are the sections there that reading again needs?"""
         c = self.settings.columns
-        kinds = {one.header.name.lower(): one.header for one in plan.sections()}
+        kinds = {section.header.name.lower(): section.header for section in plan.sections()}
         wanted = {c.features: ("Data", f.DATA)}
         if c.kind != "none":
             wanted[c.labels] = ("Labels", f.LABELS)
@@ -82,7 +82,7 @@ class Cache:
                 raise Stale(f"the section '{name}' has another dim")
 
     def _fingerprint(self) -> bytes:
-        """What the cache depends on, 16 bytes."""
+        """Return what the cache depends on, 16 bytes."""
         s = self.settings
         digest = hashlib.blake2b(repr((s.columns, s.dtype.str, s.classes)).encode(), digest_size=16)
         digest.update(repr(sorted(describe(s.path).items())).encode())
@@ -162,23 +162,27 @@ class Cache:
 
 
 def _mapping(labels: StoredSection) -> dict[int, str]:
-    found = next((one for one in labels.inside if one.header.kind == f.MAPPING), None)
-    return found.strings() if found is not None else {}
+    label_section = next((section for section in labels.inside if section.header.kind == f.MAPPING), None)
+    return label_section.strings() if label_section is not None else {}
 
 
 def _section(sections: dict[str, StoredSection], name: str, kind: int, width: int) -> StoredSection:
-    found = sections.get(name.lower())
-    if found is None or found.header.kind != kind:
+    section = sections.get(name.lower())
+    if section is None or section.header.kind != kind:
         raise Stale(f"it has no section '{name}' of the right type")
-    if found.header.per_record != width:
-        raise Stale(f"its section '{name}' has dim={found.header.per_record}, not {width}")
-    return found
+    if section.header.per_record != width:
+        raise Stale(f"its section '{name}' has dim={section.header.per_record}, not {width}")
+    return section
 
 
 def _one_hot_sections(plan: Plan, labels: str) -> dict[str, int]:
     """The sections of one-hot labels and their width."""
-    found = {one.header.name: one.header.per_record for one in plan.sections() if one.header.kind == f.CATEGORY}
-    return found if labels else {}
+    counts = {
+        section.header.name: section.header.per_record
+        for section in plan.sections()
+        if section.header.kind == f.CATEGORY
+    }
+    return counts if labels else {}
 
 
 def _pieces(
@@ -189,11 +193,11 @@ def _pieces(
     rows = data.values.reshape(-1, data.dim)
     ids = targets = None
     if labels:
-        found = chunk.streams[labels]
-        if found.indices is not None:
-            ids = found.indices
+        stream = chunk.streams[labels]
+        if stream.indices is not None:
+            ids = stream.indices
         else:
-            targets = found.values.reshape(-1, found.dim)
+            targets = stream.values.reshape(-1, stream.dim)
     step = max(1, (4 << 20) // max(ones.values(), default=1) // dtype.itemsize)
     for begin in range(0, len(rows), step):
         part = slice(begin, begin + step)

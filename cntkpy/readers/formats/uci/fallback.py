@@ -64,21 +64,24 @@ def parse(
     if overlap or (c.kind == "category" and c.label_dim != 1):
         return None
     read = _Records(c, translation, labels, may_add)
-    number = at = 0
+    number = position = 0
     lines = text.split(b"\n")
     seen = lines if translation is None else text.translate(translation).split(b"\n")
     for line, looked in zip(lines, seen, strict=True):
         if looked.strip(b" \t\r"):
             if number == records:
                 return Trouble(MORE)
-            if not read.quickly(line, looked) and (trouble := read.by_field(line, looked, at, number)) is not None:
+            if (
+                not read.quickly(line, looked)
+                and (trouble := read.by_field(line, looked, position, number)) is not None
+            ):
                 return trouble
             number += 1
-        at += len(line) + 1
+        position += len(line) + 1
     if number < records:
         return Trouble(MORE)
-    found = np.array(read.ids, np.int32) if c.kind == "category" else _as(read.targets, dtype)
-    return _as(read.features, dtype), found
+    ids = np.array(read.ids, np.int32) if c.kind == "category" else _as(read.targets, dtype)
+    return _as(read.features, dtype), ids
 
 
 class _Records:
@@ -96,15 +99,15 @@ class _Records:
         c, fields = self._columns, looked.split()
         if len(fields) < self._needed or b"\v" in looked or b"\f" in looked:
             return False
-        at, number = c.first_feature, 0
+        position, number = c.first_feature, 0
         if c.kind == "category":
             label = fields.pop(c.first_label) if self._translation is None else _field(line, looked, c, fields)
             number = self._id(label)
             if number < 0:
                 return False
-            at -= c.first_label < at
+            position -= c.first_label < position
         elif c.kind == "none":
-            fields, at = fields[at : self._needed], 0
+            fields, position = fields[position : self._needed], 0
         # float() knows more numbers than there are here: inf, 1_0.
         if b" ".join(fields).translate(None, _SIMPLE) and not all(map(_NUMBER.fullmatch, fields)):
             return False
@@ -112,7 +115,7 @@ class _Records:
             numbers = list(map(float, fields))
         except ValueError:
             return False
-        self.features.extend(numbers[at : at + c.dim])
+        self.features.extend(numbers[position : position + c.dim])
         if c.kind == "category":
             self.ids.append(number)
         elif c.kind == "regression":
@@ -127,8 +130,8 @@ class _Records:
     def by_field(self, line: bytes, looked: bytes, at: int, record: int) -> Trouble | None:
         """Read a record that begins at byte `at`, or say what is wrong with its first bad field."""
         c, column = self._columns, -1
-        for column, found in enumerate(_FIELD.finditer(looked)):
-            begin, end = found.span()
+        for column, match in enumerate(_FIELD.finditer(looked)):
+            begin, end = match.span()
             is_label = c.kind != "none" and c.first_label <= column < self._labels_end
             is_feature = c.first_feature <= column < c.first_feature + c.dim
             code = None
@@ -136,9 +139,9 @@ class _Records:
                 number = self._id(line[begin:end])
                 code = UNKNOWN_LABEL if number < 0 else None
                 self.ids.append(number)
-            elif _NUMBER.fullmatch(found[0]):
+            elif _NUMBER.fullmatch(match[0]):
                 if is_feature or is_label:
-                    (self.features if is_feature else self.targets).append(float(found[0]))
+                    (self.features if is_feature else self.targets).append(float(match[0]))
             elif is_feature or c.kind != "none":
                 code = TEXT_IN_FEATURES if is_feature else STRAY_TEXT
             if code is not None:
@@ -156,6 +159,6 @@ def _as(numbers: array[float], dtype: np.dtype) -> np.ndarray:
 
 def _field(line: bytes, looked: bytes, columns: Columns, fields: list[bytes]) -> bytes:
     """Take the label out of the fields of a line: as it is in the file."""
-    found = list(_FIELD.finditer(looked))[columns.first_label]
+    match = list(_FIELD.finditer(looked))[columns.first_label]
     del fields[columns.first_label]
-    return line[found.start() : found.end()]
+    return line[match.start() : match.end()]

@@ -74,9 +74,9 @@ class UCIReaderParameters(Declared):
         features, labels, path = self.features(), self.labels(), self.path()
         delimiter, point = self._characters()
         features.check_dim()
-        for one in filter(None, (features, labels)):
-            if one.start >= 2**31:
-                raise one.error("start", "fields are counted from 0", "write 0 or more")
+        for section in filter(None, (features, labels)):
+            if section.start >= 2**31:
+                raise section.error("start", "fields are counted from 0", "write 0 or more")
         name, first, dim = sections.features[0], features.start, features.dim
         if labels is None:
             return Columns(name, first, dim, delimiter=delimiter, decimal_point=point)
@@ -111,17 +111,17 @@ class UCIReaderParameters(Declared):
 
     def features(self) -> FeatureParameters:
         """The section of the features; an error if there is none."""
-        found = classify(self.config).features
-        if not found:
+        features = classify(self.config).features
+        if not features:
             raise no_stream(
                 self.config, "the reader has no section of features", "add features=[dim=... ; start=...]", ("dim",)
             )
-        return FeatureParameters(self.config.section(found[0]))
+        return FeatureParameters(self.config.section(features[0]))
 
     def labels(self) -> LabelParameters | None:
         """The section of the labels, if there is one."""
-        found = classify(self.config).labels
-        return LabelParameters(self.config.section(found[0])) if found else None
+        labels = classify(self.config).labels
+        return LabelParameters(self.config.section(labels[0])) if labels else None
 
     def _characters(self) -> tuple[str, str]:
         """The delimiter and the decimal point, empty if they are the usual ones."""
@@ -143,7 +143,7 @@ class UCIReaderParameters(Declared):
         return str(value[0])
 
     def needs_no_files(self) -> bool:
-        """Whether the binary cache is there, which is then read instead of the text and the labels."""
+        """Return whether the binary cache is there, which is then read instead of the text and the labels."""
         kind = self.writer_type
         if kind is None or kind.lower() not in CACHE_WRITERS:
             return False
@@ -194,7 +194,7 @@ class LabelParameters(Declared):
         return 1 if self.dim is None else self.dim
 
     def fields(self) -> int:
-        """How many fields are labels; an error if that does not go with their type."""
+        """Return the number of fields are labels; an error if that does not go with their type."""
         count = 1 if self.dim is None else self.dim
         if self.label_type == "category":
             if count > 1:
@@ -217,21 +217,21 @@ class Sections:
 
 def classify(section: ConfigParameters) -> Sections:
     """Which sections of a reader are features and which are labels, each in alphabetical order."""
-    found = Sections([], [])
-    for name, inside in sorted(section.inner(), key=lambda one: one[0].lower()):
+    sections = Sections([], [])
+    for name, inside in sorted(section.inner(), key=lambda item: item[0].lower()):
         marks = (LabelParameters.mapping, LabelParameters.label_dim, LabelParameters.label_type)
         kind = BinaryWriterParameters.section_type
         if any(mark.stands_in(inside) for mark in marks) or (kind.stands_in(inside) and kind.read(inside) == "labels"):
-            found.labels.append(name)
+            sections.labels.append(name)
         elif FeatureParameters.dim.stands_in(inside):
-            found.features.append(name)
-    return found
+            sections.features.append(name)
+    return sections
 
 
 def parts(section: ConfigParameters) -> Iterator[Part]:
     """The sections of features and labels; each may also say how the binary cache is written."""
-    found = classify(section)
-    kinds = (("features", found.features, FeatureParameters), ("labels", found.labels, LabelParameters))
+    sections = classify(section)
+    kinds = (("features", sections.features, FeatureParameters), ("labels", sections.labels, LabelParameters))
     for kind, names, declared in kinds:
         for name in names:
             part = section.section(name)

@@ -28,7 +28,7 @@ class UCIReader(Reader):
         self.settings = settings
         self._cache = Cache.of(settings)
         self._text: UCIText | None = None
-        """What is read, while it is not the cache."""
+        """Text source, unless the cache is read."""
         self._labels: dict[int, str] = {}
         super().__init__(self._open())
 

@@ -1,4 +1,4 @@
-"""What the parameters of UCIFastReader say, and the data that are read by them."""
+"""Settings of UCIFastReader, and the data they select."""
 
 from __future__ import annotations
 
@@ -30,16 +30,18 @@ class UCISettings:
         self.path, self.columns = self.reader.path(), self.reader.columns()
         if self.labels is None and self.reader.trace_level > 0:
             log.warning("The reader %s has no section of labels; only features are read.", section.path)
-        found = classify(section)
-        for kind, names in (("features", found.features), ("labels", found.labels)):
+        sections = classify(section)
+        for kind, names in (("features", sections.features), ("labels", sections.labels)):
             # A section of the cache alone (sectionType) is read elsewhere.
-            rest = [one for one in names[1:] if not BinaryWriterParameters.section_type.stands_in(section.section(one))]
-            if rest:
+            remaining_names = [
+                name for name in names[1:] if not BinaryWriterParameters.section_type.stands_in(section.section(name))
+            ]
+            if remaining_names:
                 log.warning(
                     "UCIFastReader has one section of %s, '%s', the first in alphabetical order; not read: '%s'.",
                     kind,
                     names[0],
-                    "', '".join(rest),
+                    "', '".join(remaining_names),
                 )
         self.block, self.full = self.reader.randomize, self.reader.minibatch_mode == "full"
 
@@ -50,7 +52,7 @@ class UCISettings:
 
     @property
     def makes_map(self) -> bool:
-        """Whether the label mapping file is to be made from the data."""
+        """True if the label mapping file is to be made from the data."""
         return self.columns.kind == "category" and self.reader.create_map and not exists(self.mapping_path)
 
     def label_map(self) -> LabelMap:

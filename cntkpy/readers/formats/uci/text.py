@@ -67,12 +67,12 @@ class UCIText:
     @property
     def streams(self) -> Sequence[StreamInformation]:
         """Features, and labels if there are any."""
-        found = [StreamInformation(self.columns.features, (self.columns.dim,), False, self.dtype)]
+        streams = [StreamInformation(self.columns.features, (self.columns.dim,), False, self.dtype)]
         if self.columns.kind == "category":
-            found.append(StreamInformation(self.columns.labels, (self.num_classes,), False, self.dtype))
+            streams.append(StreamInformation(self.columns.labels, (self.num_classes,), False, self.dtype))
         elif self.columns.kind == "regression":
-            found.append(StreamInformation(self.columns.labels, (self.columns.label_dim,), False, self.dtype))
-        return found
+            streams.append(StreamInformation(self.columns.labels, (self.columns.label_dim,), False, self.dtype))
+        return streams
 
     @property
     def num_classes(self) -> int:
@@ -90,26 +90,26 @@ class UCIText:
         offsets, lines = np.empty(1024, np.int64), np.empty(1024, np.int64)
         state = np.zeros(3, np.int64)
         buffer = np.empty(_BLOCK_BYTES + _PADDING, np.uint8)
-        held = at = 0
+        held = position = 0
         while True:
             if len(buffer) - _PADDING - held < _BLOCK_BYTES // 2:
                 buffer = np.concatenate([buffer, np.empty(len(buffer), np.uint8)])
-            count = min(len(buffer) - _PADDING - held, self.size - at - held)
-            self._file.read(buffer[held : held + count], at + held)
+            count = min(len(buffer) - _PADDING - held, self.size - position - held)
+            self._file.read(buffer[held : held + count], position + held)
             filled = held + count
-            last = at + filled == self.size
+            last = position + filled == self.size
             whole = filled if last else buffer[:filled].tobytes().rfind(b"\n") + 1
             if not whole:
-                believe(self._file, filled, at)
-            state[k.POSITION] = self._start(buffer[:filled]) if at == 0 else 0
+                believe(self._file, filled, position)
+            state[k.POSITION] = self._start(buffer[:filled]) if position == 0 else 0
             seen = self._with_blanks(buffer)
-            while k.find_records(seen, state[k.POSITION], whole, at, offsets, lines, state) == codes.FULL:
+            while k.find_records(seen, state[k.POSITION], whole, position, offsets, lines, state) == codes.FULL:
                 offsets, lines = (np.concatenate([a, np.empty(len(a), np.int64)]) for a in (offsets, lines))
             if last:
-                found = int(state[k.RECORD])
-                return offsets[:found].copy(), lines[:found].copy()
+                records = int(state[k.RECORD])
+                return offsets[:records].copy(), lines[:records].copy()
             buffer[: filled - whole] = buffer[whole:filled].copy()
-            at, held = at + whole, filled - whole
+            position, held = position + whole, filled - whole
 
     def _with_blanks(self, text: np.ndarray) -> np.ndarray:
         """The bytes with blanks as separators and a dot as decimal point."""
@@ -131,7 +131,7 @@ class UCIText:
 
     @property
     def whole_chunks(self) -> bool:
-        """Whether a single record takes as long to load as its whole chunk: it is unpacked."""
+        """True if a single record takes as long to load as its whole chunk: it is unpacked."""
         return self._file.packed
 
     def load_chunk(self, chunk: int) -> Chunk:
@@ -177,14 +177,16 @@ class UCIText:
         """Features (flat), and labels: ids, targets (flat) or nothing. text ends in padding."""
         c, n = self.columns, len(records)
         if fits_budget(2 * len(text)):
-            given = (c, self._translation, self.labels, self.may_add, self.dtype, n)
-            found = fallback.parse(text[:-_PADDING].tobytes(), *given)
-            if isinstance(found, fallback.Trouble):
-                if found.code == codes.MORE:
+            arguments = (c, self._translation, self.labels, self.may_add, self.dtype, n)
+            result = fallback.parse(text[:-_PADDING].tobytes(), *arguments)
+            if isinstance(result, fallback.Trouble):
+                if result.code == codes.MORE:
                     raise self._changed()
-                raise self._error(found.code, text, (found.begin, found.end, found.column), int(records[found.record]))
-            if found is not None:
-                return found
+                raise self._error(
+                    result.code, text, (result.begin, result.end, result.column), int(records[result.record])
+                )
+            if result is not None:
+                return result
         return self._parse_with_kernels(text, records)
 
     def _parse_with_kernels(self, text: np.ndarray, records: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -204,15 +206,15 @@ class UCIText:
             )  # fmt: skip
             if code == codes.FULL and state[k.SLOWS] == 0:
                 slows = np.empty((4 * len(slows), 5), np.int64)
-            for begin, end, column, what, element in slows[: state[k.SLOWS]].tolist():
+            for begin, end, column, event, element in slows[: state[k.SLOWS]].tolist():
                 value = numbers[begin:end].tobytes()
                 if _NUMBER.fullmatch(value) is None:
                     record = self._record_at(text, begin, records)
-                    code = codes.TEXT_IN_FEATURES if what == 0 else codes.STRAY_TEXT
+                    code = codes.TEXT_IN_FEATURES if event == 0 else codes.STRAY_TEXT
                     raise self._error(code, text, (begin, end, column), record)
-                if what < 2:
+                if event < 2:
                     with np.errstate(over="ignore"):  # what a type cannot hold becomes infinite, as in the kernels
-                        (features, targets)[what][element] = float(value)
+                        (features, targets)[event][element] = float(value)
             state[k.SLOWS] = 0
             if code == codes.DONE:
                 if state[k.RECORD] != n:
@@ -238,40 +240,40 @@ class UCIText:
         return int(records[sum(bool(line.translate(table).strip(b" \t\r")) for line in lines)])
 
     def _error(self, code: int, text: np.ndarray, field: tuple[int, int, int], record: int) -> DataError:
-        """What is wrong with a field (begin and end in the buffer, number)."""
+        """Return what is wrong with a field (begin and end in the buffer, number)."""
         begin, end, column = field
         c = self.columns
         line = int(self.lines[record]) + 1
-        before = text[:begin].tobytes().rpartition(b"\n")[2]
-        found = text[begin : min(end, begin + 60)].tobytes().decode("utf-8", "replace")
-        place = f"{self.path}, line {line}, column {len(before.decode('utf-8', 'replace')) + 1}"
+        line_start = text[:begin].tobytes().rpartition(b"\n")[2]
+        excerpt = text[begin : min(end, begin + 60)].tobytes().decode("utf-8", "replace")
+        place = f"{self.path}, line {line}, column {len(line_start.decode('utf-8', 'replace')) + 1}"
         if code == codes.UNKNOWN_LABEL:
-            message = f"label found in data not specified in label mapping file: {found} ({place})"
+            message = f"label found in data not specified in label mapping file: {excerpt} ({place})"
             hint = "run action=createLabelMap again, after removing the old file, or mend the data"
         elif code == codes.MISSING:
             needed = max(c.first_feature + c.dim, c.first_label + c.label_dim if c.kind != "none" else 0)
             message = f"the line has {column} fields, at least {needed} are needed ({place.rpartition(',')[0]})"
             hint = "features are the fields start .. start+dim-1 of their section, counted from 0; so are labels"
         elif code == codes.TEXT_IN_FEATURES:
-            message = f"'{found}' is not a number, but field {column} is a feature ({place})"
+            message = f"'{excerpt}' is not a number, but field {column} is a feature ({place})"
             hint = "fields are counted from 0; check start and dim of the features, customDelimiter, customDecimalPoint"
         else:
-            message = f"'{found}' is not a number, and field {column} is not a label ({place})"
+            message = f"'{excerpt}' is not a number, and field {column} is not a label ({place})"
             hint = f"labels are the fields from {c.first_label} on, counted from 0; check start of the labels"
             if c.kind == "regression" and c.first_label <= column < c.first_label + c.label_dim:
-                message = f"the label '{found}' is not a number ({place})"
+                message = f"the label '{excerpt}' is not a number ({place})"
                 hint = "labelType=regression has numbers as labels; for names use labelType=category"
         behind = text[begin:].tobytes().partition(b"\n")[0]
-        hint = self._other_separator(before + behind if code == codes.MISSING else behind[: end - begin]) or hint
+        hint = self._other_separator(line_start + behind if code == codes.MISSING else behind[: end - begin]) or hint
         return DataError(message, path=self.path, line=line, hint=hint)
 
     def _other_separator(self, text: bytes) -> str:
-        """What to write if something else than blanks is between the fields of a text."""
-        found = next((one for one in _SEPARATORS if one.encode() in text), "")
-        if not found or self.columns.delimiter or found == self.columns.decimal_point:
+        """Return what to write if something else than blanks is between the fields of a text."""
+        separator = next((separator for separator in _SEPARATORS if separator.encode() in text), "")
+        if not separator or self.columns.delimiter or separator == self.columns.decimal_point:
             return ""
-        point = ', or customDecimalPoint="," if it is the decimal point' if found == "," else ""
-        return f"if '{found}' is between fields, write customDelimiter=\"{found}\"{point}"
+        point = ', or customDecimalPoint="," if it is the decimal point' if separator == "," else ""
+        return f"if '{separator}' is between fields, write customDelimiter=\"{separator}\"{point}"
 
 
 def one_hot(ids: np.ndarray, classes: int, ones: np.ndarray) -> StreamData:

@@ -28,25 +28,25 @@ class Chain:
         self.transforms = list(transforms)
         seen: dict[str, int] = {}
         self._places: list[int] = []
-        for one in self.transforms:  # the second Crop of a list draws other numbers than the first
-            name = type(one).__name__
+        for transform in self.transforms:  # the second Crop of a list draws other numbers than the first
+            name = type(transform).__name__
             self._places.append(seen.get(name, 0) * len(_NUMBER) + _NUMBER[name])
             seen[name] = seen.get(name, 0) + 1
 
     def apply(self, picture: Picture, sweep: int = 0, sequence: int = 0, view: int = 0, *, begin: int = 0) -> Picture:
         """The sample: (channels, height, width) after Transpose, else (height, width[, channels])."""
-        for one, place in zip(self.transforms[begin:], self._places[begin:], strict=True):
-            picture = one.apply(picture, Draws(one.seed, sweep, sequence, place, view))
+        for transform, place in zip(self.transforms[begin:], self._places[begin:], strict=True):
+            picture = transform.apply(picture, Draws(transform.seed, sweep, sequence, place, view))
         return picture
 
     @property
     def channels_first(self) -> bool:
-        """Whether samples are (channels, height, width)."""
-        return any(isinstance(one, Transpose) for one in self.transforms)
+        """True if samples are (channels, height, width)."""
+        return any(isinstance(transform, Transpose) for transform in self.transforms)
 
     def shape(self, channels: int) -> tuple[int, ...] | None:
         """Shape of the sample of any picture, which Scale decides; None without Scale."""
-        last = max((i for i, one in enumerate(self.transforms) if isinstance(one, Scale)), default=None)
+        last = max((i for i, transform in enumerate(self.transforms) if isinstance(transform, Scale)), default=None)
         if last is None:
             return None
         scale = self.transforms[last]
@@ -67,7 +67,7 @@ def make_chain(sections: Sequence[ConfigParameters], dtype: np.dtype, channels: 
         which = TransformTypeParameters(section)
         if until_mean and which.type in AFTER_COLOURS:
             break
-        if any(isinstance(one, Transpose) for one in made) and which.type != "Cast":
+        if any(isinstance(value, Transpose) for value in made) and which.type != "Cast":
             raise which.error(
                 "type",
                 f"{which.type} cannot follow Transpose, which turns the picture into planes of colours",
@@ -75,14 +75,20 @@ def make_chain(sections: Sequence[ConfigParameters], dtype: np.dtype, channels: 
                 "BadOrder",
             )
         made.append(_make(which.type, section, dtype, channels))
-    return Chain([one for one in made if one is not None])
+    return Chain([value for value in made if value is not None])
 
 
 def old_chain(section: ConfigParameters, dtype: np.dtype, channels: int, *, planes: bool, until_mean: bool) -> Chain:
     """All transforms out of one section, in the order of the old reader. planes: with Transpose."""
     kinds = names(TRANSFORM)[: names(TRANSFORM).index("Transpose")]
     made = [_make(kind, section, dtype, channels) for kind in kinds if kind != "Mean" or not until_mean]
-    return Chain([one for one in [*made, Transpose() if planes and not until_mean else None] if one is not None])
+    return Chain(
+        [
+            transform
+            for transform in [*made, Transpose() if planes and not until_mean else None]
+            if transform is not None
+        ]
+    )
 
 
 def _make(name: str, section: ConfigParameters, dtype: np.dtype, channels: int) -> Transform | None:

@@ -29,7 +29,7 @@ class Color:
     def apply(self, picture: Picture, draws: Draws) -> Picture:
         """A new picture, or the same one if all radii are zero."""
         brightness, contrast, saturation = (
-            one[draws.sweep] for one in (self.brightness, self.contrast, self.saturation)
+            radius[draws.sweep] for radius in (self.brightness, self.contrast, self.saturation)
         )
         if not (brightness or contrast or saturation):
             return picture

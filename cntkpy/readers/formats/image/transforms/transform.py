@@ -1,4 +1,4 @@
-"""What transforms work on."""
+"""Data of transforms."""
 
 from __future__ import annotations
 

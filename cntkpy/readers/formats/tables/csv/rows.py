@@ -1,4 +1,4 @@
-"""Where the rows of CSV text end. Only at the start of a cell a quote begins a text; a newline in it ends no row."""
+"""Find the ends of rows of CSV text. Only at the start of a cell a quote begins a text; a newline in it ends no row."""
 
 from __future__ import annotations
 
@@ -43,28 +43,29 @@ def rows_in(content: bytes, delimiter: str) -> Rows:
 
 
 def lines_in(content: bytes) -> int:
-    """How many lines end in some text, by LF, CR LF or CR."""
+    """Return the number of lines end in some text, by LF, CR LF or CR."""
     return content.count(b"\n") + (content.count(b"\r") - content.count(b"\r\n"))
 
 
 def _regular(codes: np.ndarray, delimiter: int) -> tuple[np.ndarray, np.ndarray, bool] | None:
-    """Where texts start and stop, int64[n] each; None if there is a quote within a cell, or after the end of a text.
+    """Return where texts start and stop, int64[n] each; None if there is a quote within a cell, or after the end of
+    a text.
 
     Where none is, quotes begin and end texts in turn: one that is doubled ends a text and begins it again.
     """
     quotes = np.flatnonzero(codes == QUOTE)
     starts, stops = quotes[::2], quotes[1::2]
     around = np.array([delimiter, NEWLINE, RETURN, QUOTE], np.uint8)
-    before = starts[starts > 0]
+    previous_start = starts[starts > 0]
     after = stops[stops < len(codes) - 1]
-    if not np.isin(codes[before - 1], around).all() or not np.isin(codes[after + 1], around).all():
+    if not np.isin(codes[previous_start - 1], around).all() or not np.isin(codes[after + 1], around).all():
         return None
     return starts, stops, len(starts) > len(stops)
 
 
 def _any(content: bytes, delimiter: str) -> tuple[np.ndarray, np.ndarray, bool]:
     """The same for any text."""
-    found = list(_QUOTED[delimiter].finditer(content))
-    unclosed = bool(found) and not found[-1][1]
-    starts, stops = [one.start() for one in found], [one.end() - 1 for one in found]
+    matches = list(_QUOTED[delimiter].finditer(content))
+    unclosed = bool(matches) and not matches[-1][1]
+    starts, stops = [array.start() for array in matches], [array.end() - 1 for array in matches]
     return np.array(starts, np.int64), np.array(stops[: len(stops) - unclosed], np.int64), unclosed

@@ -45,23 +45,23 @@ class CsvTable(TableFile):
         self._texts = frozenset(texts)
         self._found: list[_Group] = []
         self._odd: dict[str, TextBlock] = {}
-        """Where a column of texts has the first cell that is no number."""
+        """Row of the first cell that is no number, by column of texts."""
         self._spaced: set[str] = set()
         """Columns with blanks around cells that are no texts: pyarrow takes them for texts."""
         super().__init__(path, partition)
 
     def rows(self, column: str | None = None) -> list[int]:
         """Rows of every row group."""
-        return [one.rows for one in self._found]
+        return [group.rows for group in self._found]
 
     def bytes_of_groups(self) -> list[int]:
         """Bytes of the text."""
-        return [one.block.size for one in self._found]
+        return [group.block.size for group in self._found]
 
     def row_name(self, group: int, row: int, column: str) -> str:
         """The line in which a row ends, and the column."""
-        found = self._found[group]
-        line, _ = self._text.row(found.block, row)
+        result = self._found[group]
+        line, _ = self._text.row(result.block, row)
         return f"{self.path}:{line}, column '{column}'"
 
     def detail(self, column: str) -> str:
@@ -117,12 +117,12 @@ class CsvTable(TableFile):
         return len(self._found)
 
     def _read(self, file: Any, group: int, columns: Sequence[str], threads: bool) -> Any:
-        pa, found = arrow(), self._found[group]
+        pa, result = arrow(), self._found[group]
         kinds = {name: self.schema.field(name).type for name in columns}
-        read = self._parsed(found.block, kinds, threads)
-        if found.blank is not None:
+        read = self._parsed(result.block, kinds, threads)
+        if result.blank is not None:
             kept = np.ones(read.num_rows, bool)
-            kept[found.blank] = False
+            kept[result.blank] = False
             read = read.filter(pa.array(kept))
         return read
 
@@ -158,13 +158,13 @@ def joined_kind(one: Any, other: Any) -> Any:
 def give_same_kinds(tables: Iterable[CsvTable]) -> None:
     """Give columns of the same name the same type in all files."""
     several = list(tables)
-    names = {name for one in several for name in one.schema.names}
+    names = {name for value in several for name in value.schema.names}
     kinds: dict[str, Any] = {name: arrow().null() for name in names}
-    for one in several:
-        for field in one.schema:
+    for value in several:
+        for field in value.schema:
             kinds[field.name] = joined_kind(kinds[field.name], field.type)
-    for one in several:
-        one.with_kinds([kinds[name] for name in one.schema.names])
+    for cell in several:
+        cell.with_kinds([kinds[name] for name in cell.schema.names])
 
 
 def _kind_of(column: Any, text: bool) -> Any:
@@ -213,5 +213,5 @@ def _blank_rows(table: Any) -> np.ndarray | None:
         blank = empty if blank is None else compute().and_(blank, empty)
         if not compute().any(blank).as_py():
             return None
-    found = np.flatnonzero(blank.to_numpy())
-    return found if len(found) else None
+    indices = np.flatnonzero(blank.to_numpy())
+    return indices if len(indices) else None

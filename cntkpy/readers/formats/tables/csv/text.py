@@ -52,7 +52,7 @@ class CsvText:
     def __init__(self, path: str) -> None:
         self.data = open_text(path)
         self.path = self.data.path
-        endings = [one.lower() for one in Path(path).suffixes]
+        endings = [suffix.lower() for suffix in Path(path).suffixes]
         self.delimiter = "\t" if ".tsv" in endings or ".tab" in endings else _delimiter(self._first_line())
         rows = list(islice(self._lines(), 2))
         if not rows:
@@ -69,7 +69,7 @@ class CsvText:
         """The names of columns: those of the header, or their numbers from 1."""
 
     def title(self, column: int) -> str:
-        """What a column is called in messages."""
+        """Return what a column is called in messages."""
         return f"'{self.header[column]}'" if self.header is not None else str(column + 1)
 
     def blocks(self) -> Iterator[TextBlock]:
@@ -78,12 +78,12 @@ class CsvText:
         Raises:
             DataError: a row is longer, or a quote is not closed.
         """
-        at, line, header = 0, 0, self.header is not None
-        while content := self.data.bytes(at, BLOCK_BYTES):
+        position, line, header = 0, 0, self.header is not None
+        while content := self.data.bytes(position, BLOCK_BYTES):
             whole = len(content) < BLOCK_BYTES  # it goes to the end of the file
             ends, unclosed = rows_in(content, self.delimiter)
             if whole and unclosed:
-                raise self._unclosed(at, line)
+                raise self._unclosed(position, line)
             size = len(content) if whole else int(ends[-1]) if len(ends) else 0
             if not size:
                 raise self._too_long(line)
@@ -92,9 +92,9 @@ class CsvText:
                 begin = _end_of_first_row(content, [*ends.tolist(), size], self.delimiter)
                 header = False
             if size > begin:
-                yield TextBlock(at + begin, size - begin, line + lines_in(content[:begin]))
+                yield TextBlock(position + begin, size - begin, line + lines_in(content[:begin]))
             line += lines_in(content[:size])
-            at += size
+            position += size
 
     def content(self, block: TextBlock) -> bytes:
         """The text of a block.
@@ -102,10 +102,10 @@ class CsvText:
         Raises:
             DataError: the file became shorter.
         """
-        found = self.data.bytes(block.at, block.size)
-        if len(found) != block.size:
+        data = self.data.bytes(block.at, block.size)
+        if len(data) != block.size:
             raise self.data.cut_short()
-        return found
+        return data
 
     def rows(self, block: TextBlock) -> Iterator[tuple[int, list[str]]]:
         """The line in which each row of a block ends, from 1, and its cells; for messages.
@@ -152,8 +152,8 @@ class CsvText:
         except broken() as error:
             for _ in self.rows(block):
                 pass  # says which line it is
-            what = " ".join(str(error).split()).rstrip(".")[:300]
-            message = f"{self.path}: the rows from line {block.line + 1} on cannot be read as a table: {what}."
+            reason = " ".join(str(error).split()).rstrip(".")[:300]
+            message = f"{self.path}: the rows from line {block.line + 1} on cannot be read as a table: {reason}."
             raise DataError(message, path=self.path, line=block.line + 1) from None
 
     def _checked(self, line: int, cells: list[str]) -> list[str]:
@@ -167,10 +167,10 @@ class CsvText:
             )
         return cells
 
-    def _unclosed(self, at: int, line: int) -> DataError:
+    def _unclosed(self, position: int, line: int) -> DataError:
         """The error of a quote that is not closed in the last block of the file."""
-        last, begin = line, at
-        content = self.data.bytes(at, BLOCK_BYTES)
+        last, begin = line, position
+        content = self.data.bytes(position, BLOCK_BYTES)
         ends = rows_in(content, self.delimiter).ends
         if len(ends):
             begin = int(ends[-1])
@@ -255,7 +255,7 @@ class CsvText:
 
 
 def is_number(cell: str) -> bool:
-    """Whether a cell is a number as C and Python write it."""
+    """Return whether a cell is a number as C and Python write it."""
     if "_" in cell:
         return False
     try:
@@ -271,7 +271,7 @@ def _delimiter(line: str) -> str:
 
 
 def _end_of_first_row(content: bytes, ends: Sequence[int], delimiter: str) -> int:
-    """Where the first row with anything in it ends."""
+    """Return where the first row with anything in it ends."""
     begin = 0
     for end in ends:
         row = io.StringIO(content[begin:end].decode("utf-8-sig", "replace"), newline="")
@@ -294,5 +294,5 @@ def _check_header(path: str, header: Sequence[str]) -> None:
 
 
 def _skip_blank(row: Any) -> str:
-    """What to do with a row of another length: one of blanks does not count."""
+    """Return what to do with a row of another length: one of blanks does not count."""
     return "error" if row.text.strip() else "skip"

@@ -1,0 +1,112 @@
+"""Plain names: variables are nouns of the field, docstrings begin with an imperative or a noun phrase.
+
+Counts per package may only fall; `plain-names.json` records them.
+"""
+
+import ast
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+RECORD = Path(__file__).with_name("plain-names.json")
+PRONOUNS = frozenset(
+    ["one", "found", "given", "at", "own", "more", "rest", "what", "before", "other", "others", "those", "told"]
+)
+BEGINNING = re.compile(r"(?:What|Whether|How|Where|Those|The one)\b")
+PACKAGES = ("cntk_config", "grammar", "readers", "networks", "trainers", "commands")
+REST = "cntkpy"
+"""Name of the count of all other files of the product."""
+Function = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def bound_pronouns(tree: ast.Module) -> list[str]:
+    """Return pronouns bound as variables, parameters, targets or attributes; `other` of a dunder method is Python's."""
+    usual = {
+        id(argument)
+        for node in ast.walk(tree)
+        if isinstance(node, Function) and re.fullmatch("__.*__", node.name)
+        for argument in node.args.args
+        if argument.arg == "other"
+    }
+    names = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.arg):
+            name = "" if id(node) in usual else node.arg
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            name = node.id
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            name = node.attr
+        elif isinstance(node, ast.MatchAs | ast.MatchStar | ast.ExceptHandler):
+            name = node.name or ""
+        else:
+            continue
+        if name.strip("_") in PRONOUNS:
+            names.append(name)
+    return names
+
+
+def docstrings(tree: ast.Module) -> Iterator[str]:
+    """Yield the docstrings of the module, of classes and functions, and the texts after assignments."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            if text := ast.get_docstring(node):
+                yield text
+            for statement, following in zip(node.body, node.body[1:], strict=False):
+                if (
+                    isinstance(statement, ast.Assign | ast.AnnAssign)
+                    and isinstance(following, ast.Expr)
+                    and isinstance(following.value, ast.Constant)
+                    and isinstance(following.value.value, str)
+                ):
+                    yield following.value.value
+
+
+def count(tree: ast.Module) -> tuple[int, int]:
+    """Return the numbers of pronoun names and of docstrings that begin with a question word."""
+    return len(bound_pronouns(tree)), sum(BEGINNING.match(text.strip()) is not None for text in docstrings(tree))
+
+
+@pytest.fixture(scope="module")
+def counts() -> dict[str, dict[str, int]]:
+    totals = {package: {"names": 0, "docstrings": 0} for package in (*PACKAGES, REST)}
+    for path in sorted((ROOT / "cntkpy").rglob("*.py")):
+        folder = path.relative_to(ROOT / "cntkpy").parts[0]
+        total = totals[folder if folder in PACKAGES else REST]
+        names, questions = count(ast.parse(path.read_text(encoding="utf-8")))
+        total["names"] += names
+        total["docstrings"] += questions
+    return totals
+
+
+def test_pronouns_and_question_words_are_counted() -> None:
+    text = '''"""What this is."""
+class Point:
+    """A point."""
+    one: int = 0
+    """Whether it is one."""
+    def __eq__(self, other): return self.x == other.x
+    def move(self, at, *, by):
+        """How far it moves."""
+        self.found = [rest for rest in by]
+        if (own := at): _given = own
+'''
+    tree = ast.parse(text)
+    assert sorted(bound_pronouns(tree)) == ["_given", "at", "found", "one", "own", "rest"]
+    assert count(tree) == (6, 3)
+
+
+@pytest.mark.parametrize("package", [*PACKAGES, REST])
+@pytest.mark.parametrize("measure", ["names", "docstrings"])
+def test_counts_only_fall(package: str, measure: str, counts: dict[str, dict[str, int]]) -> None:
+    allowed, present = json.loads(RECORD.read_text())[package][measure], counts[package][measure]
+    advice = (
+        f"name variables by nouns of the field, not by {', '.join(sorted(PRONOUNS))}"
+        if measure == "names"
+        else "begin docstrings with an imperative or a noun, not with What, Whether, How, Where, Those or The one"
+    )
+    assert present <= allowed, f"{package}: {measure} rose from {allowed} to {present}; {advice}"
+    assert present == allowed, f"{package}: lower {measure} in tests/{RECORD.name} from {allowed} to {present}"
