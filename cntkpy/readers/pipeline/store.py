@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
-from threading import Lock
 
 import numpy as np
 
@@ -21,7 +20,7 @@ _NONE = np.empty(0, np.int64)
 
 
 class ChunkStore:
-    """Gives the sequences of a minibatch as parts of loaded chunks.
+    """Gives the sequences of a minibatch as parts of loaded chunks. One thread begins, any may wait for the parts.
 
     Everything is kept if it fits into `memory` bytes (or keep_everything); else only the chunks of the window at hand
     and those read ahead; if not even the window fits, batches of the sequences that come next.
@@ -47,7 +46,6 @@ class ChunkStore:
         self._loading: list[Load[Chunk]] = []
         self._loads = Loads(threads)
         self._scattered = Scattered(deserializer, memory, self._loads, self._at_once)
-        self._lock = Lock()
 
     def begin(
         self,
@@ -63,8 +61,7 @@ class ChunkStore:
         """
         if len(sequences) == 0:
             return list
-        with self._lock:
-            pieces = self._pieces(sequences, keep, _NONE if ahead is None else ahead, following)
+        pieces = self._pieces(sequences, keep, _NONE if ahead is None else ahead, following)
         return lambda: [Part(self._loads.result(load), which, where) for load, which, where in pieces]
 
     def _pieces(
