@@ -240,11 +240,6 @@ def _not_equal(use: Use) -> str:
     return use.emit.cast(use.emit.op("Not", use.emit.op("Equal", *use.aligned())))
 
 
-def _cube(use: Use) -> str:
-    (x,) = use.names
-    return use.emit.op("Mul", x, use.emit.op("Mul", x, x))
-
-
 def _along_sample(operator: str) -> Callable[[Use], str]:
     """An operator of ONNX of all elements of a sample together."""
 
@@ -347,7 +342,6 @@ KINDS = [
         record=RecordForm(without=("exact",)),
         options=(Option("exact", BOOLEAN, False, "no cut where one operand is far below the other, as in CNTK 2"),),
     ),
-    _unary("Cube", "Third power.", lambda call, x: x**3, "x^3", onnx=_cube),
     _unary("Sigmoid", "Logistic function.", lambda call, x: jax.nn.sigmoid(x), "1 / (1 + e^-x)", onnx="Sigmoid"),
     _unary("Tanh", "Hyperbolic tangent.", lambda call, x: jnp.tanh(x), "tanh x", onnx="Tanh"),
     _unary(

@@ -153,7 +153,6 @@ CELLS = [
     ("relu", "RectifiedLinear", [(3, 2)], {}, lambda x: np.maximum(x, 0)),
     ("cosine", "Cos", [(3, 2)], {}, np.cos),
     ("sin", "Sin", [(3, 2)], {}, np.sin),
-    ("cube", "Cube", [(3, 2)], {}, lambda x: x**3),
     ("floor", "Floor", [(3, 2)], {}, np.floor),
     ("stop", "StopGradient", [(3, 2)], {}, lambda x: x),
     ("clip", "Clip", [("P", 1, 1), ("P", 3, 1), (3, 2)], {}, lambda lo, hi, x: np.where(x < lo, lo, np.minimum(x, hi))),
