@@ -359,3 +359,10 @@ def test_a_composition_evaluates_the_defaults_of_its_first_function(value):
     with pytest.raises(ConfigError, match="a default"):
         value(f"{text}\nz = if IsArray (g) then 1 else 0")
     assert value("f (x, k=Fail ('a default')) = x\nz = if IsArray (f) then 1 else 0") == 0
+
+
+def test_an_operation_that_is_not_supported_says_so(network):
+    members = "x = Input {2}\nz = new ComputationNode [ operation = 'LSTM' ; inputs = x ; tag = '' ]"
+    with pytest.raises(ConfigError, match="LSTM is not supported") as error:
+        graph_of(network(members), evaluator_with(SeedCounter()), "double")
+    assert "PastValue" in error.value.hint
