@@ -153,30 +153,46 @@ def _idle_words(
     root = everything.section
     known = _known(running, opaque) | in_use | {part.command.lower() for part in running.parts}
     all_known = _known(everything, opaque) | {part.command.lower() for part in everything.parts}
+    commands = {part.command.lower() for part in everything.parts}
     idle: dict[str, set[str]] | None = None
     for name in root.names():
         key, entry = name.lower(), root.definition(name)
-        if entry is None or _word_of(entry) is None or key in known or _changes_directory(key, entry):
+        word = _word_of(entry) if entry is not None else None
+        if entry is None or word is None or key in known or _changes_directory(key, entry):
             continue
         idle = _idle_names(everything, running) if idle is None else idle
         readers = [command for command, names in idle.items() if key in names]
         is_variable = key in variables and key not in all_known
         if (not readers and not is_variable) or (is_variable and (key in SCRIPTED or FOLDER.fullmatch(name))):
             continue
-        what = f"uses ${name}$" if is_variable else f"reads '{name}'"
-        hint = "leave the word out"
-        is_command = key in {part.command.lower() for part in everything.parts}
-        if readers:
-            listed = ":".join(part.command for part in running.parts)
-            hint += f", or write command={listed}:{name if is_command else readers[0]}"
-        if is_command:
-            what += ": `command` does not list it"
-        elif readers:
-            what += f": only {_and(readers)} would, which `command` does not list"
-        message = f"{everything.role}: nothing that runs {what}"
-        span = entry.name_span if entry.name_span is not None and entry.name_span.in_word else _word_of(entry)
-        kind = "UnusedParameter" if is_command else "UnreadWord"
+        reading, hint = _reading_of_word(name, running, readers, is_variable, key in commands)
+        message = f"{everything.role}: nothing that runs {reading}"
+        span = entry.name_span if entry.name_span is not None and entry.name_span.in_word else word
+        kind = "UnusedParameter" if key in commands else "UnreadWord"
         yield _found(kind, message, span, hint, "warning" if is_variable else "error")
+
+
+def _reading_of_word(
+    name: str, running: Use, readers: list[str], is_variable: bool, is_command: bool
+) -> tuple[str, str]:
+    """Return what would read a word of the command line, and what to write.
+
+    Args:
+        name: the name that the word sets.
+        running: the commands that run.
+        readers: the commands that would read it.
+        is_variable: it stands as `$name$`.
+        is_command: it is the section of a command.
+    """
+    reading = f"uses ${name}$" if is_variable else f"reads '{name}'"
+    if is_command:
+        reading += ": `command` does not list it"
+    elif readers:
+        reading += f": only {_and(readers)} would, which `command` does not list"
+    if not readers:
+        return reading, "leave the word out"
+    listed = ":".join(part.command for part in running.parts)
+    return reading, f"leave the word out, or write command={listed}:{name if is_command else readers[0]}"
 
 
 def _idle_names(everything: Use, running: Use) -> dict[str, set[str]]:

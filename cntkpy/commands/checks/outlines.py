@@ -61,33 +61,40 @@ class Outlines:
         if "edit" in use.actions:
             self._known.clear()  # it may change any of them
             self._plain.clear()
-        builder = builder_of(use.section)
-        own = checked.make if checked is not None and builder is not None else None
+        has_builder = builder_of(use.section) is not None
+        own = checked.make if checked is not None and has_builder else None
+        trains = bool(set(use.actions) & set(TRAINING))
         try:
-            trains = bool(set(use.actions) & set(TRAINING))
             if trains and checked is not None and own is not None:
                 path = str(TrainParameters(use.section).sgd.model_path)
                 self._known[path] = own
                 self._plain[path] = checked.inputs or []
                 yield from self._data(use, own, path, "cvReader", "the network")
             path = _model_of(use)
-            loads = not trains and (builder is None or "adapt" in use.actions)
-            found = (self._known.get(path) or _file(path, use, models)) if loads else own
-            if found is not None and any(one.value(use.section) for one in _naming(use)):
-                yield from _unknown_nodes(use, found())
+            loads = not trains and (not has_builder or "adapt" in use.actions)
+            network = (self._known.get(path) or _file(path, use, models)) if loads else own
+            if network is not None and any(parameter.value(use.section) for parameter in _naming(use)):
+                yield from _unknown_nodes(use, network())
             elif WRITE in use.actions and not trains:
-                built = models.built(path) if builder is None else None
-                if checked is not None and checked.inputs is None:
-                    built = checked.make()
-                if built is None and loads and found is not None and path not in self._known:
-                    built = found()
-                if built is not None and not built.groups["output"]:
-                    yield _nothing_to_write(use, built)
-            if loads and found is not None:
-                yield from self._data(use, found, path, "reader", f"the model {path}")
+                yield from _nothing_to_write(use, self._written(path, models, checked, network if loads else None))
+            if loads and network is not None:
+                yield from self._data(use, network, path, "reader", f"the model {path}")
                 self._passes_on(use, path)
         except (UserError, ModelToCome):
             return  # found where values are looked at, or by the command itself
+
+    def _written(
+        self,
+        path: str,
+        models: Models,
+        checked: CheckedNetwork | None,
+        loaded: Callable[[], Network | ValidatedNetwork] | None,
+    ) -> Network | ValidatedNetwork | None:
+        """Return the network whose outputs a command writes, if that is known; `loaded`: that of its model."""
+        if checked is not None:
+            return checked.make() if checked.inputs is None else None
+        network = models.built(path) if loaded is not None else None
+        return loaded() if network is None and loaded is not None and path not in self._known else network
 
     def _data(
         self, use: Use, found: Callable[[], Network | ValidatedNetwork], path: str, role: str, owner: str
@@ -150,11 +157,13 @@ def _file(path: str, use: Use, models: Models) -> Callable[[], Network] | None:
     return (lambda: models.load(path, str(use.section("precision", "float")))) if path else None
 
 
-def _nothing_to_write(use: Use, network: Network | ValidatedNetwork) -> Diagnostic:
-    """What the action itself says about a network without outputs."""
+def _nothing_to_write(use: Use, network: Network | ValidatedNetwork | None) -> Iterator[Diagnostic]:
+    """Report a network without outputs as the action itself does."""
+    if network is None or network.groups["output"]:
+        return
     action = use.section.find("action")
     span = action.span if action is not None else use.section.span
-    return Diagnostic("UnknownNode", NOTHING_TO_WRITE, span, what_to_write(network))
+    yield Diagnostic("UnknownNode", NOTHING_TO_WRITE, span, what_to_write(network))
 
 
 def _unknown_nodes(use: Use, network: Network | ValidatedNetwork) -> Iterator[Diagnostic]:
