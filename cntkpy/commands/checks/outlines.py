@@ -99,7 +99,7 @@ class Outlines:
     def _data(
         self, use: Use, found: Callable[[], Network | ValidatedNetwork], path: str, role: str, owner: str
     ) -> Iterator[Diagnostic]:
-        """What a reader of a command delivers against what the network needs."""
+        """Report what a reader of a command delivers against what the network needs."""
         reader = use.part(role)
         streams = reader_streams(reader) if reader is not None and set(use.actions) <= READING else None
         if reader is None or streams is None:
@@ -120,23 +120,23 @@ class Outlines:
 
 
 def _model_of(use: Use) -> str:
-    """The model that a command loads."""
+    """Return the model that a command loads."""
     return _path(use, "origModelFileName" if "adapt" in use.actions else "modelPath")
 
 
 def _path(use: Use, name: str) -> str:
-    """What a command says of a parameter of its own, or one that sections inside of it read."""
+    """Return what a command says of a parameter of its own, or one that sections inside of it read."""
     declared = use.parameter(name)
     return str((declared.value(use.section) if declared is not None else use.section.find(name)) or "")
 
 
 def _naming(use: Use) -> list[Parameter[Any]]:
-    """The parameters of a command that name nodes, where they are given."""
+    """Return the parameters of a command that name nodes, where they are given."""
     return [one for one in map(use.parameter, NAMING) if one is not None and one.find(use.section) is not None]
 
 
 def evaluated(use: Use, network: Network | ValidatedNetwork) -> list[Node]:
-    """The nodes that a command computes: those that it names, or those of the groups that it takes then."""
+    """Return the nodes that a command computes: those that it names, or those of the groups that it takes then."""
     names = [word for one in _naming(use) if one.name in NODES for word in _words(use, one)]
     if names:
         return [network.nodes[str(name)] for name in names if str(name) in network.nodes]
@@ -145,7 +145,7 @@ def evaluated(use: Use, network: Network | ValidatedNetwork) -> list[Node]:
 
 
 def _words(use: Use, one: Parameter[Any]) -> list[ConfigValue]:
-    """The names of nodes that a parameter gives."""
+    """Return the names of nodes that a parameter gives."""
     if one.name in NODES:
         return cast("list[ConfigValue]", one.read(use.section) or [])
     word = one.value(use.section)
@@ -153,7 +153,7 @@ def _words(use: Use, one: Parameter[Any]) -> list[ConfigValue]:
 
 
 def _file(path: str, use: Use, models: Models) -> Callable[[], Network] | None:
-    """The network of a model file, without the values of its parameters."""
+    """Return the network of a model file, without the values of its parameters."""
     return (lambda: models.load(path, str(use.section("precision", "float")))) if path else None
 
 
@@ -167,7 +167,7 @@ def _nothing_to_write(use: Use, network: Network | ValidatedNetwork | None) -> I
 
 
 def _unknown_nodes(use: Use, network: Network | ValidatedNetwork) -> Iterator[Diagnostic]:
-    """The nodes that a command asks for, and that the network does not have."""
+    """Report the nodes that a command asks for, and that the network does not have."""
     if DumpNodeParameters in use.declared and not names_one_node(DumpNodeParameters(use.section)):
         return
     for one in _naming(use):

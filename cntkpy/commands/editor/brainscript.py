@@ -34,7 +34,7 @@ class Script:
         self._section = section
 
     def mention(self, name: str, line: int, column: int) -> Mention | None:
-        """The name at a place of the file `name`."""
+        """Return the name at a place of the file `name`."""
         for one in self.outline.mentions:
             span = one.place.span
             if span.line == line and span.column <= column <= span.column + span.length and span.source.name == name:
@@ -42,7 +42,7 @@ class Script:
         return None
 
     def hover(self, mention: Mention) -> str | None:
-        """What a name means, in one to three lines."""
+        """Return what a name means, in one to three lines."""
         if mention.library is not None:
             return explained(mention.library)
         definition = mention.definition
@@ -70,13 +70,13 @@ class Script:
 
 
 def explained(one: Documented) -> str:
-    """A function of the library: how it is called, and what it does."""
+    """Return a function of the library: how it is called, and what it does."""
     target = documented().get(one.alias, one)
     return "\n".join(line for line in (target.usage or target.name, target.meaning) if line)
 
 
 def _head(definition: Definition) -> str:
-    """The beginning of a definition."""
+    """Return the beginning of a definition."""
     value = definition.value
     if value is None:
         return f"{definition.name}: parameter"
@@ -89,7 +89,7 @@ def _head(definition: Definition) -> str:
 
 
 def read_file(text: str, name: str) -> Script:
-    """A file of members.
+    """Return a file of members.
 
     Raises:
         ConfigError: what is wrong with it.
@@ -98,7 +98,7 @@ def read_file(text: str, name: str) -> Script:
 
 
 def scripts_of(root: ConfigParameters) -> Iterator[Script]:
-    """The networks in BrainScript of a configuration, but for those that cannot be read."""
+    """Return the networks in BrainScript of a configuration, but for those that cannot be read."""
     from cntkpy.networks.builders.brainscript.language.syntax import New
     from cntkpy.networks.builders.brainscript.source import program_of
 
@@ -127,7 +127,7 @@ def _sections(root: ConfigParameters) -> Iterator[ConfigParameters]:
 
 
 def completions(before: str, scripts: list[Script]) -> Iterator[tuple[str, Documented | None]]:
-    """The names that may follow a text: members of a record, options of a call, and whatever can be seen."""
+    """Return the names that may follow a text: members of a record, options of a call, and whatever can be seen."""
     every = documented()
     selected = _SELECTED.search(before)
     if selected:
@@ -148,7 +148,7 @@ def completions(before: str, scripts: list[Script]) -> Iterator[tuple[str, Docum
 
 
 def _inside(outline: Outline, chain: str) -> list[str]:
-    """The members of a record of the user's."""
+    """Return the members of a record of the user's."""
     names = chain.split(".")
     found = outline.members.get(names[0])
     for name in names[1:]:
@@ -157,7 +157,7 @@ def _inside(outline: Outline, chain: str) -> list[str]:
 
 
 def _function_around(before: str) -> str:
-    """The name in front of the innermost bracket that is open at the end of a text; empty if there is none."""
+    """Return the name in front of the innermost bracket that is open at the end of a text; empty if there is none."""
     depth = 0
     for index in range(len(before) - 1, -1, -1):
         if before[index] in ")]}":
@@ -171,5 +171,5 @@ def _function_around(before: str) -> str:
 
 
 def definition_of(mention: Mention) -> Span | None:
-    """Where the name is defined, if that is in a file of the user."""
+    """Return where the name is defined, if that is in a file of the user."""
     return mention.definition.place.span if mention.definition is not None else None

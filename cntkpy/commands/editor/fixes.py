@@ -29,7 +29,7 @@ class Fix:
 
 
 def fixes(found: Analysis, first: int, last: int) -> Iterator[Fix]:
-    """What can be corrected in the lines `first` to `last`, from 1."""
+    """Return what can be corrected in the lines `first` to `last`, from 1."""
     for finding in found.findings():
         span = finding.diagnostic.span
         if span is None or span.source.name != found.name or not first <= span.line <= last:

@@ -69,7 +69,7 @@ class NetworkText:
             self._mention(one)
 
     def at(self, name: str, line: int, column: int) -> Key | None:
-        """What is named at a place of the file `name`."""
+        """Return what is named at a place of the file `name`."""
         for key, spans in self.mentions.items():
             for span in spans:
                 if (
@@ -81,7 +81,7 @@ class NetworkText:
         return None
 
     def defines(self, macro: str, name: str) -> bool:
-        """Whether a macro (or, if that is empty, the script) or the script around it has a name."""
+        """Return whether a macro (or, if that is empty, the script) or the script around it has a name."""
         return any(name.lower() in self._known.get(scope, ()) for scope in (macro, ""))
 
     def _mention(self, statement: Statement) -> None:
@@ -120,12 +120,12 @@ class NetworkText:
 
 
 def is_network(name: str) -> bool:
-    """Whether a file is one of networks or macros in NDL, by its name."""
+    """Return whether a file is one of networks or macros in NDL, by its name."""
     return name.lower().endswith(".ndl")
 
 
 def read_file(text: str, name: str) -> NetworkText:
-    """The names of a file in NDL: its whole text, or all of its sections.
+    """Return the names of a file in NDL: its whole text, or all of its sections.
 
     Values of `$variables$` belong to a configuration. A number stands for each of them here.
 
@@ -136,7 +136,7 @@ def read_file(text: str, name: str) -> NetworkText:
 
 
 def networks_of(root: ConfigParameters) -> Iterator[NetworkText]:
-    """The networks in NDL of a configuration; those that cannot be read are left out."""
+    """Return the networks in NDL of a configuration; those that cannot be read are left out."""
     for use in section_map(root).walk():
         if use.role != "NDLNetworkBuilder":
             continue
@@ -149,7 +149,7 @@ def networks_of(root: ConfigParameters) -> Iterator[NetworkText]:
 
 
 def _defined(statement: Statement) -> Iterator[tuple[Word, Word | Call | Array | None]]:
-    """The names that a statement defines, in the macro if it is one, with their values; parameters have none."""
+    """Return the names that a statement defines, in the macro if it is one, with their values; parameters have none."""
     if isinstance(statement, Assignment):
         yield statement.name, statement.value
         return
@@ -162,7 +162,7 @@ def _defined(statement: Statement) -> Iterator[tuple[Word, Word | Call | Array |
 
 
 def _words(value: Word | Call | Array | None) -> Iterator[Word]:
-    """The words of a value that may be names, the functions that it calls among them."""
+    """Return the words of a value that may be names, the functions that it calls among them."""
     if isinstance(value, Word):
         if not value.quoted:
             yield value
@@ -199,6 +199,6 @@ def _end(statement: Statement) -> tuple[int, int]:
 
 
 def _span(word: Word) -> Span | None:
-    """Where a word is in the file; None for what a variable has put there."""
+    """Return where a word is in the file; None for what a variable has put there."""
     span = word.place.span if word.text else None
     return span if span is not None and span.starts_with(word.text) else None

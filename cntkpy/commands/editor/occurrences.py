@@ -27,7 +27,7 @@ Scope = tuple[str, ...]
 
 
 def occurrences(found: Analysis, line: int, column: int) -> list[Span]:
-    """All places of the document that mean what the name at a place means (both from 1), in their order."""
+    """Return all places of the document that mean what the name at a place means (both from 1), in their order."""
     script, network = _script_at(found, line, column), found.network_at(line, column)
     if script is not None:
         spans = _of_script(found, *script)
@@ -40,7 +40,7 @@ def occurrences(found: Analysis, line: int, column: int) -> list[Span]:
 
 
 def renamed(found: Analysis, line: int, column: int, new: str) -> list[Span]:
-    """The places to be changed when the name at a place (both from 1) becomes another.
+    """Return the places to be changed when the name at a place (both from 1) becomes another.
 
     Raises:
         UserError: it cannot have another name, or not this one.
@@ -80,7 +80,7 @@ def renamed(found: Analysis, line: int, column: int, new: str) -> list[Span]:
 
 
 def _script_at(found: Analysis, line: int, column: int) -> tuple[Script, Mention] | None:
-    """The network and the name in it at a place, where that is a parameter of a function, too."""
+    """Return the network and the name in it at a place, where that is a parameter of a function, too."""
     known = found.script_at(line, column)
     if known is not None:
         return known
@@ -107,7 +107,7 @@ def _of_script(found: Analysis, script: Script, mention: Mention) -> list[Span]:
 
 
 def _of_network(found: Analysis, key: Key) -> list[Span]:
-    """The places of a name in NDL; a section may be run by several commands."""
+    """Return the places of a name in NDL; a section may be run by several commands."""
     spans = [span for network in found.networks for span in network.mentions.get(key, ())]
     own = {(span.line, span.column): span for span in spans if span.source.name == found.name}
     return list(own.values())
@@ -128,7 +128,7 @@ def _renamed_in_network(found: Analysis, network: NetworkText, key: Key, new: st
 
 
 def _parameter(definition: Definition) -> Iterator[Span]:
-    """The place of a function's parameter in its list, which comes first in the text of the function."""
+    """Return the place of a function's parameter in its list, which comes first in the text of the function."""
     place = definition.place
     at = re.search(rf"\b{re.escape(definition.name)}\b", place.text.string[place.start :])
     if at is not None:
@@ -136,12 +136,12 @@ def _parameter(definition: Definition) -> Iterator[Span]:
 
 
 def _is_name(found: Analysis, span: Span, name: str) -> bool:
-    """Whether the text at a place is the name; the place of a definition is that of all of it."""
+    """Return whether the text at a place is the name; the place of a definition is that of all of it."""
     return found.lines[span.line - 1][span.column - 1 :].startswith(name)
 
 
 def _of_configuration(found: Analysis, scope: Scope, name: str) -> Iterator[Span]:
-    """The definitions of a name in a section, its variables, and its place in a list of commands."""
+    """Return the definitions of a name in a section, its variables, and its place in a list of commands."""
     spans: dict[tuple[int, int], Span] = {}
     document = _Document(found)
 
@@ -173,7 +173,7 @@ def _definitions(found: Analysis) -> Iterator[tuple[int, int, str]]:
 
 
 def _name_at(found: Analysis, line: int, column: int) -> tuple[Scope, str] | None:
-    """The section and the name that are meant at a place: by a variable, a definition, or a list of commands."""
+    """Return the section and the name that are meant at a place: by a variable, a definition, or a list of commands."""
     if found.root is None or line > len(found.lines):
         return None
     text = found.lines[line - 1]
@@ -197,7 +197,7 @@ def _scope(found: Analysis, line: int, start: int) -> Scope:
 
 
 def _visible(found: Analysis, scope: Scope, name: str) -> Scope | None:
-    """The section, from one outwards, that defines a name; None if none does."""
+    """Return the section, from one outwards, that defines a name; None if none does."""
     for depth in range(len(scope), -1, -1):
         section = _section(found, scope[:depth])
         if section is not None and section.definition(name) is not None:

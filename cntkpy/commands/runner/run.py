@@ -325,7 +325,7 @@ def _warn(warnings: list[Finding], earlier: int) -> None:
 
 
 def _other_settings(commands: list[Command]) -> Iterator[Diagnostic]:
-    """What trainings that continue find otherwise than when they began."""
+    """Report what trainings that continue find otherwise than when they began."""
     from cntkpy.commands.actions.training import TrainingParameters, other_recipe, other_settings
 
     for command in commands:
