@@ -48,7 +48,7 @@ def dollar_problems(root: ConfigParameters, top: Use) -> Iterator[Diagnostic]:
 
 
 def with_variables(found: Iterable[Diagnostic], top: Use) -> Iterator[Diagnostic]:
-    """The same, with the advice to write `$name$` where the name of a variable is wrong."""
+    """Report the same, with the advice to write `$name$` where the name of a variable is wrong."""
     names = {name.lower() for name in _plain_names(top)}
     for one in found:
         name = _name_at(one) if one.rule.code in MEANT else ""
@@ -56,7 +56,7 @@ def with_variables(found: Iterable[Diagnostic], top: Use) -> Iterator[Diagnostic
 
 
 def _plain_names(top: Use) -> Iterator[str]:
-    """The names of single values at the top level and directly in commands."""
+    """Return the names of single values at the top level and directly in commands."""
     for section in (top.section, *(use.section for use in top.parts)):
         for name in section.names():
             entry = section.definition(name)
@@ -86,6 +86,6 @@ def _named_parts(value: ConfigValue, meant: set[str]) -> Iterator[Diagnostic]:
 
 
 def _name_at(one: Diagnostic) -> str:
-    """The name that a finding is about, if its message names it and it is at the place."""
+    """Return the name that a finding is about, if its message names it and it is at the place."""
     found = one.span.match(_WORD) if one.span is not None else None
     return found[0] if found is not None and f"'{found[0]}'" in one.message else ""

@@ -147,7 +147,7 @@ def unwritable_outputs(root: RootParameters, top: Use, listed: Use) -> Iterator[
 
 
 def _unwritable_of(command: Use) -> Iterator[Diagnostic]:
-    """The same of one command."""
+    """Report the same of one command."""
     trains = bool(set(command.actions) & set(TRAINING))
     for use in command.walk():
         for one in use.parameters():
@@ -160,7 +160,7 @@ def _unwritable_of(command: Use) -> Iterator[Diagnostic]:
 
 
 def _value(use: Use, one: Parameter[Any]) -> Any:
-    """The value of a parameter; None where it is wrong, which is found where values are looked at."""
+    """Return the value of a parameter; None where it is wrong, which is found where values are looked at."""
     try:
         return one.value(use.section)
     except ConfigError:
@@ -168,7 +168,7 @@ def _value(use: Use, one: Parameter[Any]) -> Any:
 
 
 def _unwritable_of_all(root: RootParameters, top: Use) -> Iterator[Diagnostic]:
-    """The log, and the file that says that all is done: it is written last, and nothing makes its folder."""
+    """Report the log, and the file that says that all is done: it is written last, and nothing makes its folder."""
     try:
         log, done, suffixed = root.given("stderr"), root.given("doneFile"), root.timestamping
     except ConfigError:  # reported where values are looked at
@@ -291,7 +291,7 @@ def needed_files(use: Use, makes: bool) -> Iterator[ConfigValue]:
 
 
 def _names_classes(use: Use) -> bool:
-    """Whether a section of labels has names of classes that a list has to know."""
+    """Return whether a section of labels has names of classes that a list has to know."""
     try:
         return LabelParameters in use.declared and LabelParameters(use.section).label_type == "category"
     except ConfigError:
@@ -299,14 +299,14 @@ def _names_classes(use: Use) -> bool:
 
 
 def _is_input(use: Use, one: Parameter[Any]) -> bool:
-    """Whether a parameter names files that are read; of those of a writer, it is the list of what to write."""
+    """Return whether a parameter names files that are read; of those of a writer, it is the list of what to write."""
     if use.role.partition(" ")[0] in WRITING:
         return LIST in one.aliases
     return one.name.lower() in INPUTS
 
 
 def paths_of(use: Use, parameter: Parameter[Any]) -> Iterator[ConfigValue]:
-    """The paths that a section gives for a parameter; none where its value cannot be read."""
+    """Return the paths that a section gives for a parameter; none where its value cannot be read."""
     try:
         value = parameter.value(use.section)
         if value:
@@ -316,12 +316,12 @@ def paths_of(use: Use, parameter: Parameter[Any]) -> Iterator[ConfigValue]:
 
 
 def makes_anything(command: Use) -> bool:
-    """Whether a command may write files that its section does not name."""
+    """Return whether a command may write files that its section does not name."""
     return bool(set(command.actions) & set(MAKERS)) or any(use.open for use in command.walk())
 
 
 def outputs(command: Use) -> Iterator[str]:
-    """What the values of a command may name as an output: a path, or what the names of several begin with."""
+    """Return what the values of a command may name as an output: a path, or what the names of several begin with."""
     for use in command.walk():
         for one in use.parameters():
             if _is_input(use, one) or one.type.is_section or not one.type.name.startswith(("path", "text")):
@@ -331,7 +331,7 @@ def outputs(command: Use) -> Iterator[str]:
 
 
 def _is_finished(command: Use) -> bool:
-    """Whether the command only trains, and its model is there."""
+    """Return whether the command only trains, and its model is there."""
     if not set(command.actions) <= set(TRAINING):
         return False
     try:
@@ -367,7 +367,7 @@ def _missing(value: ConfigValue, kind: str = "MissingFile") -> Iterator[Diagnost
 
 
 def _of_other_system(path: Path) -> str | None:
-    """Which file is meant by a name that is right on Windows."""
+    """Return which file is meant by a name that is right on Windows."""
     found = meant(str(path))
     if found is None:
         return None
@@ -376,7 +376,7 @@ def _of_other_system(path: Path) -> str | None:
 
 
 def _alike(path: Path) -> str | None:
-    """Which file of the same folder may be meant."""
+    """Return which file of the same folder may be meant."""
     try:
         return suggestion(path.name, [one.name for one in path.parent.iterdir()])
     except OSError:
@@ -401,7 +401,7 @@ class _Sequence:
 
 
 def _sequences(lines: list[bytes], names: Mapping[str, str], every: bool) -> list[_Sequence]:
-    """The sequences of the first lines of a file, without the last one if it may continue after them.
+    """Return the sequences of the first lines of a file, without the last one if it may continue after them.
 
     every: every line is a sequence.
     """
@@ -425,7 +425,7 @@ def _sequences(lines: list[bytes], names: Mapping[str, str], every: bool) -> lis
 def _odd_sequences(
     path: str, found: list[_Sequence], p: TextFormatParameters, span: Span | None
 ) -> Iterator[Diagnostic]:
-    """The first id that comes again after others, and the first sequence with more rows than samples."""
+    """Report the first id that comes again after others, and the first sequence with more rows than samples."""
     seen: dict[bytes, int] = {}
     for one in found:
         if one.key in seen:
@@ -458,7 +458,7 @@ def _unequal_lengths(
     span: Span | None,
     axes: Callable[[], Mapping[str, str]],
 ) -> Iterator[Diagnostic]:
-    """The first sequence in which streams of one time axis have different numbers of samples."""
+    """Report the first sequence in which streams of one time axis have different numbers of samples."""
     from cntkpy.networks.graph.axes import own_axis
 
     there = {name for name in names if any(one.counts[name] for one in sequences)}
@@ -478,7 +478,7 @@ def _unequal_lengths(
 
 
 def _by_axis(counts: dict[str, int], names: dict[str, str], axes: Mapping[str, str]) -> list[dict[str, int]]:
-    """The numbers of samples, apart for every time axis."""
+    """Return the numbers of samples, apart for every time axis."""
     apart: dict[str | None, dict[str, int]] = {}
     for alias, count in counts.items():
         apart.setdefault(axes.get(names[alias].lower()), {})[alias] = count
@@ -486,7 +486,7 @@ def _by_axis(counts: dict[str, int], names: dict[str, str], axes: Mapping[str, s
 
 
 def _data(use: Use, axes: Callable[[], Mapping[str, str]], records: int) -> Iterator[Diagnostic]:
-    """The first lines of a file in text format against the declared streams."""
+    """Report the first lines of a file in text format against the declared streams."""
     found = _text_of(use)
     if found is None:
         return
@@ -516,7 +516,7 @@ def _data(use: Use, axes: Callable[[], Mapping[str, str]], records: int) -> Iter
 
 
 def _is_value(word: str, sparse: bool) -> bool:
-    """Whether a word may be a value of a stream."""
+    """Return whether a word may be a value of a stream."""
     index, colon, value = word.partition(":") if sparse else ("0", ":", word)
     try:
         float(value)

@@ -26,7 +26,7 @@ class Finding:
 
     @classmethod
     def of(cls, diagnostic: Diagnostic) -> Finding:
-        """The finding for a diagnostic. A warning of another part of the program stays one."""
+        """Return the finding for a diagnostic. A warning of another part of the program stays one."""
         rule = diagnostic.rule
         severity = "warning" if diagnostic.severity == "warning" else rule.severity_of(diagnostic.kind)
         return cls(diagnostic, rule, severity)
@@ -43,7 +43,7 @@ class Finding:
         return (span.source.name, span.line, span.column) if span is not None else ("", 0, 0)
 
     def error(self) -> ConfigError:
-        """The finding as an error that ends a run."""
+        """Return the finding as an error that ends a run."""
         one = self.diagnostic
         return ConfigError(one.kind, one.message, one.span, one.hint, one.notes)
 
@@ -54,7 +54,7 @@ class Finding:
         return f"{where}{severity or self.severity}: {printable(self.diagnostic.message)}{hint} [{self.rule.code}]"
 
     def ignored(self) -> bool:
-        """Whether a comment in its line, or `# cntkpy: ignore-file=...` in its file, switches it off."""
+        """Return whether a comment in its line, or `# cntkpy: ignore-file=...` in its file, switches it off."""
         span = self.diagnostic.span
         if span is None:
             return False
@@ -63,13 +63,13 @@ class Finding:
         return any(codes is None or selects(codes, self.rule.code) for codes in comments)
 
     def as_error(self) -> Finding:
-        """The same with the severity `error`."""
+        """Return the same with the severity `error`."""
         return replace(self, severity="error")
 
 
 @functools.lru_cache(64)
 def _switched_off(line: str) -> tuple[bool, str | None] | None:
-    """What a comment in a line switches off: whether for the whole file, and the codes (None: all).
+    """Return what a comment in a line switches off: whether for the whole file, and the codes (None: all).
 
     A line may be long and have many findings; it is searched once.
     """
@@ -79,7 +79,7 @@ def _switched_off(line: str) -> tuple[bool, str | None] | None:
 
 @functools.lru_cache(64)
 def _of_file(source: SourceLike) -> tuple[str | None, ...]:
-    """The codes that the comments at the head of a file switch off for all of it."""
+    """Return the codes that the comments at the head of a file switch off for all of it."""
     codes: list[str | None] = []
     number = 1
     while (line := source.line(number)) is not None and (not line.strip() or line.lstrip().startswith("#")):
@@ -91,7 +91,7 @@ def _of_file(source: SourceLike) -> tuple[str | None, ...]:
 
 
 def diagnostics_of(errors: Iterable[ConfigError]) -> Iterator[Diagnostic]:
-    """The errors as diagnostics; many of them would look for nearest names for minutes."""
+    """Report the errors as diagnostics; many of them would look for nearest names for minutes."""
     for number, error in enumerate(errors):
         if number < GUESSES:
             yield error.diagnostic
@@ -100,6 +100,6 @@ def diagnostics_of(errors: Iterable[ConfigError]) -> Iterator[Diagnostic]:
 
 
 def selects(codes: str | Iterable[str], code: str) -> bool:
-    """Whether a code is among `codes` (a list, or a text with commas); `CK01` selects all that begin with it."""
+    """Return whether a code is among `codes` (a list, or a text with commas); `CK01` selects all that begin with it."""
     words = codes.split(",") if isinstance(codes, str) else codes
     return any(word.strip() and code.startswith(word.strip().upper()) for word in words)

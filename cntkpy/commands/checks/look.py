@@ -48,7 +48,7 @@ OTHER_MODELS = frozenset(name for action in ("edit", "SVD", "adapt", "bnstat") f
 def look(
     root: ConfigParameters, *, data: bool = False, modules: bool = False, records: int = RECORDS
 ) -> list[Diagnostic]:
-    """What is wrong with a configuration, each place once: the warnings of reading it first.
+    """Return what is wrong with a configuration, each place once: the warnings of reading it first.
 
     Errors are what ends a run before its first command. What it does not read is a warning at most: commands that
     `command` does not list, and values that nothing takes, which a run reads only to print them (`traceLevel` above 0).
@@ -91,13 +91,13 @@ def look_before_run(top: TopLevel) -> list[Finding]:
 
 
 def is_wrong(top: TopLevel, command: str) -> bool:
-    """Whether one command, looked at alone, has an error."""
+    """Return whether one command, looked at alone, has an error."""
     alone = replace(top, parts=[use for use in top.parts if use.command.lower() == command.lower()])
     return any(one.severity == "error" for one in _found(top, alone))
 
 
 def _found(everything: TopLevel, top: TopLevel) -> list[Finding]:
-    """The findings of a run for the commands of `top`, without those that comments in the files switch off."""
+    """Return the findings of a run for the commands of `top`, without those that comments in the files switch off."""
     wrong = [*_root_problems(top), *_problems(everything, top, here=True), *missing_inputs(top)]
     found = map(Finding.of, with_variables(distinct(wrong), top))
     return [
@@ -106,7 +106,7 @@ def _found(everything: TopLevel, top: TopLevel) -> list[Finding]:
 
 
 def _listed_part(everything: TopLevel) -> TopLevel:
-    """The commands that are going to run."""
+    """Return the commands that are going to run."""
     return replace(everything, parts=list(filter(everything.runs, everything.parts)))
 
 
@@ -133,7 +133,7 @@ def _check_trackers(parameters: RootParameters) -> None:
 
 
 def _problems(everything: TopLevel, top: TopLevel, *, here: bool) -> Iterator[Diagnostic]:
-    """What is wrong with the commands of `top`; `everything` has those that are not looked at, too.
+    """Report what is wrong with the commands of `top`; `everything` has those that are not looked at, too.
 
     `here`: whether files that are missing are errors.
     """
@@ -150,7 +150,7 @@ def _problems(everything: TopLevel, top: TopLevel, *, here: bool) -> Iterator[Di
 
 
 def _networks_to_build(top: TopLevel, *, before_run: bool, here: bool) -> Iterator[Diagnostic]:
-    """What is wrong with the networks that a run builds: a training that resumes from a model builds none.
+    """Report what is wrong with the networks that a run builds: a training that resumes from a model builds none.
 
     `before_run`: options that CNTK ignores are none of the findings, and models that are there are looked at.
     """
@@ -169,7 +169,7 @@ def _networks_to_build(top: TopLevel, *, before_run: bool, here: bool) -> Iterat
 
 
 def _has_model(use: Use) -> bool:
-    """Whether a file of the training is there, with which it continues."""
+    """Return whether a file of the training is there, with which it continues."""
     own = _own_file(use)
     try:
         p = TrainParameters(use.section)
@@ -190,7 +190,7 @@ def _own_file(use: Use) -> Callable[[str], bool]:
 
 
 def distinct(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """The diagnostics, without those that repeat an earlier one in other words."""
+    """Return the diagnostics, without those that repeat an earlier one in other words."""
     seen = _Seen()
     return [one for one in diagnostics if seen.is_new(one)]
 
@@ -207,7 +207,7 @@ class _Seen:
     """The sections in which a parameter is missing, by its name."""
 
     def is_new(self, one: Diagnostic) -> bool:
-        """Whether nothing before says the same; it is remembered."""
+        """Return whether nothing before says the same; it is remembered."""
         span = one.span
         place = (span.source.name, span.line, span.column, span.length) if span is not None else one.message
         line = (span.source.name, span.line) if span is not None else ("", 0)

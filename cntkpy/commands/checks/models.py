@@ -44,7 +44,7 @@ class Models:
         """What the script of the command at hand saves, if all of it is known."""
 
     def load(self, path: str, precision: str) -> Network:
-        """The network of a model, without the values of its parameters.
+        """Return the network of a model, without the values of its parameters.
 
         Raises:
             ModelToCome: an earlier command may write it, and its network is not known.
@@ -83,11 +83,11 @@ class Models:
         self._edited = dict(networks)
 
     def built(self, path: str) -> Network | None:
-        """The network that a builder of an earlier command makes for this file, if that is known."""
+        """Return the network that a builder of an earlier command makes for this file, if that is known."""
         return None if self._anything else self._networks.get(os.path.normpath(path))
 
     def is_missing(self, path: str) -> bool:
-        """Whether there is no such file and no earlier command may write it."""
+        """Return whether there is no such file and no earlier command may write it."""
         if is_url(path):  # it is not asked for
             return False
         name = os.path.normpath(path)
@@ -95,14 +95,14 @@ class Models:
         return not known and not exists(Path(path))
 
     def _is_output(self, name: str) -> bool:
-        """Whether an earlier command writes a file whose name begins with one of its values."""
+        """Return whether an earlier command writes a file whose name begins with one of its values."""
         if self.past_end(name) is not None:
             return False
         begins = (length for length in range(len(name) + 1) if name[:length] in self._written)
         return any(name[:end] not in self._trained or name[end : end + 1] in ("", ".", os.sep) for end in begins)
 
     def _final(self, name: str) -> str:
-        """The file of the whole training where `name` is that of one of its epochs; else `name`."""
+        """Return the file of the whole training where `name` is that of one of its epochs; else `name`."""
         whole, _, number = name.rpartition(".")
         return whole if _is_epoch(name) and int(number) < self._trained.get(whole, 0) else name
 
@@ -114,12 +114,12 @@ class Models:
         return whole if epochs and _is_epoch(name) and self._final(name) == name else None
 
     def near(self, path: str) -> str | None:
-        """The model of an earlier command whose name is nearly the same, but for numbers."""
+        """Return the model of an earlier command whose name is nearly the same, but for numbers."""
         found = nearest(os.path.normpath(path), self._trained, NEAR)
         return found if found and re.sub("[0-9]", "", found) != re.sub("[0-9]", "", os.path.normpath(path)) else None
 
     def may_write(self, message: str) -> bool:
-        """Whether an earlier command may write the file that a message is about."""
+        """Return whether an earlier command may write the file that a message is about."""
         path = message.rpartition(" ")[2]
         return self._anything or (self.past_end(path) is None and any(before in message for before in self._written))
 
@@ -139,7 +139,7 @@ class Models:
 
 
 def _is_epoch(name: str) -> bool:
-    """Whether the name of a file ends like that of an epoch."""
+    """Return whether the name of a file ends like that of an epoch."""
     return re.fullmatch(r"[0-9]{1,9}", name.rpartition(".")[2]) is not None
 
 
@@ -160,7 +160,7 @@ def _model_of(command: Use) -> tuple[str, int, bool]:
 
 
 def runs_script(command: Use) -> bool:
-    """Whether a script of the model editing language may write any file."""
+    """Return whether a script of the model editing language may write any file."""
     try:
         return "edit" in command.actions and not builds(EditParameters(command.section))
     except ConfigError:

@@ -153,30 +153,46 @@ def _idle_words(
     root = everything.section
     known = _known(running, opaque) | in_use | {part.command.lower() for part in running.parts}
     all_known = _known(everything, opaque) | {part.command.lower() for part in everything.parts}
+    commands = {part.command.lower() for part in everything.parts}
     idle: dict[str, set[str]] | None = None
     for name in root.names():
         key, entry = name.lower(), root.definition(name)
-        if entry is None or _word_of(entry) is None or key in known or _changes_directory(key, entry):
+        word = _word_of(entry) if entry is not None else None
+        if entry is None or word is None or key in known or _changes_directory(key, entry):
             continue
         idle = _idle_names(everything, running) if idle is None else idle
         readers = [command for command, names in idle.items() if key in names]
         is_variable = key in variables and key not in all_known
         if (not readers and not is_variable) or (is_variable and (key in SCRIPTED or FOLDER.fullmatch(name))):
             continue
-        what = f"uses ${name}$" if is_variable else f"reads '{name}'"
-        hint = "leave the word out"
-        is_command = key in {part.command.lower() for part in everything.parts}
-        if readers:
-            listed = ":".join(part.command for part in running.parts)
-            hint += f", or write command={listed}:{name if is_command else readers[0]}"
-        if is_command:
-            what += ": `command` does not list it"
-        elif readers:
-            what += f": only {_and(readers)} would, which `command` does not list"
-        message = f"{everything.role}: nothing that runs {what}"
-        span = entry.name_span if entry.name_span is not None and entry.name_span.in_word else _word_of(entry)
-        kind = "UnusedParameter" if is_command else "UnreadWord"
+        reading, hint = _reading_of_word(name, running, readers, is_variable, key in commands)
+        message = f"{everything.role}: nothing that runs {reading}"
+        span = entry.name_span if entry.name_span is not None and entry.name_span.in_word else word
+        kind = "UnusedParameter" if key in commands else "UnreadWord"
         yield _found(kind, message, span, hint, "warning" if is_variable else "error")
+
+
+def _reading_of_word(
+    name: str, running: Use, readers: list[str], is_variable: bool, is_command: bool
+) -> tuple[str, str]:
+    """Return what would read a word of the command line, and what to write.
+
+    Args:
+        name: the name that the word sets.
+        running: the commands that run.
+        readers: the commands that would read it.
+        is_variable: it stands as `$name$`.
+        is_command: it is the section of a command.
+    """
+    reading = f"uses ${name}$" if is_variable else f"reads '{name}'"
+    if is_command:
+        reading += ": `command` does not list it"
+    elif readers:
+        reading += f": only {_and(readers)} would, which `command` does not list"
+    if not readers:
+        return reading, "leave the word out"
+    listed = ":".join(part.command for part in running.parts)
+    return reading, f"leave the word out, or write command={listed}:{name if is_command else readers[0]}"
 
 
 def _idle_names(everything: Use, running: Use) -> dict[str, set[str]]:
@@ -208,7 +224,7 @@ def _commands_behind_a_comma(root: ConfigParameters) -> Iterator[Diagnostic]:
 
 
 def _behind_commands(root: ConfigParameters) -> re.Match[str] | None:
-    """What follows the list of commands: any name after a comma, that of a section after a semicolon."""
+    """Return what follows the list of commands: any name after a comma, that of a section after a semicolon."""
     entry = root.definition("command")
     part = entry.parts[-1] if entry is not None else None
     found = BEHIND_A_COMMA.match(part.text.string, part.end) if part is not None else None
@@ -272,7 +288,7 @@ class _Unknown:
         return Spellings((part.command for part in self.use.parts), NEAR_AT_THE_TOP)
 
     def found(self, name: str, entry: Definition) -> Diagnostic | None:
-        """What is wrong with a name."""
+        """Return what is wrong with a name."""
         role, key = self.use.role, name.lower()
         if (written := self._badly_written(name, entry)) is not None:
             return written
@@ -317,7 +333,7 @@ class _Unknown:
         return None
 
     def _list_before(self, entry: Definition) -> str | None:
-        """The parameter with several values that is before a comma before a name in one line."""
+        """Return the parameter with several values that is before a comma before a name in one line."""
         place = entry.name_span
         before = place.before.rstrip(" \t") if place is not None else ""
         head, equals, values = before.rpartition("=")
@@ -340,7 +356,7 @@ class _Unknown:
         return _unread("UnknownParameter", message, entry, hint)
 
     def _unknown_section(self, name: str, entry: Definition) -> Diagnostic | None:
-        """A section of the top level: in a file it may be there for other programs."""
+        """Return a section of the top level: in a file it may be there for other programs."""
         message, there = f"{self.use.role}: nothing reads the section '{name}'", [one.command for one in self.use.parts]
         if meant := self.commands.closest(name):
             return _unread("UnknownParameter", message, entry, f"did you mean '{meant}'?")
@@ -351,7 +367,7 @@ class _Unknown:
 
 
 def _what_to_do(name: str, entry: Definition) -> str | None:
-    """What to do about a name that nothing reads."""
+    """Return what to do about a name that nothing reads."""
     place = entry.name_span
     in_word = _word_of(entry) is not None
     if in_word and name.startswith("-"):
@@ -364,12 +380,12 @@ def _what_to_do(name: str, entry: Definition) -> str | None:
 
 
 def _word_of(entry: Definition) -> Span | None:
-    """The word of the command line that gives a name or a part of its value, the last one."""
+    """Return the word of the command line that gives a name or a part of its value, the last one."""
     return next((part.span for part in reversed(entry.parts) if part.span.in_word), None)
 
 
 def _unread(kind: str, message: str, entry: Definition, hint: str | None, severity: str = "") -> Diagnostic:
-    """A name that nothing reads: in a file a warning or a hint, in a word of the command line an error.
+    """Return a name that nothing reads: in a file a warning or a hint, in a word of the command line an error.
 
     `severity` hint: it is one in a word, too.
     """
@@ -409,7 +425,7 @@ def _shadowed_words(use: Use, variables: set[str]) -> Iterator[Diagnostic]:
 
 
 def _holder(use: Use, key: str) -> str:
-    """The path of the section from which a use takes a parameter; empty where it is not given or not known."""
+    """Return the path of the section from which a use takes a parameter; empty where it is not given or not known."""
     one = use.parameter(key)
     name = one.find(use.section) if one is not None and not one.own else None
     section: ConfigParameters | None = use.section
@@ -421,7 +437,7 @@ def _holder(use: Use, key: str) -> str:
 
 
 def _bare(use: Use) -> str | None:
-    """The name of a section whose text is no set of parameters: `format=category`."""
+    """Return the name of a section whose text is no set of parameters: `format=category`."""
     section, name = use.section, use.section.path.rpartition(":")[2]
     entry = section.parent.definition(name) if section.parent is not None else None
     return name if entry is not None and not entry.bracket and "=" not in entry.text else None
@@ -453,7 +469,7 @@ def _is_of_run(name: str) -> bool:
 
 
 def _home(key: str) -> str | None:
-    """Where a parameter belongs that is known, but not in this place."""
+    """Return where a parameter belongs that is known, but not in this place."""
     if _is_of_run(key):
         return "it counts for the whole run: write it at the top level"
     sections = sorted(homes().get(key, ()), key=lambda one: one != "SGD")
@@ -464,13 +480,13 @@ def _home(key: str) -> str | None:
 
 
 def _is_flag(entry: Definition) -> bool:
-    """Whether a name stands alone, without `=` and value."""
+    """Return whether a name stands alone, without `=` and value."""
     name, value = entry.name_span, entry.span
     return name is not None and (name.line, name.column) == (value.line, value.column)
 
 
 def _has_equals(entry: Definition) -> bool:
-    """Whether an equals sign follows a name."""
+    """Return whether an equals sign follows a name."""
     span = entry.name_span
     return span is not None and span.match(_EQUALS, len(entry.name)) is not None
 
@@ -488,7 +504,7 @@ def _cut_off(name: str, span: Span | None) -> tuple[str, str]:
 
 
 def _changes_directory(key: str, entry: Definition) -> bool:
-    """Whether it is the word `currentDirectory=` of the command line; in a file it does nothing."""
+    """Return whether it is the word `currentDirectory=` of the command line; in a file it does nothing."""
     span = entry.name_span
     return key == CURRENT_DIRECTORY.rstrip("=") and span is not None and span.in_word
 
@@ -517,7 +533,7 @@ class Spellings:
         self._left = COMPARED
 
     def closest(self, name: str) -> str | None:
-        """The name that is most like `name`; None where none is like it."""
+        """Return the name that is most like `name`; None where none is like it."""
         self._left -= len(self._known)
         if self._left < 0 or len(name) > MAX_NAME_LENGTH:
             return None

@@ -51,16 +51,12 @@ def network_problems(
     for use in top.parts:
         if not top.runs(use):
             continue
-        checked: CheckedNetwork | None = None
-        network: Network | None = None
-        if looks_at(use):
-            checked = yield from _problems(use, models, strict, asked)
-            network = checked.make() if checked is not None and checked.inputs is None else None
-            if trains(use):
-                if network is not None:
-                    yield from swapped_operands(network)
-                    yield from idle_criteria(network)
-                yield from _idle_settings(use, checked) if strict and checked is not None else ()
+        is_looked_at = looks_at(use)
+        checked = (yield from _problems(use, models, strict, asked)) if is_looked_at else None
+        network = checked.make() if checked is not None and checked.inputs is None else None
+        if checked is not None and trains(use):
+            yield from _training_problems(use, checked, network, strict)
+        if is_looked_at:
             yield from outlines.beside(use, checked, models)
         if network is not None:
             each(network)
@@ -71,6 +67,17 @@ def network_problems(
     for use in top.parts if strict else ():
         if not top.runs(use) and looks_at(use):
             yield from _in_idle_command(_problems(use, models, strict, asked))
+
+
+def _training_problems(
+    use: Use, checked: CheckedNetwork, network: Network | None, strict: bool
+) -> Iterator[Diagnostic]:
+    """Check the criteria of a network that is trained, and the rates of the trainer."""
+    if network is not None:
+        for problem in (*swapped_operands(network), *idle_criteria(network)):
+            yield replace(problem, span=problem.span or checked.span)
+    if strict:
+        yield from _idle_settings(use, checked)
 
 
 def trains(use: Use) -> bool:
@@ -104,7 +111,7 @@ def _idle_settings(use: Use, checked: CheckedNetwork) -> Iterator[Diagnostic]:
 
 
 def input_axes(top: TopLevel) -> dict[str, str]:
-    """The time axes of the inputs of the networks that commands build, by their names in lower case.
+    """Return the time axes of the inputs of the networks that commands build, by their names in lower case.
 
     Inputs on the default axis are left out.
     """
@@ -120,7 +127,7 @@ def input_axes(top: TopLevel) -> dict[str, str]:
 
 
 def _asked_for(top: Use) -> set[str]:
-    """The nodes that commands name, whatever network they mean."""
+    """Return the nodes that commands name, whatever network they mean."""
     try:
         named = [(one, use) for use in top.parts for one in filter(None, map(use.parameter, NODES))]
         return {str(word) for one, use in named for word in cast("list[ConfigValue]", one.read(use.section) or [])}
@@ -142,9 +149,7 @@ def _problems(
     loads = any(has_trait(action, EVALUATES) or action in LOADING for action in use.actions)
     if loads and builder is None and not trains(use):
         yield from _missing_model(section, models)
-    if builder is None or not (
-        use.part(builder.name) if builder.type is SECTION else section.exists_current(builder.name)
-    ):
+    if builder is None or not _has_section(use, builder):
         return None
     context = CheckContext(str(section("precision", "float")), models.load, trains(use), strict, asked)
     return (yield from _built(use, builder, streams, context, models))
@@ -162,27 +167,36 @@ def _built(
     try:
         value = builder.read(section) if builder.type is SECTION else section.opaque(builder.name)
         span = value.span or span
-        checked = yield from check(value, context)
+        checked = replace((yield from check(value, context)), span=span)
         network = checked.make() if checked.inputs is None else None
-        sgd = TrainParameters(section).sgd if context.trains else None
-        if sgd is not None and (network is not None or sgd.train_criterion or sgd.eval_criterion):
+        if context.trains and (network is not None or _names_criteria(section)):
             _find_criteria(checked.make(), section)
     except ModelToCome:
         return None
     except UserError as error:
         yield located(error, span, models)
         return None
-    if streams is None:
-        return checked
-    if network is None:
+    if streams is not None and network is None:
         yield from layers_beside(checked.inputs or [], streams, builder.name, span, context.trains)
-        return checked
+    elif streams is not None and network is not None:
+        for problem in _stream_problems(use, checked, network, streams, context):
+            yield replace(problem, span=problem.span or span)
+    return checked
+
+
+def _stream_problems(
+    use: Use, checked: CheckedNetwork, network: Network, streams: Streams, context: CheckContext
+) -> Iterator[Diagnostic]:
+    """Check the streams of a reader against the inputs of a network."""
     computed = evaluated(use, network) if not context.trains and set(use.actions) <= READING else None
-    for problem in missing_or_wrong(network, streams, context.trains, checked.aliases, computed):
-        yield replace(problem, span=problem.span or span)
+    yield from missing_or_wrong(network, streams, context.trains, checked.aliases, computed)
     if context.strict and context.trains and checked.reads_all_streams:
         yield from unread(network, streams)
-    return checked
+
+
+def _has_section(use: Use, builder: Parameter[Any]) -> bool:
+    """Return whether a command itself has a builder with a section that can be read."""
+    return use.part(builder.name) is not None if builder.type is SECTION else use.section.exists_current(builder.name)
 
 
 LOADING = frozenset({*names_of("dumpNode"), *names_of("SVD")})
@@ -191,8 +205,14 @@ OF_NETWORKS = ("CK050", "CK051", "CK052", "CK053", "CK055", "CK056")
 """Statements, names, arguments, shapes, and the reader's streams."""
 
 
+def _names_criteria(section: ConfigParameters) -> bool:
+    """Return whether the trainer names its criteria."""
+    sgd = TrainParameters(section).sgd
+    return bool(sgd.train_criterion or sgd.eval_criterion)
+
+
 def _initial(section: ConfigParameters) -> ConfigValue | None:
-    """The model that a training starts from, where it does not start from a builder."""
+    """Return the model that a training starts from, where it does not start from a builder."""
     p = TrainParameters(section)
     try:
         return p.given("initialModel") if starts_from_model(p) else None
@@ -217,11 +237,11 @@ def _loaded(
         return None
     if streams is not None:
         yield from missing_or_wrong(network, streams, True)
-    return CheckedNetwork(lambda: network)
+    return CheckedNetwork(lambda: network, span=value.span)
 
 
 def _missing_model(section: ConfigParameters, models: Models) -> Iterator[Diagnostic]:
-    """The model that an action is going to load, where neither it is there nor an earlier command writes it.
+    """Report the model that an action is going to load, where neither it is there nor an earlier command writes it.
 
     Where files need not be here, that is a hint, but a warning if an earlier command writes one of nearly that name.
     """

@@ -61,38 +61,45 @@ class Outlines:
         if "edit" in use.actions:
             self._known.clear()  # it may change any of them
             self._plain.clear()
-        builder = builder_of(use.section)
-        own = checked.make if checked is not None and builder is not None else None
+        has_builder = builder_of(use.section) is not None
+        own = checked.make if checked is not None and has_builder else None
+        trains = bool(set(use.actions) & set(TRAINING))
         try:
-            trains = bool(set(use.actions) & set(TRAINING))
             if trains and checked is not None and own is not None:
                 path = str(TrainParameters(use.section).sgd.model_path)
                 self._known[path] = own
                 self._plain[path] = checked.inputs or []
                 yield from self._data(use, own, path, "cvReader", "the network")
             path = _model_of(use)
-            loads = not trains and (builder is None or "adapt" in use.actions)
-            found = (self._known.get(path) or _file(path, use, models)) if loads else own
-            if found is not None and any(one.value(use.section) for one in _naming(use)):
-                yield from _unknown_nodes(use, found())
+            loads = not trains and (not has_builder or "adapt" in use.actions)
+            network = (self._known.get(path) or _file(path, use, models)) if loads else own
+            if network is not None and any(parameter.value(use.section) for parameter in _naming(use)):
+                yield from _unknown_nodes(use, network())
             elif WRITE in use.actions and not trains:
-                built = models.built(path) if builder is None else None
-                if checked is not None and checked.inputs is None:
-                    built = checked.make()
-                if built is None and loads and found is not None and path not in self._known:
-                    built = found()
-                if built is not None and not built.groups["output"]:
-                    yield _nothing_to_write(use, built)
-            if loads and found is not None:
-                yield from self._data(use, found, path, "reader", f"the model {path}")
+                yield from _nothing_to_write(use, self._written(path, models, checked, network if loads else None))
+            if loads and network is not None:
+                yield from self._data(use, network, path, "reader", f"the model {path}")
                 self._passes_on(use, path)
         except (UserError, ModelToCome):
             return  # found where values are looked at, or by the command itself
 
+    def _written(
+        self,
+        path: str,
+        models: Models,
+        checked: CheckedNetwork | None,
+        loaded: Callable[[], Network | ValidatedNetwork] | None,
+    ) -> Network | ValidatedNetwork | None:
+        """Return the network whose outputs a command writes, if that is known; `loaded`: that of its model."""
+        if checked is not None:
+            return checked.make() if checked.inputs is None else None
+        network = models.built(path) if loaded is not None else None
+        return loaded() if network is None and loaded is not None and path not in self._known else network
+
     def _data(
         self, use: Use, found: Callable[[], Network | ValidatedNetwork], path: str, role: str, owner: str
     ) -> Iterator[Diagnostic]:
-        """What a reader of a command delivers against what the network needs."""
+        """Report what a reader of a command delivers against what the network needs."""
         reader = use.part(role)
         streams = reader_streams(reader) if reader is not None and set(use.actions) <= READING else None
         if reader is None or streams is None:
@@ -113,23 +120,23 @@ class Outlines:
 
 
 def _model_of(use: Use) -> str:
-    """The model that a command loads."""
+    """Return the model that a command loads."""
     return _path(use, "origModelFileName" if "adapt" in use.actions else "modelPath")
 
 
 def _path(use: Use, name: str) -> str:
-    """What a command says of a parameter of its own, or one that sections inside of it read."""
+    """Return what a command says of a parameter of its own, or one that sections inside of it read."""
     declared = use.parameter(name)
     return str((declared.value(use.section) if declared is not None else use.section.find(name)) or "")
 
 
 def _naming(use: Use) -> list[Parameter[Any]]:
-    """The parameters of a command that name nodes, where they are given."""
+    """Return the parameters of a command that name nodes, where they are given."""
     return [one for one in map(use.parameter, NAMING) if one is not None and one.find(use.section) is not None]
 
 
 def evaluated(use: Use, network: Network | ValidatedNetwork) -> list[Node]:
-    """The nodes that a command computes: those that it names, or those of the groups that it takes then."""
+    """Return the nodes that a command computes: those that it names, or those of the groups that it takes then."""
     names = [word for one in _naming(use) if one.name in NODES for word in _words(use, one)]
     if names:
         return [network.nodes[str(name)] for name in names if str(name) in network.nodes]
@@ -138,7 +145,7 @@ def evaluated(use: Use, network: Network | ValidatedNetwork) -> list[Node]:
 
 
 def _words(use: Use, one: Parameter[Any]) -> list[ConfigValue]:
-    """The names of nodes that a parameter gives."""
+    """Return the names of nodes that a parameter gives."""
     if one.name in NODES:
         return cast("list[ConfigValue]", one.read(use.section) or [])
     word = one.value(use.section)
@@ -146,19 +153,21 @@ def _words(use: Use, one: Parameter[Any]) -> list[ConfigValue]:
 
 
 def _file(path: str, use: Use, models: Models) -> Callable[[], Network] | None:
-    """The network of a model file, without the values of its parameters."""
+    """Return the network of a model file, without the values of its parameters."""
     return (lambda: models.load(path, str(use.section("precision", "float")))) if path else None
 
 
-def _nothing_to_write(use: Use, network: Network | ValidatedNetwork) -> Diagnostic:
-    """What the action itself says about a network without outputs."""
+def _nothing_to_write(use: Use, network: Network | ValidatedNetwork | None) -> Iterator[Diagnostic]:
+    """Report a network without outputs as the action itself does."""
+    if network is None or network.groups["output"]:
+        return
     action = use.section.find("action")
     span = action.span if action is not None else use.section.span
-    return Diagnostic("UnknownNode", NOTHING_TO_WRITE, span, what_to_write(network))
+    yield Diagnostic("UnknownNode", NOTHING_TO_WRITE, span, what_to_write(network))
 
 
 def _unknown_nodes(use: Use, network: Network | ValidatedNetwork) -> Iterator[Diagnostic]:
-    """The nodes that a command asks for, and that the network does not have."""
+    """Report the nodes that a command asks for, and that the network does not have."""
     if DumpNodeParameters in use.declared and not names_one_node(DumpNodeParameters(use.section)):
         return
     for one in _naming(use):

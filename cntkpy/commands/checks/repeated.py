@@ -33,7 +33,7 @@ def _replaced(entry: Definition) -> Iterator[Diagnostic]:
 
 
 def _hidden(section: ConfigParameters, entry: Definition) -> Iterator[Diagnostic]:
-    """A section of a file that is further out, and that a word hides from the command or section around it."""
+    """Report a section of a file that is further out, and that a word hides from the command or section around it."""
     outer = section.parent
     while outer is not None:
         found = outer.definition(entry.name)
@@ -51,7 +51,7 @@ def _name_of(section: ConfigParameters) -> str:
 
 
 def _path_of(section: ConfigParameters) -> str:
-    """How a section is named in a word, with a slash after it."""
+    """Return how a section is named in a word, with a slash after it."""
     inside = section.path.partition(":")[2].replace(":", "/")
     return f"{inside}/" if inside else ""
 

@@ -65,7 +65,7 @@ def command_problems(top: TopLevel) -> Iterator[Diagnostic]:
 
 
 def precision_of(root: ConfigParameters) -> str:
-    """What networks compute in; where that cannot be read, the default: the error is reported elsewhere."""
+    """Return what networks compute in; where that cannot be read, the default: the error is reported elsewhere."""
     try:
         return str(root("precision", "float"))
     except ConfigError:
@@ -191,7 +191,7 @@ def _node_of(part: Use) -> str:
 
 
 def _keeps_cache(use: Use) -> bool:
-    """Whether a reader writes a cache: it has a writer's type."""
+    """Return whether a reader writes a cache: it has a writer's type."""
     written = WriterParameters.writer_type
     return use.parameter(written.name) is not None and written.stands_in(use.section)
 
@@ -259,7 +259,7 @@ def builder_problems(command: Command) -> Iterator[Diagnostic]:
 
 
 def untrained_network(command: Command) -> Iterator[Diagnostic]:
-    """A new network is evaluated: a builder is visible, and no action before has trained the network."""
+    """Report a new network is evaluated: a builder is visible, and no action before has trained the network."""
     section = command.section
     before = itertools.takewhile(lambda action: action not in TRAINING, command.actions)
     action = next((action for action in before if has_trait(str(action), EVALUATES)), None)
@@ -281,5 +281,5 @@ def untrained_network(command: Command) -> Iterator[Diagnostic]:
 
 
 def _loads(builder: ConfigValue | None) -> bool:
-    """Whether a builder begins with the network of a model file."""
+    """Return whether a builder begins with the network of a model file."""
     return builder is not None and "Network.Load" in str(builder)

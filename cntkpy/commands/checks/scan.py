@@ -86,7 +86,7 @@ def _read_command(root: ConfigParameters, name: ConfigValue, section: ConfigPara
 
 
 def _check_truncated(root: ConfigParameters, command: Command) -> Iterator[ConfigError]:
-    """Where `minibatchSize` is the length of the pieces, `truncated` concerns the trainer and the reader both.
+    """Return where `minibatchSize` is the length of the pieces, `truncated` concerns the trainer and the reader both.
 
     The trainer converts rates per minibatch with it. A composite reader has `truncationLength`, and its minibatchSize
     counts samples, as that of whole sequences does.
@@ -120,12 +120,12 @@ def _check_training(root: ConfigParameters, command: Command) -> Iterator[Config
 
 
 def model_path(section: ConfigParameters) -> str:
-    """The model that a training makes."""
+    """Return the model that a training makes."""
     return str(TrainParameters(section).model_path)
 
 
 def trained_model(section: ConfigParameters) -> str:
-    """The file in which a training leaves its network: `modelPath` may also be inside SGD."""
+    """Return the file in which a training leaves its network: `modelPath` may also be inside SGD."""
     return str(TrainingParameters(section).sgd.model_path)
 
 

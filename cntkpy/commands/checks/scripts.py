@@ -13,12 +13,12 @@ SUFFIX, NDL = ".bs", ".ndl"
 
 
 def is_script(name: str) -> bool:
-    """Whether a file holds BrainScript."""
+    """Return whether a file holds BrainScript."""
     return name.lower().endswith(SUFFIX)
 
 
 def script_findings(name: str, text: str | None = None) -> list[Finding]:
-    """What is wrong with a file of BrainScript, or with `text` in its place.
+    """Return what is wrong with a file of BrainScript, or with `text` in its place.
 
     Names that nothing defines are none of it: the network that includes the file may.
     """
@@ -33,12 +33,12 @@ def script_findings(name: str, text: str | None = None) -> list[Finding]:
 
 
 def is_ndl(name: str) -> bool:
-    """Whether a file holds networks or macros in NDL."""
+    """Return whether a file holds networks or macros in NDL."""
     return name.lower().endswith(NDL)
 
 
 def ndl_findings(name: str, text: str | None = None) -> list[Finding]:
-    """What is wrong with a file in NDL, or with `text` in its place.
+    """Return what is wrong with a file in NDL, or with `text` in its place.
 
     Names that are unlike all of the file are none of it: the configuration may have them.
     """

@@ -37,7 +37,7 @@ class Streams(dict[str, Stream]):
 
 
 def reader_streams(reader: Use) -> Streams | None:
-    """The streams of a reader by name in lower case; None where its sections do not name them."""
+    """Return the streams of a reader by name in lower case; None where its sections do not name them."""
     found = Streams()
     for use in reader.walk():
         if use.open:
@@ -69,7 +69,7 @@ def _advice(use: Use, wanted: int) -> str | None:
 
 
 def _width(use: Use) -> tuple[int | None, Span | None]:
-    """The elements of a sample as the section declares them, and where it does."""
+    """Return the elements of a sample as the section declares them, and where it does."""
     for declared in use.declared:
         section = declared(use.section)
         try:
@@ -82,7 +82,7 @@ def _width(use: Use) -> tuple[int | None, Span | None]:
 
 
 def unread(network: Network | ValidatedNetwork, streams: dict[str, Stream]) -> Iterator[Diagnostic]:
-    """Every stream that no input of the network is called after."""
+    """Report every stream that no input of the network is called after."""
     inputs = {node.name.lower(): node.name for node in network.nodes.values() if node.operation.endswith("InputValue")}
     for key, stream in streams.items():
         if key not in inputs and stream.span is not None:
@@ -99,7 +99,7 @@ def missing_or_wrong(
     meant: Mapping[str, str] | None = None,
     computed: Iterable[Node] | None = None,
 ) -> Iterator[Diagnostic]:
-    """Every input of the network against the stream of its name.
+    """Report every input of the network against the stream of its name.
 
     One that is missing is an error where a criterion needs it that is trained, and a warning where that is not known.
 
@@ -133,14 +133,14 @@ def missing_or_wrong(
 
 
 def _what_to_write(name: str, near: str | None, streams: Streams) -> str:
-    """What to do about an input without a stream; `near` is the advice about a stream of a similar name."""
+    """Return what to do about an input without a stream; `near` is the advice about a stream of a similar name."""
     if name.lower() in streams.skipped:
         return f"labelType = None at {streams.skipped[name.lower()]} leaves it out; write Category"
     return near or f"streams: {', '.join(stream.name for stream in streams.values())}"
 
 
 def needed_by(network: Network | ValidatedNetwork) -> set[str]:
-    """The names of the nodes from which the criteria and the nodes to evaluate are computed."""
+    """Return the names of the nodes from which the criteria and the nodes to evaluate are computed."""
     return _below([*network.groups["criterion"], *network.groups["evaluation"]])
 
 

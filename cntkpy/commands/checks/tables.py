@@ -15,7 +15,7 @@ from cntkpy.readers.formats.tables.parameters import TableParameters, TableStrea
 
 
 def table_problems(use: Use) -> Iterator[Diagnostic]:
-    """Every stream of a table that its columns cannot be.
+    """Report every stream of a table that its columns cannot be.
 
     Args:
         use: a section; of others than tables there are no problems.
@@ -67,7 +67,7 @@ def table_problems(use: Use) -> Iterator[Diagnostic]:
 
 
 def _place(p: TableParameters, name: str, dim: bool) -> Any:
-    """Where a stream says which columns it is, or which dimension it has."""
+    """Return where a stream says which columns it is, or which dimension it has."""
     section = p.input.section(name)
     stream = TableStreamParameters(section)
     given = next(filter(None, map(stream.given, ["dim"] if dim else ["columns", "alias", "dim"])), None)

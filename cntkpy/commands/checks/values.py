@@ -39,13 +39,13 @@ def network_texts(root: ConfigParameters) -> frozenset[str]:
 
 
 def looks_like_set(section: ConfigParameters, name: str) -> bool:
-    """Whether an entry is written as a set of parameters; `{ }` may be an array too."""
+    """Return whether an entry is written as a set of parameters; `{ }` may be an array too."""
     entry = section.definition(name)
     return entry is not None and bool(entry.bracket) and (entry.bracket != "{" or "=" in entry.text)
 
 
 def _network_sections(root: ConfigParameters) -> Iterator[ConfigParameters]:
-    """The top level and the commands in which NDL is used."""
+    """Return the top level and the commands in which NDL is used."""
     if root.exists("NDLNetworkBuilder"):
         yield root
     for name in root.names():

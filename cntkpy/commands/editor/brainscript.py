@@ -70,13 +70,13 @@ class Script:
 
 
 def explained(one: Documented) -> str:
-    """A function of the library: how it is called, and what it does."""
+    """Return a function of the library: how it is called, and what it does."""
     target = documented().get(one.alias, one)
     return "\n".join(line for line in (target.usage or target.name, target.meaning) if line)
 
 
 def _head(definition: Definition) -> str:
-    """The beginning of a definition."""
+    """Return the beginning of a definition."""
     value = definition.value
     if value is None:
         return f"{definition.name}: parameter"
@@ -89,7 +89,7 @@ def _head(definition: Definition) -> str:
 
 
 def read_file(text: str, name: str) -> Script:
-    """A file of members.
+    """Return a file of members.
 
     Raises:
         ConfigError: what is wrong with it.
@@ -98,7 +98,7 @@ def read_file(text: str, name: str) -> Script:
 
 
 def scripts_of(root: ConfigParameters) -> Iterator[Script]:
-    """The networks in BrainScript of a configuration, but for those that cannot be read."""
+    """Return the networks in BrainScript of a configuration, but for those that cannot be read."""
     from cntkpy.networks.builders.brainscript.language.syntax import New
     from cntkpy.networks.builders.brainscript.source import program_of
 
@@ -127,7 +127,7 @@ def _sections(root: ConfigParameters) -> Iterator[ConfigParameters]:
 
 
 def completions(before: str, scripts: list[Script]) -> Iterator[tuple[str, Documented | None]]:
-    """The names that may follow a text: members of a record, options of a call, and whatever can be seen."""
+    """Return the names that may follow a text: members of a record, options of a call, and whatever can be seen."""
     every = documented()
     selected = _SELECTED.search(before)
     if selected:
@@ -148,7 +148,7 @@ def completions(before: str, scripts: list[Script]) -> Iterator[tuple[str, Docum
 
 
 def _inside(outline: Outline, chain: str) -> list[str]:
-    """The members of a record of the user's."""
+    """Return the members of a record of the user's."""
     names = chain.split(".")
     member = outline.members.get(names[0])
     for name in names[1:]:

@@ -92,8 +92,7 @@ def complete(words: list[str], subcommands: Subcommands) -> Iterator[str]:
         yield from (f"{head}{separator}{file}" for file in _files(name))
     else:
         yield from _config_words(last)
-        root = _configuration(earlier[1:] if command else earlier)
-        yield from _settings(root, command, last) if root is not None else ()
+        yield from _settings(_configuration(earlier[1:] if command else earlier), command, last)
         yield from _files(last) if command else ()
 
 
@@ -107,8 +106,10 @@ def _config_words(start: str) -> Iterator[str]:
     return (word for word in ("configFile=", "currentDirectory=") if start and word.lower().startswith(start.lower()))
 
 
-def _settings(root: ConfigParameters, command: str, start: str) -> Iterator[str]:
+def _settings(root: ConfigParameters | None, command: str, start: str) -> Iterator[str]:
     """Return the commands, paths and overrides of a configuration that a word may become."""
+    if root is None:
+        return iter(())
     if start.lower().startswith("command="):
         return _commands(root, start)
     if command in PATHS and "=" not in start:

@@ -59,7 +59,7 @@ class Analysis:
         return list(ndl.networks_of(self.root)) if self.root is not None else []
 
     def network_at(self, line: int, column: int) -> tuple[ndl.NetworkText, ndl.Key] | None:
-        """The network in NDL and the name in it at a place (both from 1); variables are the configuration's."""
+        """Return the network in NDL and the name in it at a place (both from 1); variables are the configuration's."""
         if self._variable_at(line, column):
             return None
         mentions = ((network, network.at(self.name, line, column)) for network in self.networks)
@@ -78,7 +78,7 @@ class Analysis:
         return self._found
 
     def hover(self, line: int, column: int) -> str | None:
-        """The explanation of the name at a place (both from 1), as `cntkpy explain` gives it."""
+        """Return the explanation of the name at a place (both from 1), as `cntkpy explain` gives it."""
         script = self.script_at(line, column)
         if script is not None:
             return script[0].hover(script[1])
@@ -121,7 +121,7 @@ class Analysis:
         return list(values(self.use(enclosing), root, *location, Path(self.name).parent))
 
     def completions(self, line: int, column: int) -> Iterator[tuple[str, Parameter[Any] | Documented | None]]:
-        """The names that may be at a place: variables after a `$`, else parameters of the section.
+        """Return the names that may be at a place: variables after a `$`, else parameters of the section.
 
         Inside a network in BrainScript: what can be seen there, and the options of the function that is called.
         """
@@ -146,21 +146,21 @@ class Analysis:
             )
 
     def script_at(self, line: int, column: int) -> tuple[brainscript.Script, Mention] | None:
-        """The network in BrainScript and the name in it at a place; variables are the configuration's."""
+        """Return the network in BrainScript and the name in it at a place; variables are the configuration's."""
         if self._variable_at(line, column):
             return None
         mentions = ((script, script.mention(self.name, line, column)) for script in self.scripts)
         return next(((script, mention) for script, mention in mentions if mention is not None), None)
 
     def use(self, names: list[str]) -> Use | None:
-        """The section at a path, and who reads it."""
+        """Return the section at a path, and who reads it."""
         if self.root is None:
             return None
         wanted = ":".join([self.root.path, *names]).lower()
         return next((use for use in section_map(self.root).walk() if use.section.path.lower() == wanted), None)
 
     def enclosing(self, line: int, column: int) -> list[str]:
-        """The names of the sections around a place, from the brackets before it."""
+        """Return the names of the sections around a place, from the brackets before it."""
         names: list[str] = []
         for number, text in enumerate(self.lines[:line], 1):
             text = text[: column - 1] if number == line else text

@@ -39,7 +39,7 @@ def serve() -> int:
 
 
 def make_server() -> Any:
-    """The server with its features."""
+    """Return the server with its features."""
     try:
         from lsprotocol import types  # pyright: ignore[reportMissingImports]
         from pygls.lsp.server import LanguageServer  # pyright: ignore[reportMissingImports]
@@ -81,7 +81,7 @@ class Documents:
         return Places(self._types, self._server.workspace.get_text_document(uri).position_codec, self.analysis(uri))
 
     def at(self, params: Any) -> tuple[Analysis, int, int]:
-        """The document that the editor asks about, with line and column, both from 1."""
+        """Return the document that the editor asks about, with line and column, both from 1."""
         uri = params.text_document.uri
         return self.analysis(uri), *self.places(uri).read(params.position)
 
@@ -234,12 +234,12 @@ class Places:
         return line + 1, column + 1
 
     def range(self, span: Span) -> Any:
-        """A place with its end, in this document or in another."""
+        """Return a place with its end, in this document or in another."""
         start, end = span.column - 1, span.column - 1 + max(1, span.length)
         return self._types.Range(self._at(span, span.line, start), self._at(span, span.line, end))
 
     def to(self, span: Span, end: tuple[int, int]) -> Any:
-        """The stretch from a place to line and column (from 1) after its end."""
+        """Return the stretch from a place to line and column (from 1) after its end."""
         return self._types.Range(self.range(span).start, self._at(span, end[0], end[1] - 1))
 
     def _at(self, span: Span, line: int, column: int) -> Any:
@@ -270,7 +270,7 @@ def _symbol(types: Any, places: Places, symbol: Symbol) -> Any:
 
 
 def _action(types: Any, uri: str, at: Places, fix: Fix) -> Any:
-    """A correction that the editor offers."""
+    """Return a correction that the editor offers."""
     return types.CodeAction(
         f"Replace with '{fix.new}'",
         kind=types.CodeActionKind.QuickFix,
@@ -280,7 +280,7 @@ def _action(types: Any, uri: str, at: Places, fix: Fix) -> Any:
 
 
 def _in_file(findings: Iterable[Finding], name: str) -> Iterator[tuple[Finding, Span]]:
-    """The findings of one file, with their places."""
+    """Return the findings of one file, with their places."""
     for finding in findings:
         span = finding.diagnostic.span
         if span is not None and span.source.name == name:
@@ -288,7 +288,7 @@ def _in_file(findings: Iterable[Finding], name: str) -> Iterator[tuple[Finding, 
 
 
 def _formatted(found: Analysis) -> str:
-    """The text of a document laid out; as it is when it cannot be read, and in NDL."""
+    """Return the text of a document laid out; as it is when it cannot be read, and in NDL."""
     from cntkpy.commands.tools.format import format_text
 
     if found.is_network:
@@ -305,12 +305,12 @@ def _hover(types: Any, text: str | None) -> Any:
 
 
 def _uri_of(span: Span, uri: str) -> str:
-    """The document of a place: the one that is open, or the file of another one."""
+    """Return the document of a place: the one that is open, or the file of another one."""
     return uri if span.source.name == name_of(uri) else Path(span.source.name).resolve().as_uri()
 
 
 def _item(types: Any, name: str, parameter: Parameter[Any] | Documented | None) -> Any:
-    """A completion: a parameter with its type and meaning, a function of BrainScript, or a variable."""
+    """Return a completion: a parameter with its type and meaning, a function of BrainScript, or a variable."""
     if isinstance(parameter, Documented):
         kind = types.CompletionItemKind.Function
         return types.CompletionItem(name, kind=kind, detail=parameter.usage, documentation=parameter.meaning)
@@ -321,10 +321,10 @@ def _item(types: Any, name: str, parameter: Parameter[Any] | Documented | None) 
 
 
 def name_of(uri: str) -> str:
-    """The path of a document, which distinguishes its findings."""
+    """Return the path of a document, which distinguishes its findings."""
     return unquote(urlparse(uri).path) or uri
 
 
 def message_of(finding: Finding) -> str:
-    """The text that an editor shows."""
+    """Return the text that an editor shows."""
     return f"{finding.diagnostic.message} - {finding.fix}"

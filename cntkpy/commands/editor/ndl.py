@@ -125,7 +125,7 @@ def is_network(name: str) -> bool:
 
 
 def read_file(text: str, name: str) -> NetworkText:
-    """The names of a file in NDL: its whole text, or all of its sections.
+    """Return the names of a file in NDL: its whole text, or all of its sections.
 
     Values of `$variables$` belong to a configuration. A number stands for each of them here.
 
@@ -136,7 +136,7 @@ def read_file(text: str, name: str) -> NetworkText:
 
 
 def networks_of(root: ConfigParameters) -> Iterator[NetworkText]:
-    """The networks in NDL of a configuration; those that cannot be read are left out."""
+    """Return the networks in NDL of a configuration; those that cannot be read are left out."""
     for use in section_map(root).walk():
         if use.role != "NDLNetworkBuilder":
             continue
@@ -149,7 +149,7 @@ def networks_of(root: ConfigParameters) -> Iterator[NetworkText]:
 
 
 def _defined(statement: Statement) -> Iterator[tuple[Word, Word | Call | Array | None]]:
-    """The names that a statement defines, in the macro if it is one, with their values; parameters have none."""
+    """Return the names that a statement defines, in the macro if it is one, with their values; parameters have none."""
     if isinstance(statement, Assignment):
         yield statement.name, statement.value
         return
@@ -162,7 +162,7 @@ def _defined(statement: Statement) -> Iterator[tuple[Word, Word | Call | Array |
 
 
 def _words(value: Word | Call | Array | None) -> Iterator[Word]:
-    """The words of a value that may be names, the functions that it calls among them."""
+    """Return the words of a value that may be names, the functions that it calls among them."""
     if isinstance(value, Word):
         if not value.quoted:
             yield value

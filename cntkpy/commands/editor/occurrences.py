@@ -27,7 +27,7 @@ Scope = tuple[str, ...]
 
 
 def occurrences(found: Analysis, line: int, column: int) -> list[Span]:
-    """All places of the document that mean what the name at a place means (both from 1), in their order."""
+    """Return all places of the document that mean what the name at a place means (both from 1), in their order."""
     script, network = _script_at(found, line, column), found.network_at(line, column)
     if script is not None:
         spans = _of_script(found, *script)
@@ -40,7 +40,7 @@ def occurrences(found: Analysis, line: int, column: int) -> list[Span]:
 
 
 def renamed(found: Analysis, line: int, column: int, new: str) -> list[Span]:
-    """The places to be changed when the name at a place (both from 1) becomes another.
+    """Return the places to be changed when the name at a place (both from 1) becomes another.
 
     Raises:
         UserError: it cannot have another name, or not this one.
@@ -109,7 +109,7 @@ def _of_script(analysis: Analysis, script: Script, mention: Mention) -> list[Spa
 
 
 def _of_network(found: Analysis, key: Key) -> list[Span]:
-    """The places of a name in NDL; a section may be run by several commands."""
+    """Return the places of a name in NDL; a section may be run by several commands."""
     spans = [span for network in found.networks for span in network.mentions.get(key, ())]
     own_spans = {(span.line, span.column): span for span in spans if span.source.name == found.name}
     return list(own_spans.values())
@@ -130,7 +130,7 @@ def _renamed_in_network(analysis: Analysis, network: NetworkText, key: Key, new:
 
 
 def _parameter(definition: Definition) -> Iterator[Span]:
-    """The place of a function's parameter in its list, which comes first in the text of the function."""
+    """Return the place of a function's parameter in its list, which comes first in the text of the function."""
     place = definition.place
     match = re.search(rf"\b{re.escape(definition.name)}\b", place.text.string[place.start :])
     if match is not None:
@@ -175,7 +175,7 @@ def _definitions(analysis: Analysis) -> Iterator[tuple[int, int, str]]:
 
 
 def _name_at(found: Analysis, line: int, column: int) -> tuple[Scope, str] | None:
-    """The section and the name that are meant at a place: by a variable, a definition, or a list of commands."""
+    """Return the section and the name that are meant at a place: by a variable, a definition, or a list of commands."""
     if found.root is None or line > len(found.lines):
         return None
     text = found.lines[line - 1]
@@ -199,7 +199,7 @@ def _scope(analysis: Analysis, line: int, start: int) -> Scope:
 
 
 def _visible(found: Analysis, scope: Scope, name: str) -> Scope | None:
-    """The section, from one outwards, that defines a name; None if none does."""
+    """Return the section, from one outwards, that defines a name; None if none does."""
     for depth in range(len(scope), -1, -1):
         section = _section(found, scope[:depth])
         if section is not None and section.definition(name) is not None:

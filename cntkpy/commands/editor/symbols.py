@@ -38,7 +38,7 @@ class Symbol:
 
 
 def symbols(found: Analysis) -> list[Symbol]:
-    """The outline of a document, in the order of its text."""
+    """Return the outline of a document, in the order of its text."""
     if found.is_script:
         return _ordered(_members(found.name, found.scripts))
     if found.is_network:
@@ -79,7 +79,7 @@ def _inside(found: Analysis, section: ConfigParameters, name: str, depth: int) -
 
 
 def _network(found: Analysis, parts: Iterable[Fragment]) -> list[Symbol]:
-    """The names of a network in NDL that stand in a section; none if it is not a network."""
+    """Return the names of a network in NDL that stand in a section; none if it is not a network."""
     places = [(part.span, _end(part)) for part in parts if part.span.source.name == found.name]
     stretches = [((span.line, span.column), end) for span, end in places]
     names = {

@@ -25,7 +25,7 @@ def value_at(before: str) -> tuple[str, str] | None:
 
 
 def values(use: Use | None, root: Use | None, name: str, begun: str, folder: Path) -> Iterator[str]:
-    """The values of a parameter.
+    """Return the values of a parameter.
 
     Args:
         use: the section that it is in.

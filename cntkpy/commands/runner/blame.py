@@ -49,7 +49,7 @@ def placed(error: UserError, section: ConfigParameters, command: str, span: Span
 
 
 def placed_in_reader(error: E, section: ConfigParameters) -> E:
-    """The error of a reader that no command runs, with a place: the value that it names, or else the reader."""
+    """Return the error of a reader that no command runs, with a place: the value that it names, or else the reader."""
     if error.span is not None:
         return error
     found = copy.copy(error)
@@ -58,7 +58,7 @@ def placed_in_reader(error: E, section: ConfigParameters) -> E:
 
 
 def _named(message: str, use: Use) -> Span | None:
-    """The place of the longest text of the command that names a file, its folder or another thing, and is in the
+    """Return the place of the longest text of the command that names a file, its folder or another thing, and is in the
     message."""
     best, length = None, 1
     for inside in use.walk():
@@ -78,7 +78,7 @@ def _named(message: str, use: Use) -> Span | None:
 
 
 def _stands_in(word: str, message: str, *, within: bool = False) -> bool:
-    """Whether a text is in the message as a word of its own; or at the start of one, `within` it."""
+    """Return whether a text is in the message as a word of its own; or at the start of one, `within` it."""
     begin = message.find(word)
     end = begin + len(word)
     around = message[begin - 1 : begin] + ("" if within else message[end : end + 1])
@@ -92,7 +92,7 @@ def _reader(error: UserError, use: Use) -> Span | None:
 
 
 def user_frames(error: BaseException) -> list[traceback.FrameSummary]:
-    """The frames of an error that belong neither to cntkpy nor to what it is built on, nor to Python."""
+    """Return the frames of an error that belong neither to cntkpy nor to what it is built on, nor to Python."""
     return [frame for frame in _frames(error) if _is_foreign(frame.filename)]
 
 

@@ -37,7 +37,7 @@ class EarlierEvents:
                 file.write("".join(f"{line}\n" for *_, line in self._lines).encode())
 
     def before(self, event: dict[str, Any]) -> list[str]:
-        """The lines that belong in front of an event: those of the epochs before, if it begins to train."""
+        """Return the lines that belong in front of an event: those of the epochs before, if it begins to train."""
         command, epoch = event.get("command"), event.get("epoch")
         if event.get("event") != "epoch started" or not isinstance(command, str) or command in self._trained:
             return []

@@ -146,7 +146,7 @@ def _describe(rank: int, started: list[subprocess.Popen[bytes]]) -> str:
 
 
 def _forward(started: list[subprocess.Popen[bytes]], stopped: list[int]) -> Any:
-    """A handler that passes a signal on; those of a terminal reach all its processes by themselves."""
+    """Return a handler that passes a signal on; those of a terminal reach all its processes by themselves."""
 
     def handle(number: int, frame: Any) -> None:
         stopped.append(number)

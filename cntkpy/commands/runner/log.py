@@ -202,7 +202,7 @@ def _close(stream: TextIO) -> None:
 
 
 def cannot_write(path: str, error: OSError, span: Span | None) -> ConfigError:
-    """The error of a log file that cannot be opened."""
+    """Return the error of a log file that cannot be opened."""
     message = f"cannot write the log file {shown(path)}: {why_no_folder(path) or error.strerror or error}"
     hint = "give the name of a file"
     if isinstance(error, NotOurFile):

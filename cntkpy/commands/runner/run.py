@@ -8,7 +8,7 @@ import time
 import traceback
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 
 from cntkpy.cntk_config import ConfigError, ConfigParameters, UserError, load
@@ -28,7 +28,7 @@ from cntkpy.commands.checks.values import value_problems
 from cntkpy.commands.console import say_on_console
 from cntkpy.commands.context.device import Device
 from cntkpy.commands.context.interrupt import AskingProgress, StopRequest, leave
-from cntkpy.commands.context.progress import Progress, ProgressTracing, make_progress
+from cntkpy.commands.context.progress import NoProgress, Progress, ProgressTracing, make_progress
 from cntkpy.commands.context.root import (
     CommandParameters,
     RootParameters,
@@ -145,6 +145,11 @@ def _report(text: str) -> None:
 
 
 def _run(words: list[str], opened: run_log.Log, stop: StopRequest | None, workers: Workers) -> None:
+    """Read the configuration, open the log, look at all commands, and run them one after the other.
+
+    Raises:
+        UserError: The configuration is wrong, or a command fails.
+    """
     banner = run_log.program_banner(words)
     print_banner(banner)
     root = load([word for word in words if word != AGAIN and not word.startswith(f"{TRACK}=")])
@@ -152,55 +157,65 @@ def _run(words: list[str], opened: run_log.Log, stop: StopRequest | None, worker
         name, _, folder = word.partition("=")
         if name.strip().lower() == "currentdirectory":
             log.info("Changed current directory to %s", folder, extra={"plain": True})
-
     _begin_anew(root, words)
     top = section_map(root)
     parameters = top.values
-    trace_level = int(parameters.trace_level)
+    trace_level, deterministic = int(parameters.trace_level), bool(parameters.deterministic)
     device = parameters.device
     workers.find(parameters.parallel)
-    timestamping = bool(parameters.timestamping)
-    deterministic, constant_seed = bool(parameters.deterministic), bool(parameters.constant_seed)
-    stderr, done_file = str(parameters.stderr), str(parameters.done_file)
-    names = [str(name) for name in top.command_names()]
-    given = parameters.given("stderr")
-    log_place = given.span if given is not None else None
+    context = _Contexts(deterministic, Seeds(bool(parameters.constant_seed)), workers, stop)
+    done_file, names = str(parameters.done_file), [str(name) for name in top.command_names()]
 
-    opened.handler.timestamping = timestamping
-    log_file = run_log.log_file_name(stderr, names, timestamping, workers.rank)
-    if workers.rank and not stderr:
-        opened.handler.setLevel(logging.WARNING)  # one worker on the console is enough
-    if stderr:
-        opened.redirect(log_file, stop is not None, log_place)
-        if trace_level <= 0 and stderr != "-":
-            print_banner(banner)
-    events = log_file if stderr and stderr != "-" else run_log.log_file_name("cntkpy", names, False, workers.rank)
-    _listen(words, top, opened, f"{events}.jsonl", workers.rank)
+    opened.handler.timestamping = timestamping = bool(parameters.timestamping)
+    events = _open_log(opened, parameters, names, workers.rank, stop is not None)
+    if opened.redirected and trace_level <= 0 and str(parameters.stderr) != "-":
+        print_banner(banner)
+    _listen(words, top, opened, events, workers.rank)
     for warning in root.warnings[:MAX_WARNINGS_SHOWN]:
         log.warning("WARNING: %s", Finding.of(warning).one_line("warning"), extra={"plain": True})
     if trace_level > 0:
         _print_configuration(root, names)
-    precision = check_precision(parameters)
+    context.precision = check_precision(parameters)
     if trace_level > 0:
-        log.info('precision = "%s"', precision)
+        log.info('precision = "%s"', context.precision)
     check_deprecated(parameters)
 
     _set_threads(int(parameters.threads), deterministic)
     problems: list[ConfigError] = []
     commands = scan_commands(top, problems)
-    _need_extras([] if problems else commands)
-    tracing = _start_tracing(bool(parameters.progress_tracing) and not workers.rank, [] if problems else commands)
-    _look(top, bool(parameters.strict), [] if problems else commands, opened.path)
-    progress = make_progress(opened.redirected or workers.rank > 0)
+    sound = [] if problems else commands
+    _need_extras(sound)
+    context.tracing = _start_tracing(bool(parameters.progress_tracing) and not workers.rank, sound)
+    context.strict = bool(parameters.strict)
+    _look(top, context.strict, sound, opened.path)
+    context.progress = make_progress(opened.redirected or workers.rank > 0)
     _check_devices(commands, device, workers)
     workers.join(device)
-    context = _Contexts(precision, deterministic, Seeds(constant_seed), progress, tracing, workers, stop)
-    context.strict = bool(parameters.strict)
     for command in commands:
         _run_command(command, context)
     if done_file and not workers.rank:
         _write_done_file(done_file, parameters)
     log.info("__COMPLETED__" if timestamping else "COMPLETED.", extra={"plain": not timestamping})
+
+
+def _open_log(opened: run_log.Log, parameters: RootParameters, names: list[str], rank: int, process: bool) -> str:
+    """Redirect the log to the file that `stderr` names; return the file for the events.
+
+    Args:
+        opened: The log.
+        parameters: The top level.
+        names: The commands that run.
+        rank: The number of this process.
+        process: This is the whole process.
+    """
+    stderr, place = str(parameters.stderr), parameters.given("stderr")
+    if rank and not stderr:
+        opened.handler.setLevel(logging.WARNING)  # one worker on the console is enough
+    log_file = run_log.log_file_name(stderr, names, bool(parameters.timestamping), rank)
+    if stderr:
+        opened.redirect(log_file, process, place.span if place is not None else None)
+    events = log_file if stderr and stderr != "-" else run_log.log_file_name("cntkpy", names, False, rank)
+    return f"{events}.jsonl"
 
 
 def _check_devices(commands: list[Command], common: Device, workers: Workers) -> None:
@@ -276,25 +291,21 @@ def _look(top: TopLevel, strict: bool, commands: list[Command], log_file: str) -
     Raises:
         ConfigError: the first error; the log has the others before it.
     """
-    found = look_before_run(top)
-    errors = [one for one in found if strict or one.severity == "error"]
-    warnings = [one for one in found if one not in errors and one.diagnostic.kind not in SAID_BY_ACTIONS]
+    findings = look_before_run(top)
+    errors = [finding for finding in findings if strict or finding.severity == "error"]
+    warnings = [
+        finding for finding in findings if finding not in errors and finding.diagnostic.kind not in SAID_BY_ACTIONS
+    ]
     other = list(_other_settings(commands))
-    errors += [Finding.of(one) for one in other if strict or one.kind == "OtherRecipe"]
+    errors += [Finding.of(problem) for problem in other if strict or problem.kind == "OtherRecipe"]
     if strict:
         errors += map(Finding.of, top.section.warnings)
-    warnings.sort(key=lambda one: SEVERITIES.index(one.severity))
-    room = max(0, MAX_WARNINGS_SHOWN - len(top.section.warnings))
-    for one in warnings[:room]:
-        log.warning("WARNING: %s", one.one_line("warning"), extra={"plain": True})
-    left = len(warnings[room:]) + len(top.section.warnings[MAX_WARNINGS_SHOWN:])
-    if left:
-        log.warning("WARNING: %d more of this kind; `cntkpy check` lists all.", left, extra={"plain": True})
+    _warn(warnings, len(top.section.warnings))
     if errors and commands and commands[0].actions and is_wrong(top, commands[0].name):
         _print_title(commands[0].name, str(commands[0].actions[0]))
-    for one in errors[1:]:
+    for finding in errors[1:]:
         run_log.blank_line()
-        log.error("%s", replace(one.diagnostic, severity="error").render())
+        log.error("%s", replace(finding.diagnostic, severity="error").render())
     if len(errors) > 1:
         place = f"in the log {log_file}" if log_file else "above"
         raise errors[0].error().with_note(f"{len(errors)} errors in all, the others are {place}; nothing was run")
@@ -302,8 +313,19 @@ def _look(top: TopLevel, strict: bool, commands: list[Command], log_file: str) -
         raise errors[0].error()
 
 
+def _warn(warnings: list[Finding], earlier: int) -> None:
+    """Log warnings, the gravest first, and the number of those that are too many; `earlier` ones came before."""
+    warnings = sorted(warnings, key=lambda finding: SEVERITIES.index(finding.severity))
+    shown = max(0, MAX_WARNINGS_SHOWN - earlier)
+    for finding in warnings[:shown]:
+        log.warning("WARNING: %s", finding.one_line("warning"), extra={"plain": True})
+    left = len(warnings[shown:]) + max(0, earlier - MAX_WARNINGS_SHOWN)
+    if left:
+        log.warning("WARNING: %d more of this kind; `cntkpy check` lists all.", left, extra={"plain": True})
+
+
 def _other_settings(commands: list[Command]) -> Iterator[Diagnostic]:
-    """What trainings that continue find otherwise than when they began."""
+    """Report what trainings that continue find otherwise than when they began."""
     from cntkpy.commands.actions.training import TrainingParameters, other_recipe, other_settings
 
     for command in commands:
@@ -360,27 +382,18 @@ def _start_tracing(enabled: bool, commands: list[Command]) -> ProgressTracing:
     return ProgressTracing(enabled, total)
 
 
+@dataclass
 class _Contexts:
     """What stays the same from command to command."""
 
-    def __init__(
-        self,
-        precision: Precision,
-        deterministic: bool,
-        seeds: Seeds,
-        progress: Progress,
-        tracing: ProgressTracing,
-        workers: Workers,
-        stop: StopRequest | None,
-    ):
-        self.stop = stop
-        self.precision: Precision = precision
-        self.workers = workers
-        self.deterministic = deterministic
-        self.seeds = seeds
-        self.progress = progress
-        self.tracing = tracing
-        self.strict = False
+    deterministic: bool
+    seeds: Seeds
+    workers: Workers
+    stop: StopRequest | None
+    precision: Precision = "float"
+    progress: Progress = field(default_factory=NoProgress)
+    tracing: ProgressTracing = field(default_factory=ProgressTracing)
+    strict: bool = False
 
     def make(self, command: Command, action: str, trained: str | None) -> RunContext:
         """Return the context of one action; `trained`: the model that an earlier action of the command has made."""

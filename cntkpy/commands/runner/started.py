@@ -39,7 +39,7 @@ def say_finished(status: int, error: str) -> None:
 
 
 def versions() -> dict[str, str]:
-    """The versions of cntkpy, Python, and the packages that are installed."""
+    """Return the versions of cntkpy, Python, and the packages that are installed."""
     from importlib.metadata import PackageNotFoundError, version
 
     found = {"cntkpy": __version__, "python": platform.python_version()}

@@ -47,7 +47,7 @@ class Workers:
         self.link = join(self.meeting, _end_process, device.visible(self.meeting.local_rank), device.several)
 
     def runs(self, action: str) -> bool:
-        """Whether this process runs an action."""
+        """Return whether this process runs an action."""
         return self.rank == 0 or action in PARALLEL_ACTIONS
 
     def wait(self) -> None:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -22,6 +22,11 @@ from cntkpy.commands.context.root import RootParameters
 from cntkpy.commands.context.run_context import data_precision
 from cntkpy.commands.tools.preview_file import form_of, print_file, refuse_unknown, section_of
 from cntkpy.commands.words import sort_words
+
+if TYPE_CHECKING:
+    from cntkpy.readers.convert.statistics import StreamStatistics
+    from cntkpy.readers.minibatch import Minibatch
+    from cntkpy.readers.reader import Reader
 
 MEASURE_SECONDS = 1.0
 """Seconds of reading to measure its speed."""
@@ -125,12 +130,7 @@ def _is_reader(section: ConfigParameters) -> bool:
 def describe(
     section: ConfigParameters, name: str, minibatches: int, size: int, samples: int, picture: Path | None = None
 ) -> dict[str, Any]:
-    """Return what the first minibatches of a reader hold, as JSON-able data; the first one is drawn, if that is asked
-    for."""
-    from cntkpy.commands.tools.preview_picture import draw
-    from cntkpy.readers.contracts import KnowsSize, ReadsFiles
-    from cntkpy.readers.convert.statistics import StreamStatistics, texts
-    from cntkpy.readers.formats.image.sheet import write_sheet
+    """Return what the first minibatches of a reader hold, as JSON-able data; draw the first one into `picture`."""
     from cntkpy.readers.registry import create_reader
 
     precision = data_precision(str(RootParameters(section).precision))
@@ -138,60 +138,95 @@ def describe(
     reader = create_reader(section, precision)
     opened = time.perf_counter() - begin
     try:
-        reader.start_minibatch_loop(size, 0)
-        statistics = {s.name: StreamStatistics(s) for s in reader.streams}
-        shown: list[dict[str, Any]] = []
-        seen = read = taken = 0
-        seconds, ended = 0.0, False
-        left_out: list[str] = []
-        while True:
-            begin = time.perf_counter()
-            minibatch = reader.get_minibatch()
-            seconds += time.perf_counter() - begin
-            if minibatch is None:
-                ended = True
-                break
-            read += minibatch.num_samples
-            if seen < minibatches:
-                seen += 1
-                taken += minibatch.num_samples
-                for stream, statistic in statistics.items():
-                    statistic.add(minibatch.streams[stream], minibatch.layouts[stream])
-                if picture and seen == 1 and not write_sheet(picture, reader, minibatch):
-                    left_out = draw(reader.streams, minibatch, picture)
-                if len(shown) < samples:
-                    shown += texts(minibatch, samples - len(shown))
-            elif seconds > MEASURE_SECONDS:
-                break
-        able = cast("object", reader)  # one of a plug-in may have nothing but the interface
-        total = able.samples_per_sweep if isinstance(able, KnowsSize) else 0
-        paths = [Path(path) for path in (able.files if isinstance(able, ReadsFiles) else ())]
-        files = sum(path.stat().st_size for path in paths if path.is_file())
-        if ended and paths:
-            read, seconds = _read_again(section, precision, size)
-        per_sample = files / 1e6 / total if total else 0
-        speed = {
-            "samples_per_second": round(read / seconds) if read and seconds else None,
-            "megabytes_per_second": round(per_sample * read / seconds, 1) if per_sample and seconds else None,
-        }
-        labels = {s.name: reader.get_label_mapping(s.name) for s in reader.streams}
+        preview = _Preview(reader)
+        preview.read(minibatches, size, samples, picture)
+        total, paths = _size_and_files(reader)
+        bytes_ = sum(path.stat().st_size for path in paths if path.is_file())
+        if preview.ended and paths:
+            preview.read_samples, preview.seconds = _read_again(section, precision, size)
+        labels = {stream.name: reader.get_label_mapping(stream.name) for stream in reader.streams}
         return {
             "section": name,
             "reader": _kind(section),
             "samples": total or None,
-            "bytes": files or None,
+            "bytes": bytes_ or None,
             "seconds_to_open": round(opened, 3),
-            "minibatches": seen,
-            "samples_seen": taken,
-            "whole_sweep_read": ended,
-            "speed": speed,
-            "streams": [statistic.as_dict(labels.get(stream) or {}) for stream, statistic in statistics.items()],
-            "first": shown,
-            "picture": str(picture) if picture and seen else None,
-            "not_drawn": left_out,
+            "minibatches": preview.minibatches,
+            "samples_seen": preview.samples,
+            "whole_sweep_read": preview.ended,
+            "speed": _speed(preview.read_samples, preview.seconds, bytes_ / 1e6 / total if total else 0),
+            "streams": [one.as_dict(labels.get(stream) or {}) for stream, one in preview.statistics.items()],
+            "first": preview.texts,
+            "picture": str(picture) if picture and preview.minibatches else None,
+            "not_drawn": preview.not_drawn,
         }
     finally:
         reader.close()
+
+
+class _Preview:
+    """The first minibatches of a reader, and the speed of reading."""
+
+    def __init__(self, reader: Reader) -> None:
+        self.reader = reader
+        self.statistics: dict[str, StreamStatistics] = {}
+        self.texts: list[dict[str, Any]] = []
+        self.minibatches = self.samples = 0
+        """Those that are looked at."""
+        self.read_samples, self.seconds = 0, 0.0
+        """Those that are read for the speed, and the time."""
+        self.ended = False
+        self.not_drawn: list[str] = []
+
+    def read(self, minibatches: int, size: int, samples: int, picture: Path | None) -> None:
+        """Read minibatches of `size` samples; look at the first ones and read on to measure the speed."""
+        from cntkpy.readers.convert.statistics import StreamStatistics
+
+        self.reader.start_minibatch_loop(size, 0)
+        self.statistics = {stream.name: StreamStatistics(stream) for stream in self.reader.streams}
+        while True:
+            begin = time.perf_counter()
+            minibatch = self.reader.get_minibatch()
+            self.seconds += time.perf_counter() - begin
+            if minibatch is None:
+                self.ended = True
+                return
+            self.read_samples += minibatch.num_samples
+            if self.minibatches < minibatches:
+                self._look_at(minibatch, samples, picture)
+            elif self.seconds > MEASURE_SECONDS:
+                return
+
+    def _look_at(self, minibatch: Minibatch, samples: int, picture: Path | None) -> None:
+        from cntkpy.commands.tools.preview_picture import draw
+        from cntkpy.readers.convert.statistics import texts
+        from cntkpy.readers.formats.image.sheet import write_sheet
+
+        self.minibatches += 1
+        self.samples += minibatch.num_samples
+        for stream, statistics in self.statistics.items():
+            statistics.add(minibatch.streams[stream], minibatch.layouts[stream])
+        if picture and self.minibatches == 1 and not write_sheet(picture, self.reader, minibatch):
+            self.not_drawn = draw(self.reader.streams, minibatch, picture)
+        if len(self.texts) < samples:
+            self.texts += texts(minibatch, samples - len(self.texts))
+
+
+def _size_and_files(reader: Reader) -> tuple[int, list[Path]]:
+    """Return the samples of a sweep, 0 if they are not known, and the files; a plug-in may know neither."""
+    from cntkpy.readers.contracts import KnowsSize, ReadsFiles
+
+    plugin = cast("object", reader)
+    total = plugin.samples_per_sweep if isinstance(plugin, KnowsSize) else 0
+    return total, [Path(path) for path in (plugin.files if isinstance(plugin, ReadsFiles) else ())]
+
+
+def _speed(samples: int, seconds: float, megabytes_per_sample: float) -> dict[str, float | None]:
+    megabytes = megabytes_per_sample * samples
+    return {
+        "samples_per_second": round(samples / seconds) if samples and seconds else None,
+        "megabytes_per_second": round(megabytes / seconds, 1) if megabytes_per_sample and seconds else None,
+    }
 
 
 def _read_again(section: ConfigParameters, precision: str, size: int) -> tuple[int, float]:

@@ -55,6 +55,8 @@ class CheckedNetwork:
     """Whether a stream of the reader that is not an input is reported."""
     remedies: Mapping[str, str] = field(default_factory=dict[str, str])
     """Operations of which the builder makes nodes on request, and what to write."""
+    span: Span | None = None
+    """The place of nodes that have none of their own."""
 
 
 Check = Callable[[Any, CheckContext], "Generator[Diagnostic, None, CheckedNetwork]"]

@@ -72,3 +72,15 @@ def test_a_criterion_along_an_axis(cntkpy) -> None:
         text = actions.CONFIG.replace("CriterionNodes = (ce)", "CriterionNodes = (c)")
         text = text.replace("p = Softmax(z)", f"p = Softmax(z)\n{more}\nc = {criterion}")
         assert cntkpy("check", "m.cntk", files=actions.files("") | {"m.cntk": text}).code == code
+
+
+def test_a_recurrent_network_over_one_class(cntkpy) -> None:
+    """Its nodes have no place of their own: the place is that of its builder."""
+    builder = "rnnType=LSTM;layerSizes=4:3:1;recurrentLayer=1;trainingCriterion=CrossEntropyWithSoftmax"
+    text = f"command=train\ntrain=[action=train;modelPath=m;SimpleNetworkBuilder=[{builder}"
+    text += ";evalCriterion=ClassificationError];SGD=[maxEpochs=1;minibatchSize=2;learningRatesPerMB=0.1]"
+    streams = "features=[dim=4;format=dense];labels=[dim=1;format=dense]"
+    text += f";reader=[readerType=CNTKTextFormatReader;file=d;input=[{streams}]]]"
+    checked = cntkpy("check", "r.cntk", files={"r.cntk": text})
+    assert checked.code == 1
+    assert "r.cntk:2:54: warning: CrossEntropyWithSoftmax is over one class" in checked.out

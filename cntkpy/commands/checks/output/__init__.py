@@ -15,7 +15,7 @@ FORMATS = ("text", "json", "github", "sarif", "gitlab", "junit")
 def write(
     found: Sequence[tuple[Sequence[str], Sequence[Finding]]], form: str, quiet: bool, colours: bool = False
 ) -> str:
-    """The findings in one of the `FORMATS`.
+    """Return the findings in one of the `FORMATS`.
 
     Args:
         found: the words of each configuration, and its findings.
@@ -36,7 +36,7 @@ def write(
 
 
 def _report(found: Sequence[tuple[Sequence[str], Sequence[Finding]]], form: str) -> str:
-    """The findings in a format that another program reads from a file; its module is imported on use."""
+    """Return the findings in a format that another program reads from a file; its module is imported on use."""
     if form == "sarif":
         from cntkpy.commands.checks.output.sarif import sarif
 
@@ -76,7 +76,7 @@ def as_data(finding: Finding) -> dict[str, Any]:
 
 
 def _annotation(finding: Finding) -> str:
-    """A workflow command of GitHub Actions, shown at the line of a pull request."""
+    """Return a workflow command of GitHub Actions, shown at the line of a pull request."""
     span = finding.diagnostic.span
     level = {"hint": "notice"}.get(finding.severity, finding.severity)
     message, place = f"{finding.diagnostic.message} - {finding.fix}", ""

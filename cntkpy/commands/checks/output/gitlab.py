@@ -19,7 +19,7 @@ _SEVERITIES = {"error": "major", "warning": "minor", "hint": "info"}
 
 
 def gitlab(found: Iterable[tuple[Sequence[str], Sequence[Finding]]]) -> str:
-    """The text of a code quality report.
+    """Return the text of a code quality report.
 
     Args:
         found: the words of each configuration, and its findings.

@@ -18,7 +18,7 @@ _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def junit(found: Sequence[tuple[Sequence[str], Sequence[Finding]]]) -> str:
-    """The text of a JUnit report.
+    """Return the text of a JUnit report.
 
     Args:
         found: the words of each configuration, and its findings.
@@ -57,5 +57,5 @@ def _case(finding: Finding, file: str) -> xml.Element:
 
 
 def _text(text: str) -> str:
-    """The text with what XML cannot have written as Python writes it."""
+    """Return the text with what XML cannot have written as Python writes it."""
     return _NO_XML.sub(lambda found: ascii(found[0])[1:-1], text)

@@ -92,13 +92,13 @@ def _paths(source: SourceLike) -> tuple[list[int], list[str], list[int]]:
 
 
 def span_of(finding: Finding) -> Span | None:
-    """The place of a finding in a file; None without a place, or for one on the command line."""
+    """Return the place of a finding in a file; None without a place, or for one on the command line."""
     span = finding.diagnostic.span
     return None if span is None or span.source.name.startswith("<") else span
 
 
 def file_of(finding: Finding, words: Sequence[str]) -> str:
-    """The file that a finding is shown in: its own, else the last one of the configuration."""
+    """Return the file that a finding is shown in: its own, else the last one of the configuration."""
     span = span_of(finding)
     if span is not None:
         return span.source.name
@@ -107,7 +107,7 @@ def file_of(finding: Finding, words: Sequence[str]) -> str:
 
 
 def relative(name: str) -> str:
-    """A path relative to the current folder (that of the repository), with `/`; outside of it the whole path."""
+    """Return a path relative to the current folder (that of the repository), with `/`; outside of it the whole path."""
     absolute = Path(name).resolve()
     try:
         return absolute.relative_to(Path.cwd().resolve()).as_posix()
@@ -116,12 +116,12 @@ def relative(name: str) -> str:
 
 
 def uri_of(name: str) -> str:
-    """The same as a URI; outside of the current folder `file:///...`."""
+    """Return the same as a URI; outside of the current folder `file:///...`."""
     absolute = Path(name).resolve()
     inside = absolute.is_relative_to(Path.cwd().resolve())
     return quote(relative(name)) if inside else absolute.as_uri()
 
 
 def sentence(text: str) -> str:
-    """The text with a full stop."""
+    """Return the text with a full stop."""
     return text if text.endswith((".", "!", "?")) else f"{text}."

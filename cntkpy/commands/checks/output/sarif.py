@@ -24,7 +24,7 @@ _INDEX = {rule.code: index for index, rule in enumerate(RULES)}
 
 
 def sarif(found: Iterable[tuple[Sequence[str], Sequence[Finding]]]) -> str:
-    """The text of a SARIF file.
+    """Return the text of a SARIF file.
 
     Args:
         found: the words of each configuration, and its findings.
@@ -78,6 +78,6 @@ def _result(finding: Finding, file: str, fingerprints: Fingerprints) -> dict[str
 
 
 def _region(span: Span) -> dict[str, int]:
-    """The place of a finding; the end is after its last character."""
+    """Return the place of a finding; the end is after its last character."""
     end = span.column + max(1, span.length)
     return {"startLine": span.line, "startColumn": span.column, "endColumn": end}

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from functools import cache
+from typing import TYPE_CHECKING
 
 from cntkpy.cntk_config import ConfigError, ConfigParameters
 from cntkpy.cntk_config.base.diagnostics import Diagnostic, Span
 from cntkpy.networks.builders.check import CheckContext, CheckedNetwork, Input
 from cntkpy.networks.builders.criteria import OVER_CLASSES, one_class
 from cntkpy.networks.builders.simple.parameters import SimpleNetworkBuilder, find_criterion
-from cntkpy.networks.graph.network import ValidatedNetwork
+
+if TYPE_CHECKING:
+    from cntkpy.networks.graph.network import ValidatedNetwork
 
 DROPOUT = {"Dropout": "addDropoutNodes = true makes some"}
 
