@@ -74,8 +74,10 @@ def check(
     configurations = sort_words(words).configurations
     options = {"select": select, "ignore": ignore, "strict": strict, "data": data, "records": records}
     options |= {"modules": modules, "open_": open_}
-    found = list(zip(configurations, _all_findings(configurations, options), strict=True))
-    sys.stdout.write(check_output.write(found, form, quiet, has_colours(sys.stdout)))
+    results = list(_all_findings(configurations, options))
+    found = [(words, several) for words, (several, _) in zip(configurations, results, strict=True)]
+    cut = any(names for _, names in results)
+    sys.stdout.write(check_output.write(found, form, quiet, has_colours(sys.stdout), records if cut else None))
     severities = {one.severity for _, several in found for one in several}
     return EXIT_ERRORS if "error" in severities else EXIT_WARNINGS if "warning" in severities else 0
 
@@ -87,8 +89,11 @@ def _check_codes(option: str, codes: str) -> None:
             raise click.UsageError(f"{option}: no finding has the code '{word}'; `cntkpy list findings` shows all.")
 
 
-def _all_findings(configurations: list[list[str]], options: dict[str, Any]) -> Iterator[list[Finding]]:
-    """The findings of every configuration; many are shared out among processes."""
+def _all_findings(configurations: list[list[str]], options: dict[str, Any]) -> Iterator[tuple[list[Finding], set[str]]]:
+    """Yield the findings of every configuration, and the data of which only the beginning was read.
+
+    Many configurations are shared out among processes.
+    """
     work = functools.partial(_findings_here, options=options)
     several = min(cores.count(), len(configurations) // CONFIGS_PER_PROCESS)
     if several < 2:
@@ -100,9 +105,10 @@ def _all_findings(configurations: list[list[str]], options: dict[str, Any]) -> I
         yield from pool.map(work, configurations, chunksize=8)
 
 
-def _findings_here(line: list[str], options: dict[str, Any]) -> list[Finding]:
+def _findings_here(line: list[str], options: dict[str, Any]) -> tuple[list[Finding], set[str]]:
+    cut = set[str]()
     with same_directory():
-        return findings(line, **options)
+        return findings(line, cut=cut, **options), cut
 
 
 def expand_folders(
@@ -156,6 +162,7 @@ def findings(
     records: int = RECORDS,
     modules: bool = False,
     open_: bool = False,
+    cut: set[str] | None = None,
 ) -> list[Finding]:
     """All findings of one configuration, in the order of the text, each place once; or of a file of BrainScript."""
     name = words[0].partition("=")[2] or words[0]
@@ -171,6 +178,7 @@ def findings(
         data=data,
         records=records,
         modules=modules,
+        cut=cut,
     )
     return [one for one in found if one.diagnostic.kind not in OPEN] if open_ else found
 
@@ -184,11 +192,13 @@ def findings_of(
     data: bool = False,
     records: int = RECORDS,
     modules: bool = False,
+    cut: set[str] | None = None,
 ) -> list[Finding]:
-    """All findings of the configuration that `read` gives."""
+    """All findings of the configuration that `read` gives; `cut` gets the data of which only the
+    beginning was read."""
     chosen = [
         finding
-        for finding in map(Finding.of, _diagnostics(read, data, records, modules))
+        for finding in map(Finding.of, _diagnostics(read, data, records, modules, cut))
         if (not select or selects(select, finding.rule.code))
         and not (ignore and selects(ignore, finding.rule.code))
         and not finding.ignored()
@@ -197,9 +207,11 @@ def findings_of(
     return [finding.as_error() for finding in chosen] if strict else chosen
 
 
-def _diagnostics(read: Callable[[], ConfigParameters], data: bool, records: int, modules: bool) -> list[Diagnostic]:
+def _diagnostics(
+    read: Callable[[], ConfigParameters], data: bool, records: int, modules: bool, cut: set[str] | None
+) -> list[Diagnostic]:
     try:
         root = read()
     except ConfigError as error:
         return [error.diagnostic]
-    return look(root, data=data, modules=modules, records=records)
+    return look(root, data=data, modules=modules, records=records, cut=cut)
