@@ -8,6 +8,8 @@ from pathlib import Path
 
 import click
 
+from cntkpy.cntk_config.base.names import is_url
+
 AGAIN = "--again"
 """The word that makes every training of a run start over; it is an option, since a command may have any name."""
 TRACK = "--track"
@@ -33,6 +35,11 @@ def is_config_word(word: str) -> bool:
     return word.lower().startswith("configfile=")
 
 
+def is_override(word: str) -> bool:
+    """Return True if a word sets a parameter or names `configFile=`; the query of a URL does not."""
+    return "=" in word and not is_url(word)
+
+
 def sort_words(words: list[str], files: int | None = None) -> Words:
     """Sort the words: `configFile=` words make one classic command line; else every file is a configuration.
 
@@ -40,14 +47,14 @@ def sort_words(words: list[str], files: int | None = None) -> Words:
         words: files, `name=value`, `configFile=...`
         files: how many plain words are files; what follows is the rest. None: all of them.
     """
-    plain = [word for word in words if "=" not in word]
+    plain = [word for word in words if not is_override(word)]
     named = [word for word in words if is_config_word(word)]
     if named and not any(word.partition("=")[2].strip(" \t+") for word in named):
         raise click.UsageError("configFile= names no file. Write configFile=FILE, or the name of the file alone.")
     if named:
-        line = [word for word in words if files is None or "=" in word]
+        line = [word for word in words if files is None or is_override(word)]
         return Words([line], [] if files is None else plain)
-    overrides = [word for word in words if "=" in word]
+    overrides = [word for word in words if is_override(word)]
     chosen = plain if files is None else plain[:files]
     if not chosen:
         raise click.UsageError("No configuration is given. Name a file, or use configFile=FILE.")
@@ -67,7 +74,7 @@ def as_classic(words: list[str]) -> list[str]:
     """
     from cntkpy.cntk_config.base.files import is_file
 
-    plain = [word for word in words if "=" not in word and not word.startswith("-")]
+    plain = [word for word in words if not is_override(word) and not word.startswith("-")]
     if not plain or any(map(is_config_word, words)) or plain[0].endswith(".py"):
         return words
     for word in plain[1:]:

@@ -55,6 +55,7 @@ def test_run_takes_one_configuration(options: list[str], cntkpy) -> None:
 def test_words_of_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert as_classic(["x=1", "a.cntk", "currentDirectory=d"]) == ["currentDirectory=d", "configFile=a.cntk", "x=1"]
+    assert as_classic(["http://h/a?t=x", "b=1"]) == ["configFile=http://h/a?t=x", "b=1"]
     assert as_classic(["a+b", "makeMode"]) == ["configFile=a+b", "makeMode"]
     for same in (["configFile=a", "b"], ["x=1"], [], ["train.py", "a.cntk"]):
         assert as_classic(same) == same

@@ -17,6 +17,7 @@ _PASSWORD = re.compile(r"[^\s/?#@:'\"<>();\]]*:(?![0-9]*(?:[/?#\s]|$))")
 """A user and the colon before a password; after a host, a colon and a port end it."""
 _PORT = re.compile(r"[^\s/?#@:]*:[0-9]+[/#]")
 _AUTHORITY = re.compile(r"[^\s/?#]*")
+_ENDING = re.compile(r"\.[A-Za-z]\w*[\s\"]*$")
 _PIECE = re.compile(r"\w{3,}")
 _KINDS = (
     (stat.S_ISFIFO, "a pipe"),
@@ -46,12 +47,17 @@ class Url(str):
 
 
 def split_names(text: str) -> list[str]:
-    """Return the names in `a+b`; a password of a URL may have a plus sign."""
-    first, *protocols = text.split("+")
+    """Return the names in `a+b`; a password and a query of a URL may have plus signs.
+
+    A query continues behind a plus sign, unless a URL or a name with an ending, such as `.cntk`, follows.
+    """
+    first, *others = text.split("+")
     names = [first]
-    for part in protocols:
-        address = names[-1].partition("://")[2]
-        if "@" in part and "@" not in address and _PASSWORD.match(address):
+    for part in others:
+        rest = names[-1].partition("://")[2]
+        in_password = "@" in part and "@" not in rest and _PASSWORD.match(rest)
+        in_query = "?" in rest and not is_url(part) and not _ENDING.search(part)
+        if in_password or in_query:
             names[-1] += f"+{part}"
         else:
             names.append(part)

@@ -83,9 +83,12 @@ def check(words: list[str], quiet: bool, form: str, options: CheckOptions) -> in
         folders = " ".join(word for word in words if word not in expanded)
         raise click.UsageError(f"In {folders} there is no configuration.")
     configurations = sort_words(expanded).configurations
-    results = list(zip(configurations, _all_findings(configurations, options), strict=True))
-    sys.stdout.write(check_output.write(results, form, quiet, has_colours(sys.stdout)))
-    severities = {finding.severity for _, several in results for finding in several}
+    several = list(_all_findings(configurations, options))
+    results = [(line, found) for line, (found, _) in zip(configurations, several, strict=True)]
+    is_cut = any(names for _, names in several)
+    colours = has_colours(sys.stdout)
+    sys.stdout.write(check_output.write(results, form, quiet, colours, options.records if is_cut else None))
+    severities = {finding.severity for _, found in results for finding in found}
     return EXIT_ERRORS if "error" in severities else EXIT_WARNINGS if "warning" in severities else 0
 
 
@@ -96,8 +99,11 @@ def _check_codes(option: str, codes: str) -> None:
             raise click.UsageError(f"{option}: no finding has the code '{word}'; `cntkpy list findings` shows all.")
 
 
-def _all_findings(configurations: list[list[str]], options: CheckOptions) -> Iterator[list[Finding]]:
-    """Return the findings of every configuration; many are shared out among processes."""
+def _all_findings(configurations: list[list[str]], options: CheckOptions) -> Iterator[tuple[list[Finding], set[str]]]:
+    """Yield the findings of every configuration, and the data of which only the beginning was read.
+
+    Many configurations are shared out among processes.
+    """
     work = functools.partial(_findings_here, options=options)
     several = min(cores.count(), len(configurations) // CONFIGS_PER_PROCESS)
     if several < 2:
@@ -109,9 +115,10 @@ def _all_findings(configurations: list[list[str]], options: CheckOptions) -> Ite
         yield from pool.map(work, configurations, chunksize=8)
 
 
-def _findings_here(line: list[str], options: CheckOptions) -> list[Finding]:
+def _findings_here(line: list[str], options: CheckOptions) -> tuple[list[Finding], set[str]]:
+    cut = set[str]()
     with same_directory():
-        return findings(line, options)
+        return findings(line, options, cut), cut
 
 
 def expand_folders(
@@ -155,21 +162,29 @@ def runs_something(path: Path) -> bool:
         return True  # the error is reported where it is read
 
 
-def findings(words: list[str], options: CheckOptions = CheckOptions()) -> list[Finding]:
-    """Return all findings of one configuration, in the order of the text, each place once; or of a script."""
+def findings(words: list[str], options: CheckOptions = CheckOptions(), cut: set[str] | None = None) -> list[Finding]:
+    """Return all findings of one configuration, in the order of the text, each place once; or of a script.
+
+    `cut` gets the data of which only the beginning was read.
+    """
     name = words[0].partition("=")[2] or words[0]
     if len(words) == 1 and is_script(name):
         return script_findings(name)
     if len(words) == 1 and is_ndl(name):
         return ndl_findings(name)
-    return findings_of(lambda: load(words), options)
+    return findings_of(lambda: load(words), options, cut)
 
 
-def findings_of(read: Callable[[], ConfigParameters], options: CheckOptions = CheckOptions()) -> list[Finding]:
-    """Return the wanted findings of the configuration that `read` returns, in the order of the text."""
+def findings_of(
+    read: Callable[[], ConfigParameters], options: CheckOptions = CheckOptions(), cut: set[str] | None = None
+) -> list[Finding]:
+    """Return the wanted findings of the configuration that `read` returns, in the order of the text.
+
+    `cut` gets the data of which only the beginning was read.
+    """
     wanted = [
         finding
-        for finding in map(Finding.of, _diagnostics(read, options))
+        for finding in map(Finding.of, _diagnostics(read, options, cut))
         if (not options.select or selects(options.select, finding.rule.code))
         and not (options.ignore and selects(options.ignore, finding.rule.code))
         and not (options.open_ and finding.diagnostic.kind in OPEN)
@@ -179,9 +194,9 @@ def findings_of(read: Callable[[], ConfigParameters], options: CheckOptions = Ch
     return [finding.as_error() for finding in wanted] if options.strict else wanted
 
 
-def _diagnostics(read: Callable[[], ConfigParameters], options: CheckOptions) -> list[Diagnostic]:
+def _diagnostics(read: Callable[[], ConfigParameters], options: CheckOptions, cut: set[str] | None) -> list[Diagnostic]:
     try:
         root = read()
     except ConfigError as error:
         return [error.diagnostic]
-    return look(root, data=options.data, modules=options.modules, records=options.records)
+    return look(root, data=options.data, modules=options.modules, records=options.records, cut=cut)

@@ -46,7 +46,12 @@ OTHER_MODELS = frozenset(name for action in ("edit", "SVD", "adapt", "bnstat") f
 
 
 def look(
-    root: ConfigParameters, *, data: bool = False, modules: bool = False, records: int = RECORDS
+    root: ConfigParameters,
+    *,
+    data: bool = False,
+    modules: bool = False,
+    records: int = RECORDS,
+    cut: set[str] | None = None,
 ) -> list[Diagnostic]:
     """Return what is wrong with a configuration, each place once: the warnings of reading it first.
 
@@ -58,16 +63,22 @@ def look(
         data: the data are here: files that a run needs must be there, and their first records are read.
         modules: import the modules that readers name, for their declarations.
         records: records of each file that are read.
+        cut: gets the names of files, and paths of readers, that have more than was read.
     """
     top = section_map(root)
     imported = list(import_modules(top)) if modules else []
     read = [*_root_problems(top), *_problems(top, top, here=data)]
     needed = list(missing_inputs(_listed_part(top))) if data else []
     wrong: set[int] = set()
-    files = list(file_problems(top, data, functools.cache(lambda: input_axes(top)), records, wrong))
-    if data and not any(one.severity == "error" for one in imported):
+    axes = functools.cache(lambda: input_axes(top))
+    files = list(file_problems(top, data, axes, records, wrong))
+    if data and not any(diagnostic.severity == "error" for diagnostic in imported):
         part = _listed_part(top)
-        files += record_problems(part, precision_of(root), records, modules, lambda use: id(use) in wrong)
+        are_lengths_told = any(diagnostic.kind == "DifferentSequences" for diagnostic in files)
+        read_first = record_problems(
+            part, precision_of(root), records, modules, lambda use: id(use) in wrong, axes, cut
+        )
+        files += (each for each in read_first if not (are_lengths_told and each.kind == "DifferentSequences"))
     found = distinct([*_values(top, read), *imported, *read, *idle_problems(top), *needed, *files])
     return [*root.warnings, *with_variables(found, top)]
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
 from cntkpy.cntk_config import ConfigError, ConfigParameters, ConfigValue
 from cntkpy.cntk_config.arrays import PerEpoch
 from cntkpy.cntk_config.base.diagnostics import Diagnostic, Span, UserError
+from cntkpy.cntk_config.base.names import public_name
 from cntkpy.commands.catalogue.section_map import Use
 from cntkpy.commands.checks.files import is_missing, makes_anything, needed_files, outputs, paths_of
 from cntkpy.readers.entries import COMPOSITE, READER
@@ -19,6 +20,7 @@ from cntkpy.readers.registry import create_reader, entry_of_reader, find_deseria
 
 if TYPE_CHECKING:
     from cntkpy.readers.contracts import MinibatchReader
+    from cntkpy.readers.minibatch import Minibatch
 
 _WHOLE = ("labelmappingfile", "statelistpath", "wordclass", "wordmap", "token", "mapfile", "labeltotargetmappingfile",
           "meanfile", "intensityfile", "transform")  # fmt: skip
@@ -27,7 +29,13 @@ _IN_ORDER = ("none", "false")
 
 
 def record_problems(
-    top: Use, precision: str, records: int, modules: bool, told: Callable[[Use], bool]
+    top: Use,
+    precision: str,
+    records: int,
+    modules: bool,
+    told: Callable[[Use], bool],
+    axes: Callable[[], Mapping[str, str]] = dict,
+    cut: set[str] | None = None,
 ) -> Iterator[Diagnostic]:
     """Open every reader of the commands and read its first records.
 
@@ -37,9 +45,11 @@ def record_problems(
         records: records of each file that are read, about.
         modules: import the modules that readers name; else readers in them are passed over.
         told: returns whether an error in the data of a section has been found before.
+        axes: returns the time axes of inputs, see `networks.input_axes`.
+        cut: gets the names of files, and paths of readers, that have more than was read.
 
     Yields:
-        The first error of each reader.
+        The first error of each reader, else the first sequence whose streams of one time axis differ in length.
     """
     written, made = set[str](), False
     for command in top.parts:
@@ -52,7 +62,7 @@ def record_problems(
 
         for use in command.parts:
             if use.role in READER.sections and not any(told(one) or waits(one) for one in use.walk()):
-                yield from _first_error(command, use, precision, records, modules)
+                yield from _first_error(command, use, precision, records, modules, axes, set() if cut is None else cut)
 
 
 def _missing_files(use: Use) -> Iterator[str]:
@@ -82,17 +92,33 @@ def _minibatch_size(command: Use, use: Use, records: int) -> int:
     return max(1, min(size, records))
 
 
-def _first_error(command: Use, use: Use, precision: str, records: int, modules: bool) -> Iterator[Diagnostic]:
+def _first_error(
+    command: Use,
+    use: Use,
+    precision: str,
+    records: int,
+    modules: bool,
+    axes: Callable[[], Mapping[str, str]],
+    cut: set[str],
+) -> Iterator[Diagnostic]:
     from cntkpy.readers.common.beginnings import NotInBeginning, first_records
 
     try:
-        with _quiet(), refusing_modules(not modules), first_records(records, _whole_files(use)):
+        with _quiet(), refusing_modules(not modules), first_records(records, _whole_files(use)) as limits:
             try:
-                _read(
-                    create_reader(_in_order(command, use), precision), records, _minibatch_size(command, use, records)
-                )
+                size, samples = _minibatch_size(command, use, records), 0
+                for minibatch in _read(create_reader(_in_order(command, use), precision), size):
+                    if samples >= records:
+                        cut.add(use.section.path)
+                        break
+                    samples += max(1, minibatch.num_samples)
+                    if unequal := _unequal_lengths(minibatch, axes, use.section.span):
+                        yield unequal
+                        break
             except NotInBeginning:
                 _read_apart(command.section.section(use.role), precision, records)
+            finally:
+                cut.update(map(public_name, limits.cut))
     except ConfigError as error:
         if error.kind != "ModuleNotImported":
             yield _placed(error.diagnostic, use, error)
@@ -112,15 +138,40 @@ def _in_order(command: Use, use: Use) -> ConfigParameters:
     return section
 
 
-def _read(reader: MinibatchReader, records: int, minibatch_size: int) -> None:
-    """Read minibatches until there are as many samples as records."""
+def _read(reader: MinibatchReader, minibatch_size: int) -> Iterator[Minibatch]:
+    """Yield the minibatches of an epoch; close the reader at the end."""
     try:
         reader.start_minibatch_loop(minibatch_size, 0)
-        samples = 0
-        while samples < records and (minibatch := reader.get_minibatch()) is not None:
-            samples += max(1, minibatch.num_samples)
+        while (minibatch := reader.get_minibatch()) is not None:
+            yield minibatch
     finally:
         reader.close()
+
+
+def _unequal_lengths(
+    minibatch: Minibatch, axes: Callable[[], Mapping[str, str]], span: Span | None
+) -> Diagnostic | None:
+    """Return the warning of the first sequence whose streams of one time axis differ in length."""
+    from cntkpy.networks.graph.axes import own_axis
+
+    layouts = {name: layout for name, layout in minibatch.layouts.items() if layout.num_samples}
+    if len({id(layout) for layout in layouts.values()}) < 2:
+        return None
+    first: dict[tuple[str | None, int], tuple[str, int]] = {}
+    named = axes()
+    for name, layout in layouts.items():
+        axis = named.get(name.lower())
+        for key, _, begin, end in layout.sequences.tolist():
+            other, count = first.setdefault((axis, key), (name, end - begin))
+            if count == end - begin:
+                continue
+            counts = f"{count} of '{other}', {end - begin} of '{name}'"
+            message = f"a sequence has {counts}: they cannot share a time axis"
+            if key < len(minibatch.keys):
+                message = message.replace("a sequence", f"the sequence {minibatch.keys[key]}", 1)
+            hint = f"mend the data, or {own_axis(other if count < end - begin else name)}"
+            return Diagnostic("DifferentSequences", message, span, hint, severity="warning")
+    return None
 
 
 def _read_apart(section: ConfigParameters, precision: str, records: int) -> None:

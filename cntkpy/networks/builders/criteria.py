@@ -46,6 +46,8 @@ def idle_criteria(network: Network) -> Iterator[Diagnostic]:
             operand = node.connected[min(1, len(node.connected) - 1)]
             if operand.shape is not None and math.prod(operand.shape) == 1:
                 yield one_class(node.operation, node.span)
+        if node.operation == "ClassificationError" and (problem := _all_classes(node)) is not None:
+            yield problem
         if node.operation == "CrossEntropyWithSoftmax" and len(node.connected) > 1:
             operand = _without_reshapes(node.connected[1])
             if operand.operation == "Softmax":
@@ -64,6 +66,18 @@ def one_class(operation: str, span: Span | None) -> Diagnostic:
         message = "CrossEntropy is over one class: every sample has the same label"
     hint = "use two classes with one-hot labels; for one label of 0 or 1, Logistic (label, Sigmoid (z))"
     return Diagnostic("OneClass", message, span, hint, severity="warning")
+
+
+def _all_classes(node: Node) -> Diagnostic | None:
+    """Return the warning of an error of classification whose `topN` is the number of classes or more."""
+    if len(node.connected) < 3:
+        return None
+    shape, init = node.connected[1].shape, node.connected[2].init
+    classes = 0 if shape is None else math.prod(shape)
+    if init is None or init.kind != "fixedValue" or not 1 < classes <= init.value:
+        return None
+    message = f"ClassificationError is always 0: topN is {init.value:g}, and there are {classes} classes"
+    return Diagnostic("OneClass", message, node.span, f"write a topN below {classes}", severity="warning")
 
 
 def _second_softmax(node: Node, operand: Node) -> Diagnostic:

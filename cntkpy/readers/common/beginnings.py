@@ -57,8 +57,8 @@ class Beginnings:
         if len(text) <= self.limit:
             return None
         self.cut[path] = None
-        if b"\n" not in text:
-            text += file.readline(LONGEST_RECORD)
+        while text.count(b"\n") < 2 and (line := file.readline(LONGEST_RECORD)):  # a header, and a record
+            text += line
         return _whole_records(text)
 
     def count_of(self, path: str, count: int) -> int:

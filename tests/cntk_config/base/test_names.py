@@ -87,3 +87,11 @@ def test_a_password_with_a_plus_sign() -> None:
     """R14: a configuration's name is cut at plus signs."""
     assert split_names("a+https://me:p+w@h/b+c") == ["a", "https://me:p+w@h/b", "c"]
     assert split_names("https://h/b+c@d") == ["https://h/b", "c@d"]
+
+
+def test_a_query_with_a_plus_sign() -> None:
+    """R14: what follows a plus sign in a query stands in no message as the name of a file."""
+    assert split_names("https://h/a.cntk?t=x+hidden+y&s=1+b.cntk") == ["https://h/a.cntk?t=x+hidden+y&s=1", "b.cntk"]
+    assert split_names("https://h/a?t=x+https://h/b?t=y+z") == ["https://h/a?t=x", "https://h/b?t=y+z"]
+    assert split_names("https://h/a.cntk?t=x + b.cntk") == ["https://h/a.cntk?t=x ", " b.cntk"]
+    assert split_names("a?b+c") == ["a?b", "c"]

@@ -53,3 +53,20 @@ def test_a_mistake_in_a_command_that_is_not_listed(old: str, new: str, told: str
 def test_what_another_command_line_may_mend(lost: str, cntkpy) -> None:
     got = cntkpy("check", "m.cntk", files={"m.cntk": TRAIN + NETWORK.replace(lost, "", 1), **DATA})
     assert got.out == "no problems in 1 configuration\n"
+
+
+@pytest.mark.parametrize(("top", "told"), [(2, False), (3, True), (5, True)])
+def test_a_top_n_of_all_classes(top: int, told: bool, cntkpy) -> None:
+    """W13: the error is 0 whatever the network computes."""
+    text = (
+        "command = train\nmodelPath = m\ntrain = [ action = train\n BrainScriptNetworkBuilder = {\n"
+        "  features = Input{2}; labels = Input{3}; z = DenseLayer{3} (features)\n"
+        f"  ce = CrossEntropyWithSoftmax (labels, z); e = ClassificationError (labels, z, topN={top})\n"
+        "  criterionNodes = (ce); evaluationNodes = (e) }\n"
+        " SGD = [ maxEpochs = 1; minibatchSize = 2; learningRatesPerSample = 0.1 ]\n"
+        " reader = [ readerType = CNTKTextFormatReader; file = d\n"
+        "  input = [ features = [ dim = 2; format = dense ]; labels = [ dim = 3; format = dense ] ] ] ]\n"
+    )
+    got = cntkpy("check", "a.cntk", files={"a.cntk": text, "d": "|features 1 2 |labels 0 0 1\n"})
+    assert (f"ClassificationError is always 0: topN is {top}, and there are 3 classes" in got.out) == told
+    assert got.code == int(told)

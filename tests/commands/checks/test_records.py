@@ -224,3 +224,45 @@ def test_a_stream_that_the_file_lacks(cntkpy) -> None:
     assert got.code == 2 and f"{said} - {hint}" in got.out, got.out
     got = cntkpy("configFile=main.cntk")
     assert got.code == 1 and said in got.err and hint in got.err, got.err
+
+
+TWO = (
+    "deserializers=([type=CNTKTextFormatDeserializer;file=a.ctf;input=[features=[dim=2;format=dense]]]"
+    ":[type=CNTKTextFormatDeserializer;file=b.ctf;input=[labels=[dim=1;format=dense]]])"
+)
+
+
+def test_sequences_of_different_lengths_in_two_files(cntkpy) -> None:
+    """W6: only the reader sees both files; the run ends at the first minibatch."""
+    files = {
+        "a.cntk": config(TWO).replace("SquareError ]", "SquareError ; evalCriterion = SquareError ]"),
+        "a.ctf": "0 |features 1 2\n0 |features 1 2\n",
+        "b.ctf": "0 |labels 1\n0 |labels 1\n0 |labels 1\n",
+    }
+    got = cntkpy("check", "--data", "a.cntk", files=files)
+    assert "the sequence 0 has 2 of 'features', 3 of 'labels': they cannot share a time axis" in got.out
+    assert got.code == 1
+
+
+@pytest.mark.parametrize(("lines", "records", "told"), [(3, 3, False), (5, 3, True), (300, 100, True)])
+def test_the_summary_says_that_only_the_beginning_was_read(lines: int, records: int, told: bool, cntkpy) -> None:
+    files = {
+        "a.cntk": config(CTF).replace("SquareError ]", "SquareError ; evalCriterion = SquareError ]"),
+        "d.ctf": "|features 1 2 |labels 1\n" * lines,
+    }
+    got = cntkpy("check", "--data", "--records", str(records), "a.cntk", files=files)
+    ending = f"; only the beginning of the data was read (--records {records})"
+    assert got.out == "no problems in 1 configuration" + ending * told + "\n"
+
+
+def test_a_row_that_is_longer_than_the_beginning(cntkpy) -> None:
+    """W6: the header alone was read, and the file was said to have no rows."""
+    values = ["1.2345678901234"] * (LEAST_BYTES // 14)
+    names = ",".join(f"c{number}" for number in range(len(values)))
+    text = config(CSV.replace("a:b", '"c0:c1"').replace("columns=c;", "columns=c2;"))
+    files = {
+        "a.cntk": text.replace("SquareError ]", "SquareError ; evalCriterion = SquareError ]"),
+        "d.csv": names + "\n" + (",".join(values) + "\n") * 3,
+    }
+    got = cntkpy("check", "--data", "--records", "1", "a.cntk", files=files)
+    assert got.out == "no problems in 1 configuration; only the beginning of the data was read (--records 1)\n"

@@ -376,6 +376,12 @@ def test_all_operators_that_cannot_be_read_are_named(tmp_path):
     ]
 
 
+def test_an_operator_of_constants_only_has_data(tmp_path) -> None:
+    """D19: the message said that it has no data, and it has."""
+    with pytest.raises(UserError, match="Trilu 'z': it is supported for constants only"):
+        loaded(model_of([("Trilu", ["x"], ["z"], {})], {"x": ["n", 3, 3]}, ["z"], {}), tmp_path)
+
+
 MLP = [("MatMul", ["x", "w"], ["h"], {}), ("Relu", ["h"], ["z"], {})]
 WEIGHTS = {"w": np.ones((3, 2), np.float32)}
 

@@ -13,7 +13,11 @@ FORMATS = ("text", "json", "github", "sarif", "gitlab", "junit")
 
 
 def write(
-    found: Sequence[tuple[Sequence[str], Sequence[Finding]]], form: str, quiet: bool, colours: bool = False
+    found: Sequence[tuple[Sequence[str], Sequence[Finding]]],
+    form: str,
+    quiet: bool,
+    colours: bool = False,
+    records: int | None = None,
 ) -> str:
     """Return the findings in one of the `FORMATS`.
 
@@ -22,6 +26,7 @@ def write(
         form: one of `FORMATS`.
         quiet: no summary.
         colours: the severities of `text` are coloured.
+        records: how many records were read of data that have more; None if all were read, or none.
     """
     findings = [one for _, several in found for one in several]
     if form == "json":
@@ -32,7 +37,8 @@ def write(
     text = "".join(line(one) + "\n" for one in findings)
     if form == "text" and colours:
         text = coloured(text)
-    return text if quiet else text + summary(findings, len(found)) + "\n"
+    beginning = f"; only the beginning of the data was read (--records {records})" if records else ""
+    return text if quiet else text + summary(findings, len(found)) + beginning + "\n"
 
 
 def _report(found: Sequence[tuple[Sequence[str], Sequence[Finding]]], form: str) -> str:

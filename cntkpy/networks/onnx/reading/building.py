@@ -347,7 +347,8 @@ class Use:
         """
         found = self.sizes(name, default)
         if any(not 1 <= one < 1 << 31 for one in found):
-            raise Unusable(f"{name} = {found}: each must be 1 or more")
+            limit = "1 or more" if min(found) < 1 else "less than 2^31"
+            raise Unusable(f"{name} = {found}: each must be {limit}")
         return found
 
     def axis(self, axis: int, rank: int) -> int:

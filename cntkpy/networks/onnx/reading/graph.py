@@ -121,7 +121,8 @@ class Graph:
         elif rules is self._rules and any(isinstance(one, Step) for one in use.inputs):
             rules = loops.OF_STEPS if operator.key in loops.OF_STEPS else {operator.key: loops.refuse}
         if operator.key not in rules:
-            raise Unusable("it has no data among its inputs")
+            why = "it has no data among its inputs" if constants.is_known(use) else "it is supported for constants only"
+            raise Unusable(why)
         if operator.kind != "Slice" and any(isinstance(one, Longer) for one in use.inputs):
             raise Unusable("it looks at values that were put before or behind a sequence")
         joined.check(use)
