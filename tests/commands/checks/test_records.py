@@ -257,12 +257,8 @@ def test_the_summary_says_that_only_the_beginning_was_read(lines: int, records: 
 
 def test_a_row_that_is_longer_than_the_beginning(cntkpy) -> None:
     """W6: the header alone was read, and the file was said to have no rows."""
-    values = ["1.2345678901234"] * (LEAST_BYTES // 14)
-    names = ",".join(f"c{number}" for number in range(len(values)))
-    text = config(CSV.replace("a:b", '"c0:c1"').replace("columns=c;", "columns=c2;"))
-    files = {
-        "a.cntk": text.replace("SquareError ]", "SquareError ; evalCriterion = SquareError ]"),
-        "d.csv": names + "\n" + (",".join(values) + "\n") * 3,
-    }
+    text = config(CSV).replace("SquareError ]", "SquareError ; evalCriterion = SquareError ]")
+    row = "1,2,3," + ",".join(["x" * (LEAST_BYTES // 16)] * 20) + "\n"
+    files = {"a.cntk": text, "d.csv": "a,b,c," + ",".join(f"n{i}" for i in range(20)) + "\n" + row * 3}
     got = cntkpy("check", "--data", "--records", "1", "a.cntk", files=files)
     assert got.out == "no problems in 1 configuration; only the beginning of the data was read (--records 1)\n"

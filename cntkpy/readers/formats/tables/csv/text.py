@@ -282,6 +282,7 @@ def _end_of_first_row(content: bytes, ends: Sequence[int], delimiter: str) -> in
 
 
 def _check_header(path: str, header: Sequence[str]) -> None:
+    names = set[str]()
     for i, name in enumerate(header):
         if not name:
             raise DataError(
@@ -289,8 +290,9 @@ def _check_header(path: str, header: Sequence[str]) -> None:
                 path=path,
                 hint="leave it out; with pandas: to_csv(index=False)",
             )
-        if name in header[:i]:
+        if name in names:
             raise DataError(f"{path}: two columns are called '{name}'", path=path, hint="rename one")
+        names.add(name)
 
 
 def _skip_blank(row: Any) -> str:
