@@ -55,7 +55,7 @@ def _get_initial_state_or_default(initial_state: Any) -> Any:  # pyright: ignore
     return Constant(initial_state) if isinstance(initial_state, int | float | np.generic) else initial_state
 
 
-__all__ = [
+__all__: list[str] = [
     "GRU", "LSTM", "Axis", "BlockFunction", "Constant", "ForwardDeclaration", "Function", "Parameter", "RNNStep",
     "RNNUnit", "Record", "Stabilizer", "exp", "future_value", "identity", "log", "np", "past_value", "placeholder",
     "sigmoid", "slice", "tanh", "times", "warnings",

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from cntkpy.cntk_config.base.diagnostics import suggestion
 from cntkpy.networks.builders.brainscript.language.evaluate import Class, Evaluator, Step
@@ -203,7 +203,7 @@ def attach_inputs(node: NodeValue) -> Step:
 def _attribute(evaluator: Evaluator, record: Record, attribute: Attribute, origin: Origin) -> Step:
     default = PENDING if attribute.default is REQUIRED else attribute.default
     if default is not PENDING and record.find(attribute.name) is None:
-        return () if attribute.type == INTEGERS and not isinstance(default, tuple) else default
+        return () if attribute.type == INTEGERS and not isinstance(default, tuple) else cast("Any", default)
     name = attribute.name
     if attribute.type == INTEGER:
         return (yield evaluator.integer(record, name, origin))

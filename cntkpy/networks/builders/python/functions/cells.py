@@ -111,6 +111,10 @@ class Changes:
 
     count: int = 0
 
+    def add(self) -> None:
+        """Count one change more."""
+        self.count += 1
+
 
 OPTIONS = Changes()
 

@@ -186,7 +186,7 @@ class Structure:
             raise UserError("WrongArguments", message, hint="f.custom_attributes = {'version': 2}")
         try:
             node.options[CUSTOM] = json.dumps(dict(values))
-            OPTIONS.count += 1
+            OPTIONS.add()
         except (TypeError, ValueError) as error:
             hint = "give numbers, texts, lists and dictionaries of them; array.tolist() makes such"
             raise UserError("WrongArguments", f"custom attributes are kept as JSON: {error}", hint=hint) from None
@@ -208,7 +208,7 @@ class Structure:
         node.options[SETTABLE[name]] = float(value) if name == "dropoutRate" else seed_option(value)
         if name == "rngSeed":
             vars(node)[_GIVEN_SEED] = value
-        OPTIONS.count += 1
+        OPTIONS.add()
 
 
 class CustomAttributes(dict[str, Any]):
