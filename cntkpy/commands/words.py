@@ -8,8 +8,6 @@ from pathlib import Path
 
 import click
 
-from cntkpy.cntk_config.base.names import is_url
-
 AGAIN = "--again"
 """The word that makes every training of a run start over; it is an option, since a command may have any name."""
 TRACK = "--track"
@@ -37,7 +35,11 @@ def is_config_word(word: str) -> bool:
 
 def is_override(word: str) -> bool:
     """Return True if a word sets a parameter or names `configFile=`; the query of a URL does not."""
-    return "=" in word and not is_url(word)
+    if "=" not in word or "://" not in word:
+        return "=" in word
+    from cntkpy.cntk_config.base.names import is_url  # late: the command line starts without the language
+
+    return not is_url(word)
 
 
 def sort_words(words: list[str], files: int | None = None) -> Words:

@@ -27,8 +27,8 @@ DECLARE, VARIABLES = LANGUAGE + "declare.py", LANGUAGE + "variables.py"
 TOOLS = {
     f"commands/{name}.py"
     for name in (
-        "checks/check", "checks/files", "checks/look", "checks/names", "checks/networks", "checks/outlines",
-        "checks/rules", "checks/values", "editor/completion", "editor/language", "tools/diff", "tools/explain",
+        "checks/check", "checks/edits", "checks/files", "checks/look", "checks/names", "checks/networks",
+        "checks/outlines", "checks/rules", "checks/values", "editor/completion", "editor/language", "tools/diff", "tools/explain",
         "tools/format", "tools/network_of", "tools/show", "catalogue/section_map",
     )
 }  # fmt: skip

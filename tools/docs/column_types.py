@@ -1,4 +1,4 @@
-"""The table of docs/tables.md that says what columns of other writers become, made by reading their files.
+"""The table of docs/column-types.md that says what columns of other writers become, made by reading their files.
 
 The files are those of tests/readers/formats/tables/writers, where a README says how they were written. The page says
 where the table belongs: `<!-- column types -->` ... `<!-- end -->`.

@@ -97,10 +97,10 @@ def per_epoch(values: Any) -> PerEpoch[float]:
     if isinstance(values, PerEpoch):
         return cast("PerEpoch[float]", values)
     several: Any = values
-    if isinstance(values, np.ndarray) and values.ndim:
-        several = values.tolist()
-    elif not isinstance(values, list | tuple):
+    if isinstance(values, Real):  # `check` of a configuration has no NumPy
         several = [values]
+    elif not isinstance(values, list | tuple):
+        several = values.tolist() if isinstance(values, np.ndarray) and values.ndim else [values]
     steps = [_step(one, values) for one in several]
     if not steps:
         raise ArgumentError("a schedule needs a value", "write a number, a list of numbers, or [(epochs, number), ...]")

@@ -77,7 +77,7 @@ def test_processes_of_check(folder: Path) -> None:
         "import multiprocessing; multiprocessing.set_start_method('spawn')\n"
         "from cntkpy.commands.checks import check\nfrom cntkpy.cntk_config.base.systems import cores\n"
         "check.CONFIGS_PER_PROCESS, cores.count = 1, lambda: 2\n"
-        "print(check.check(['m.cntk', 'm.cntk']))"
+        "print(check.check(['m.cntk', 'm.cntk'], False, 'text', check.CheckOptions()))"
     )
     done = run(folder, "-P", "-c", code)
     assert done.stdout.endswith("2\n"), done.stderr

@@ -21,6 +21,7 @@ from cntkpy.readers import (
     sequence_to_cntk_text_format,
 )
 from cntkpy.readers.data_api.text import is_tensor
+from cntkpy.readers.errors import ArgumentError
 
 FOUR = "|x 1\n|x 2\n|x 3\n|x 4"
 TWO = "".join(f"0 |x {i}\n" for i in range(3)) + "".join(f"1 |x {i}\n" for i in range(4))
@@ -325,7 +326,7 @@ def test_stream_information():
     assert s == StreamInformation("s", 3, "sparse", np.float32, (2, 5))
     assert s != StreamInformation("s", 4, "sparse", np.float32, (2, 5))
     assert {s: 1}[StreamInformation("s", 3, "sparse", np.float32, (2, 5))] == 1
-    with pytest.raises(KeyError):
+    with pytest.raises(ArgumentError, match="is 'dense' or 'sparse', not 'thin'"):
         StreamInformation("s", 3, "thin", np.float32, (2,))
 
 

@@ -82,10 +82,7 @@ class StreamParameters(Declared):
     def idle(self) -> Iterator[tuple[str, str, str]]:
         """A section without its mark."""
         if self.is_left_out():
-            dim = self.config.find("dim")
-            hint = (
-                f"write labelDim={dim}" if dim else "write labelDim=10 for labels, transforms=([type=...]) for pictures"
-            )
+            hint = "write labelDim=10 (the number of classes) for labels, transforms=([type=...]) for pictures"
             yield "", "makes no stream: it has neither labelDim nor transforms", hint
 
     def named_parts(self) -> Iterator[Part]:

@@ -112,9 +112,9 @@ def test_a_type_that_pyarrow_lacks_is_not_blamed_on_the_file(ending: str) -> Non
 
 
 def test_the_page_has_the_table() -> None:
-    page = (ROOT / "docs/tables.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/column-types.md").read_text(encoding="utf-8")
     block = MARKED.search(page)
-    assert block is not None, "docs/tables.md has no <!-- column types -->"
+    assert block is not None, "docs/column-types.md has no <!-- column types -->"
     assert block[0] == f"{block[1]}{table()}\n{block[2]}", "run: python -m tools.docs"
     assert page.count("\n| polars") >= 25
 
