@@ -56,7 +56,7 @@ CONSOLE = ("-P", "-c", "import sys; from cntkpy.__main__ import main; sys.exit(m
 """The console command: the installed script does not put the current folder first."""
 
 
-@pytest.mark.parametrize("path", [None, "."])
+@pytest.mark.parametrize("path", [pytest.param(None, marks=pytest.mark.thorough), "."])
 def test_quick_commands_and_programs(path: str | None, folder: Path) -> None:
     assert "cntkpy 0." in run(folder, path, *CONSOLE, "--version")
     assert "no problems" in run(folder, path, *CONSOLE, "check", DIGITS)

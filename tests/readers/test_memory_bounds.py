@@ -159,6 +159,7 @@ def texts() -> dict[str, str]:
     return {path.name: path.name.split(".")[1] for path in Path().glob("*.*.*") if path.name.split(".")[1] != "tar"}
 
 
+@pytest.mark.thorough
 @pytest.mark.malformed
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc says what the peak is")
 def test_small_files_cannot_make_readers_allocate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,8 +28,8 @@ TOOLS = {
     f"commands/{name}.py"
     for name in (
         "checks/check", "checks/edits", "checks/files", "checks/look", "checks/names", "checks/networks",
-        "checks/outlines", "checks/rules", "checks/values", "editor/completion", "editor/language", "tools/diff", "tools/explain",
-        "tools/format", "tools/network_of", "tools/show", "catalogue/section_map",
+        "checks/outlines", "checks/rules", "checks/values", "editor/completion", "editor/language", "tools/diff",
+        "tools/explain", "tools/format", "tools/network_of", "tools/show", "catalogue/section_map",
     )
 }  # fmt: skip
 """Look at all names of a configuration; they do not run it."""

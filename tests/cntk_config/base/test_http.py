@@ -157,6 +157,7 @@ def test_a_download_that_ends_early_begins_again(host: str, monkeypatch: pytest.
         CachedObject(f"{host}/c").fetch(100, 200)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("ranges", [True, False])
 @pytest.mark.parametrize("drip", [0.0, 0.2])
 def test_a_server_that_stalls_ends_the_request(

@@ -126,6 +126,7 @@ def assert_equal(network: Network, expected: Path) -> None:
     assert compared
 
 
+@pytest.mark.thorough
 @pytest.mark.optimised
 @pytest.mark.parametrize("files", [["m.1", "m.1.ckp"], ["m.1", "m.1.ckp", "m.1.partial"]])
 def test_a_section_resumes_from_files_of_before(files: list[str], tmp_path: Path, caplog: pytest.LogCaptureFixture):

@@ -205,6 +205,7 @@ def test_a_worker_that_ends(waits: bool) -> None:
         assert "timed out" not in str(one)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("why", ["machine", "memory", "folder"])
 def test_where_memory_cannot_be_shared(why: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """None of the workers has it then, and nothing is left open."""
@@ -221,6 +222,7 @@ def test_where_memory_cannot_be_shared(why: str, monkeypatch: pytest.MonkeyPatch
     assert descriptors() == before
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("why", ["user", "secret", "queue"])
 def test_what_goes_wrong_while_it_is_handed_out_ends_the_run(
     why: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path

@@ -111,6 +111,7 @@ def test_a_type_that_pyarrow_lacks_is_not_blamed_on_the_file(ending: str) -> Non
     assert "damaged" not in str(caught.value.hint)
 
 
+@pytest.mark.thorough
 def test_the_page_has_the_table() -> None:
     page = (ROOT / "docs/column-types.md").read_text(encoding="utf-8")
     block = MARKED.search(page)

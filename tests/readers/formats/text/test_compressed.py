@@ -568,6 +568,7 @@ def test_a_dictionary_is_named() -> None:
     assert "damaged" not in caught.value.message
 
 
+@pytest.mark.thorough
 @pytest.mark.malformed
 @pytest.mark.parametrize("kind", ["gz", "bz2", "xz", "zst", "zlib", "lzma"])
 def test_memory_is_in_proportion_to_the_file(kind: str) -> None:
