@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple, Protocol
 
-from cntkpy.cntk_config.base.diagnostics import ConfigError, Span, shorten, suggestion
+from cntkpy.cntk_config.base.diagnostics import ConfigError, Span, nearest, shorten, suggestion
 from cntkpy.cntk_config.base.source import VARIABLE, Fragment, Place, Source, TextBuilder, Use
 from cntkpy.cntk_config.definitions import Definition
 
@@ -114,7 +114,7 @@ def _value(name: str, scope: Scope | None, span: Span, active: tuple[Definition,
             "UnknownVariable",
             f"the variable ${name}$ is not defined",
             span,
-            hint=lambda: suggestion(name, _names(scope)) or f"define it in the file or on the command line: {name}=...",
+            hint=lambda: _suggested(name, scope) or f"define it in the file or on the command line: {name}=...",
         )
     if entry in active:
         chain = [e.name for e in active[active.index(entry) :]]
@@ -165,17 +165,20 @@ def _find(name: str, scope: Scope | None) -> tuple[Scope | None, Definition | No
     return holder, entry
 
 
+def _suggested(name: str, scope: Scope | None) -> str | None:
+    """Return the nearest name that has a value; a name that was removed, `name=default`, has none."""
+    names = _names(scope)
+    while (nearby := nearest(name, names)) is not None and _find(nearby, scope)[1] is None:
+        names = [known for known in names if known.lower() != nearby.lower()]
+    return suggestion(name, [nearby]) if nearby is not None else None
+
+
 def _names(scope: Scope | None) -> list[str]:
     names: list[str] = []
     while scope is not None:
-        names.extend(name for name in scope.names() if not _is_removed(scope, name))
+        names.extend(scope.names())
         scope = scope.parent
     return names
-
-
-def _is_removed(scope: Scope, name: str) -> bool:
-    entry = scope.definition(name)
-    return entry is not None and entry.is_default
 
 
 def _too_deep(name: str, span: Span) -> ConfigError:

@@ -72,7 +72,7 @@ def test_small_updates_are_not_lost() -> None:
 def test_training_checkpoint_and_file(tmp_path: Path) -> None:
     x, y, z = classifier()
     loss = C.cross_entropy_with_softmax(z, y)
-    rate = C.learning_parameter_schedule(0.2)
+    rate = C.learning_parameter_schedule_per_sample(0.2)  # of sums of gradients, as 2.7 has it
     trainer = C.Trainer(z, (loss, C.classification_error(z, y)), C.adam(z.parameters, rate, C.momentum_schedule(0.9)))
     data = {x: DATA.astype(HALF), y: LABELS}
     for number in range(30):

@@ -30,7 +30,7 @@ MAGIC = {
 PICTURES = (".bmp", ".webp", ".jp2", ".ppm")
 """Endings of pictures that are not known by how they begin."""
 TAR = re.compile(r"\.(?:tar(?:\.\w+)?|tgz)", re.IGNORECASE)
-TEXT_FORMAT = re.compile(rb"(?:\xef\xbb\xbf)?\s*\d*\s*\|[!-{}~]+[ \t]")
+TEXT_FORMAT = re.compile(rb"(?:\xef\xbb\xbf)?\s*+(?:\d++\s*+)?\|[!-{}~]++[ \t]")
 """Pattern of the beginning of CNTK text format."""
 CONFIGURATIONS = (".cntk", ".cfg", ".config", ".bs", ".ndl", ".mel")
 LONGEST, MOST_MEMBERS, MOST_PICTURE_BYTES = 60, 10_000, 1 << 28

@@ -375,7 +375,7 @@ LIBRARY = {
     "images": outputs(
         "Convolution (K, i, (2:2), mapDims=2)",
         "Convolution (K, i, (2:2), mapDims=2, dilation=2)",
-        "ConvolutionTranspose (K, i, (2:2:2), mapDims=1)",
+        "ConvolutionTranspose (K, i, (2:2:2), mapDims=1, autoPadding=(true:true:false))",
         "Pooling (i, 'max', (2:2))",
         "Pooling (i, 'average', (2:2), stride=2)",
         "MaxUnpooling (MaxPooling (i, 2, 2, 2, 2), i, (2:2), stride=2)",

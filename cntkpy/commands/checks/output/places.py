@@ -17,8 +17,8 @@ from cntkpy.commands.words import is_config_word
 
 _TOKEN = re.compile(
     r"""(?P<comment>\#[^\n]*+|//[^\n]*+)|"[^"\n]*+"|'[^'\n]*+'"""
-    r"""|(?<!\w)(?P<name>[A-Za-z_][\w.*]*+)\s*+(?:=\s*+)?(?P<opener>[\[({])|(?P<bracket>[\[({])|(?P<closer>[\])}])"""
-    r"""|(?<!\w)(?P<key>[A-Za-z_][\w.*]*+)\s*+=(?!=)|(?P<end>[;\n])"""
+    r"""|(?<![\w.*])(?P<name>[A-Za-z_][\w.*]*+)\s*+(?:=\s*+)?(?P<opener>[\[({])|(?P<bracket>[\[({])|(?P<closer>[\])}])"""
+    r"""|(?<![\w.*])(?P<key>[A-Za-z_][\w.*]*+)\s*+=(?!=)|(?P<end>[;\n])"""
 )
 """What moves through the sections of a text: brackets, names before them, and names of values."""
 _PLACES = re.compile(r":\d+(?::\d+)?\b|\bline \d+")

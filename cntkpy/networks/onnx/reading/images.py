@@ -411,13 +411,16 @@ def blocks_to_space(use: Use) -> list[Value]:
 
 def space_to_blocks(use: Use) -> list[Value]:
     """SpaceToDepth: blocks of elements become channels."""
-    x, size = _image(use), use.integer("blocksize", 0)
+    x, size, mode = _image(use), use.integer("blocksize", 0), use.get("mode", "DCR")
     channels, *sizes = x.dims
     if len(sizes) != 2 or not 1 <= size <= min(sizes) or sizes[0] % size or sizes[1] % size:
         raise Unusable(f"blocks of {size} x {size} of an image of {sizes}")
+    if mode not in ("DCR", "CRD"):
+        raise Unusable(f"mode {mode}")
+    order = (2, 4, 0, 1, 3) if mode == "DCR" else (0, 2, 4, 1, 3)
     height, width, lead = sizes[0] // size, sizes[1] // size, len(x.words)
     each = use.build.data(x.node, (*x.words, channels, height, size, width, size))
-    turned = permuted(use, each, [*range(lead), *(lead + one for one in (2, 4, 0, 1, 3))])
+    turned = permuted(use, each, [*range(lead), *(lead + axis for axis in order)])
     return [use.build.data(turned.node, (*x.words, channels * size * size, height, width))]
 
 
