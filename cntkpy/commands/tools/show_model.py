@@ -7,7 +7,7 @@ from cntkpy.cntk_config.base.diagnostics import UserError, printable, printable_
 from cntkpy.commands.console import print_error
 
 if TYPE_CHECKING:
-    from cntkpy.networks.files.cntk_binary.records import Record, Records
+    from cntkpy.networks.nodes.file_support.records import Record, Records
     from cntkpy.networks.graph.network import Network, Node
 
 FORMATS = ("flat", "json")

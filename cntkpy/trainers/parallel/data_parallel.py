@@ -18,8 +18,8 @@ from cntkpy.networks.arrays.lazy import jax, jnp
 from cntkpy.networks.arrays.sparse import RowGradient
 from cntkpy.networks.compile.evaluate import PROBLEM
 from cntkpy.networks.compile.recurrence import CARRIED
-from cntkpy.networks.nodes.observers import COUNT, SUM
-from cntkpy.networks.nodes.sampling import DRAWN
+from cntkpy.networks.nodes.observers.kinds import COUNT, SUM
+from cntkpy.networks.nodes.sampling.kinds import DRAWN
 from cntkpy.trainers.parallel.arrays import OnProcessGroup, Statistics, batch_specs, only_if, sums_in_memory
 from cntkpy.trainers.parallel.batching import SharedBatcher
 from cntkpy.trainers.parallel.process_group import AXIS, ProcessGroup
