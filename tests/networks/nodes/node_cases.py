@@ -166,7 +166,6 @@ CELLS = [
     ("dropout_off", "Dropout", [(3, 2)], {}, lambda x: x),
     ("softmax", "Softmax", [(3, 2)], {}, softmax),
     ("log_softmax", "LogSoftmax", [(3, 2)], {}, lambda x: np.log(softmax(x))),
-    ("tanh shrink", "TanhShrink", [(3, 2)], {}, lambda x: x - np.tanh(x)),
     ("hardmax", "Hardmax", [(4,)], {}, lambda x: np.eye(4)[np.argmax(x)]),
     ("times", "Times", [("P", 4, 3), (3,)], {}, times),
     ("times_tensor", "Times", [("P", 4, 3, 2), (3, 2, 2)], {}, times),

@@ -419,12 +419,5 @@ KINDS = [
         pointwise=False,
         onnx=_along_sample("LogSoftmax"),
     ),
-    _unary(
-        "TanhShrink",
-        "What the hyperbolic tangent takes away.",
-        lambda call, x: x - jnp.tanh(x),
-        "x - tanh x",
-        record=RecordForm(),
-    ),
     _unary("Hardmax", "One-hot vector of the first largest row.", _hardmax, "gradient 0", pointwise=False),
 ]

@@ -87,14 +87,7 @@ def hardmax(use: Use) -> str:
     return use.shaped(emit.cast(chosen), dims)
 
 
-def tanh_shrink(use: Use) -> str:
-    """Return x - tanh(x)."""
-    x = use.names[0]
-    return use.emit.op("Sub", x, use.emit.op("Tanh", x))
-
-
 RULES: dict[str, Rule] = {
-    "TanhShrink": tanh_shrink,
     "DiagTimes": diag_times,
     "Reciprocal": reciprocal,
     "Sqrt": root,
