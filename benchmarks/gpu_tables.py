@@ -29,7 +29,7 @@ COMPILED = "torch.compile"
 
 class Pipelined(steps.Ours):
     """The compiled step of the trainers; stacks are copied to the device as in an epoch
-    (cntkpy/trainers/loop/epoch.py)."""
+    (cntkpy/trainers/fronts/config/epoch.py)."""
 
     def run(self, count: int) -> None:
         """Train on `count` minibatches (a multiple of `stacked`)."""

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from cntkpy.networks.builders.python.functions.checks import check_callable
+from cntkpy.trainers.fronts.cntk2.checks import check_type
+from cntkpy.trainers.fronts.cntk2.progress import ProgressPrinter as OwnPrinter
+from cntkpy.trainers.fronts.cntk2.progress import ProgressWriter as OwnWriter
+from cntkpy.trainers.fronts.cntk2.tensorboard import TensorBoardProgressWriter
+from cntkpy.trainers.fronts.cntk2.trainer import Trainer
 from cntkpy.trainers.log.totals import Totals
-from cntkpy.trainers.session.checks import check_type
-from cntkpy.trainers.session.progress import ProgressPrinter as OwnPrinter
-from cntkpy.trainers.session.progress import ProgressWriter as OwnWriter
-from cntkpy.trainers.session.tensorboard import TensorBoardProgressWriter
-from cntkpy.trainers.session.trainer import Trainer
 
 from ..missing import no_attribute
 from ..ops.functions import Function as AnyFunction
