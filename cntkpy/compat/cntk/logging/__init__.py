@@ -96,7 +96,7 @@ class ProgressPrinter(OwnPrinter, _ByHand):
 
     def log(self, message: str) -> None:
         """Print a line of the program's own."""
-        self._out.line(message)
+        self._line(message)
 
 
 class ProgressWriter(_ByHand):
@@ -146,7 +146,7 @@ class ProgressWriter(_ByHand):
     def on_test_end(self, totals: Totals) -> None:
         """See `ProgressWriter.on_test_end` of `cntkpy.training`."""
         self._tested = Totals()
-        seconds = time.perf_counter() - self._began
+        seconds = self._clock.seconds
         self.on_write_test_summary(totals.samples, totals.minibatches, self._tests, totals.metric, 1000 * seconds)
 
     def on_write_training_update(self, samples: Any, updates: Any, aggregate_loss: Any, aggregate_metric: Any) -> None:

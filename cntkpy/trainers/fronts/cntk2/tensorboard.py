@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -48,8 +49,11 @@ class TensorBoardProgressWriter(ProgressWriter):
             self._file.flush()
 
     def _values(self, kind: str, totals: Totals, step: int) -> None:
-        self.write_value(f"{kind}/avg_loss", totals.average_loss, step)
-        self.write_value(f"{kind}/avg_metric", totals.average_metric, step)
+        self._track({f"{kind}/avg_loss": totals.average_loss, f"{kind}/avg_metric": totals.average_metric}, step)
+
+    def _track(self, values: Mapping[str, float], step: int) -> None:
+        if self._file is not None:
+            self._file.scalars(values, step)
 
     def on_training(self, interval: Totals, epoch: Totals, minibatches: tuple[int, int]) -> None:
         """Loss and metric of some minibatches."""
@@ -63,7 +67,7 @@ class TensorBoardProgressWriter(ProgressWriter):
 
     def on_test_end(self, totals: Totals) -> None:
         """The metric of a test."""
-        self.write_value("summary/test_avg_metric", totals.average_metric, self._tests)
+        self._track({"summary/test_avg_metric": totals.average_metric}, self._tests)
         self.flush()
 
     def write(self, key: str, value: Any) -> None:
@@ -82,7 +86,7 @@ class TensorBoardProgressWriter(ProgressWriter):
             ArgumentError: `value` is not one number.
         """
         if self._file is not None:
-            self._file.scalar(name, _number(name, value), int(_number("the step", step)))
+            self._track({name: _number(name, value)}, int(_number("the step", step)))
 
     def flush(self) -> None:
         """Write everything to the file."""

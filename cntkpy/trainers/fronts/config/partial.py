@@ -9,7 +9,8 @@ import hashlib
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
 from cntkpy.cntk_config.base.diagnostics import UserError
@@ -18,7 +19,7 @@ from cntkpy.readers.contracts import MinibatchReader
 from cntkpy.readers.epochs import EpochRequest
 from cntkpy.readers.minibatch import Minibatch
 from cntkpy.trainers.checkpoints.checkpoint import INSIDE, Checkpoint
-from cntkpy.trainers.fronts.config.epoch import Position
+from cntkpy.trainers.hooks import Hook, Position, Running
 from cntkpy.trainers.parallel.training import ParallelTraining
 from cntkpy.trainers.step.reading import following, start_epoch
 from cntkpy.trainers.step.step import CompiledStep
@@ -56,7 +57,24 @@ def load_partial(path: str, settings: dict[str, Any]) -> Checkpoint | None:
     return partial
 
 
-class SavedEpoch:
+@contextmanager
+def stopped_between_epochs(model: str | None) -> Generator[None]:
+    """Let what is done be left at any point, because everything worth saving is in files already.
+
+    Args:
+        model: The last model that is saved; None: there is none yet.
+
+    Raises:
+        Interrupted: The run was asked to stop.
+    """
+    try:
+        yield
+    except Stopped:
+        saved = "training has not begun" if model is None else f"the state before is saved in {model}"
+        raise Interrupted(f"{saved}; start the same command again to resume") from None
+
+
+class SavedEpoch(Hook):
     """An epoch that can be interrupted: its data, where it begins, and what is saved between stacks of minibatches.
 
     Args:
@@ -80,13 +98,8 @@ class SavedEpoch:
         parallel: ParallelTraining,
     ):
         settings = settings | parallel.settings() | {"network": _fingerprint(trainer)}
-        self._trainer, self._reader, self._path, self._settings, self._parallel = (
-            trainer,
-            reader,
-            path,
-            settings,
-            parallel,
-        )
+        self._trainer, self._reader, self._path = trainer, reader, path
+        self._settings, self._parallel = settings, parallel
         self._minutes, self._stop = minutes, stop
         self._saved = time.monotonic()
         self._collected: Callable[[], Position] | None = None
@@ -115,17 +128,17 @@ class SavedEpoch:
             self._states.append((number, state))
             yield minibatch
 
-    def between(self, collected: Callable[[], Position], done: int) -> None:
-        """After a stack: save the state if it is time.
+    def on_stopped(self, run: Running) -> None:
+        """Save the state after the last stack."""
+        self.on_stack(run)
 
-        Args:
-            collected: Waits for all results and gives the position.
-            done: Minibatches trained on; the states of the reader before that are not needed any more.
+    def on_stack(self, run: Running) -> None:
+        """Save the state if it is time.
 
         Raises:
             Interrupted: The run should stop.
         """
-        self._collected = collected
+        self._collected, done = run.collected, run.position.done
         UNSAVED.set()
         while len(self._states) > 1 and self._states[1][0] <= done:
             self._states.popleft()
@@ -134,10 +147,10 @@ class SavedEpoch:
         if not (stop or due) or not self._states:  # stopped before the first minibatch: the files have everything
             return
         self._saved = time.monotonic()
-        self._save(collected())
+        self._save(run.collected())
         if stop:
             raise Interrupted(
-                f"the state after {collected().done} minibatches of the epoch is saved in {self._path}; "
+                f"the state after {run.position.done} minibatches of the epoch is saved in {self._path}; "
                 "start the same command again to resume"
             )
 

@@ -15,7 +15,8 @@ import pytest
 from cntkpy.cntk_config.base.stopping import Stopped
 from cntkpy.readers.minibatch import Layout, Minibatch
 from cntkpy.trainers.evaluation.evaluate import EvaluationData, evaluate
-from cntkpy.trainers.fronts.config.epoch import EpochView, _capacity, train_epoch  # pyright: ignore[reportPrivateUsage]
+from cntkpy.trainers.hooks import Frequency, Hook, Running
+from cntkpy.trainers.loop import EpochView, Loop, _capacity  # pyright: ignore[reportPrivateUsage]
 from cntkpy.trainers.step import ahead
 from cntkpy.trainers.step.ahead import PlacedStack, StacksAhead
 from cntkpy.trainers.step.batching import CAPACITY
@@ -109,9 +110,22 @@ def minibatches(count: int) -> Iterator[Minibatch]:
         yield Minibatch({"x": np.zeros((1, SAMPLES, 1))}, {"x": layout})
 
 
-def train(device: Any, count: int, view: EpochView | None = None, **more: Any) -> Any:
-    data = more.pop("data", minibatches(count))
-    return train_epoch(device, data, SAMPLES, None, view or EpochView(0, 1), **more)  # type: ignore[arg-type]
+class Seen(Hook):
+    """Notes after which minibatches it was called."""
+
+    def __init__(self) -> None:
+        self.done: list[int] = []
+
+    def on_stack(self, run: Running) -> None:
+        self.done.append(run.collected().done)
+
+    on_stopped = on_stack
+
+
+def train(device: Any, count: int, every: int | None = None, data: Any = None, hooks: Any = ()) -> Any:
+    settings: Any = None
+    loop = Loop(device, settings, EpochView(Frequency(every), hooks))
+    return loop.train(minibatches(count) if data is None else data, SAMPLES).totals.rows([NODE])
 
 
 COSTS = [(2, 2, 2), (1, 3, 2), (3, 1, 2), (2, 1, 3), (0, 2, 2), (2, 0, 2), (1, 1, 5)]
@@ -135,18 +149,18 @@ def test_a_stack_takes_as_long_as_the_slowest_of_reading_copying_and_computing(
 def test_the_next_stack_is_on_its_way_when_a_line_is_due(read: float, copy: float, compute: float) -> None:
     """A line after every stack, the worst case: reading and copying the next overlap with computing."""
     count, device = 50, SimulatedDevice(read, copy, compute)
-    train(device, count, EpochView(0, 1, every=1))
+    train(device, count, every=1)
     alone = read + copy + compute
     assert device.now <= alone + (count - 1) * max(read, copy, compute, alone / 2)
     assert device.drained == count and device.most_stacks <= 2
     serial = SimulatedDevice(read, copy, compute, copies=False)
-    train(serial, count, EpochView(0, 1, every=1))
+    train(serial, count, every=1)
     assert serial.now == count * alone
 
 
 def test_lines_are_what_the_host_waits_for() -> None:
     device = SimulatedDevice(1, 1, 4)
-    train(device, 100, EpochView(0, 1, every=10))
+    train(device, 100, every=10)
     assert device.drained == 10  # the last line is at the end of the epoch
     assert device.now == 6 + 99 * 4, "the device computes all the time"
 
@@ -184,10 +198,10 @@ def test_what_the_reader_raises_comes_after_the_stacks_before(error: BaseExcepti
         yield from minibatches(3)
         raise error
 
-    seen: list[int] = []
+    seen = Seen()
     with pytest.raises(type(error)):
-        train(SimulatedDevice(1, 1, 1), 0, data=data(), between=lambda collected, done: seen.append(collected().done))
-    assert seen == [1, 2, 3] + [3] * isinstance(error, Stopped)  # what is stopped is saved once more
+        train(SimulatedDevice(1, 1, 1), 0, data=data(), hooks=[seen])
+    assert seen.done == [1, 2, 3] + [3] * isinstance(error, Stopped)  # what is stopped is saved once more
 
 
 def test_what_placing_raises_comes_after_the_stacks_before() -> None:
@@ -197,10 +211,10 @@ def test_what_placing_raises_comes_after_the_stacks_before() -> None:
                 raise ValueError("no class")
             return super().place(stack)
 
-    seen: list[int] = []
+    seen = Seen()
     with pytest.raises(ValueError, match="no class"):
-        train(Refuses(1, 1, 1), 5, between=lambda collected, done: seen.append(collected().done))
-    assert seen == [1, 2]
+        train(Refuses(1, 1, 1), 5, hooks=[seen])
+    assert seen.done == [1, 2]
 
 
 def test_slow_data_are_not_waited_for_before_a_line(monkeypatch: pytest.MonkeyPatch) -> None:

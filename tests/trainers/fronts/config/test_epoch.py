@@ -8,8 +8,10 @@ import pytest
 
 from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.readers.minibatch import Layout, Minibatch
-from cntkpy.trainers.fronts.config.epoch import EpochView, Position, train_epoch, up_to
+from cntkpy.trainers.fronts.config.epoch import FiniteCriterion, up_to
+from cntkpy.trainers.hooks import Frequency, Hook, Position, Running
 from cntkpy.trainers.log.totals import Totals
+from cntkpy.trainers.loop import EpochView, Loop
 
 NODES: Any = [
     SimpleNamespace(name="ce", axis=None, kind=SimpleNamespace(last_counts=False)),
@@ -28,6 +30,9 @@ class Stacks:
 
     def forget(self) -> None:
         self.forgotten += 1
+
+    def prepare(self) -> None:
+        """See `Batcher`."""
 
     def batcher(self, size: int, capacity: int) -> "Stacks":
         return self
@@ -64,14 +69,18 @@ def minibatches(values: list[float], samples: int = 2) -> Any:
         yield Minibatch({"x": np.zeros((1, samples, 1))}, {"x": layout}, [value])  # type: ignore[list-item]
 
 
-def train(capacity: int, values: list[float], view: EpochView, **more: Any) -> tuple[Stacks, Any]:
+def train(
+    capacity: int, values: list[float], hooks: Any = (), position: Position | None = None
+) -> tuple[Stacks, list[Any]]:
     stacks: Any = Stacks(capacity)
-    return stacks, train_epoch(stacks, minibatches(values), 2, more.pop("settings", None), view, **more)
+    settings: Any = None
+    loop = Loop(stacks, settings, EpochView(hooks=hooks), position)
+    return stacks, loop.train(minibatches(values), 2).totals.rows(NODES)
 
 
 @pytest.mark.parametrize("capacity", [1, 2, 3, 64])
 def test_totals_do_not_depend_on_how_minibatches_are_stacked(capacity: int) -> None:
-    stacks, totals = train(capacity, [1.0, 2.0, 4.0, 8.0, 16.0], EpochView(0, 1))
+    stacks, totals = train(capacity, [1.0, 2.0, 4.0, 8.0, 16.0])
     assert [(total.name, total.value, total.count) for total in totals] == [("ce", 31.0, 10), ("err", 5.0, 10)]
     assert stacks.firsts == list(range(0, 5, capacity))
     assert stacks.forgotten == 1
@@ -82,7 +91,7 @@ def test_a_resumed_epoch_adds_to_what_was_done_and_forgets_nothing() -> None:
     at.totals = at.totals.add(NODES, np.array([[3.0, 2.0]]), 4)
     at.done = 2
     position = Position.from_json(NODES, at.to_json())
-    stacks, totals = train(2, [4.0, 8.0, 16.0], EpochView(0, 1), position=position)
+    stacks, totals = train(2, [4.0, 8.0, 16.0], position=position)
     assert [(total.value, total.count) for total in totals] == [(31.0, 10), (5.0, 10)]
     assert stacks.firsts == [2, 4] and stacks.forgotten == 0
 
@@ -91,28 +100,43 @@ def test_the_position_is_whole_after_every_stack() -> None:
     """Results are fetched one stack late; whoever asks for the position gets all of them."""
     seen: list[tuple[int, float, int]] = []
 
-    def between(collected: Any, done: int) -> None:
-        at = collected()
-        assert at.done == done
-        seen.append((at.done, at.totals.values[0], at.totals.samples))
+    class Seen(Hook):
+        def on_stack(self, run: Running) -> None:
+            done, position = run.position.done, run.collected()
+            assert position.done == done
+            seen.append((position.done, position.totals.values[0], position.totals.samples))
 
-    train(2, [1.0, 2.0, 4.0, 8.0, 16.0], EpochView(0, 1), between=between)
+    train(2, [1.0, 2.0, 4.0, 8.0, 16.0], [Seen()])
     assert seen == [(2, 3.0, 4), (4, 15.0, 8), (5, 31.0, 10)]
 
 
 def test_lines_are_due_at_the_first_minibatches_and_then_every_few() -> None:
-    view = EpochView(0, 1, every=4, first=2)
-    assert [number for number in range(1, 13) if view.is_due(number)] == [1, 2, 4, 8, 12]
-    assert not any(EpochView(0, 1).is_due(number) for number in range(1, 13))
+    frequency = Frequency(4, 2)
+    assert [number for number in range(1, 13) if frequency.is_due(number)] == [1, 2, 4, 8, 12]
+    assert [number for number in range(1, 13) if Frequency(0).is_due(number)] == [1, 2, 4, 8]
+    assert not any(Frequency().is_due(number) for number in range(1, 13))
+
+
+def test_an_interval_has_what_came_since_the_one_before() -> None:
+    seen: list[tuple[int, int, float, float]] = []
+
+    class Seen(Hook):
+        def on_interval(self, interval: Any) -> None:
+            seen.append((interval.first, interval.last, interval.totals.values[0], interval.epoch.values[0]))
+
+    stacks, settings, view = Stacks(64), None, EpochView(Frequency(2, 1), [Seen()])
+    Loop(stacks, settings, view).train(minibatches([1.0, 2.0, 4.0, 8.0, 16.0]), 2)  # type: ignore[arg-type]
+    assert seen == [(1, 1, 1.0, 1.0), (2, 2, 2.0, 3.0), (3, 4, 12.0, 15.0)]
 
 
 def test_the_first_minibatch_that_is_not_finite_is_found_inside_of_a_stack(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cntkpy.trainers.loop.first_not_finite", lambda *_: None)
+    monkeypatch.setattr("cntkpy.trainers.step.not_finite.first_not_finite", lambda *_: None)
     stacks: Any = Stacks(3)
     position = Position.start(NODES)
     stacks.network, stacks.at = None, lambda *_: None
     with pytest.raises(UserError, match=r"'ce' is not a number \(epoch 1, minibatch 3\)"):
-        train_epoch(stacks, minibatches([1.0, 2.0, np.inf, 4.0]), 2, None, EpochView(0, 1), position)  # type: ignore[arg-type]
+        loop = Loop(stacks, None, EpochView(hooks=[FiniteCriterion(stacks, 0)]), position)  # type: ignore[arg-type]
+        loop.train(minibatches([1.0, 2.0, np.inf, 4.0]), 2)
     bad = position.not_finite
     assert bad is not None and (bad.number, bad.index) == (3, 2)
 

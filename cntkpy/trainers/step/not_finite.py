@@ -1,12 +1,43 @@
-"""Where numbers go wrong: the first node that is infinite or not a number, or whose sequences do not fit."""
+"""The first minibatch and the first node that are infinite or not a number."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 
 from cntkpy.networks.arrays.sparse import is_sparse
 from cntkpy.networks.compile.evaluate import PROBLEM, compile_network, own_mask
 from cntkpy.networks.graph.network import Node, ValidatedNetwork
+from cntkpy.readers.minibatch import Minibatch
 from cntkpy.trainers.step.context import StepContext
 from cntkpy.trainers.step.sequence_problems import sequence_problem
+from cntkpy.trainers.step.stack import Stack
+from cntkpy.trainers.step.step import CompiledStep
+
+
+@dataclass(frozen=True)
+class NotFinite:
+    """A minibatch whose criterion is infinite or not a number.
+
+    Attributes:
+        number: of the minibatch, from 1.
+        stack: the stack that it is part of.
+        index: its place there.
+    """
+
+    number: int
+    stack: Stack
+    index: int
+
+    @property
+    def minibatch(self) -> Minibatch:
+        """The data."""
+        return self.stack.minibatches[self.index]
+
+    def node(self, step: CompiledStep) -> Node | None:
+        """Return the first node that is not finite with the parameters of now."""
+        return first_not_finite(step.network, step.nodes[0], step.at(self.stack, self.index, self.number))
 
 
 def first_not_finite(network: ValidatedNetwork, criterion: Node, at: StepContext) -> Node | None:
