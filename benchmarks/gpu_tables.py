@@ -36,7 +36,7 @@ class Pipelined(steps.Ours):
         from cntkpy.trainers.step.ahead import StacksAhead
 
         again = itertools.chain.from_iterable(itertools.repeat(self.stacks, count // self.stacked))
-        ahead = StacksAhead(again, self.trainer.place, self.trainer.strategy.copies)
+        ahead = StacksAhead(again, self.trainer.place, self.trainer.copies)
         waiting: list[Any] = []
         for stack in ahead:
             waiting.append(self.trainer.run(ahead.take_placed(stack), self.settings, 0))

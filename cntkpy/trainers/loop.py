@@ -155,7 +155,7 @@ class Loop:
             UserError: The data are wrong, or a hook refuses the criterion.
         """
         view, position, first = self._view, self.position, self.position.done
-        copies = self._step.strategy.copies and not view.one_by_one
+        copies = self._step.copies and not view.one_by_one
         capacity = _capacity(view.frequency.every if copies else None)
         batcher = self._step.batcher(minibatch_size, 1 if view.one_by_one else capacity)
         for hook in view.hooks:

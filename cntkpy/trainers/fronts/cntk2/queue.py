@@ -21,9 +21,9 @@ from cntkpy.trainers.loop import StepRunner, TrainedStack, not_a_number
 from cntkpy.trainers.step.batching import CAPACITY, STACK_BYTES, Batcher
 from cntkpy.trainers.step.buckets import Buckets
 from cntkpy.trainers.step.context import Callback
-from cntkpy.trainers.step.placement import UpdateState
 from cntkpy.trainers.step.stack import Stack
 from cntkpy.trainers.step.state import EpochSettings
+from cntkpy.trainers.step.state_arrays import UpdateState
 from cntkpy.trainers.step.step import CompiledStep
 
 MAX_UNREAD = 2

@@ -12,13 +12,13 @@ from typing import Any, NoReturn
 from cntkpy.networks.arrays.lazy import default_device
 from cntkpy.readers.errors import ArgumentError
 from cntkpy.trainers.fronts.cntk2.learners import BlockMomentumOptions, DistributedLearner, Learner
-from cntkpy.trainers.parallel.averaging import BlockMomentum, LocalSGD, momentum_of_time_constant
+from cntkpy.trainers.parallel.averaging import BlockMomentum, momentum_of_time_constant
 from cntkpy.trainers.parallel.communicator import Communicator as Connection
-from cntkpy.trainers.parallel.data_parallel import data_parallel
 from cntkpy.trainers.parallel.launchers import find_meeting
 from cntkpy.trainers.parallel.process_group import ProcessGroup, process_group_of
+from cntkpy.trainers.parallel.strategies import data_parallel, local_sgd
 from cntkpy.trainers.step.step import CompiledStep
-from cntkpy.trainers.step.strategy import SingleDevice, Strategy
+from cntkpy.trainers.step.strategy import Strategy
 
 
 class _Processes:
@@ -110,7 +110,7 @@ def mpi_communicator() -> Communicator:
     return Communicator()
 
 
-def _local_sgd(group: ProcessGroup, block: BlockMomentumOptions) -> LocalSGD:
+def _local_sgd(group: ProcessGroup, block: BlockMomentumOptions) -> Strategy:
     """Return the strategy of workers that train by themselves for a block of samples.
 
     Raises:
@@ -122,7 +122,7 @@ def _local_sgd(group: ProcessGroup, block: BlockMomentumOptions) -> LocalSGD:
     momentum = 1 - 1 / group.workers if constant is None else momentum_of_time_constant(size, constant)
     if not 0 <= momentum < 1:
         raise ArgumentError(f"the time constant {constant:g} is too long for blocks of {size} samples")
-    return LocalSGD(group, size, BlockMomentum(momentum, block.rate, block.nesterov, block.reset))
+    return local_sgd(group, size, BlockMomentum(momentum, block.rate, block.nesterov, block.reset))
 
 
 class Workers:
@@ -135,7 +135,7 @@ class Workers:
     def __init__(self, learner: DistributedLearner | None = None) -> None:
         self._learner = learner
         self._connection = Connection() if learner is None else _processes.connect()
-        self.alone: Strategy = SingleDevice()
+        self.alone = Strategy()
         self._shared: Strategy | None = None
         self.together = False
 

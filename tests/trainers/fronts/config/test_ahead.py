@@ -63,7 +63,7 @@ class SimulatedDevice:
     lives: list[tuple[float, float]] = field(default_factory=list[tuple[float, float]])
 
     def __post_init__(self) -> None:
-        self.nodes, self.callbacks, self.strategy = [NODE], (), SimpleNamespace(copies=self.copies)
+        self.nodes, self.callbacks = [NODE], ()
 
     def forget(self) -> None:
         """There is nothing to forget."""

@@ -13,7 +13,7 @@ from cntkpy.trainers.fronts.config.partial import Interrupted
 from cntkpy.trainers.fronts.config.training import TrainingLoop
 from cntkpy.trainers.log.reporting import Reporting
 from cntkpy.trainers.parameters.sgd import SGDParameters
-from cntkpy.trainers.step.strategy import SingleDevice
+from cntkpy.trainers.step.placement import OneDevice
 
 pytestmark = [pytest.mark.thorough, pytest.mark.optimised]
 
@@ -64,7 +64,7 @@ def test_a_resumed_training_ends_with_the_same_model(
                 x, label = " ".join(map(str, random.normal(size=3).round(3))), random.integers(2)
                 file.write(f"{sequence} |features {x} |labels {1 - label} {label}\n")
     expected = run(data, tmp_path / "cpu", every)
-    monkeypatch.setattr(SingleDevice, "copies", True)
+    monkeypatch.setattr(OneDevice, "copies", True)
     assert run(data, tmp_path / "whole", every) == expected
     for stop_after in (47, 49, 53, 75):
         assert run(data, tmp_path / f"stopped{stop_after}", every, stop_after) == expected, stop_after

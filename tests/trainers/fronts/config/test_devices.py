@@ -26,8 +26,8 @@ from cntkpy.commands.runner.run import run
 from cntkpy.networks.arrays.lazy import jax
 from cntkpy.networks.compile.executables import Program
 from cntkpy.trainers.evaluation.evaluator import Evaluator
-from cntkpy.trainers.parallel.arrays import OnProcessGroup
-from cntkpy.trainers.step.strategy import SingleDevice
+from cntkpy.trainers.parallel.placement import OnProcessGroup
+from cntkpy.trainers.step.placement import OneDevice
 
 runs, words = json.load(sys.stdin)
 seen, waits = [], []
@@ -65,7 +65,7 @@ Program.__call__ = watched
 found = {}
 for name, (numbers, copies) in runs.items():
     Device.here = lambda self, numbers=numbers: [jax.devices()[number] for number in numbers]
-    for one in (SingleDevice, OnProcessGroup, Evaluator):
+    for one in (OneDevice, OnProcessGroup, Evaluator):
         one.copies = property(lambda self, copies=copies: copies)
     status = run([*words, f"RunDir={name}", f"stderr={name}/log"])
     gc.collect()

@@ -24,7 +24,7 @@ class Stacks:
 
     def __init__(self, capacity: int) -> None:
         self.capacity, self.nodes = capacity, NODES
-        self.strategy = SimpleNamespace(copies=False)
+        self.copies = False
         self.firsts: list[int] = []
         self.forgotten = 0
 
