@@ -263,6 +263,6 @@ def _missing_model(section: ConfigParameters, models: Models) -> Iterator[Diagno
 
 def _find_criteria(network: Network | ValidatedNetwork, section: ConfigParameters) -> None:
     from cntkpy.commands.actions.training import TrainingParameters
-    from cntkpy.trainers.loop.criteria import choose_criteria
+    from cntkpy.trainers.fronts.config.criteria import choose_criteria
 
     choose_criteria(network, TrainingParameters(section).sgd)
