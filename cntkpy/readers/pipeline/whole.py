@@ -20,8 +20,8 @@ from cntkpy.readers.minibatch import Layout, Minibatch
 from cntkpy.readers.pipeline.pack import NotAFrame, SequencePacker, place
 
 from .assembly import Inputs, Made
+from .prefetch import GROUP_SECONDS
 from .randomize import Timeline
-from .read_ahead import GROUP_SECONDS
 
 MAX_GROUP = 256
 """Minibatches made at once: each then costs a tenth of what it costs alone, if it is small."""

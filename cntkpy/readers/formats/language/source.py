@@ -20,7 +20,7 @@ from cntkpy.readers.epochs import EpochRequest
 from cntkpy.readers.errors import ArgumentError
 from cntkpy.readers.minibatch import Minibatch
 from cntkpy.readers.pipeline.pack import make_csr
-from cntkpy.readers.pipeline.read_ahead import GroupedProducer
+from cntkpy.readers.pipeline.prefetch import Prefetch, Unbatch
 from cntkpy.readers.streams import StreamInformation
 
 from . import codes as k
@@ -162,7 +162,10 @@ class SentenceSource:
         self._block: Block | None = None
         self._following: Block | None = None
         self._groups = Groups(np.zeros(0, np.int64), np.zeros(0, np.int64))
-        self._made: GroupedProducer[_Made] = GroupedProducer(self._produce, _is_end, _nbytes, prefetch)
+        self._unbatch: Unbatch[_Made] = Unbatch(self._produce)
+        self._made: Prefetch[_Made] = Prefetch(
+            self._unbatch.__next__, threads=int(prefetch), nbytes=_nbytes, is_last=_is_end
+        )
         self._most = 1  # minibatches made at once
         self.corpus.block()  # an empty corpus is an error now
 
@@ -193,6 +196,7 @@ class SentenceSource:
     def _forget(self) -> None:
         """Drop what was made ahead."""
         self._made.reset()
+        self._unbatch.clear()
         self._most = 1
 
     def _go_to(self, position: Position) -> None:
@@ -225,13 +229,13 @@ class SentenceSource:
 
     def leave_reading_ahead(self) -> None:
         """Make minibatches where they are asked for, from now on; see `ReadsAhead`."""
-        self._made.ahead = False
+        self._made.threads = 0
 
     def next(self) -> Minibatch | None:
         """The next minibatch, None at the end of the epoch."""
         if self._made.interrupted:
             self.restore(self.state())
-        minibatch, run, number = self._made.next()
+        minibatch, run, number = next(self._made)
         self._delivered = run, number
         return minibatch
 
