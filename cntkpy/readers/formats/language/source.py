@@ -64,9 +64,9 @@ class Groups:
         return len(self.starts) - 1
 
 
-MAX_GROUP, GROUP_GROWTH = 256, 4
+MAX_GROUP_MINIBATCHES, GROUP_GROWTH_FACTOR = 256, 4
 """Minibatches made at once. The first is made alone, so that the start is fast; then four times as many a time."""
-MAX_DENSE_BYTES, MAX_CELLS = 1 << 21, 1 << 16
+MAX_GROUP_DENSE_BYTES, MAX_GROUP_SAMPLES = 1 << 21, 1 << 16
 """Bytes of dense data, and cells, after which none is added."""
 
 
@@ -253,7 +253,7 @@ class SentenceSource:
         ends_sweep = after.group == len(self._groups) and self._next_block() is None
         ends_epoch = self._is_over(after) or (ends_sweep and not self._starts_again(after))
         self._position = after
-        self._most = min(GROUP_GROWTH * self._most, MAX_GROUP)
+        self._most = min(GROUP_GROWTH_FACTOR * self._most, MAX_GROUP_MINIBATCHES)
         return self._minibatches(pieces, run, self._format.pack(pieces), ends_sweep, ends_epoch)
 
     def _next_pieces(self, block: Block, position: Position) -> tuple[Pieces, Run]:
@@ -261,7 +261,7 @@ class SentenceSource:
         groups = self._groups
         bytes_of_cell = sum(s.dim * s.dtype.itemsize for s in self.streams if not s.sparse)
         table = self._format.plan(
-            block, groups, position, self._most, min(MAX_CELLS, MAX_DENSE_BYTES // max(bytes_of_cell, 1))
+            block, groups, position, self._most, min(MAX_GROUP_SAMPLES, MAX_GROUP_DENSE_BYTES // max(bytes_of_cell, 1))
         )
         counted = position.counted + np.cumsum(self._format.counts(table))
         if position.epoch_size is not None:
