@@ -87,9 +87,9 @@ def trains(use: Use) -> bool:
 
 def _in_idle_command(problems: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
     """Warnings of what is wrong with a network by itself: `command=NAME` on the command line may come with more."""
-    for one in problems:
-        if (one.rule.code in OF_NETWORKS and one.kind != "UnknownModel") or one.kind == "FileNotFound":
-            yield replace(one, severity="warning")
+    for problem in problems:
+        if (problem.rule.code in OF_NETWORKS and problem.kind != "UnknownModel") or problem.kind == "FileNotFound":
+            yield replace(problem, severity="warning")
 
 
 def _idle_settings(use: Use, checked: CheckedNetwork) -> Iterator[Diagnostic]:
@@ -117,20 +117,24 @@ def input_axes(top: TopLevel) -> dict[str, str]:
     """
     from cntkpy.networks.graph.axes import DEFAULT
 
-    found: dict[str, str] = {}
+    axes: dict[str, str] = {}
     networks: list[Network] = []
     deque(network_problems(top, looks_at=top.runs, each=networks.append), maxlen=0)
     for node in (node for network in networks for node in network.nodes.values()):
         if node.kind.layout == "always" and node.axis not in (None, DEFAULT):
-            found.setdefault(node.name.lower(), node.axis)
-    return found
+            axes.setdefault(node.name.lower(), node.axis)
+    return axes
 
 
 def _asked_for(top: Use) -> set[str]:
     """Return the nodes that commands name, whatever network they mean."""
     try:
-        named = [(one, use) for use in top.parts for one in filter(None, map(use.parameter, NODES))]
-        return {str(word) for one, use in named for word in cast("list[ConfigValue]", one.read(use.section) or [])}
+        named = [(parameter, use) for use in top.parts for parameter in filter(None, map(use.parameter, NODES))]
+        return {
+            str(word)
+            for parameter, use in named
+            for word in cast("list[ConfigValue]", parameter.read(use.section) or [])
+        }
     except UserError:
         return set()  # found where values are looked at
 
