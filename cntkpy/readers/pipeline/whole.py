@@ -101,7 +101,11 @@ class WholeSequences:
     def __init__(self, packer: SequencePacker, loaded_bytes: float = 0.0):
         self._packer = packer
         dense = sum(s.dim * s.dtype.itemsize for s in packer.streams if not s.sparse)
-        self._enough = min(MAX_GROUP_SAMPLES, MAX_GROUP_DENSE_BYTES // max(dense, 1), int(MAX_GROUP_LOADED_BYTES / max(loaded_bytes, 1.0)))
+        self._enough = min(
+            MAX_GROUP_SAMPLES,
+            MAX_GROUP_DENSE_BYTES // max(dense, 1),
+            int(MAX_GROUP_LOADED_BYTES / max(loaded_bytes, 1.0)),
+        )
         self._most = 1  # minibatches in the next group
         self._fault: Exception | None = None  # comes after what is planned
         self._left: deque[tuple[Planned, list[Part] | None]] = deque()
