@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from cntkpy.readers import Value
 from cntkpy.readers.data_api.array_view import NDArrayView
-from cntkpy.trainers.session.user.functions import user_function
+from cntkpy.trainers.fronts.cntk2.user.functions import user_function
 
 from .missing import no_attribute
 

@@ -14,7 +14,7 @@ from cntkpy.networks.builders.brainscript.node_values import NodeValue
 from cntkpy.networks.builders.python.functions import calls
 from cntkpy.networks.builders.python.functions.function import Function
 from cntkpy.networks.builders.python.functions.recipes import resolve
-from cntkpy.trainers.session.user.functions import UserFunction, output_variable, user_function
+from cntkpy.trainers.fronts.cntk2.user.functions import UserFunction, output_variable, user_function
 
 from ..misc.converter import converted
 from ..missing import no_attribute

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from cntkpy.trainers.session import learners as own
-from cntkpy.trainers.session import schedules
-from cntkpy.trainers.session.learners import Learner, Parameters, Rate
-from cntkpy.trainers.session.schedules import Schedule
+from cntkpy.trainers.fronts.cntk2 import learners as own
+from cntkpy.trainers.fronts.cntk2 import schedules
+from cntkpy.trainers.fronts.cntk2.learners import Learner, Parameters, Rate
+from cntkpy.trainers.fronts.cntk2.schedules import Schedule
 
 from ..missing import no_attribute
 from .schedules import IGNORE

@@ -7,8 +7,8 @@ from enum import Enum
 from typing import Any
 
 from cntkpy.readers.errors import ArgumentError
-from cntkpy.trainers.session import schedules
-from cntkpy.trainers.session.schedules import Schedule
+from cntkpy.trainers.fronts.cntk2 import schedules
+from cntkpy.trainers.fronts.cntk2.schedules import Schedule
 
 from ..missing import no_attribute
 

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from cntkpy.networks.builders.python.functions.checks import check_callable
+from cntkpy.trainers.fronts.cntk2.checks import check_type
+from cntkpy.trainers.fronts.cntk2.progress import ProgressPrinter as OwnPrinter
+from cntkpy.trainers.fronts.cntk2.progress import ProgressWriter as OwnWriter
+from cntkpy.trainers.fronts.cntk2.tensorboard import TensorBoardProgressWriter
+from cntkpy.trainers.fronts.cntk2.trainer import Trainer
 from cntkpy.trainers.log.totals import Totals
-from cntkpy.trainers.session.checks import check_type
-from cntkpy.trainers.session.progress import ProgressPrinter as OwnPrinter
-from cntkpy.trainers.session.progress import ProgressWriter as OwnWriter
-from cntkpy.trainers.session.tensorboard import TensorBoardProgressWriter
-from cntkpy.trainers.session.trainer import Trainer
 
 from ..missing import no_attribute
 from ..ops.functions import Function as AnyFunction
@@ -96,7 +96,7 @@ class ProgressPrinter(OwnPrinter, _ByHand):
 
     def log(self, message: str) -> None:
         """Print a line of the program's own."""
-        self._out.line(message)
+        self._line(message)
 
 
 class ProgressWriter(_ByHand):
@@ -146,7 +146,7 @@ class ProgressWriter(_ByHand):
     def on_test_end(self, totals: Totals) -> None:
         """See `ProgressWriter.on_test_end` of `cntkpy.training`."""
         self._tested = Totals()
-        seconds = time.perf_counter() - self._began
+        seconds = self._clock.seconds
         self.on_write_test_summary(totals.samples, totals.minibatches, self._tests, totals.metric, 1000 * seconds)
 
     def on_write_training_update(self, samples: Any, updates: Any, aggregate_loss: Any, aggregate_metric: Any) -> None:

@@ -10,7 +10,7 @@ from cntkpy.cntk_config.base.writing import output_file
 from cntkpy.networks.builders.python.functions.function import Function
 from cntkpy.networks.builders.python.functions.recipes import resolve
 from cntkpy.networks.graph.plot import dot_text, draw
-from cntkpy.trainers.session.checks import check_type
+from cntkpy.trainers.fronts.cntk2.checks import check_type
 
 from ..missing import no_attribute
 from ..ops.functions import Function as AnyFunction

@@ -21,7 +21,7 @@ from cntkpy.networks.builders.python.operations.operators import (
     tanh,
     times,
 )
-from cntkpy.networks.nodes.recurrent_stack import Direction, directions
+from cntkpy.networks.nodes.recurrence.stack import Direction, directions
 from cntkpy.readers.errors import ArgumentError
 
 from ..missing import no_attribute

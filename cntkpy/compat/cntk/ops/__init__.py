@@ -140,7 +140,7 @@ from cntkpy.networks.builders.python.operations.reshaping import (
     transpose,
 )
 from cntkpy.networks.builders.python.operations.structured import as_block, as_composite
-from cntkpy.trainers.session.user.functions import output_variable, user_function
+from cntkpy.trainers.fronts.cntk2.user.functions import output_variable, user_function
 
 from ..missing import no_attribute
 from . import functions, sequence

@@ -12,7 +12,7 @@ from cntkpy.cntk_config.base.narrowing import is_several
 from cntkpy.networks.builders.python.functions.function import Function as OwnFunction
 from cntkpy.networks.builders.python.functions.function import load_model
 from cntkpy.networks.builders.python.layers import Layer
-from cntkpy.trainers.session.user.functions import UserFunction, register_deserializer
+from cntkpy.trainers.fronts.cntk2.user.functions import UserFunction, register_deserializer
 
 from ..clone import CloneMethod, ModelFormat
 from ..missing import no_attribute

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from cntkpy.cntk_config.base.narrowing import is_several
-from cntkpy.trainers.session.trainer import Trainer as OwnTrainer
+from cntkpy.trainers.fronts.cntk2.trainer import Trainer as OwnTrainer
 
 from ..missing import no_attribute
 

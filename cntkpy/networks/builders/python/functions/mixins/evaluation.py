@@ -204,7 +204,7 @@ class Evaluated:
         max_samples: int | None = None,
     ) -> Any:
         """Train by this function, a loss or `combine([loss, metric])`; see
-        `cntkpy.trainers.session.functions.train`."""
+        `cntkpy.trainers.fronts.cntk2.functions.train`."""
         return installed().train(
             self,
             minibatch_source,
@@ -227,7 +227,7 @@ class Evaluated:
         model_inputs_to_streams: Any = None,
         callbacks: Any = (),
     ) -> Any:
-        """The value of this function, a metric, on data; see `cntkpy.trainers.session.functions.test`."""
+        """The value of this function, a metric, on data; see `cntkpy.trainers.fronts.cntk2.functions.test`."""
         return installed().test(
             self, minibatch_source, minibatch_size, streams, model_inputs_to_streams, callbacks or ()
         )

@@ -28,7 +28,7 @@ from cntkpy.networks.builders.python.functions.cells import OPTIONS
 from cntkpy.networks.builders.python.functions.checks import check_number, seed_option
 from cntkpy.networks.builders.python.functions.nodes import ordered
 from cntkpy.networks.builders.python.functions.recipes import OpenShape
-from cntkpy.networks.nodes.host import HOST
+from cntkpy.networks.nodes.host.kinds import HOST
 
 CUSTOM = "customAttributes"
 """The option that holds what a program has attached to an operation, as JSON."""
