@@ -14,7 +14,7 @@ from cntkpy.networks.builders.python.functions.function import Function
 from cntkpy.networks.builders.python.operations.reductions import reduce_sum
 from cntkpy.networks.compile.evaluate import Settings
 from cntkpy.networks.graph.node import Node
-from cntkpy.networks.nodes.host import HOST
+from cntkpy.networks.nodes.host.kinds import HOST
 from cntkpy.readers.errors import ArgumentError
 from cntkpy.readers.minibatch import Minibatch
 from cntkpy.trainers.fronts.cntk2.data import Arguments, counted, has_one_element, inputs_of, needs_whole, with_samples
