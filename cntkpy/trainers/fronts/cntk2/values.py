@@ -284,8 +284,9 @@ class Values:
         batch = step.batch._replace(inputs=_renamed(step.batch.inputs, own))
         for one in self.arguments.inputs:
             _ = batch.inputs[one.node.name]
-        parameters = network_parameters(self.network) | _renamed(step.weights, own)
-        state = network_state(self.network) | _renamed(step.state, own)
+        weights, changed = _renamed(step.weights, own), _renamed(step.state, own)
+        parameters, state = network_parameters(self.network) | weights, network_state(self.network) | changed
+        parameters |= {name: array for name, array in changed.items() if name in parameters}  # no learner trains them
         found, _ = self.in_training(parameters, state, batch, step.key, step.settings)
         values = {name: np.asarray(one) for name, one in found.items()}
         raise_failure()
