@@ -49,6 +49,8 @@ class Outlines:
         self._known: dict[str, Callable[[], Network | ValidatedNetwork]] = {}
         self._plain: dict[str, list[Input]] = {}
         """The inputs of feed-forward networks: they are known without the network."""
+        self.networks: dict[str, Callable[[], Network | ValidatedNetwork]] = {}
+        """The networks that commands compute, by the paths of their sections."""
 
     def beside(self, use: Use, checked: CheckedNetwork | None, models: Models) -> Iterator[Diagnostic]:
         """Check a command against its network: nodes that it names, data that it reads; that of a training is kept.
@@ -73,6 +75,8 @@ class Outlines:
             path = _model_of(use)
             loads = not trains and (not has_builder or "adapt" in use.actions)
             network = (self._known.get(path) or _file(path, use, models)) if loads else make
+            if (computed := network or (checked and checked.make)) is not None:
+                self.networks[use.section.path] = computed
             if network is not None and any(parameter.value(use.section) for parameter in _naming(use)):
                 yield from _unknown_nodes(use, network())
             elif WRITE in use.actions and not trains:

@@ -32,8 +32,8 @@ from cntkpy.cntk_config.base.stopping import UNSAVED, Stopped
 from cntkpy.cntk_config.base.writing import remove_temporaries
 
 if TYPE_CHECKING:
+    from cntkpy.trainers.fronts.config.training import TrainingLoop
     from cntkpy.trainers.log.reporting import Progress
-    from cntkpy.trainers.loop.sgd import TrainingLoop
 
 log = logging.getLogger("cntkpy.commands")
 
@@ -255,7 +255,7 @@ def run_until_stopped(training: "TrainingLoop", stop: StopRequest | None) -> Non
         training: what is run.
         stop: that of the process; None: this is a library, where Ctrl-C ends the training only.
     """
-    from cntkpy.trainers.loop.partial import Interrupted
+    from cntkpy.trainers.fronts.config.partial import Interrupted
 
     if stop is None:
         with StopRequest() as own_stop_request:

@@ -7,8 +7,8 @@ from cntkpy.cntk_config.base.diagnostics import UserError, printable, printable_
 from cntkpy.commands.console import print_error
 
 if TYPE_CHECKING:
-    from cntkpy.networks.files.cntk_binary.records import Record, Records
     from cntkpy.networks.graph.network import Network, Node
+    from cntkpy.networks.nodes.file_support.records import Record, Records
 
 FORMATS = ("flat", "json")
 EXIT_FAILED = 1
