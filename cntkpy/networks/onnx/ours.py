@@ -24,9 +24,9 @@ def masked_values(
     """As `values`, with where the sequences have steps, booleans `(T, S)`; None: everywhere."""
     require_jax()
     names = list(names)
-    found, _ = compile_network(network, names)({}, {}, batch)  # parameters are read from the nodes
-    masks = {name: own_mask(network.find(name), found[name], batch, found) for name in names}
-    return {name: (np.asarray(found[name]), None if (m := masks[name]) is None else np.asarray(m)) for name in names}
+    values, _ = compile_network(network, names)({}, {}, batch)  # parameters are read from the nodes
+    masks = {name: own_mask(network.find(name), values[name], batch, values) for name in names}
+    return {name: (np.asarray(values[name]), None if (m := masks[name]) is None else np.asarray(m)) for name in names}
 
 
 def constants(network: ValidatedNetwork, names: list[str]) -> Mapping[str, np.ndarray]:

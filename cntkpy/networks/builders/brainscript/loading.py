@@ -32,7 +32,7 @@ class ModelLoader:
         self.load = load
 
     def classes(self) -> dict[str, Class]:
-        """What `new` makes with it."""
+        """Return the value that `new` makes of a record."""
         return {"ComputationNetworkFromFile": Class(self.make)}
 
     def make(self, evaluator: Evaluator, record: Record, origin: Origin) -> Step:
@@ -45,17 +45,17 @@ class ModelLoader:
         try:
             network = self.load(path, precision)
         except UserError as problem:
-            found = problem.diagnostic
+            diagnostic = problem.diagnostic
             place, scope = evaluator.place_of(record, "pathName", origin)
-            hint = _near(Path(path)) if found.kind == "NoModel" else found.hint
-            raise evaluator.error(found.kind, found.message, place, scope, hint, found.notes) from None
+            hint = _near(Path(path)) if diagnostic.kind == "NoModel" else diagnostic.hint
+            raise evaluator.error(diagnostic.kind, diagnostic.message, place, scope, hint, diagnostic.notes) from None
         return network_value(network, origin)
 
 
 def _near(path: Path) -> str:
-    """What to do about a model that is not there."""
+    """Return the hint for a model that is not there."""
     try:
-        meant = nearest(path.name, [one.name for one in path.parent.iterdir()])
+        meant = nearest(path.name, [entry.name for entry in path.parent.iterdir()])
     except OSError:
         return f"there is no folder '{path.parent}'; the current directory is {Path.cwd()}"
     return f"did you mean '{path.with_name(meant)}'?" if meant else f"the current directory is {Path.cwd()}"
@@ -93,5 +93,5 @@ def stored_value(node: Node, origin: Origin) -> NodeValue:
 @cache
 def operation_of(kind: str, printed: str | None) -> Operation:
     """The operation whose nodes are of a kind, by the name of the kind and what CNTK calls it."""
-    found = [one for one in OPERATIONS.values() if one.kind_name == kind]
-    return found[0] if found else Operation(printed or kind, kind)
+    operations = [operation for operation in OPERATIONS.values() if operation.kind_name == kind]
+    return operations[0] if operations else Operation(printed or kind, kind)

@@ -1,4 +1,4 @@
-"""What `new ComputationNode` and its relatives make of a record.
+"""Nodes that `new ComputationNode` and its relatives make of a record.
 
 `network` gives the nodes their names and puts them in order; `build` makes the graph of them.
 """
@@ -63,7 +63,7 @@ class NodeMaker:
         self.seeds = seeds
 
     def classes(self) -> dict[str, Class]:
-        """What `new` makes with it."""
+        """Return the value that `new` makes of a record."""
         return {
             "ComputationNode": Class(self.make, own_names=True),
             "TensorShape": Class(_tensor_shape),
@@ -137,9 +137,9 @@ class NodeMaker:
         if not multiplier >= 0:
             place, scope = evaluator.place_of(record, "learningRateMultiplier", origin)
             raise evaluator.error("BadValue", "learningRateMultiplier must not be negative", place, scope)
-        given = yield evaluator.integer(record, "randomSeed", origin, -1.0)
+        seed = yield evaluator.integer(record, "randomSeed", origin, -1.0)
         if start.kind in RANDOM_KINDS:
-            start.seed = self.seeds.given(given) if given >= 0 else self.seeds.next()
+            start.seed = self.seeds.given(seed) if seed >= 0 else self.seeds.next()
         node.start, node.learning_rate_multiplier = start, multiplier
         _warn_of_idle(evaluator, record, node, kind)
 
@@ -151,10 +151,10 @@ IDLE = {"value": "fixedValue", "initFromFilePath": "fromFile", "initFromLiteral"
 def _warn_of_idle(evaluator: Evaluator, record: Record, node: NodeValue, kind: str) -> None:
     """Warn of a start value that a parameter is given and does not have; `kind` is what it is given as `init`."""
     assert node.start is not None
-    found = [name for name, reader in IDLE.items() if reader != node.start.kind]
-    for name in [*found, *(["initValue"] if kind else [])]:
-        given = record.find(name)
-        if given in (None, "") or (kind and given == 0):  # value=0 beside init says nothing: it is CNTK's default
+    idle = [name for name, reader in IDLE.items() if reader != node.start.kind]
+    for name in [*idle, *(["initValue"] if kind else [])]:
+        member = record.find(name)
+        if member in (None, "") or (kind and member == 0):  # value=0 beside init says nothing: it is CNTK's default
             continue
         place = evaluator.user_place(node.origin.place, node.origin.scope)
         how = f"init='{node.start.kind}'"
@@ -171,11 +171,11 @@ def _tagged(evaluator: Evaluator, record: Record, node: NodeValue) -> Step:
 
 def inputs_of(evaluator: Evaluator, record: Record, node: NodeValue) -> Step:
     """The inputs of a node, with numbers as constants."""
-    given = yield evaluator.parameter(record, "inputs", node.origin)
+    operands = yield evaluator.parameter(record, "inputs", node.origin)
     place, scope = evaluator.place_of(record, "inputs", node.origin)
-    if isinstance(given, NodeValue):
-        return (given,)
-    values = yield evaluator.flattened(given, place, scope, "inputs")
+    if isinstance(operands, NodeValue):
+        return (operands,)
+    values = yield evaluator.flattened(operands, place, scope, "inputs")
     result: list[NodeValue] = []
     for index, value in enumerate(values):
         if isinstance(value, NodeValue):
@@ -221,12 +221,12 @@ def _attribute(evaluator: Evaluator, record: Record, attribute: Attribute, origi
     if attribute.type == SECTION:
         return (yield _section(evaluator, value, name, origin))
     if attribute.type == BOOLEANS:
-        found = yield evaluator.flattened(value, place, scope, f"truth values of '{name}'")
-        for one in found:
-            if type(one) is not bool:
-                message = f"'{name}' takes true and false, not {kind_of(one)}"
+        elements = yield evaluator.flattened(value, place, scope, f"truth values of '{name}'")
+        for element in elements:
+            if type(element) is not bool:
+                message = f"'{name}' takes true and false, not {kind_of(element)}"
                 raise evaluator.error("BadValue", message, origin.place, origin.scope)
-        return tuple(found)
+        return tuple(elements)
     return (yield integers(evaluator, value, name, origin))
 
 
@@ -237,11 +237,17 @@ def _section(evaluator: Evaluator, value: Any, name: str, origin: Origin) -> Ste
         raise evaluator.error("BadValue", message, origin.place, origin.scope)
     lines: list[str] = []
     for member in value.names:
-        one = yield evaluator.parameter(value, member, origin)
-        if not isinstance(one, str | float | bool) or '"' in str(one) or "\n" in str(one):
-            message = f"'{member}' of '{name}' must be a text or a number, not {kind_of(one)}"
+        member_value = yield evaluator.parameter(value, member, origin)
+        if not isinstance(member_value, str | float | bool) or '"' in str(member_value) or "\n" in str(member_value):
+            message = f"'{member}' of '{name}' must be a text or a number, not {kind_of(member_value)}"
             raise evaluator.error("BadValue", message, origin.place, origin.scope)
-        text = one if isinstance(one, str) else str(one).lower() if isinstance(one, bool) else number_text(one)
+        text = (
+            member_value
+            if isinstance(member_value, str)
+            else str(member_value).lower()
+            if isinstance(member_value, bool)
+            else number_text(member_value)
+        )
         lines.append(f'{member}="{text}"')
     return "\n".join(lines)
 
@@ -250,13 +256,13 @@ def integers(evaluator: Evaluator, value: Any, name: str, origin: Origin) -> Ste
     """A number or an array of numbers, nested or not, as whole numbers."""
     if isinstance(value, ShapeValue):
         return value.dims
-    found = yield evaluator.flattened(value, origin.place, origin.scope, f"numbers of '{name}'")
+    elements = yield evaluator.flattened(value, origin.place, origin.scope, f"numbers of '{name}'")
     result: list[int] = []
-    for one in found:
-        if type(one) is not float or not one.is_integer() or abs(one) > 1e15:
-            message = f"expected integer: '{name}' takes whole numbers, not {kind_of(one)}"
+    for element in elements:
+        if type(element) is not float or not element.is_integer() or abs(element) > 1e15:
+            message = f"expected integer: '{name}' takes whole numbers, not {kind_of(element)}"
             raise evaluator.error("NoInteger", message, origin.place, origin.scope)
-        result.append(int(one))
+        result.append(int(element))
     return tuple(result)
 
 
@@ -295,12 +301,12 @@ def _vector(kind: type | None) -> Any:
     def make(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
         value = yield evaluator.parameter(record, "items", origin)
         place, scope = evaluator.place_of(record, "items", origin)
-        found = yield evaluator.flattened(value, place, scope, "values")
-        for one in found:
-            if kind is not None and type(one) is not kind:
+        elements = yield evaluator.flattened(value, place, scope, "values")
+        for element in elements:
+            if kind is not None and type(element) is not kind:
                 wanted = "a number" if kind is float else "true or false"
-                message = f"an element must be {wanted}, not {kind_of(one)}"
+                message = f"an element must be {wanted}, not {kind_of(element)}"
                 raise evaluator.error("BadValue", message, place, scope)
-        return Array(found)
+        return Array(elements)
 
     return make

@@ -120,17 +120,17 @@ def _check_kind(top: Table) -> None:
 # ---- reading functions and variables
 
 
-def _texts(table: Table, key: str, what: str) -> list[str]:
-    values = cast("list[Any]", table.need(key, list, what))
+def _texts(table: Table, key: str, owner: str) -> list[str]:
+    values = cast("list[Any]", table.need(key, list, owner))
     if not all(isinstance(value, str) for value in values):
-        raise BadFile(f"'{key}' of {what} is not a list of texts", table.at)
+        raise BadFile(f"'{key}' of {owner} is not a list of texts", table.at)
     return values
 
 
-def _tables(table: Table, key: str, what: str) -> list[Table]:
-    values = cast("list[Any]", table.need(key, list, what))
+def _tables(table: Table, key: str, owner: str) -> list[Table]:
+    values = cast("list[Any]", table.need(key, list, owner))
     if not all(isinstance(value, Table) for value in values):
-        raise BadFile(f"'{key}' of {what} is not a list of dictionaries", table.at)
+        raise BadFile(f"'{key}' of {owner} is not a list of dictionaries", table.at)
     return values
 
 

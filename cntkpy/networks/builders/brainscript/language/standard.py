@@ -20,15 +20,15 @@ FORMAT = re.compile(r"[-+ #0]*[0-9]{0,4}(?:\.[0-9]{0,4})?")
 
 
 def _choice(evaluator: Evaluator, record: Record, origin: Origin, makers: dict[str, Maker]) -> Step:
-    """What the parameter `what` chooses."""
-    what = yield evaluator.of_type(str, record, "what", origin)
-    if what not in makers:
+    """Functions by the parameter `what`."""
+    kind = yield evaluator.of_type(str, record, "what", origin)
+    if kind not in makers:
         place, scope = evaluator.place_of(record, "what", origin)
         known = ", ".join(makers)
         raise evaluator.error(
-            "BadValue", f"'{what}' is not a possible value of 'what'", place, scope, f"possible: {known}"
+            "BadValue", f"'{kind}' is not a possible value of 'what'", place, scope, f"possible: {known}"
         )
-    return (yield makers[what](evaluator, record, origin))
+    return (yield makers[kind](evaluator, record, origin))
 
 
 def _class(**makers: Maker) -> Class:
@@ -55,27 +55,27 @@ def _format(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
 def _formatted(value: float, how: str) -> str:
     """A number as printf writes it: `d` if it is whole (and within 32 bits), else `f`."""
     flags = how[: len(how) - len(how.lstrip("-+ #0"))]
-    rest = how[len(flags) :]
+    form = how[len(flags) :]
     if math.isfinite(value):
         whole = number_text(value).lstrip("-").isdigit()
-        if whole and "." in rest:  # the precision gives the zeros
+        if whole and "." in form:  # the precision gives the zeros
             flags = flags.replace("0", "")
-        return f"%{flags}{rest}d" % int(value) if whole else f"%{flags}{rest}f" % value
+        return f"%{flags}{form}d" % int(value) if whole else f"%{flags}{form}f" % value
     text = number_text(value)
     sign = "" if text.startswith("-") else "+" if "+" in flags else " " if " " in flags else ""
-    return f"%{'-' if '-' in flags else ''}{rest.partition('.')[0]}s" % (sign + text)
+    return f"%{'-' if '-' in flags else ''}{form.partition('.')[0]}s" % (sign + text)
 
 
 def _replace(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
     """All occurrences of a text replaced."""
     text = yield evaluator.of_type(str, record, "arg", origin)
-    what = yield evaluator.of_type(str, record, "replacewhat", origin)
+    pattern = yield evaluator.of_type(str, record, "replacewhat", origin)
     by = yield evaluator.of_type(str, record, "withwhat", origin)
-    if not what:
+    if not pattern:
         return text
-    if len(text) + text.count(what) * len(by) > MAX_TEXT:
+    if len(text) + text.count(pattern) * len(by) > MAX_TEXT:
         raise evaluator.error("TooMany", f"a text of more than {MAX_TEXT} characters", origin.place, origin.scope)
-    return text.replace(what, by)
+    return text.replace(pattern, by)
 
 
 def _substr(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
@@ -123,18 +123,18 @@ def _length(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
 def _two_integers(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
     value = yield evaluator.parameter(record, "args", origin)
     place, scope = evaluator.place_of(record, "args", origin)
-    found = yield evaluator.flattened(value, place, scope, "numbers")
-    if len(found) != 2:
-        raise evaluator.error("BadValue", f"two numbers are expected, {len(found)} given", place, scope)
-    for number in found:
+    numbers = yield evaluator.flattened(value, place, scope, "numbers")
+    if len(numbers) != 2:
+        raise evaluator.error("BadValue", f"two numbers are expected, {len(numbers)} given", place, scope)
+    for number in numbers:
         if type(number) is not float or not number.is_integer():
-            what = number_text(number) if type(number) is float else kind_of(number)
+            description = number_text(number) if type(number) is float else kind_of(number)
             raise evaluator.error(
-                "NoInteger", f"expected integer: {what} is not a whole number", origin.place, origin.scope
+                "NoInteger", f"expected integer: {description} is not a whole number", origin.place, origin.scope
             )
-    if found[1] == 0:
+    if numbers[1] == 0:
         raise evaluator.error("BadValue", "a whole number cannot be divided by 0", origin.place, origin.scope)
-    return int(found[0]), int(found[1])
+    return int(numbers[0]), int(numbers[1])
 
 
 def _mod(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
@@ -154,7 +154,7 @@ def _int_div(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
 
 
 def _same(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
-    """Whether two values are the same one: numbers that were computed twice are not."""
+    """Return whether two values are the same one: numbers that were computed twice are not."""
     args = yield evaluator.parameter(record, "args", origin)
     place, scope = evaluator.place_of(record, "args", origin)
     if type(args) is not Array or len(args.items) != 2:
