@@ -63,7 +63,7 @@ def shown(axis: str) -> str:
 
 
 EVERYWHERE = "ReconcileDynamicAxis (constant, x) has it at every step of x; in Python, sequence.broadcast_as"
-"""Return the hint for a constant where minibatch data are needed."""
+"""Hint for a constant where minibatch data are needed."""
 
 
 def is_of_python(node: Node) -> bool:
@@ -372,7 +372,7 @@ def _from(node: Node) -> str:
 
 
 class _Conditions:
-    """Return the expressions of the conditions of `Where` nodes: those that are written alike keep the same steps."""
+    """Expressions of the conditions of `Where` nodes: those that are written alike keep the same steps."""
 
     def __init__(self) -> None:
         self._numbers: dict[object, int] = {}

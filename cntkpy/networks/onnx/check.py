@@ -84,7 +84,7 @@ def run(model: bytes, data: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     options.log_severity_level = FATAL
     try:
         session = runtime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-        names = [get_output.name for get_output in session.get_outputs()]
+        names = [output.name for output in session.get_outputs()]
         return dict(zip(names, session.run(names, dict(data)), strict=True))
     except Exception as problem:  # its exceptions have no common base of their own
         if not type(problem).__module__.startswith("onnxruntime"):

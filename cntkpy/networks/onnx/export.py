@@ -154,7 +154,7 @@ class _Export:
     def __init__(
         self, network: ValidatedNetwork, names: list[str], evaluate: Evaluate, settings: Settings, name: str
     ) -> None:
-        self.network, self.settings, self.evaluate = network, settings, evaluate
+        self.network, self.settings = network, settings
         self.plan = Plan(network, names, training=False)
         needed = set(self.plan.inputs)
         self.inputs = [node for node in network.nodes.values() if node in needed]  # in the order of the network
@@ -165,11 +165,10 @@ class _Export:
         self.emit = Emitter(Graph(name), self.names, {}, self.dtype, settings.opset)
         self.values: dict[Node, Operand] = {}
         self.refused: dict[Node, str] = {}
-        self.notes: list[str] = []
         self.fixed = _fixed(self.plan.nodes)
         self.lead = 2 if _along_time(self.plan.nodes) else 1
-        self.folded = self._folded()
-        self.indices = [self._index(index) for index in settings.indices]
+        self.folded = _folded(network, self.plan, self.fixed, evaluate, self.refused, self.dtype)
+        self.indices = [_index(network, index) for index in settings.indices]
         self.means = _means(network, settings.means, self.dtype)
 
     def __call__(self) -> Exported:
@@ -189,13 +188,12 @@ class _Export:
             else:
                 self._node(component[0])
         if self.refused:
-            raise self._error()
+            raise _refusal(self.refused)
         self.emit.graph.inputs = inputs
         self.emit.graph.outputs = [self._output(node) for node in self.plan.outputs]
         prune(self.emit.graph, self.emit.constants, self.names.derived)
         used = {port.name for port in self.emit.graph.inputs}
         axes = self._axes(DEFAULT)
-        self._note()
         return Exported(
             self.emit.graph,
             self.emit.constants,
@@ -206,24 +204,12 @@ class _Export:
             [node for node in self.inputs if node.name not in used],
             self.plan.outputs,
             self.network,
-            self.notes,
+            _notes(self.plan, self.network.precision, self.settings.double),
             self.indices,
             {axis: name for axis, name in lengths.items() if name in used},
             {node.name: mean for node, mean in self.means.items() if node.name in used},
             sorted(self.names.trained.intersection(self.emit.constants)),
         )
-
-    def _note(self) -> None:
-        if self.network.precision == "double" and not self.settings.double:
-            self.notes.append("the network is of precision double; its parameters are written as float (--double)")
-        if self.network.precision == "half":
-            self.notes.append("the network is of half precision; the model has its parameters, and computes, in float")
-        never = [
-            n.name for n in self.plan.nodes if n.kind.running and n.operation == "BatchNormalization" and not n.samples
-        ]
-        if never:
-            listed = ", ".join(f"'{name}'" for name in never[:5]) + (", ..." if len(never) > 5 else "")
-            self.notes.append(f"the running statistics were never updated by a training here: {listed}")
 
     # ---- inputs and outputs
 
@@ -252,13 +238,6 @@ class _Export:
             self.emit.lengths[str(axis)] = name
             ports.append(Port(name, ("batch",), "integer"))
         return ports
-
-    def _index(self, name: str) -> Node:
-        """An input of vectors that are given by the numbers of their ones."""
-        node = self.network.find(name)
-        if node.kind.layout != "always" or len(node.shape or ()) != 1:
-            raise UserError("InvalidArgument", f"'{node.name}' is not an input of vectors, which indices can stand for")
-        return node
 
     def _turned(self, name: str, node: Node, out: bool, dims: Dims | None = None) -> str:
         """A value as users see it (`out`), or the other way round: batch first, and one step without time.
@@ -304,23 +283,6 @@ class _Export:
         return self._port(node)
 
     # ---- what is the same for all samples
-
-    def _folded(self) -> dict[Node, np.ndarray]:
-        """The values of nodes that do not depend on data, where they meet nodes that do."""
-        wanted = {i for node in self.plan.nodes if node not in self.fixed for i in node.connected if i in self.fixed}
-        folded: dict[Node, np.ndarray] = {}
-        computed: list[Node] = []
-        for node in (node for node in self.plan.nodes if node in wanted):
-            if node.value is not None and (node.is_parameter or node.kind.precompute):
-                folded[node] = node.value
-            elif node.is_parameter:
-                self.refused[node] = "it has no value"
-            elif not node.kind.time.makes_axis:
-                computed.append(node)
-        if computed:
-            values = self.evaluate(self.network, [node.name for node in computed])
-            folded |= {node: np.asarray(values[node.name]) for node in computed}
-        return {node: value.astype(self.dtype).reshape(_reversed(node)) for node, value in folded.items()}
 
     def _value(self, node: Node) -> Operand:
         """A value in the graph; that of a node that does not depend on data becomes an initialiser when it is used."""
@@ -382,13 +344,61 @@ class _Export:
             return
         self.values |= results
 
-    def _error(self) -> UserError:
-        """One error for all nodes that have no equivalent."""
-        listed = "\n".join(f"  {node.operation} '{node.name}': {why}" for node, why in self.refused.items())
-        count = f"{len(self.refused)} node" + "s" * (len(self.refused) > 1)
-        message = f"the network cannot be written as ONNX, because of {count}:\n{listed}"
-        hint = "export a part of it: --output NODE, in Python a function that it is made of"
-        return UserError("NotSupported", message, hint=hint)
+
+def _notes(plan: Plan, precision: str, double: bool) -> list[str]:
+    """Return the notes about an export: parameters of another type, statistics that were never updated."""
+    notes: list[str] = []
+    if precision == "double" and not double:
+        notes.append("the network is of precision double; its parameters are written as float (--double)")
+    if precision == "half":
+        notes.append("the network is of half precision; the model has its parameters, and computes, in float")
+    never = [n.name for n in plan.nodes if n.kind.running and n.operation == "BatchNormalization" and not n.samples]
+    if never:
+        listed = ", ".join(f"'{name}'" for name in never[:5]) + (", ..." if len(never) > 5 else "")
+        notes.append(f"the running statistics were never updated by a training here: {listed}")
+    return notes
+
+
+def _index(network: Network, name: str) -> Node:
+    """Return an input of vectors that are given by the numbers of their ones."""
+    node = network.find(name)
+    if node.kind.layout != "always" or len(node.shape or ()) != 1:
+        raise UserError("InvalidArgument", f"'{node.name}' is not an input of vectors, which indices can stand for")
+    return node
+
+
+def _refusal(refused: Mapping[Node, str]) -> UserError:
+    """Return one error for all nodes that have no equivalent."""
+    listed = "\n".join(f"  {node.operation} '{node.name}': {why}" for node, why in refused.items())
+    count = f"{len(refused)} node" + "s" * (len(refused) > 1)
+    message = f"the network cannot be written as ONNX, because of {count}:\n{listed}"
+    hint = "export a part of it: --output NODE, in Python a function that it is made of"
+    return UserError("NotSupported", message, hint=hint)
+
+
+def _folded(
+    network: ValidatedNetwork,
+    plan: Plan,
+    fixed: set[Node],
+    evaluate: Evaluate,
+    refused: dict[Node, str],
+    dtype: np.dtype[Any],
+) -> dict[Node, np.ndarray]:
+    """Return the values of nodes that do not depend on data, where they meet nodes that do."""
+    wanted = {i for node in plan.nodes if node not in fixed for i in node.connected if i in fixed}
+    folded: dict[Node, np.ndarray] = {}
+    computed: list[Node] = []
+    for node in (node for node in plan.nodes if node in wanted):
+        if node.value is not None and (node.is_parameter or node.kind.precompute):
+            folded[node] = node.value
+        elif node.is_parameter:
+            refused[node] = "it has no value"
+        elif not node.kind.time.makes_axis:
+            computed.append(node)
+    if computed:
+        values = evaluate(network, [node.name for node in computed])
+        folded |= {node: np.asarray(values[node.name]) for node in computed}
+    return {node: value.astype(dtype).reshape(_reversed(node)) for node, value in folded.items()}
 
 
 def _reversed(node: Node) -> tuple[int, ...]:

@@ -12,6 +12,7 @@ from typing import Any
 from cntkpy.cntk_config.base.diagnostics import suggestion
 from cntkpy.networks.builders.brainscript.graph import graph_of
 from cntkpy.networks.builders.brainscript.language.evaluate import Class, Evaluator, Step
+from cntkpy.networks.builders.brainscript.language.parameters import flattened, of_type, parameter, place_of
 from cntkpy.networks.builders.brainscript.language.values import (
     Function,
     Origin,
@@ -43,9 +44,9 @@ Nodes = dict[NodeValue, NodeValue]
 
 def _edit(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
     """A network in which nodes are replaced by others; the given one stays as it is."""
-    model = yield evaluator.parameter(record, "inputModel", origin)
+    model = yield parameter(evaluator, record, "inputModel", origin)
     if not isinstance(model, NetworkValue):
-        place, scope = evaluator.place_of(record, "inputModel", origin)
+        place, scope = place_of(evaluator, record, "inputModel", origin)
         hint = 'give a network: BS.Network.Load ("in.dnn"), or the result of another BS.Network.Edit'
         raise evaluator.error("NoNetwork", f"a network can be edited, not {kind_of(model)}", place, scope, hint)
     functions = yield _all_of(Function, "functions of a node", evaluator, record, "editFunctions", origin)
@@ -58,7 +59,7 @@ def _edit(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
                 edits[node] = result
                 break
     if functions and not edits:
-        place, scope = evaluator.place_of(record, "editFunctions", origin)
+        place, scope = place_of(evaluator, record, "editFunctions", origin)
         hint = f"names count with their letter case; the nodes are {_listed(model)}"
         message = "the edit functions replace no node of the network"
         evaluator.warn("UnknownNode", message, evaluator.user_place(place, scope), hint)
@@ -70,7 +71,7 @@ def _edit(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
     known = _shapes(network, evaluator)
     for node in set(network.nodes.values()) - set(model.nodes.values()):
         node.known = known
-    trace_level = yield evaluator.parameter(record, "traceLevel", origin, 0.0)
+    trace_level = yield parameter(evaluator, record, "traceLevel", origin, 0.0)
     if trace_level and evaluator.prints:
         log.info(
             "Edit: %d of %d nodes replaced, %d more copied with new inputs, %d roots, %d nodes in the result.",
@@ -102,7 +103,7 @@ def _shapes(network: NetworkValue, evaluator: Evaluator) -> Callable[[], dict[No
 
 def _edited(evaluator: Evaluator, function: Function, node: NodeValue, record: Record, origin: Origin) -> Step:
     """Return the node that an edit function makes of a node."""
-    place, scope = evaluator.place_of(record, "editFunctions", origin)
+    place, scope = place_of(evaluator, record, "editFunctions", origin)
     result = yield evaluator.apply(function, (node,), {}, place, scope, (None, "." + node.name))
     if not isinstance(result, NodeValue):
         message = f"an edit function must give a node, but gives {kind_of(result)} for '{node.name}'"
@@ -120,9 +121,9 @@ def _edited(evaluator: Evaluator, function: Function, node: NodeValue, record: R
 
 def _all_of(kind: type[Any], subject: str, evaluator: Evaluator, record: Record, name: str, origin: Origin) -> Step:
     """The elements of a parameter, nested or not, all of one kind."""
-    value = yield evaluator.parameter(record, name, origin)
-    place, scope = evaluator.place_of(record, name, origin)
-    members = yield evaluator.flattened(value, place, scope, subject)
+    value = yield parameter(evaluator, record, name, origin)
+    place, scope = place_of(evaluator, record, name, origin)
+    members = yield flattened(evaluator, value, place, scope, subject)
     for member in members:
         if not isinstance(member, kind):
             raise evaluator.error("NoNode", f"{name} takes {subject}, not {kind_of(member)}", place, scope)
@@ -162,9 +163,9 @@ def _clone_function(evaluator: Evaluator, record: Record, origin: Origin) -> Ste
     """A function of nodes: what the output nodes would be if the input nodes were its arguments."""
     sources = yield _all_of(NodeValue, "nodes", evaluator, record, "inputNodes", origin)
     outputs, single = yield _outputs(evaluator, record, origin)
-    how = yield evaluator.of_type(str, record, "parameters", origin)
+    how = yield of_type(evaluator, str, record, "parameters", origin)
     if how not in COPIES:
-        place, scope = evaluator.place_of(record, "parameters", origin)
+        place, scope = place_of(evaluator, record, "parameters", origin)
         message = f"parameters= must be 'learnable', 'constant' or 'shared', not '{how}'"
         hint = suggestion(how, COPIES) or "'constant' copies parameters that training leaves alone"
         raise evaluator.error("BadValue", message, place, scope, hint)
@@ -172,7 +173,7 @@ def _clone_function(evaluator: Evaluator, record: Record, origin: Origin) -> Ste
     nodes = _below(outputs.values())
     for source in sources:
         if source not in nodes:
-            place, scope = evaluator.place_of(record, "inputNodes", origin)
+            place, scope = place_of(evaluator, record, "inputNodes", origin)
             names = ", ".join(f"'{output.full_name}'" for output in outputs.values())
             message = f"the input node '{source.full_name}' is not needed for {names}"
             inputs = sorted(node.full_name for node in nodes if node.operation.shape == "input")
@@ -203,8 +204,8 @@ def _clone_function(evaluator: Evaluator, record: Record, origin: Origin) -> Ste
 
 def _outputs(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
     """The output nodes by the names of their members, and whether it is just one, under the name ''."""
-    value = yield evaluator.parameter(record, "outputNodes", origin)
-    place, scope = evaluator.place_of(record, "outputNodes", origin)
+    value = yield parameter(evaluator, record, "outputNodes", origin)
+    place, scope = place_of(evaluator, record, "outputNodes", origin)
     if isinstance(value, NodeValue):
         return {"": value}, True
     if type(value) is not Record or not value.names:
@@ -218,7 +219,7 @@ def _outputs(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
         node = yield evaluator.forced(member, place)
         if not isinstance(node, NodeValue):
             message = f"the member '{name}' of outputNodes must be a node, not {kind_of(node)}"
-            raise evaluator.error("NoNode", message, *evaluator.place_of(value, name, origin))
+            raise evaluator.error("NoNode", message, *place_of(evaluator, value, name, origin))
         result[name] = node
     return result, False
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from cntkpy.cntk_config.base.diagnostics import UserError, nearest
 from cntkpy.networks.builders.brainscript.language.evaluate import Class, Evaluator, Step
+from cntkpy.networks.builders.brainscript.language.parameters import of_type, place_of
 from cntkpy.networks.builders.brainscript.language.values import Origin, Record
 from cntkpy.networks.builders.brainscript.network import NetworkValue
 from cntkpy.networks.builders.brainscript.node_values import NodeValue
@@ -32,21 +33,21 @@ class ModelLoader:
         self.load = load
 
     def classes(self) -> dict[str, Class]:
-        """Return the value that `new` makes of a record."""
+        """Return the classes that `new` makes with it."""
         return {"ComputationNetworkFromFile": Class(self.make)}
 
     def make(self, evaluator: Evaluator, record: Record, origin: Origin) -> Step:
         """The network of the file that a record names."""
-        path = yield evaluator.of_type(str, record, "pathName", origin)
-        precision = yield evaluator.of_type(str, record, "precision", origin)
-        trace_level = yield evaluator.of_type(float, record, "traceLevel", origin, 0.0)
+        path = yield of_type(evaluator, str, record, "pathName", origin)
+        precision = yield of_type(evaluator, str, record, "precision", origin)
+        trace_level = yield of_type(evaluator, float, record, "traceLevel", origin, 0.0)
         if trace_level > 0 and evaluator.prints:
             log.info("Load: Loading model file: %s", path)
         try:
             network = self.load(path, precision)
         except UserError as problem:
             diagnostic = problem.diagnostic
-            place, scope = evaluator.place_of(record, "pathName", origin)
+            place, scope = place_of(evaluator, record, "pathName", origin)
             hint = _near(Path(path)) if diagnostic.kind == "NoModel" else diagnostic.hint
             raise evaluator.error(diagnostic.kind, diagnostic.message, place, scope, hint, diagnostic.notes) from None
         return network_value(network, origin)

@@ -8,6 +8,7 @@ from typing import Any
 
 from cntkpy.cntk_config.base.diagnostics import ConfigError
 from cntkpy.networks.builders.brainscript.language.evaluate import Class, Evaluator, Step
+from cntkpy.networks.builders.brainscript.language.parameters import flattened, parameter, place_of
 from cntkpy.networks.builders.brainscript.language.values import Object, Origin, Record, kind_of
 from cntkpy.networks.builders.brainscript.node_values import NodeValue
 from cntkpy.networks.builders.brainscript.nodes import attach_inputs
@@ -25,7 +26,7 @@ Current = Callable[[NodeValue], NodeValue]
 """Value in the place of a node."""
 
 AS_MEMBER = str.maketrans(".[]", "___")
-"""Return the name of a node as it is written after a point."""
+"""Characters of names of nodes as they are written after a point."""
 
 TAGS = {**{group: group for group in SPECIAL.values()}, "criteria": "criterion", "eval": "evaluation"}
 
@@ -133,9 +134,9 @@ def _make(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
     for name, group in SPECIAL.items():
         if name not in record.names:
             continue
-        value = yield evaluator.parameter(record, name, origin)
-        place, scope = evaluator.place_of(record, name, origin)
-        for node in (yield evaluator.flattened(value, place, scope, "nodes")):
+        value = yield parameter(evaluator, record, name, origin)
+        place, scope = place_of(evaluator, record, name, origin)
+        for node in (yield flattened(evaluator, value, place, scope, "nodes")):
             if not isinstance(node, NodeValue):
                 message = f"{name} takes nodes, not {kind_of(node)}"
                 raise evaluator.error("NoNode", message, place, scope, "names of nodes without quotes: (a : b)")
@@ -143,7 +144,7 @@ def _make(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
                 node.tags = (group, *node.tags)
             roots.append(node)
     for name in sorted(record.names):
-        value = yield evaluator.parameter(record, name, origin)
+        value = yield parameter(evaluator, record, name, origin)
         if isinstance(value, NodeValue):
             if name not in SPECIAL:
                 value.name = name

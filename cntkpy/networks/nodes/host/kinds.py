@@ -52,7 +52,7 @@ class HostFunction(Protocol):
         ...
 
     def stored(self) -> dict[str, Any]:
-        """Description in a model file, JSON-able: `StoredHost` is made of it."""
+        """Return the description for a model file, JSON-able: `StoredHost` is made of it."""
         ...
 
 
@@ -81,7 +81,7 @@ class StoredHost:
         raise self._missing()
 
     def stored(self) -> dict[str, Any]:
-        """Description that it was made of."""
+        """Return the description that it was made of."""
         return {"operation": self.operation, "state": self.state, "dynamic": list(self.dynamic)}
 
     def _missing(self) -> UserError:

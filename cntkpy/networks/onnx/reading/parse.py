@@ -114,7 +114,7 @@ class _Reading:
             raise _Wrong(f"it uses version {versions[0]} of the operators; {OLDEST} to {NEWEST} can be read")
         graph = self.graph(model.graph, 0, ())
         graph.opset = versions[0]
-        graph.metadata = {text(metadata_prop.key): text(metadata_prop.value) for metadata_prop in model.metadata_props}
+        graph.metadata = {text(entry.key): text(entry.value) for entry in model.metadata_props}
         return graph
 
     def graph(self, graph: Any, depth: int, outer: tuple[set[str], ...]) -> Model:

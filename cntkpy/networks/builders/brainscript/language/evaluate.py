@@ -6,7 +6,6 @@ keeps them on a list of its own, so that Python's stack does not grow with the p
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import islice
@@ -27,7 +26,6 @@ from cntkpy.networks.builders.brainscript.language.syntax import (
 from cntkpy.networks.builders.brainscript.language.values import (
     PENDING,
     Applied,
-    Array,
     Delayed,
     Function,
     Origin,
@@ -36,7 +34,6 @@ from cntkpy.networks.builders.brainscript.language.values import (
     Scope,
     joined,
     kind_of,
-    number_text,
 )
 
 Step = Generator[Any, Any, Any]
@@ -54,7 +51,7 @@ MAX_TEXT = 10_000_000
 
 @dataclass(frozen=True)
 class Class:
-    """Return the value of `new NAME record`.
+    """A class that `new NAME record` can make.
 
     Args:
         make: a step `(evaluator, record, origin)` that gives the value.
@@ -95,8 +92,6 @@ class Evaluator:
         self._steps = 0
         self._forcing: list[Delayed] = []
         self._meaning = meaning
-
-    # ---------------------------------------------------------------------------------------------------- running
 
     def run(self, step: Step) -> Any:
         """The value of a step, after all that it depends on.
@@ -172,43 +167,11 @@ class Evaluator:
                 return value
         return Delayed(expression, scope, path)
 
-    def flattened(self, value: Any, place: Place, scope: Scope | None, subject: str) -> Step:
-        """The elements of an array and of the arrays in it; a single value is one element.
-
-        Args:
-            value: the array or value.
-            place: where it is asked for.
-            scope: the scope there.
-            subject: name of the elements in messages.
-        """
-        result: list[Any] = []
-        stack, arrays = [value], 0
-        while stack:
-            value = stack.pop()
-            if type(value) is Delayed:
-                value = value.value if value.value is not PENDING else (yield self.force(value, place))
-            if type(value) is not Array:
-                result.append(value)
-                if len(result) > MAX_ELEMENTS:
-                    raise self.error("TooMany", f"more than {MAX_ELEMENTS} {subject}", place, scope)
-                continue
-            arrays += 1
-            if arrays > MAX_ELEMENTS:  # those without elements count, too
-                raise self.error("TooMany", f"more than {MAX_ELEMENTS} arrays of {subject}", place, scope)
-            if value.first != 0:
-                message = f"an array of {subject} must start at index 0, this one starts at {value.first}"
-                raise self.error("BadIndex", message, place, scope)
-            stack.extend(reversed(value.items))
-        return result
-
-    # ------------------------------------------------------------------------------------------------------ errors
-
     def error(
         self, kind: str, message: str, place: Place, scope: Scope | None, hint: Any = None, notes: Iterable[str] = ()
     ) -> ConfigError:
         """An error with its place and the calls that led there, to be raised."""
-        calls = [] if scope is None else list(islice(scope.calls(), 12))
-        where = [place, *calls]
+        where = [place] if scope is None else [place, *islice(scope.calls(), 12)]
         shown = [place for place in where if place.text not in self.library]
         if scope is not None and not shown:
             shown = list(islice((call for call in scope.calls() if call.text not in self.library), 1))
@@ -226,9 +189,7 @@ class Evaluator:
         frames = list(notes)
         if inner is not shown[0]:
             frames.append(f"it happens inside the library, at {inner}")
-        frames += [
-            f"called at {fromkey}: {_one_line(fromkey)}" for fromkey in dict.fromkeys(shown[1:6]) if fromkey != shown[0]
-        ]
+        frames += [f"called at {call}: {_one_line(call)}" for call in dict.fromkeys(shown[1:6]) if call != shown[0]]
         return ConfigError(kind, message, shown[0].span, hint, [*shown[0].notes, *frames])
 
     def user_place(self, place: Place, scope: Scope | None) -> Place:
@@ -272,15 +233,6 @@ class Evaluator:
             "a loop over time needs PastValue or FutureValue; a name cannot be defined by its own outer meaning",
         )
 
-    def whole_number(self, value: Any, subject: str, place: Place, scope: Scope | None) -> int:
-        """Return a whole number; messages call it `subject`."""
-        if type(value) is not float:
-            raise self.error("NoInteger", f"{subject} must be a whole number, not {kind_of(value)}", place, scope)
-        if not math.isfinite(value) or value != int(value):
-            message = f"expected integer: {subject} must be a whole number, not {_exact(value)}"
-            raise self.error("NoInteger", message, place, scope)
-        return int(value)
-
     def enter(self, function: Function, names: dict[str, Any], place: Place, scope: Scope, path: Path | None) -> Step:
         """The step that evaluates the body of a function."""
         self._check_depth(place, scope)
@@ -305,84 +257,37 @@ class Evaluator:
         if type(function) is not Function:
             raise self.error("NoFunction", f"a function is expected, not {kind_of(function)}", place, scope)
         if len(positional) != len(function.parameters):
-            raise self.wrong_count(function, None, len(positional), scope, place)
+            raise wrong_count(self, function, None, len(positional), scope, place)
         names = {**dict(zip(function.parameters, positional, strict=True)), **function.defaults, **named}
         return (yield self.enter(function, names, place, scope, path))
 
-    def wrong_count(
-        self, function: Function, e: Call | None, passed_count: int, scope: Scope, place: Place | None = None
-    ) -> ConfigError:
-        """The error of a call with a wrong number of arguments: `e`, or one of the library at `place`."""
-        place = place or (e.place if e else function.place)
-        count = len(function.parameters)
-        expected = f"{count} positional argument{'' if count == 1 else 's'}"
-        subject = f"'{function.name}'" if function.name else "the function"
-        message = f"{subject} takes {expected}, {passed_count} given"
-        hint = f"usage: {usage(function)}"
-        if e is not None:
-            for name, _, _ in e.named:
-                if name in function.parameters:
-                    hint += f"; '{name}' is passed by position, without its name"
-        if passed_count > count and function.defaults:
-            hint += "; the others are passed by name"
-        return self.error("WrongArguments", message, place, scope, hint)
 
-    # ------------------------------------------------------------------------------------- parameters of classes
-
-    def parameter(self, record: Record, name: str, origin: Origin, default: Any = PENDING) -> Step:
-        """The value of a parameter of a class: a member of its record, or a name of the scopes around it.
-
-        Raises:
-            ConfigError: it is not there and has no default.
-        """
-        member = record.find(name)
-        if member is None:
-            if default is PENDING:
-                raise self.error(
-                    "MissingParameter",
-                    f"required parameter '{name}' not found",
-                    origin.place,
-                    origin.scope,
-                    f"add {name} = ... to the record",
-                )
-            return default
-        if type(member) is Delayed:
-            return member.value if member.value is not PENDING else (yield self.force(member, origin.place))
-        return member
-
-    def of_type(self, kind: type, record: Record, name: str, origin: Origin, default: Any = PENDING) -> Step:
-        """A parameter that must be a number (float), a text (str) or a truth value (bool)."""
-        value = yield self.parameter(record, name, origin, default)
-        if type(value) is not kind:
-            wanted = {float: "a number", str: "a text", bool: "true or false"}[kind]
-            place, scope = self.place_of(record, name, origin)
-            raise self.error("BadValue", f"'{name}' must be {wanted}, not {kind_of(value)}", place, scope)
-        return value
-
-    def integer(self, record: Record, name: str, origin: Origin, default: Any = PENDING) -> Step:
-        """A parameter that must be a whole number."""
-        value = yield self.parameter(record, name, origin, default)
-        place, scope = self.place_of(record, name, origin)
-        return self.whole_number(value, f"'{name}'", place, scope)
-
-    def place_of(self, record: Scope, name: str, origin: Origin) -> tuple[Place, Scope]:
-        """Return the place where a parameter was written, and the scope there."""
-        member = record.find(name)
-        while type(member) is Delayed:
-            expression, scope = member.expression, member.scope
-            if type(expression) is Name and scope is not None:
-                inner = scope.find(expression.name)
-                if type(inner) is Delayed and inner.expression.place.text not in self.library:
-                    member = inner
-                    continue
-            if scope is not None:
-                return expression.place, scope
-            break
-        return origin.place, origin.scope
+def wrong_count(
+    evaluator: Evaluator,
+    function: Function,
+    e: Call | None,
+    passed_count: int,
+    scope: Scope,
+    place: Place | None = None,
+) -> ConfigError:
+    """The error of a call with a wrong number of arguments: `e`, or one of the library at `place`."""
+    place = place or (e.place if e else function.place)
+    count = len(function.parameters)
+    expected = f"{count} positional argument{'' if count == 1 else 's'}"
+    subject = f"'{function.name}'" if function.name else "the function"
+    message = f"{subject} takes {expected}, {passed_count} given"
+    hint = f"usage: {usage(function)}"
+    if e is not None:
+        for name, _, _ in e.named:
+            if name in function.parameters:
+                hint += f"; '{name}' is passed by position, without its name"
+    if passed_count > count and function.defaults:
+        hint += "; the others are passed by name"
+    return evaluator.error("WrongArguments", message, place, scope, hint)
 
 
 def usage(function: Function) -> str:
-    """Arguments of a call of a function."""
+    """Return the form of a call of a function."""
     words = [*function.parameters]
     for name, default in function.defaults.items():
         if type(default) is Delayed:
@@ -400,10 +305,6 @@ def _default_text(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:g}"
     return f"'{value}'" if isinstance(value, str) else "..."
-
-
-def _exact(value: float) -> str:
-    return number_text(value) if not math.isfinite(value) else repr(value)
 
 
 def _one_line(place: Place) -> str:

@@ -15,7 +15,16 @@ from cntkpy.networks.builders.brainscript.language.arithmetic import (
     at_hand,
     bad_operands,
 )
-from cntkpy.networks.builders.brainscript.language.evaluate import MAX_ELEMENTS, MAX_TEXT, Class, Evaluator, Step, usage
+from cntkpy.networks.builders.brainscript.language.evaluate import (
+    MAX_ELEMENTS,
+    MAX_TEXT,
+    Class,
+    Evaluator,
+    Step,
+    usage,
+    wrong_count,
+)
+from cntkpy.networks.builders.brainscript.language.parameters import whole_number
 from cntkpy.networks.builders.brainscript.language.source import Place
 from cntkpy.networks.builders.brainscript.language.syntax import (
     ArrayLiteral,
@@ -145,7 +154,7 @@ def _infix(evaluator: Evaluator, e: Infix, scope: Scope, path: Path | None) -> S
 
 
 def _shifted(evaluator: Evaluator, array: Array, by: float, e: Infix, scope: Scope) -> Array:
-    count = evaluator.whole_number(by, "the number of elements to drop", e.place, scope)
+    count = whole_number(evaluator, by, "the number of elements to drop", e.place, scope)
     if array.first != 0:
         raise evaluator.error("BadIndex", "'<<' needs an array that starts at index 0", e.place, scope)
     if count < 0:
@@ -240,7 +249,7 @@ def _subscript(evaluator: Evaluator, e: Subscript, scope: Scope, path: Path | No
         raise evaluator.error("UnknownMember", message, e.place, scope, suggestion(index, array.members()))
     if type(array) is not Array:
         raise evaluator.error("NoArray", f"an index needs an array, not {kind_of(array)}", e.place, scope)
-    number = evaluator.whole_number(index, "an index", e.place, scope)
+    number = whole_number(evaluator, index, "an index", e.place, scope)
     if not 0 <= number - array.first < len(array.items):
         last = array.first + len(array.items) - 1
         valid = f"valid are {array.first} to {last}" if array.items else "the array is empty"
@@ -261,7 +270,7 @@ def _call(evaluator: Evaluator, e: Call, scope: Scope, path: Path | None) -> Ste
         raise evaluator.error("NoFunction", message, e.place, scope, hint)
     parameters = function.parameters
     if len(e.positional) != len(parameters):
-        raise evaluator.wrong_count(function, e, len(e.positional), scope)
+        raise wrong_count(evaluator, function, e, len(e.positional), scope)
     names = {
         parameter: evaluator.delayed(argument, scope, (path, "." + parameter))
         for parameter, argument in zip(parameters, e.positional, strict=True)
@@ -311,8 +320,8 @@ def _array(evaluator: Evaluator, e: ArrayLiteral, scope: Scope, path: Path | Non
 def _range(evaluator: Evaluator, e: Range, scope: Scope, path: Path | None) -> Step:
     first = yield evaluator.step(e.first, scope, (path, ".array_first"))
     last = yield evaluator.step(e.last, scope, (path, ".array_last"))
-    begin = evaluator.whole_number(first, "the first index of an array", e.place, scope)
-    end = evaluator.whole_number(last, "the last index of an array", e.place, scope)
+    begin = whole_number(evaluator, first, "the first index of an array", e.place, scope)
+    end = whole_number(evaluator, last, "the last index of an array", e.place, scope)
     if end - begin >= MAX_ELEMENTS:
         message = f"an array of {end - begin + 1} elements; at most {MAX_ELEMENTS} are possible"
         raise evaluator.error("TooMany", message, e.place, scope)

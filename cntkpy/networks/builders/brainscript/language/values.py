@@ -177,7 +177,7 @@ class Object:
     __slots__ = ()
 
     kind = "an object"
-    """Return its name in messages."""
+    """Its name in messages."""
 
     def member(self, name: str) -> Any:
         """The value of `object.name`, or None when there is none; may raise a `ValueError` that says why."""
