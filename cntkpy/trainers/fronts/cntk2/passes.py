@@ -110,10 +110,7 @@ class TrainingPass:
         parameters, state, batch, key = self.given
         nodes = {one: node for one in wanted if (node := self.values.node_of(one.root)) is not None}
         own = {node.name: parameters[node.name] for one, node in nodes.items() if one.is_parameter}
-        data = {node.name: batch.inputs[node.name] for one, node in nodes.items() if one.is_input}
-        for name, array in data.items():
-            if is_sparse(array):
-                raise ArgumentError(f"the input '{name}' is sparse; its gradient does not exist", "give dense data")
+        data = {node.name: _dense(batch.inputs[node.name], node) for one, node in nodes.items() if one.is_input}
         others = {name: array for name, array in parameters.items() if name not in own}
         *done, (of_own, of_data) = self.values.with_gradients((own, data), factors, (others, state, batch, key))
         self._done(*done)
@@ -127,6 +124,11 @@ class TrainingPass:
                 found[one] = gradient.astype(HALF) if one.dtype == HALF else gradient
         raise_failure()
         return found
+
+
+def _dense(array: Any, node: Node) -> Any:
+    """Return the data of an input as a dense array, by which it has a gradient."""
+    return array.dense(*array.index.shape[:2], node.shape) if is_sparse(array) else array
 
 
 def forward(

@@ -244,7 +244,9 @@ class Trainer(Tested):
         self._count(self._training.objective.samples_of(minibatch), minibatch.end_of_sweep)
         if self._training.user_learners:
             return self._update_by_python(minibatch)
-        if self.queue.is_full:
+        if self._training.objective.runs_python:
+            self.queue.collect()
+        elif self.queue.is_full:
             self.queue.flush()
         return True
 
