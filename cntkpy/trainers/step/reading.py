@@ -104,10 +104,10 @@ def following(
 
     thread = _thread_of(reader)
     if thread is not None and ahead:
-        found = thread.begin(read, lambda one: one[0] is None, _nbytes)
+        items = thread.begin(read, lambda item: item[0] is None, _nbytes)
     else:
-        found = iter(read, None)
-    for minibatch, state in found:
+        items = iter(read, None)
+    for minibatch, state in items:
         if minibatch is None:
             return
         yield minibatch, state
@@ -131,8 +131,8 @@ def _check_type(minibatch: object, reader: MinibatchReader) -> None:
         UserError: it gives something else.
     """
     if not isinstance(minibatch, Minibatch):
-        name, given = type(innermost(reader)).__name__, type(minibatch).__name__
-        message = f"{name}.get_minibatch() returned {given}, not a Minibatch or None"
+        name, kind = type(innermost(reader)).__name__, type(minibatch).__name__
+        message = f"{name}.get_minibatch() returned {kind}, not a Minibatch or None"
         raise UserError("UserCode", message, hint="docs/data-interfaces.md has the interface of readers")
 
 

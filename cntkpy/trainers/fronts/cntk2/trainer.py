@@ -32,7 +32,7 @@ from cntkpy.trainers.step.context import Callback, StepContext
 
 @dataclass
 class _Counts:
-    """What was trained on so far, with the names of a checkpoint.
+    """Amount of training so far, with the names of a checkpoint.
 
     Attributes:
         samples: Samples of the criterion, of all workers.
@@ -94,7 +94,7 @@ class Trainer(Tested):
         self._counts = _Counts()
         self._last_minibatch = LastMinibatch()
         self._shown: WeakKeyDictionary[Objective, dict[tuple[NodeValue, ...], Values]] = WeakKeyDictionary()
-        """What computes the outputs that `train_minibatch` is asked for."""
+        """Values of the outputs that `train_minibatch` is asked for."""
         self.seed = 0
 
     # ------------------------------------------------------------------------------------------------- what it is
@@ -130,7 +130,7 @@ class Trainer(Tested):
 
     @property
     def has_unreported(self) -> bool:
-        """Whether minibatches were trained on since `summarize_training_progress`."""
+        """Return whether minibatches were trained on since `summarize_training_progress`."""
         return self._counts.reported < self._counts.updates
 
     @property
@@ -158,7 +158,7 @@ class Trainer(Tested):
 
     @property
     def totals(self) -> Totals:
-        """What was summed up since the first minibatch."""
+        """Return the sums since the first minibatch."""
         return self.queue.collect()[0]
 
     @property
@@ -261,11 +261,11 @@ class Trainer(Tested):
     def _train_with_others(self, minibatch: Minibatch | None, callbacks: Sequence[Callback]) -> bool:
         settings = self._settings.get(self.seed)
         renew = self.workers.choose(self.queue.now.step, self._counts.samples)
-        before = self._counts.updates
+        earlier = self._counts.updates
         sweep_end = self.workers.any(minibatch is not None and minibatch.end_of_sweep)
         for samples in self.queue.train_with_others(minibatch, settings, renew, callbacks):
             self._count(samples, sweep_end)
-        return self._counts.updates > before
+        return self._counts.updates > earlier
 
     def _count(self, samples: int, sweep_end: bool) -> None:
         self._counts.samples += samples
