@@ -136,9 +136,9 @@ _ANEW = "makeMode=false trains again from the first epoch with what the configur
 _ANEW_OR_BOTH = "`cntkpy run --again`, or makeMode=false, trains again; another modelPath keeps this model, too"
 
 
-def other_recipe(found: Diagnostic) -> ConfigError:
+def other_recipe(diagnostic: Diagnostic) -> ConfigError:
     """Return what is another setting now, as an error."""
-    return ConfigError(found.kind, found.message, found.span, found.hint or _ANEW)
+    return ConfigError(diagnostic.kind, diagnostic.message, diagnostic.span, diagnostic.hint or _ANEW)
 
 
 def _other_settings(p: TrainingParameters, settings: TrainingSettings, model: str, done: int) -> list[Diagnostic]:

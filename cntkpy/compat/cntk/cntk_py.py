@@ -51,7 +51,7 @@ class Dictionary(dict[str, Any]):
 
 
 def constant_initializer(value: float = 0.0) -> float:
-    """How a parameter starts that has this value everywhere: `init` takes the number itself."""
+    """Return the initializer of a constant value: the number itself."""
     return float(value)
 
 
@@ -88,7 +88,7 @@ def force_deterministic_algorithms() -> None:
 
 
 def should_force_deterministic_algorithms() -> bool:
-    """Whether `force_deterministic_algorithms` was called."""
+    """Return whether `force_deterministic_algorithms` was called."""
     return bool(_forced)
 
 

@@ -22,12 +22,12 @@ class DistributedLearner(OwnLearner):
     @classmethod
     def of(cls, learner: OwnLearner) -> Self:
         """The same learner, with CNTK's names."""
-        found = cls.__new__(cls)
-        vars(found).update(vars(learner))
-        return found
+        worker = cls.__new__(cls)
+        vars(worker).update(vars(learner))
+        return worker
 
     def communicator(self) -> Communicator:
-        """What the workers say to each other."""
+        """The communicator of the workers."""
         return Communicator()
 
 

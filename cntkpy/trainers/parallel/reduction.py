@@ -15,8 +15,8 @@ from cntkpy.networks.arrays.lazy import jax, jnp
 from cntkpy.networks.arrays.sparse import RowGradient
 from cntkpy.networks.compile.evaluate import PROBLEM
 from cntkpy.networks.compile.recurrence import CARRIED
-from cntkpy.networks.nodes.observers import COUNT, SUM
-from cntkpy.networks.nodes.sampling import DRAWN
+from cntkpy.networks.nodes.observers.kinds import COUNT, SUM
+from cntkpy.networks.nodes.sampling.kinds import DRAWN
 from cntkpy.trainers.parallel import host_call
 from cntkpy.trainers.parallel.process_group import AXIS, ProcessGroup
 from cntkpy.trainers.step.reduction import Reduction

@@ -17,7 +17,7 @@ IGNORE = 0
 
 
 class UnitType(Enum):
-    """What a value of an old schedule is for."""
+    """Unit of a value of an old schedule."""
 
     minibatch = "minibatch"
     sample = "sample"

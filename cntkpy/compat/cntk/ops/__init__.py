@@ -150,7 +150,7 @@ from .functions import BlockFunction, Function
 def parameter(
     shape: Any = None, init: Any = None, dtype: Any = None, device: Any = None, name: str = ""
 ) -> OwnFunction:
-    """What training changes; without `init` it starts with zeros."""
+    """Return a parameter; without `init` it starts with zeros."""
     return own_parameter(shape, 0.0 if init is None else init, dtype, device, name)
 
 

@@ -19,9 +19,9 @@ class Trainer(OwnTrainer):
     @staticmethod
     def _get_loss_metric(criterion: Any) -> tuple[Any, Any]:
         """The loss and the metric of a criterion: a function of one or two outputs, or a pair; None: there is none."""
-        given: Any = getattr(criterion, "outputs", criterion)
-        found: tuple[Any, ...] = tuple(given) if is_several(given) else (given,)
-        return found[0], found[1] if len(found) > 1 else None
+        criteria: Any = getattr(criterion, "outputs", criterion)
+        pair: tuple[Any, ...] = tuple(criteria) if is_several(criteria) else (criteria,)
+        return pair[0], pair[1] if len(pair) > 1 else None
 
 
 __all__ = ["Trainer"]

@@ -48,8 +48,8 @@ class TestConfig(session.TestConfig):
         super().__init__(data, size, model_inputs_to_streams, criterion)
 
 
-def _older(given: Any, old: Any) -> Any:
-    return given if old is None else old
+def _older(frequency: Any, old: Any) -> Any:
+    return frequency if old is None else old
 
 
 def training_session(

@@ -19,7 +19,7 @@ from cntkpy.networks.builders.python.functions.function import Function
 from cntkpy.networks.builders.python.functions.per_sample import per_sample
 from cntkpy.networks.compile.evaluate import LENGTHS, network_parameters, network_state
 from cntkpy.networks.graph.node import Node
-from cntkpy.networks.nodes.host import raise_failure
+from cntkpy.networks.nodes.host.kinds import raise_failure
 from cntkpy.readers import Value
 from cntkpy.readers.errors import ArgumentError
 from cntkpy.trainers.fronts.cntk2.checks import check_type

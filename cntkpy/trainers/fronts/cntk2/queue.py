@@ -14,7 +14,7 @@ import numpy as np
 
 from cntkpy.networks.compile.evaluate import start_values
 from cntkpy.networks.graph.network import ValidatedNetwork
-from cntkpy.networks.nodes.host import is_failed, raise_failure
+from cntkpy.networks.nodes.host.kinds import is_failed, raise_failure
 from cntkpy.readers.minibatch import Minibatch
 from cntkpy.trainers.log.totals import Totals
 from cntkpy.trainers.loop import StepRunner, TrainedStack, not_a_number

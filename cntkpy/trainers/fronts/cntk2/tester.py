@@ -12,7 +12,7 @@ import numpy as np
 from cntkpy.networks.builders.python.functions.calls import as_list
 from cntkpy.networks.builders.python.functions.cells import cell_of
 from cntkpy.networks.builders.python.functions.function import Function
-from cntkpy.networks.nodes.host import raise_failure
+from cntkpy.networks.nodes.host.kinds import raise_failure
 from cntkpy.readers.minibatch import Minibatch
 from cntkpy.trainers.evaluation.evaluator import Evaluator
 from cntkpy.trainers.fronts.cntk2.checks import check_type

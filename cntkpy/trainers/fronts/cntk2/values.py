@@ -25,8 +25,8 @@ from cntkpy.networks.compile.evaluate import LENGTHS, compile_network, network_p
 from cntkpy.networks.graph.axes import is_kept
 from cntkpy.networks.graph.network import ValidatedNetwork
 from cntkpy.networks.graph.node import Node
-from cntkpy.networks.nodes.host import raise_failure
-from cntkpy.networks.nodes.sampling import DRAWN
+from cntkpy.networks.nodes.host.kinds import raise_failure
+from cntkpy.networks.nodes.sampling.kinds import DRAWN
 from cntkpy.readers import Value
 from cntkpy.readers.data_api.batches import InputAxes, batch_of
 from cntkpy.readers.errors import ArgumentError

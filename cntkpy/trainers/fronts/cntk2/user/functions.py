@@ -27,7 +27,7 @@ from cntkpy.networks.builders.python.functions.nodes import Input
 from cntkpy.networks.builders.python.functions.user_code import FACTORIES
 from cntkpy.networks.builders.python.operations.operators import alias, slice
 from cntkpy.networks.builders.python.operations.reshaping import reshape
-from cntkpy.networks.nodes.host import DIMS, HOST, StoredHost
+from cntkpy.networks.nodes.host.kinds import DIMS, HOST, StoredHost
 from cntkpy.readers import Value
 from cntkpy.readers.errors import ArgumentError
 
