@@ -57,7 +57,7 @@ class TrainingPass:
 
     def compute(self) -> Mapping[str, Any]:
         """The values by name; batch normalisation gets the running statistics when they are computed."""
-        return self._done(*self.values.in_training(*self.arguments)) if self.results is None else self.results
+        return self._done(*self.values.training.values(*self.arguments)) if self.results is None else self.results
 
     def _done(self, results: Mapping[str, Any], after: Mapping[str, Any]) -> Mapping[str, Any]:
         """Note what was computed, the first time."""
@@ -72,11 +72,11 @@ class TrainingPass:
     def value(self, function: Function) -> Any:
         """The value of one of the functions, see `Function.eval`."""
         results = {name: np.asarray(array) for name, array in self.compute().items()}
-        return self.values.samples(self._node(function), results, self.stack)
+        return self.values.samples.of(self._node(function), results, self.stack)
 
     def ones(self, function: Function) -> Any:
         """A gradient of 1 for each element of the value of a function."""
-        value = self.values.samples(self._node(function), self._alike(function), self.stack)
+        value = self.values.samples.of(self._node(function), self._alike(function), self.stack)
         return [np.ones_like(array) for array in value] if isinstance(value, list) else np.ones_like(value)
 
     def _node(self, function: Function) -> Node:
@@ -86,7 +86,7 @@ class TrainingPass:
         """Values with the samples that those of a function have; before it is computed zeros, if that suffices."""
         if self.results is not None:
             return self.results
-        shapes = self.values.shapes(self.arguments)
+        shapes = self.values.training.shapes(self.arguments)
         if any(name.endswith(LENGTHS) for name in shapes):  # how many samples there are depends on the data
             return self.compute()
         name = self._node(function).name
@@ -105,7 +105,7 @@ class TrainingPass:
         factors: dict[str, Any] = {}
         for function, gradient in roots.items():
             node = self._node(function)
-            cells = self.values.cells(node, gradient, self._alike(function), self.stack)
+            cells = self.values.samples.cells(node, gradient, self._alike(function), self.stack)
             factors[node.name] = cells + factors.get(node.name, 0)
         parameters, state, batch, key = self.arguments
         nodes = {variable: node for variable in wanted if (node := self.values.node_of(variable.root)) is not None}
@@ -115,12 +115,12 @@ class TrainingPass:
             if is_sparse(array):
                 raise ArgumentError(f"the input '{name}' is sparse; its gradient does not exist", "give dense data")
         fixed = {name: array for name, array in parameters.items() if name not in trained}
-        *done, (of_own, of_data) = self.values.with_gradients((trained, data), factors, (fixed, state, batch, key))
+        *done, (of_own, of_data) = self.values.training.gradients((trained, data), factors, (fixed, state, batch, key))
         self._done(*done)
         result: dict[Function, Any] = {}
         for variable, node in nodes.items():
             if variable.is_input:
-                gradient = self.values.samples(node, {node.name: np.asarray(of_data[node.name])}, self.stack)
+                gradient = self.values.samples.of(node, {node.name: np.asarray(of_data[node.name])}, self.stack)
                 result[variable] = gradient.sum(axis=0) if variable in self.values.arguments.repeated else gradient
             else:
                 gradient = np.asarray(of_own[node.name]).reshape(variable.shape)
@@ -203,4 +203,4 @@ def _given(state: TrainingPass, function: Function, value: Any, as_numpy: bool) 
     values = state.values
     is_one = function in values.arguments.repeated  # its gradient is summed over the minibatch
     node = values.node_of(per_sample(function.root))
-    return Value.of_result(value, not is_one and node is not None and values.has_batch(node))
+    return Value.of_result(value, not is_one and node is not None and values.samples.has_batch(node))

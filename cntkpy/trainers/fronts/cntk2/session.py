@@ -262,6 +262,42 @@ class Feed:
             raise ArgumentError(f"{call}: {error.message}", error.hint) from None
 
 
+class Evaluations:
+    """Evaluates a trainer on data.
+
+    Args:
+        trainer: The trainer.
+        inputs: The streams of its inputs in training.
+    """
+
+    def __init__(self, trainer: Trainer, inputs: Mapping[Function, StreamInformation]) -> None:
+        self._trainer, self._inputs = trainer, inputs
+
+    def run(self, config: CrossValidationConfig | TestConfig, most: int | None = None) -> Totals:
+        """Evaluate on the data of a configuration, on at most so many samples; None: on all."""
+        source, criterion, inputs = config.minibatch_source, config.criterion, config.model_inputs_to_streams
+        if most is None and source.is_infinite():
+            raise ArgumentError("the data of an evaluation have no end", "MinibatchSource(..., max_sweeps=1)")
+        metric = None if criterion is None else criterion.outputs[:2][-1]
+        tester = self._trainer if metric is None else Tester(metric, self._trainer.progress_writers)
+        feed = Feed(tester, source, self._streams_of(source) if inputs is None else inputs, shared=False)
+        totals, size = Totals(), _size(config.minibatch_size)
+        while most is None or totals.samples < most:
+            wanted = int(size.at(totals.samples))
+            minibatch = feed.next(wanted if most is None else min(wanted, most - totals.samples))
+            if minibatch is None:
+                break
+            if minibatch.num_samples:
+                totals = totals.plus(tester.test(minibatch))
+        tester.summarize_test_progress()
+        return totals
+
+    def _streams_of(self, source: MinibatchSourceBase) -> dict[Function, StreamInformation]:
+        """Return the streams of the same names as those of training."""
+        known = {stream.name: stream for stream in source.stream_infos()}
+        return {function: known[stream.name] for function, stream in self._inputs.items() if stream.name in known}
+
+
 class TrainingSession:
     """Trains until the data end or enough samples were seen.
 
@@ -303,7 +339,7 @@ class TrainingSession:
         check_count("max_samples", max_samples)
         check_count("max_sweeps", max_sweeps)
         self.trainer = trainer
-        self._inputs = model_inputs_to_streams
+        self._evaluations = Evaluations(trainer, model_inputs_to_streams)
         self._feed = Feed(trainer, mb_source, model_inputs_to_streams)
         self._size = _size(mb_size)
         self._max = None if max_samples is None else int(max_samples)
@@ -368,13 +404,7 @@ class TrainingSession:
         if self._checkpoint is not None:
             self._save()
         if self._test is not None:
-            self._evaluate(
-                self._test.minibatch_source,
-                _size(self._test.minibatch_size),
-                self._test.model_inputs_to_streams,
-                None,
-                self._test.criterion,
-            )
+            self._evaluations.run(self._test)
 
     def _positions(self) -> list[int] | None:
         """Return the numbers of times that progress, a checkpoint and an evaluation were due; None: they never are."""
@@ -407,10 +437,7 @@ class TrainingSession:
         if config.minibatch_source is not None:
             if start:
                 config.minibatch_source.restore_from_checkpoint(start)
-            size = _size(config.minibatch_size)
-            totals = self._evaluate(
-                config.minibatch_source, size, config.model_inputs_to_streams, config.max_samples, config.criterion
-            )
+            totals = self._evaluations.run(config, config.max_samples)
         self._cv_count += 1
         answer: Any = self.on_cross_validation_end(
             self._cv_count - 1, totals.average_metric, totals.samples, totals.minibatches
@@ -434,35 +461,6 @@ class TrainingSession:
         if self._cv is None or self._cv.callback is None:
             return True
         return self._cv.callback(index, average_error, num_samples, num_minibatches)
-
-    def _evaluate(
-        self,
-        source: MinibatchSourceBase,
-        size: Schedule,
-        inputs: Mapping[Function, StreamInformation] | None,
-        most: int | None,
-        criterion: Function | None,
-    ) -> Totals:
-        if most is None and source.is_infinite():
-            raise ArgumentError("the data of an evaluation have no end", "MinibatchSource(..., max_sweeps=1)")
-        metric = None if criterion is None else criterion.outputs[:2][-1]
-        tester = self.trainer if metric is None else Tester(metric, self.trainer.progress_writers)
-        feed = Feed(tester, source, self._streams_of(source) if inputs is None else inputs, shared=False)
-        totals = Totals()
-        while most is None or totals.samples < most:
-            wanted = int(size.at(totals.samples))
-            minibatch = feed.next(wanted if most is None else min(wanted, most - totals.samples))
-            if minibatch is None:
-                break
-            if minibatch.num_samples:
-                totals = totals.plus(tester.test(minibatch))
-        tester.summarize_test_progress()
-        return totals
-
-    def _streams_of(self, source: MinibatchSourceBase) -> dict[Function, StreamInformation]:
-        """The streams of the same names as those of training."""
-        known = {stream.name: stream for stream in source.stream_infos()}
-        return {function: known[stream.name] for function, stream in self._inputs.items() if stream.name in known}
 
     # ------------------------------------------------------------------------------------------------- checkpoints
 

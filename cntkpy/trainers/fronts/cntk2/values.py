@@ -8,33 +8,28 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from cntkpy.cntk_config.base.diagnostics import shorten
-from cntkpy.cntk_config.base.narrowing import is_list
 from cntkpy.networks.arrays.batch import Batch
 from cntkpy.networks.arrays.lazy import jax
 from cntkpy.networks.builders.brainscript.node_values import NodeValue
-from cntkpy.networks.builders.python.functions import calls, graph
+from cntkpy.networks.builders.python.functions import calls
 from cntkpy.networks.builders.python.functions.cells import cell_of
-from cntkpy.networks.builders.python.functions.defaults import HALF
 from cntkpy.networks.builders.python.functions.free import Sizes, sized_model
 from cntkpy.networks.builders.python.functions.function import Function
 from cntkpy.networks.builders.python.functions.per_sample import per_sample
-from cntkpy.networks.compile.evaluate import LENGTHS, compile_network, network_parameters, network_state
-from cntkpy.networks.graph.axes import is_kept
+from cntkpy.networks.compile.evaluate import compile_network, network_parameters, network_state
 from cntkpy.networks.graph.network import ValidatedNetwork
 from cntkpy.networks.graph.node import Node
 from cntkpy.networks.nodes.host.kinds import raise_failure
 from cntkpy.networks.nodes.sampling.kinds import DRAWN
 from cntkpy.readers import Value
-from cntkpy.readers.data_api.batches import InputAxes, batch_of
-from cntkpy.readers.errors import ArgumentError
 from cntkpy.trainers.evaluation.evaluator import Evaluator
 from cntkpy.trainers.fronts.cntk2.data import Arguments, inputs_of, needs_whole
 from cntkpy.trainers.fronts.cntk2.free import FreeSizes
 from cntkpy.trainers.fronts.cntk2.padded_sizes import PaddedSizes
+from cntkpy.trainers.fronts.cntk2.samples import Samples, made_samples
 from cntkpy.trainers.fronts.cntk2.timing import LastMinibatch
+from cntkpy.trainers.fronts.cntk2.training_functions import TrainingFunctions
 from cntkpy.trainers.step.batching import Batcher
 from cntkpy.trainers.step.context import StepContext, minibatch_of
 from cntkpy.trainers.step.stack import Stack
@@ -78,22 +73,14 @@ class Values:
         self._graph, self._sized = sized_model(every, {"output": roots}, sizes)
         self._first = [self._node(root).name for root in first]
         self._nodes = [self._node(root) for root in roots]
-        self._scalars = {node for node, is_one in zip(self._nodes, criteria, strict=True) if is_one}
-        self._half = {node for node, function in zip(self._nodes, self.outputs, strict=True) if function.dtype == HALF}
-        """Nodes whose values are of half precision."""
+        scalars = {node for node, is_scalar in zip(self._nodes, criteria, strict=True) if is_scalar}
         self._made = made_samples(self._graph.network, self._nodes)
         """The samples of minibatches that the network makes itself; 0: none."""
         whole = needs_whole(self._graph.nodes.values())
         self.arguments = Arguments(inputs_of(self._graph, self._nodes), self._graph.network.dtype, whole, self._made)
-        self._half.update(function.node for function in self.arguments.inputs if function.function.dtype == HALF)
-        static = {function.function for function in self.arguments.inputs if function.axes.dynamic == 0}
-        pairs = zip(self.outputs, self._nodes, strict=True)
-        self._single = {
-            node
-            for function, node in pairs
-            if static and static.issuperset(function.arguments) and not _makes_batch(self._graph.network, node)
-        }
-        """Functions of inputs without dynamic axes only: they have one value for the whole minibatch."""
+        pairs = list(zip(self.outputs, self._nodes, strict=True))
+        self.samples = Samples(self._graph.network, pairs, scalars, self.arguments, self._made)
+        """Finds the samples of the functions."""
         self._assignments = [
             (calls.inputs_of(value)[0], node) for value, node in self._graph.nodes.items() if node.kind.name == "Assign"
         ]
@@ -106,8 +93,6 @@ class Values:
         """The version of the graph whose values the evaluator has."""
         self._changing = 0
         """Number of constants that were known to change when programs were compiled."""
-        self._shapes: dict[Any, Mapping[str, Any]] = {}
-        """By shapes of data, what `shapes` has found."""
         self.draws = Draws()
         self.last = LastMinibatch()
         """The data of the last computation, see `print_times`."""
@@ -142,7 +127,7 @@ class Values:
         first = {name: np.asarray(value)[0] for name, value in results.items()}
         raise_failure()
         self._assign(first)
-        return [self.samples(node, first, stack) for node in self._nodes]
+        return [self.samples.of(node, first, stack) for node in self._nodes]
 
     def stack(self, data: Any, resumes: bool = False) -> Stack:
         """Data as the compiled network takes them; the network has the parameters of now.
@@ -172,7 +157,7 @@ class Values:
             return
         self._changing = len(self.network.changing)
         self._evaluator = self._batcher = None
-        for name in ("in_training", "with_gradients", "_of_constants"):
+        for name in ("training", "_of_constants"):
             vars(self).pop(name, None)
 
     def batch(self, data: Any) -> tuple[Batch, Stack | None]:
@@ -200,7 +185,7 @@ class Values:
         raise_failure()
         self._assign(results)
         values = {name: np.asarray(array) for name, array in results.items()}
-        return [self.samples(node, values, None) for node in self._nodes]
+        return [self.samples.of(node, values, None) for node in self._nodes]
 
     @cached_property
     def _of_constants(self) -> Callable[..., Any]:
@@ -212,60 +197,15 @@ class Values:
         for target, node in self._assignments:
             cell_of(target).set_value(np.asarray(results[node.name]))
 
-    def _scalar(self, node: Node, values: NDArray[Any]) -> NDArray[Any]:
-        """The values of a criterion have the shape () for each sample."""
-        return values.reshape(values.shape[:2] if node.has_layout else ()) if node in self._scalars else values
-
     @property
     def output_nodes(self) -> list[Node]:
         """The node of each function."""
         return self._nodes
 
     @cached_property
-    def in_training(self) -> Callable[..., Any]:
-        """Computes the nodes in training mode: `f(parameters, state, batch, key, settings) -> (values, state)`.
-
-        Dropout is active, batch normalisation takes the statistics of the minibatch.
-        """
-        return jax.jit(self._training_function)
-
-    @cached_property
-    def with_gradients(self) -> Callable[..., Any]:
-        """The same and gradients, in one program: `f(variables, roots, given) -> (values, state, gradients)`.
-
-        `variables` has parameters and inputs to differentiate by, `roots` by node a factor for each element of its
-        value, `given` the arguments of `in_training`; its parameters need not have those of `variables`.
-        """
-        compute = self._training_function
-
-        def function(variables: tuple[Any, Any], roots: Mapping[str, Any], arguments: tuple[Any, ...]) -> Any:
-            parameters, state, batch, *options = arguments
-
-            def outputs(chosen: Mapping[str, Any], data: Mapping[str, Any]) -> Any:
-                inputs = batch._replace(inputs={**batch.inputs, **data})
-                results, after = compute({**parameters, **chosen}, state, inputs, *options)
-                return {name: results[name] for name in roots}, (results, after)
-
-            _, pull_back, (outcome, after) = jax.vjp(outputs, *variables, has_aux=True)
-            return outcome, after, pull_back(roots)
-
-        return jax.jit(function)
-
-    def shapes(self, arguments: tuple[Any, ...]) -> Mapping[str, Any]:
-        """The shapes and types of what `in_training` computes, by name, without computing it.
-
-        Args:
-            arguments: its arguments.
-        """
-        key = tuple(np.shape(array) for array in jax.tree.leaves(arguments[2]))
-        if key not in self._shapes:
-            self._shapes[key] = jax.eval_shape(self.in_training, *arguments)[0]
-        return self._shapes[key]
-
-    @property
-    def _training_function(self) -> Callable[..., Any]:
-        names = dict.fromkeys([*self._first, *(node.name for node in self._computed)])
-        return compile_network(self.network, names, training=True)
+    def training(self) -> TrainingFunctions:
+        """The functions in training mode: dropout is active, batch normalisation takes the minibatch's statistics."""
+        return TrainingFunctions(self.network, [*self._first, *(node.name for node in self._computed)])
 
     def in_training_step(self, step: StepContext, names: Mapping[NodeValue, str]) -> list[Any]:
         """The values of the functions in a step of training, with its random numbers, before its update.
@@ -286,10 +226,10 @@ class Values:
             _ = batch.inputs[item.node.name]
         parameters = network_parameters(self.network) | _renamed(step.weights, renaming)
         state = network_state(self.network) | _renamed(step.state, renaming)
-        results, _ = self.in_training(parameters, state, batch, step.key, step.settings)
+        results, _ = self.training.values(parameters, state, batch, step.key, step.settings)
         values = {name: np.asarray(item) for name, item in results.items()}
         raise_failure()
-        return [self.samples(node, values, step.stack) for node in self._nodes]
+        return [self.samples.of(node, values, step.stack) for node in self._nodes]
 
     def print_times(self, title: str) -> None:
         """Print how long each node takes; with gradients, if the functions were computed in training mode."""
@@ -310,81 +250,6 @@ class Values:
                 cell_of(source).set_value(np.asarray(state[self._graph.nodes[source].name]))
             if node.name + "/samples" in state:
                 cell_of(value).samples = int(np.asarray(state[node.name + "/samples"]))
-
-    def cells(self, node: Node, gradient: Any, results: Mapping[str, Any], stack: Stack | None) -> NDArray[Any]:
-        """Return samples in the layout from which `samples` takes them; padding is 0.
-
-        Args:
-            node: the node.
-            gradient: an array, or a list of sequences, like the value of the node.
-            results: values of the computation that the samples belong to, the node's among them.
-            stack: its data; None: there are none.
-
-        Raises:
-            ArgumentError: it has another number of sequences or steps, or samples of another shape.
-        """
-        value = np.asarray(results[node.name])
-        cells, numbers = np.zeros(value.size, value.dtype), np.arange(value.size).reshape(value.shape)
-        places: Any = self.samples(node, {**results, node.name: numbers}, stack)
-        dynamic = 2 if is_list(places) else int(self.has_batch(node))
-        parts: Any = places if dynamic else [places]
-        shape = parts[0].shape[1:] if dynamic == 2 else parts[0].shape
-        axes = InputAxes(f"gradient of '{node.name}'", shape, dynamic)
-        batch = gradient.read(axes) if isinstance(gradient, Value) else batch_of(gradient, axes)
-        lengths = [len(part) for part in parts] if dynamic == 2 else [1] * len(parts)
-        if batch.lengths.tolist() != lengths or batch.cells is None:
-            steps, expected = shorten(str(batch.lengths.tolist())), shorten(str(lengths))
-            message = f"the gradient of '{node.name}' has sequences of {steps} steps, its value of {expected}"
-            raise ArgumentError(message, "np.ones_like(value)")
-        for part, length, place in zip(batch.cells, lengths, parts, strict=True):
-            cells[place.reshape(-1)] = part[:length].astype(value.dtype).reshape(-1)
-        return cells.reshape(value.shape)
-
-    def has_batch(self, node: Node) -> bool:
-        """Return whether a node has values for each sequence of a minibatch, not one for the whole."""
-        several = bool(self.arguments.inputs or self._made) and not self.arguments.is_static
-        return several and node.has_layout and node not in self._single
-
-    def samples(self, node: Node, results: Mapping[str, Any], stack: Stack | None) -> Any:
-        """The samples of a node without padding: an array, or a list of sequences.
-
-        Args:
-            node: the node.
-            results: its value by its name, and what else the computation gave.
-            stack: the data; None: there are none.
-        """
-        array = self._scalar(node, results[node.name])
-        if node in self._half and array.dtype.kind == "f":
-            array = array.astype(HALF)
-        if stack is None and node.has_layout and self._made:
-            if not is_kept(node.axis):
-                return array[0]
-            lengths = results[f"{node.axis}{LENGTHS}"].tolist()
-            return [array[:length, slot] for slot, length in enumerate(lengths)]
-        if not node.has_layout or stack is None:
-            return array
-        layout = stack.layout(0, node, results)
-        several = any(argument.sequence for argument in self.arguments.inputs) or is_kept(node.axis)
-        if self.arguments.is_static or node in self._single:
-            return array[0, 0]
-        if node.axis == graph.ONE_STEP or (layout.T == 1 and not several):
-            return array[0, layout.sequences[:, 1]]
-        return [array[max(begin, 0) : end, slot] for _, slot, begin, end in layout.sequences.tolist()]
-
-
-def made_samples(network: ValidatedNetwork, nodes: Sequence[Node]) -> int:
-    """The samples of the minibatches that a network makes of values without a minibatch axis; 0: it makes none."""
-    counts = {(node.input(0).shape or (0,))[-1] for node in network.below(list(nodes)) if node.operation == "ToBatch"}
-    if len(counts) > 1:
-        sizes = " and ".join(map(str, sorted(counts)))
-        raise ArgumentError(
-            f"to_batch makes minibatches of {sizes} samples of one function", "give all as many samples"
-        )
-    return next(iter(counts), 0)
-
-
-def _makes_batch(network: ValidatedNetwork, node: Node) -> bool:
-    return any(source.operation == "ToBatch" for source in network.below([node]))
 
 
 def _renamed(values: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
@@ -456,7 +321,7 @@ def evaluate(function: Function, arguments: Any, outputs: Sequence[Function], as
     results = values(arguments)
     if not as_numpy:
         results = [
-            Value.of_result(value, values.has_batch(node))
+            Value.of_result(value, values.samples.has_batch(node))
             for value, node in zip(results, values.output_nodes, strict=True)
         ]
     return results[0] if len(outputs) == 1 else dict(zip(outputs, results, strict=True))
