@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from cntkpy.cntk_config import ConfigError, ConfigParameters
 from cntkpy.cntk_config.base.diagnostics import Span
 from cntkpy.cntk_config.base.source import Fragment
-from cntkpy.commands.checks.values import network_texts
 from cntkpy.commands.editor.brainscript import KEYS, Script
 from cntkpy.commands.editor.language import Analysis
 from cntkpy.commands.editor.ndl import Name
@@ -70,7 +69,7 @@ def _inside(found: Analysis, section: ConfigParameters, name: str, depth: int) -
         inside = [member for member in _members(found.name, found.scripts) if start <= member.span.line <= end]
         return _ordered(inside)
     entry = section.definition(name)
-    if entry is not None and found.root is not None and name.lower() in network_texts(found.root):
+    if entry is not None and name.lower() in found.network_texts:
         return _network(found, entry.parts)
     try:
         return _ordered(_sections(found, ConfigParameters.from_value(section.stored(name, raw=True)), depth + 1))
