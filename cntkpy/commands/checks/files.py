@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -357,7 +358,10 @@ def _missing(value: ConfigValue, kind: str = "MissingFile") -> Iterator[Diagnost
     path = Path(inside[1] if inside else str(value))
     if exists(path) or any(c in str(value) for c in ",\n*|") or str(value).startswith("-"):
         return  # or it is not a name
-    folder = next((one for one in path.parents if exists(one)), None)
+    # From the top: a name of many parts that does not exist ends at its first part.
+    folder = None
+    for parent in takewhile(exists, reversed(path.parents)):
+        folder = parent
     what = f"the folder '{path.parent}' does not exist" if folder != path.parent else "no such file"
     hint = _of_other_system(path) or (_alike(path) if folder == path.parent else None)
     hint = hint or f"the current directory is {Path.cwd()}"

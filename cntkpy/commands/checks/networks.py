@@ -85,9 +85,9 @@ def trains(use: Use) -> bool:
 
 def _in_idle_command(problems: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
     """Warnings of what is wrong with a network by itself: `command=NAME` on the command line may come with more."""
-    for one in problems:
-        if (one.rule.code in OF_NETWORKS and one.kind != "UnknownModel") or one.kind == "FileNotFound":
-            yield replace(one, severity="warning")
+    for problem in problems:
+        if (problem.rule.code in OF_NETWORKS and problem.kind != "UnknownModel") or problem.kind == "FileNotFound":
+            yield replace(problem, severity="warning")
 
 
 def _idle_settings(use: Use, checked: CheckedNetwork) -> Iterator[Diagnostic]:
@@ -119,7 +119,7 @@ class Computed(NamedTuple):
 def computed_networks(top: TopLevel) -> dict[str, Computed]:
     """Return the network of each command that reads data, by the path of its section; a command is left out where
     its network is not known before the run."""
-    outlines, found = Outlines(), dict[str, Computed]()
+    outlines, computed = Outlines(), dict[str, Computed]()
     deque(network_problems(top, looks_at=top.runs, outlines=outlines), maxlen=0)
     for use in top.parts:
         make = outlines.networks.get(use.section.path)
@@ -130,15 +130,19 @@ def computed_networks(top: TopLevel) -> dict[str, Computed]:
             nodes = _criteria(network, use.section) if trains(use) else evaluated(use, network)
             if nodes:
                 validated = network.validate()
-                found[use.section.path] = Computed(validated, [validated.nodes[node.name] for node in nodes])
-    return found
+                computed[use.section.path] = Computed(validated, [validated.nodes[node.name] for node in nodes])
+    return computed
 
 
 def _asked_for(top: Use) -> set[str]:
     """Return the nodes that commands name, whatever network they mean."""
     try:
-        named = [(one, use) for use in top.parts for one in filter(None, map(use.parameter, NODES))]
-        return {str(word) for one, use in named for word in cast("list[ConfigValue]", one.read(use.section) or [])}
+        named = [(parameter, use) for use in top.parts for parameter in filter(None, map(use.parameter, NODES))]
+        return {
+            str(word)
+            for parameter, use in named
+            for word in cast("list[ConfigValue]", parameter.read(use.section) or [])
+        }
     except UserError:
         return set()  # found where values are looked at
 
@@ -272,7 +276,7 @@ def _missing_model(section: ConfigParameters, models: Models) -> Iterator[Diagno
 def _criteria(network: Network | ValidatedNetwork, section: ConfigParameters) -> list[Node]:
     """Return the criterion that is trained, and the nodes that are reported."""
     from cntkpy.commands.actions.training import TrainingParameters
-    from cntkpy.trainers.loop.criteria import choose_criteria
+    from cntkpy.trainers.fronts.config.criteria import choose_criteria
 
     criteria, evaluations = choose_criteria(network, TrainingParameters(section).sgd)
     return [criteria[0], *evaluations]
