@@ -78,8 +78,8 @@ def same_number(padded: Mapping[str, int], numbers: np.ndarray) -> tuple[str, st
     total = dict(zip(values.tolist(), counts.tolist(), strict=True))
     for name, count in padded.items():
         if total[number := _leading_number(name)] > count:
-            others = (other for other in padded if _leading_number(other) == number and other != name)
-            return name, next(others, str(number))
+            same = (key for key in padded if _leading_number(key) == number and key != name)
+            return name, next(same, str(number))
     return None
 
 

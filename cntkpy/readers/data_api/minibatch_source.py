@@ -149,7 +149,7 @@ class MinibatchSource(MinibatchSourceBase):
             "max_errors": max_errors,
         }
         self._is_own = all(isinstance(part, UserDeserializer) for part in parts)
-        """Whether only classes of the program are read."""
+        """True if only classes of the program are read."""
         self._sweep: int | None = None  # samples of a sweep, where they are known beforehand
         if len(parts) == 1 and isinstance(parts[0], UserDeserializer):
             data = UserData(parts[0])

@@ -70,10 +70,10 @@ _VALUES = (("is_sparse=dense", "is_sparse=False"), ("is_sparse=sparse", "is_spar
 _TRUTH = re.compile(r"(?<==)(true|false)\b|(?<== )(true|false)\b")
 
 
-def _place(found: re.Match[str]) -> str:
+def _place(match: re.Match[str]) -> str:
     """Return the place of an argument: the stream, the transform and the argument itself."""
-    name = ARGUMENTS.get(found["name"], found["name"])
-    parts = [f"stream '{found['stream']}'" if found["stream"] else "", found["transform"] or ""]
+    name = ARGUMENTS.get(match["name"], match["name"])
+    parts = [f"stream '{match['stream']}'" if match["stream"] else "", match["transform"] or ""]
     shown = ", ".join(filter(None, [*parts, "" if name == "type" else name]))
     return f"{shown}: " if shown else ""
 
@@ -85,5 +85,5 @@ def python_words(text: str) -> str:
         text = re.sub(_BEFORE + pattern if pattern[0].isalpha() else pattern, instead, text)
     for word, instead in _VALUES:
         text = text.replace(word, instead)
-    text = _NAME.sub(lambda found: ARGUMENTS[found[1]], text)
-    return _TRUTH.sub(lambda found: found[0].capitalize(), text)
+    text = _NAME.sub(lambda match: ARGUMENTS[match[1]], text)
+    return _TRUTH.sub(lambda match: match[0].capitalize(), text)
