@@ -110,7 +110,9 @@ class TrainingPass:
         parameters, state, batch, key = self.arguments
         nodes = {variable: node for variable in wanted if (node := self.values.node_of(variable.root)) is not None}
         trained = {node.name: parameters[node.name] for variable, node in nodes.items() if variable.is_parameter}
-        data = {node.name: _dense(batch.inputs[node.name], node) for variable, node in nodes.items() if variable.is_input}
+        data = {
+            node.name: _dense(batch.inputs[node.name], node) for variable, node in nodes.items() if variable.is_input
+        }
         fixed = {name: array for name, array in parameters.items() if name not in trained}
         *done, (of_own, of_data) = self.values.training.gradients((trained, data), factors, (fixed, state, batch, key))
         self._done(*done)
