@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
@@ -20,6 +21,7 @@ from cntkpy.commands.checks.findings import Finding
 from cntkpy.commands.checks.merging import Result, merged
 from cntkpy.commands.checks.scripts import is_script, ndl_findings, script_findings
 from cntkpy.commands.checks.targets import Target
+from cntkpy.commands.checks.values import network_texts
 from cntkpy.commands.editor import brainscript, ndl
 from cntkpy.commands.editor.values import value_at, values
 from cntkpy.commands.projects.project import Project, Run, find_project
@@ -30,6 +32,8 @@ from cntkpy.networks.builders.brainscript.reference import Documented
 
 _BRACKET = re.compile(r"(?:(?<![A-Za-z0-9_])(?P<name>[A-Za-z_][A-Za-z0-9_]*+)\s*+=?\s*+)?(?P<opener>[\[({])|[\])}]")
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+Stack = tuple[str, "Stack | None"]
+"""The name of an open section, "" if it has none, and the sections around it."""
 
 
 MAX_RUNS = 24
@@ -80,6 +84,11 @@ class Analysis:
             except ConfigError:
                 return self._earlier_networks
         return list(ndl.networks_of(self.root)) if self.root is not None else []
+
+    @cached_property
+    def network_texts(self) -> frozenset[str]:
+        """The names, in lower case, of entries which describe networks."""
+        return network_texts(self.root) if self.root is not None else frozenset()
 
     def network_at(self, line: int, column: int) -> tuple[ndl.NetworkText, ndl.Key] | None:
         """Return the network in NDL and the name in it at a place (both from 1); variables are the configuration's."""
@@ -202,16 +211,27 @@ class Analysis:
 
     def enclosing(self, line: int, column: int) -> list[str]:
         """Return the names of the sections around a place, from the brackets before it."""
+        places, stacks = self._brackets
+        stack = stacks[bisect_right(places, (line, column - 1))]
         names: list[str] = []
-        for number, text in enumerate(self.lines[:line], 1):
-            text = text[: column - 1] if number == line else text
-            text = re.sub(r"(^|\s)#.*", "", text)
-            for bracket in _BRACKET.finditer(text):
-                if bracket["opener"]:
-                    names.append(bracket["name"] or "")
-                elif names:
-                    names.pop()
-        return [name for name in names if name]
+        while stack is not None:
+            name, stack = stack
+            if name:
+                names.append(name)
+        return names[::-1]
+
+    @cached_property
+    def _brackets(self) -> tuple[list[tuple[int, int]], list[Stack | None]]:
+        """The end of each bracket, line from 1 and column from 0; the sections that are open before and after each."""
+        places: list[tuple[int, int]] = []
+        stacks: list[Stack | None] = [None]
+        for number, text in enumerate(self.lines, 1):
+            for bracket in _BRACKET.finditer(re.sub(r"(^|\s)#.*", "", text)):
+                around = stacks[-1]
+                closed = around[1] if around is not None else None
+                places.append((number, bracket.end()))
+                stacks.append((bracket["name"] or "", around) if bracket["opener"] else closed)
+        return places, stacks
 
     def _path_at(self, section: ConfigParameters, names: list[str], line: int, column: int) -> list[str] | None:
         for name in section.names():
