@@ -137,16 +137,25 @@ def show_command(
 @click.option("--statistics", is_flag=True, help="Print the number of findings of each code instead of the findings.")
 @click.option("--fix", is_flag=True, help="Correct what is certain: misspelled names, quotation marks, backslashes.")
 @click.option("--diff", "show_diff", is_flag=True, help="With --fix: write nothing, print the changes.")
+@click.option(
+    "--watch", is_flag=True, help="Check again whenever a file below this folder or that of the project changes."
+)
 def check_command(
     words: tuple[str, ...],
     quiet: bool,
     form: str,
+    watch: bool,
     **options: Any,
 ) -> int:
     """Check configurations."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # NumPy starts a quarter faster when it needs no threads
     from cntkpy.commands.checks.check import CheckOptions, check
 
+    if watch:
+        from cntkpy.commands.checks.check import folders_of
+        from cntkpy.commands.checks.watch import watch as check_on_change
+
+        check_on_change(lambda: check(list(words), quiet, form, CheckOptions(**options)), folders_of())
     return check(list(words), quiet, form, CheckOptions(**options))
 
 

@@ -30,7 +30,7 @@ from cntkpy.commands.checks.scripts import is_ndl, is_script, ndl_findings, scri
 from cntkpy.commands.checks.targets import Target, Targets
 from cntkpy.commands.console import has_colours
 from cntkpy.commands.context import processes
-from cntkpy.commands.projects.project import NAME, Project
+from cntkpy.commands.projects.project import NAME, Project, find_project
 from cntkpy.commands.words import OPEN, is_config_word, same_directory
 from cntkpy.readers.parameters import ReaderParameters
 
@@ -157,6 +157,15 @@ def _findings_with(texts: Mapping[str, str], chosen: list[Target], options: Chec
 def _text_of(finding: Finding) -> _Key:
     """Return the parts of a finding that stay when the text in front of it changes."""
     return finding.rule.code, finding.diagnostic.kind, PLACES.sub("", finding.diagnostic.message)
+
+
+def folders_of() -> list[Path]:
+    """Return the folder whose files are watched: that of the project, or the current one."""
+    project = find_project(Path())
+    here = Path.cwd()
+    if project is None or project.folder in (here.resolve(), *here.resolve().parents):
+        return [project.folder if project is not None else here]
+    return [here, project.folder]
 
 
 def _check_codes(option: str, codes: str) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import tomllib
@@ -345,3 +346,21 @@ def test_a_broken_pyproject_is_no_project(tmp_path: Path) -> None:
     write(tmp_path, {"cntkpy.toml": "[" * 5000})
     with pytest.raises(ConfigError):
         find_project(tmp_path)
+
+
+def test_watch_checks_again_after_a_change(tmp_path: Path) -> None:
+    write(tmp_path, repository())
+    command = [sys.executable, "-u", "-m", "cntkpy", "check", "--watch"]
+    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    try:
+        assert process.stdout.readline() == "no problems in 12 configurations\n"
+        assert "watching 9 files" in process.stdout.readline()
+        (tmp_path / "models" / "small.cntk").write_text(WRONG_MODEL)
+        lines = [process.stdout.readline()]
+        while "configurations" not in lines[-1]:
+            lines.append(process.stdout.readline())
+        assert any("[CK020]" in line for line in lines)
+    finally:
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 130
