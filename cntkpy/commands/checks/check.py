@@ -269,7 +269,7 @@ def _diagnostics(
         root = read()
     except ConfigError as error:
         return [error.diagnostic]
-    modules = options.modules or (project is not None and _may_import(root, project))
+    modules = options.modules and (project is None or _may_import(root, project))
     result = look(root, data=options.data, modules=modules, records=options.records, cut=cut)
     if project is not None and project.contracts:
         result = _without_contracted(root, project, result)
@@ -287,12 +287,15 @@ def _without_contracted(root: ConfigParameters, project: Project, diagnostics: l
 
 
 def _may_import(root: ConfigParameters, project: Project) -> bool:
-    """Return True if a configuration names modules of readers, and the project allows all of them."""
+    """Return True if the project allows all modules of readers that a configuration names.
+
+    A file of a repository that somebody has cloned makes no module be imported: `--import-modules` has to ask for it.
+    """
     if not project.modules:
-        return False
-    named = (ReaderParameters.module.find(use.section) for use in section_map(root).walk() if use.role in READER_ROLES)
+        return True
+    named = (ReaderParameters.module.value(use.section) for use in section_map(root).walk() if use.role in READER_ROLES)
     modules = {str(module) for module in named if module}
-    return bool(modules) and modules <= set(project.modules)
+    return modules <= set(project.modules)
 
 
 def _without_root(root: ConfigParameters, diagnostics: list[Diagnostic]) -> list[Diagnostic]:
