@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import re
+import site
 import sys
+import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from cntkpy.cntk_config.base.files import read_input
+from cntkpy.cntk_config.base.kinds import PAGE
 from cntkpy.cntk_config.declare import Parameter
 from cntkpy.commands.catalogue.topics import Topic, all_names, default_text, find_parameters, find_topics, topics
 
 EXIT_UNKNOWN = 2
-PAGES = (Path(__file__).with_name("findings.md"), Path(__file__).parents[3] / "docs" / "findings.md")
-"""The page of findings in a wheel and in a checkout."""
+PAGES = (
+    Path(__file__).parents[3] / "docs" / "findings.md",
+    *(Path(base, "share", "cntkpy", "findings.md") for base in (sysconfig.get_path("data"), site.getuserbase())),
+)
+"""The page of findings in a checkout, in an environment, in the packages of a user."""
 _FENCE = re.compile(r'```(?:\w+)?(?: title="(.*?)")?$')
 _LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 
@@ -58,10 +64,10 @@ def explanations(name: str) -> Iterator[str]:
 
 
 def _page(code: str) -> str:
-    """Return the section of a code on the page of findings, as plain text; the wheel has a copy of the page."""
+    """Return the section of a code on the page of findings, as plain text; the wheel brings the page."""
     page = next((path for path in PAGES if path.is_file()), None)
     if page is None:
-        return ""
+        return f"  docs     {PAGE}#{code.lower()}\n"
     section = re.search(rf"^## {code}\n(.*?)(?=^## |\Z)", read_input(page).decode(), re.MULTILINE | re.DOTALL)
     return f"\n{_plain(section[1].strip())}\n" if section is not None else ""
 
