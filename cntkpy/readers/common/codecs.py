@@ -62,13 +62,13 @@ class Broken(Exception):
 
     Args:
         what: what is wrong.
-        at: the byte.
+        offset: the byte.
         program: for a file that is whole, but needs more than is provided: the program that unpacks it.
     """
 
-    def __init__(self, what: str, at: int, program: str = "") -> None:
-        super().__init__(what)
-        self.at, self.program = at, program
+    def __init__(self, problem: str, offset: int, program: str = "") -> None:
+        super().__init__(problem)
+        self.offset, self.program = offset, program
 
 
 class Restart(NamedTuple):
@@ -451,9 +451,9 @@ class SeekTable(NamedTuple):
     plain: np.ndarray
     packed: np.ndarray
 
-    def place(self, at: int) -> Restart:
-        """The start of the frame with byte `at` of the plain text."""
-        frame = max(0, min(int(np.searchsorted(self.plain, at, side="right")), len(self.plain) - 1) - 1)
+    def place(self, offset: int) -> Restart:
+        """The start of the frame with byte `offset` of the plain text."""
+        frame = max(0, min(int(np.searchsorted(self.plain, offset, side="right")), len(self.plain) - 1) - 1)
         return Restart(int(self.plain[frame]), int(self.packed[frame]))
 
     def has(self, place: Restart) -> bool:

@@ -220,12 +220,13 @@ def _expression(condition: Condition, kinds: Mapping[str, Any]) -> Any:
     return ~expression if condition.word == "not" else expression
 
 
-def _compared(one: Comparison, kind: Any) -> Any:
-    column = compute().field((one.column,))
-    if one.sign == "null":
+def _compared(comparison: Comparison, kind: Any) -> Any:
+    column = compute().field((comparison.column,))
+    if comparison.sign == "null":
         return column.is_null()
     expression, *expressions = (
-        _simple(column, "==" if one.sign == "in" else one.sign, value, kind) for value in one.values
+        _simple(column, "==" if comparison.sign == "in" else comparison.sign, value, kind)
+        for value in comparison.values
     )
     for operand in expressions:
         expression = expression | operand
