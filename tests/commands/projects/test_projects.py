@@ -181,6 +181,7 @@ def test_a_run_is_run_in_its_folder(cntkpy_process, tmp_path: Path) -> None:
         ('[per-file]\n"*.cntk" = ["CX1"]\n', "2:13: no finding has the code 'CX1' - `cntkpy list findings` shows all"),
         ('[types]\na = { min = "1" }\n', "2:13: min expects a number - write min = 1"),
         ("[types]\na = 3\n", '2:5: a is no contract - write { min = 1, max = 9 } or "a|b"'),
+        ('exclude = ["**/a/**/b/**"]\n', "1:12: a glob has more than 2 times ** - write one ** for all folders below"),
         ("run = [1]\n", "1:8: run expects an array of tables - write [[run]]"),
     ],
 )  # fmt: skip
