@@ -21,8 +21,15 @@ from cntkpy.cntk_config.base.lazy_modules import LazyModule, np
 
 log = logging.getLogger("cntkpy.networks")
 
+Residuals = tuple[Any, ...]
+"""Arrays that the forward pass keeps for the backward pass."""
+Gradients = tuple[Any, ...]
+"""Gradients of the operands of a function; None: it has none."""
+
 __all__ = [
     "DETERMINISTIC",
+    "Gradients",
+    "Residuals",
     "ask_for_determinism",
     "cache_folder",
     "checkpoint_name",
