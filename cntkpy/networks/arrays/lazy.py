@@ -121,13 +121,13 @@ else:
     jnp = LazyModule("jax.numpy", prepare)
 
 
-def io_callback(function: Callable[..., Any], result: Any, *arrays: Any) -> Any:
+def io_callback(function: Callable[..., Any], result: object, *arrays: object) -> Any:
     """`jax.experimental.io_callback`: a compiled program calls a function of the process with its arrays."""
     prepare()
     return imported("jax.experimental").io_callback(function, result, *arrays)
 
 
-def checkpoint_name(array: Any, name: str) -> Any:
+def checkpoint_name(array: object, name: str) -> Any:
     """`jax.ad_checkpoint.checkpoint_name`: policies of `jax.checkpoint` know the array by a name."""
     prepare()
     return imported("jax.ad_checkpoint").checkpoint_name(array, name)
@@ -164,7 +164,7 @@ def custom_gradient(
         return function
 
     @functools.wraps(primal)
-    def call(*arrays: Any) -> Any:
+    def call(*arrays: object) -> Any:
         return build()(*arrays)
 
     return call

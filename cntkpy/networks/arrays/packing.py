@@ -73,7 +73,7 @@ def batch_apart(batch: Batch, axes: Mapping[str, str | None], packed: Container[
     if not shared:
         return batch
 
-    def of(name: str, data: Any) -> Any:
+    def of(name: str, data: object) -> Any:
         grid = shared.get(axes.get(name) or "")
         if grid is None:
             return data

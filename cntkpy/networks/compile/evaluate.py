@@ -259,7 +259,7 @@ def compile_gradient(
         gathered = {name: jnp.take(parameters[name], index, axis=0, mode="clip") for name, index in rows.items()}
         dense = {name: array for name, array in parameters.items() if name not in rows}
 
-        def loss(variables: tuple[dict[str, Array], dict[str, Array]]) -> Any:
+        def loss(variables: tuple[dict[str, Array], dict[str, Array]]) -> tuple[Array, Any]:
             dense, gathered = variables
             named = {name: parameters[name] for name in rows} | dense
             matrices: dict[tuple[str, ...], Array] = {}

@@ -210,17 +210,17 @@ def differentiable_loop(run: Loop) -> Callable[[list[Array], Any, Any], Any]:
             argument are those that are added to the products, `(T, rows, width)`.
     """
 
-    def primal(weights: list[Array], value: Any, fixed: Any) -> Any:
+    def primal(weights: list[Array], value: object, fixed: object) -> Any:
         return run(weights, value, fixed)[0]
 
-    def forward(weights: list[Array], value: Any, fixed: Any) -> tuple[Array, Residuals]:
-        def free(value: Any) -> Any:
+    def forward(weights: list[Array], value: object, fixed: object) -> tuple[Array, Residuals]:
+        def free(value: object) -> Any:
             return run(weights, value, fixed)
 
         result, back, operands = jax.vjp(free, value, has_aux=True)
         return result, (back, operands)
 
-    def backward(residuals: Residuals, g: Any) -> Gradients:
+    def backward(residuals: Residuals, g: object) -> Gradients:
         back, operands = residuals
         (gradient,) = back(g)
         pairs = zip(operands, gradient["sums"], strict=True)

@@ -257,7 +257,7 @@ class NodeKind:
         return " or ".join(forms)
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     """A default as it is written in the network language."""
     if value is None or value == "":
         return '""'

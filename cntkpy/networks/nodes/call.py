@@ -66,7 +66,9 @@ class Context:
         matrices: by the names of parameters that lie side by side, what they are together.
     """
 
-    def __init__(self, batch: Batch, grid: tuple[int, int], dtype: Any, training: bool, key: Array, settings: Settings):
+    def __init__(
+        self, batch: Batch, grid: tuple[int, int], dtype: object, training: bool, key: Array, settings: Settings
+    ):
         self.T, self.S = grid
         self.mask, self.to_start, self.to_end = batch.mask, batch.to_start, batch.to_end
         self.dtype = dtype
@@ -86,8 +88,8 @@ class Context:
     def step(
         self,
         mask: Array | None,
-        to_start: Any,
-        to_end: Any,
+        to_start: object,
+        to_end: object,
         key: Array,
         whole: Mapping[str | None, Any],
         steps: int = 1,
@@ -171,7 +173,7 @@ class Call:
         self.options = node.options
         self.order = order
 
-    def random_key(self, key: Array) -> Any:
+    def random_key(self, key: Array) -> Array:
         """The key of this node's random numbers, made of one that all nodes share.
 
         Nodes with the same `seed` option draw the same numbers. The others differ by their place in the network.
@@ -181,7 +183,7 @@ class Call:
             return jax.random.fold_in(key, self.order)
         return jax.random.fold_in(jax.random.fold_in(key, _SEEDED), int(seed) % 2**32)
 
-    def problem(self, mismatch: Any) -> None:
+    def problem(self, mismatch: object) -> None:
         """Note the slots whose sequences do not fit, or whether there are such."""
         if fallible(self.node):
             self.context.problems[self.node.name] = jnp.any(mismatch)

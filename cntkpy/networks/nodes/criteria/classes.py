@@ -92,7 +92,7 @@ def _among(size: int) -> Any:
     def forward(
         h: Array, weights: Array, word: Array, first: Array, last: Array, use: Array
     ) -> tuple[Array, Residuals]:
-        def add(n: Array, carry: Any) -> Any:
+        def add(n: Array, carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
             total, to_h, to_weights = carry
             start, rows, value, slope = one(h, weights, word, first, last, n)
             slope = use[n] * slope.astype(h.dtype)

@@ -48,7 +48,7 @@ class HostFunction(Protocol):
         """A state for `backward`, and the value: samples like those of the operands with the most dynamic axes."""
         ...
 
-    def backward(self, state: Any, gradient: Samples) -> list[Samples | None]:
+    def backward(self, state: object, gradient: Samples) -> list[Samples | None]:
         """The gradient by each operand, of the gradient by the value; None: it is 0."""
         ...
 
@@ -66,7 +66,7 @@ class StoredHost:
         dynamic: see `HostFunction`.
     """
 
-    def __init__(self, operation: str, state: Any, dynamic: Sequence[int]) -> None:
+    def __init__(self, operation: str, state: object, dynamic: Sequence[int]) -> None:
         self.operation, self.state, self.dynamic = operation, state, tuple(dynamic)
 
     def forward(self, operands: list[Samples]) -> tuple[Any, Samples]:
@@ -77,7 +77,7 @@ class StoredHost:
         """
         raise self._missing()
 
-    def backward(self, state: Any, gradient: Samples) -> list[Samples | None]:
+    def backward(self, state: object, gradient: Samples) -> list[Samples | None]:
         """See `forward`."""
         raise self._missing()
 
@@ -117,7 +117,7 @@ class _States:
         self._numbers = itertools.count(1)
         self._kept: OrderedDict[int, Any] = OrderedDict()
 
-    def put(self, state: Any) -> int:
+    def put(self, state: object) -> int:
         """The number of a state."""
         number = next(self._numbers)
         self._kept[number] = state
@@ -211,10 +211,10 @@ def _function(host: HostFunction, shape: tuple[int, ...], dynamic: int, dtype: A
             _failures.append(error)
             return None, np.full(shape, np.nan, dtype)
 
-    def value_only(mask: Array | None, *operands: Any) -> NDArray[Any]:
+    def value_only(mask: Array | None, *operands: object) -> NDArray[Any]:
         return value(mask, *operands)[1]
 
-    def value_and_state(mask: Array | None, *operands: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+    def value_and_state(mask: Array | None, *operands: object) -> tuple[NDArray[Any], NDArray[Any]]:
         state, result = value(mask, *operands)
         return result, np.asarray(states.put(state))
 

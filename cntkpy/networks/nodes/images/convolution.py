@@ -315,7 +315,7 @@ def _shape(node: Node) -> Shape | None:
     return _shape_2d(node) if is_two_d(node.options) else _shape_nd(node)
 
 
-def _forward(call: Call, weights: Array, x: Any) -> Any:
+def _forward(call: Call, weights: Array, x: object) -> Any:
     if is_two_d(call.node.options):
         return _forward_2d(call, weights, plain(x) if isinstance(x, OneChannel) else x)
     return _forward_nd(call, weights, x)

@@ -87,7 +87,7 @@ def _batch_shape(node: Node) -> Shape | None:
     return x
 
 
-def _momentum(constant: Any, samples: Any, seen: Any) -> Any:
+def _momentum(constant: Any, samples: Any, seen: Any) -> Array:
     """Share of this minibatch in the running statistics."""
     return jnp.where(
         seen == 0,
@@ -108,13 +108,13 @@ def _momentum(constant: Any, samples: Any, seen: Any) -> Any:
     )
 
 
-def _blend(constant: Any, samples: Any, seen: Any) -> Any:
+def _blend(constant: Any, samples: Any, seen: Any) -> Array:
     """Share of the running statistics in the normalisation."""
     finite = jnp.where(jnp.isinf(constant), 1.0, constant / (constant + samples))
     return jnp.where((seen == 0) | (constant == 0), 0.0, finite)
 
 
-def _batch_normalise(call: Call, x: Any, scale: Array, bias: Array, run_mean: Array, run_variance: Array) -> Any:
+def _batch_normalise(call: Call, x: object, scale: Array, bias: Array, run_mean: Array, run_variance: Array) -> Array:
     context, node, options = call.context, call.node, call.node.options
     shape = node.shape
     count = shape[-1] if options["spatial"] else shapes.size(shape)

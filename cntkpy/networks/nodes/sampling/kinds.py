@@ -121,19 +121,19 @@ def _frequency(call: Call, weights: Array) -> Array:
     return -jnp.expm1(mean * jnp.log1p(-jnp.minimum(chances, 1)))[None]
 
 
-def _uniform(key: Array, shape: Any, low: float, high: float) -> Array:
+def _uniform(key: Array, shape: tuple[int, ...], low: float, high: float) -> Array:
     return jax.random.uniform(key, shape, minval=low, maxval=high)
 
 
-def _normal(key: Array, shape: Any, mean: float, scale: float) -> Array:
+def _normal(key: Array, shape: tuple[int, ...], mean: float, scale: float) -> Array:
     return mean + scale * jax.random.normal(key, shape)
 
 
-def _gumbel(key: Array, shape: Any, place: float, scale: float) -> Array:
+def _gumbel(key: Array, shape: tuple[int, ...], place: float, scale: float) -> Array:
     return place + scale * jax.random.gumbel(key, shape)
 
 
-def _bernoulli(key: Array, shape: Any, mean: float, _: float) -> Array:
+def _bernoulli(key: Array, shape: tuple[int, ...], mean: float, _: float) -> Array:
     return jax.random.bernoulli(key, mean, shape)
 
 

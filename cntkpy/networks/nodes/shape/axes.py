@@ -106,7 +106,7 @@ def _new_shape(node: Node) -> Shape | None:
     return (*x[: begin - 1], *dims, *x[end - 1 :])
 
 
-def _reshape(call: Call, x: Any) -> Any:
+def _reshape(call: Call, x: Any) -> Array:
     operand_shape, behind = call.node.input(0).shape, call.node.shape
     if is_image(x) and behind == (*operand_shape, 1):
         return OneChannel(x.array)
