@@ -94,7 +94,7 @@ class EventFile:
                 setattr(writer, name, self._noting(method))
 
     def _noting(self, method: Callable[..., Any]) -> Callable[..., Any]:
-        def noting(*arguments: Any) -> Any:
+        def noting(*arguments: object) -> Any:
             try:
                 return method(*arguments)
             except OSError as error:

@@ -53,7 +53,7 @@ class TraceNodes:
             results, _ = compiled(weights, {**state, **nudges}, batch, key, settings)
             return node_total(criterion, results, batch), results
 
-        def values(weights: Any, state: Any, batch: Any, key: Any, settings: Any) -> Any:
+        def values(weights: object, state: object, batch: object, key: object, settings: object) -> Any:
             shapes = jax.eval_shape(total, {}, weights, state, batch, key, settings)[1]
             nudges = {
                 node.name + NUDGE: jnp.zeros(shapes[node.name].shape, shapes[node.name].dtype)

@@ -124,7 +124,7 @@ class _Sparse(NamedTuple):
         return self.data.dtype
 
 
-def _parts(values: Any, count: int) -> tuple[Any, ...]:
+def _parts(values: object, count: int) -> tuple[Any, ...]:
     """So many frames of a stream, wherever they are."""
     return values.parts if isinstance(values, Pieces) else (_rows(values, 0, count),)
 

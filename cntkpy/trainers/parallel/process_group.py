@@ -82,7 +82,7 @@ class ProcessGroup:
         shape = (*array.shape[:axis], width * self.mesh.size, *array.shape[axis + 1 :])
         return jax.make_array_from_single_device_arrays(shape, sharding, parts)
 
-    def on_each(self, function: Callable[..., Any], arguments: Any, results: Any) -> Callable[..., Any]:
+    def on_each(self, function: Callable[..., Any], arguments: object, results: object) -> Callable[..., Any]:
         """A function that every worker computes with its own parts; given, results: how arguments and results lie."""
         return jax.shard_map(function, mesh=self.mesh, in_specs=arguments, out_specs=results, check_vma=False)
 

@@ -66,7 +66,7 @@ class Buckets:
         return {"known": [shape.to_json() for shape in self.known], "chosen": chosen}
 
     @classmethod
-    def from_json(cls, saved: Any) -> "Buckets":
+    def from_json(cls, saved: object) -> "Buckets":
         """The inverse of `to_json`; of a checkpoint of version 0.1, whose shapes are a list, nothing."""
         if not is_dict(saved):
             return cls()

@@ -43,7 +43,7 @@ def _aligned(room: NDArray[np.uint8], shape: tuple[int, ...], dtype: DTypeLike) 
     return room[start : start + len(room) - ALIGNED].view(dtype).reshape(shape)
 
 
-def lend(arrays: Any) -> Any:
+def lend(arrays: object) -> Any:
     """Arrays of NumPy for a compiled program, in their own memory where the device can read it.
 
     Args:
@@ -56,7 +56,7 @@ def lend(arrays: Any) -> Any:
     return arrays if little else jax.device_put(arrays, may_alias=True)
 
 
-def place(arrays: Any, count: int, copies: bool) -> Any:
+def place(arrays: object, count: int, copies: bool) -> Any:
     """A stack for a compiled program: on its way to the device, or as `lend` gives it.
 
     Only what counts is copied, in one of few sizes: the device fills the rest, by a small program for each size.
@@ -78,7 +78,7 @@ def place(arrays: Any, count: int, copies: bool) -> Any:
 def _filled_up() -> Any:
     """A jitted function of a tree of arrays and a number of rows: the arrays with as many rows."""
 
-    def filled_up(part: Any, capacity: int) -> Any:
+    def filled_up(part: object, capacity: int) -> Any:
         return jax.tree.map(partial(_with_rows, capacity), part)
 
     return jax.jit(filled_up, static_argnums=1)

@@ -146,7 +146,7 @@ class Arguments:
         self.is_static = bool(inputs) and len(static) == len(inputs) and not made
         """Return whether no input has dynamic axes."""
 
-    def by_input(self, arguments: Any) -> dict[NetworkInput, Any]:
+    def by_input(self, arguments: object) -> dict[NetworkInput, Any]:
         """The data by input.
 
         Raises:
@@ -173,7 +173,7 @@ class Arguments:
             raise ArgumentError(f"there are no data for the {missing[0]}", "give {input: data, ...}")
         return result
 
-    def _input(self, key: Any) -> NetworkInput | None:
+    def _input(self, key: object) -> NetworkInput | None:
         if isinstance(key, Function):
             return self._of.get(key)  # an input of some other part of the model may be given, too
         if isinstance(key, str):
@@ -184,7 +184,7 @@ class Arguments:
             raise ArgumentError(f"there is no input '{key}'", f"there are: {names}")
         raise ArgumentError(f"the keys of arguments are inputs, not {type(key).__name__}")
 
-    def minibatch(self, arguments: Any, *, continued: bool = False, resumes: bool = False) -> Minibatch:
+    def minibatch(self, arguments: object, *, continued: bool = False, resumes: bool = False) -> Minibatch:
         """The minibatch of some arguments, with data that nobody else changes.
 
         Args:
@@ -262,7 +262,7 @@ class Arguments:
             raise ArgumentError(message, "give the sequences from the start")
         return may_resume and not self.whole
 
-    def _stream(self, argument: NetworkInput, data: Any, apart: bool) -> tuple[Any, Layout]:
+    def _stream(self, argument: NetworkInput, data: object, apart: bool) -> tuple[Any, Layout]:
         """The cells of an input and their layout.
 
         Args:

@@ -45,7 +45,7 @@ class FreeSizes:
         self._axes: dict[NodeValue, NodeValue | None] = {}
         """By node that unpacks sequences or samples the input that has them; None: their lengths are computed."""
 
-    def __call__(self, arguments: Any) -> dict[NodeValue, Shape]:
+    def __call__(self, arguments: object) -> dict[NodeValue, Shape]:
         """The sizes of the free nodes.
 
         Args:
@@ -103,7 +103,7 @@ class FreeSizes:
             sizes[node] = (max(1, int((lengths[:, 3] - lengths[:, 2]).max(initial=1))),)
         return sizes
 
-    def _data(self, node: NodeValue, arguments: Any) -> Any:
+    def _data(self, node: NodeValue, arguments: object) -> Any:
         """Return the data that a program gives for an input, without the flags of the beginnings of sequences."""
         function = Function(node)
         arguments, _ = split(arguments) if isinstance(arguments, tuple) else (arguments, None)
@@ -134,7 +134,9 @@ class FreeSizes:
         assert input_node is not None
         return input_node
 
-    def _longest(self, node: NodeValue, arguments: Any, sizes: Mapping[NodeValue, Shape], of_steps: bool = True) -> int:
+    def _longest(
+        self, node: NodeValue, arguments: object, sizes: Mapping[NodeValue, Shape], of_steps: bool = True
+    ) -> int:
         """The steps of the longest sequence of an input, or the number of its sequences."""
         data, axes = self._data(node, arguments), axes_of(Function(node))
         data = data.data if isinstance(data, MinibatchData) else data
@@ -144,12 +146,12 @@ class FreeSizes:
         return max(1, int(batch.lengths.max(initial=1)) if of_steps else len(batch.lengths))
 
 
-def _names(key: Any, function: Function, names: Sequence[str]) -> bool:
+def _names(key: object, function: Function, names: Sequence[str]) -> bool:
     """Return whether a key of arguments means an input."""
     return key == function if isinstance(key, Function) else isinstance(key, str) and key.lower() in names
 
 
-def _sized(axes: InputAxes, data: Any) -> InputAxes:
+def _sized(axes: InputAxes, data: object) -> InputAxes:
     """The axes of an input with the sizes that its data have; samples of a reader may be flat."""
     if not isinstance(data, MinibatchData):
         return sized(axes, data)

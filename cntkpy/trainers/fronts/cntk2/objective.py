@@ -191,7 +191,7 @@ def _network_of(
     return made, [made.nodes[known.of(root)] for root in roots], known
 
 
-def loss_and_metric(model: Function | None, criteria: Any) -> tuple[Function, Function | None]:
+def loss_and_metric(model: Function | None, criteria: object) -> tuple[Function, Function | None]:
     """The loss and the metric of what a program gives: functions, names of nodes, or None for those of the network."""
     if isinstance(criteria, Function):
         several: list[Any] = list(criteria.outputs)
@@ -210,7 +210,7 @@ def loss_and_metric(model: Function | None, criteria: Any) -> tuple[Function, Fu
     return functions[0], functions[1] if len(functions) == 2 else None
 
 
-def _criterion(model: Function | None, criterion: Any) -> Function:
+def _criterion(model: Function | None, criterion: object) -> Function:
     if isinstance(criterion, Function):
         if criterion.is_leaf:
             hint = "cross_entropy_with_softmax(z, y)"
@@ -226,7 +226,7 @@ def _criterion(model: Function | None, criterion: Any) -> Function:
     raise ArgumentError(f"a criterion is a function, not {type(criterion).__name__}")
 
 
-def learners_of(learners: Any) -> list[Learner]:
+def learners_of(learners: object) -> list[Learner]:
     """The learners of what a program gives, checked."""
     several: list[Any] = [
         learner.as_learner() if isinstance(learner, UserLearner) else learner for learner in as_list(learners)

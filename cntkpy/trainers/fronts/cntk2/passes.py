@@ -47,7 +47,7 @@ class TrainingPass:
     results: Mapping[str, Any] | None = None
 
     @classmethod
-    def of(cls, values: Values, kept: Sequence[Function], arguments: Any) -> TrainingPass:
+    def of(cls, values: Values, kept: Sequence[Function], arguments: object) -> TrainingPass:
         """The computation of functions for some data, to be done by `compute` or with the first gradients."""
         batch, stack = values.batch({} if arguments is None else arguments)
         values.draws.passes += 1
@@ -130,7 +130,7 @@ class TrainingPass:
 
 
 def forward(
-    arguments: Any, outputs: Sequence[Function], kept: Sequence[Function], as_numpy: bool
+    arguments: object, outputs: Sequence[Function], kept: Sequence[Function], as_numpy: bool
 ) -> tuple[TrainingPass | None, dict[Function, Any]]:
     """See `Function.forward`."""
     if not kept:
@@ -142,7 +142,7 @@ def forward(
     return state, {function: _given(state, function, state.value(function), as_numpy) for function in outputs}
 
 
-def backward(state: Any, roots: Mapping[Function, Any], variables: Iterable[Function], as_numpy: bool) -> Any:
+def backward(state: object, roots: Mapping[Function, Any], variables: Iterable[Function], as_numpy: bool) -> Any:
     """See `Function.backward`."""
     if not isinstance(state, TrainingPass):
         message = "there is no forward pass to go back through"
@@ -196,7 +196,7 @@ def _variables(values: Values, variables: Iterable[Function], root: Function | N
     return wanted
 
 
-def _given(state: TrainingPass, function: Function, value: Any, as_numpy: bool) -> Any:
+def _given(state: TrainingPass, function: Function, value: object, as_numpy: bool) -> Any:
     """The values or the gradient of a function as they were asked for."""
     if as_numpy:
         return value

@@ -17,7 +17,7 @@ from cntkpy.readers.minibatch import Layout
 HINT = "(data, [True, False]): for each sequence whether it begins here, else it resumes from the minibatch before"
 
 
-def split(data: Any) -> tuple[Any, list[bool] | None]:
+def split(data: object) -> tuple[Any, list[bool] | None]:
     """Data without what is said of the beginnings of its sequences, and that; None: nothing is said.
 
     Args:

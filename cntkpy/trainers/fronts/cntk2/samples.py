@@ -59,7 +59,7 @@ class Samples:
         """The values of a criterion have the shape () for each sample."""
         return values.reshape(values.shape[:2] if node.has_layout else ()) if node in self._scalars else values
 
-    def cells(self, node: Node, gradient: Any, results: Mapping[str, Any], stack: Stack | None) -> NDArray[Any]:
+    def cells(self, node: Node, gradient: object, results: Mapping[str, Any], stack: Stack | None) -> NDArray[Any]:
         """Return samples in the layout from which `of` takes them; padding is 0.
 
         Args:

@@ -357,7 +357,7 @@ class TrainingSession:
         self._test = test_config
         self._cv_count = 0
 
-    def train(self, device: Any = None) -> None:
+    def train(self, device: object = None) -> None:
         """Train to the end.
 
         Args:

@@ -45,7 +45,7 @@ class Trainer(Tested):
     """
 
     def __init__(
-        self, model: Function | Network | None, criterion: Any, learners: Any, progress_writers: Any = None
+        self, model: Function | Network | None, criterion: object, learners: object, progress_writers: object = None
     ) -> None:
         function = as_function(model) if isinstance(model, Network) else model
         if function is not None:
@@ -151,9 +151,9 @@ class Trainer(Tested):
 
     def train_minibatch(
         self,
-        arguments: Any,
+        arguments: object,
         outputs: Function | Iterable[Function] | None = None,
-        device: Any = None,
+        device: object = None,
         is_sweep_end: bool | None = None,
     ) -> Any:
         """Train on a minibatch.
@@ -298,6 +298,6 @@ class ShownOutputs:
         return take
 
 
-def _is_empty(arguments: Any) -> bool:
+def _is_empty(arguments: object) -> bool:
     """Return whether there are no data: None, or an empty dictionary or list."""
     return arguments is None or (isinstance(arguments, Mapping | list | tuple) and not arguments)

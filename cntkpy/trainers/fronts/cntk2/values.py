@@ -111,7 +111,7 @@ class Values:
         """The node of a value of a program; None: the functions do not depend on it."""
         return self._graph.nodes.get(value) or self._graph.nodes.get(self._sized.of(value))
 
-    def __call__(self, data: Any) -> list[Any]:
+    def __call__(self, data: object) -> list[Any]:
         """The values of the functions, in their order."""
         if not self.arguments.inputs:
             self._load()
@@ -129,7 +129,7 @@ class Values:
         self._assign(first)
         return [self.samples.of(node, first, stack) for node in self._nodes]
 
-    def stack(self, data: Any, resumes: bool = False) -> Stack:
+    def stack(self, data: object, resumes: bool = False) -> Stack:
         """Data as the compiled network takes them; the network has the parameters of now.
 
         Args:
@@ -160,7 +160,7 @@ class Values:
         for name in ("training", "_of_constants"):
             vars(self).pop(name, None)
 
-    def batch(self, data: Any) -> tuple[Batch, Stack | None]:
+    def batch(self, data: object) -> tuple[Batch, Stack | None]:
         """Data as one minibatch of the compiled network, and as the stack of it; None: there are no inputs."""
         if not self.arguments.inputs:
             self._load()
@@ -271,7 +271,7 @@ MAX_COMPILED = 32
 """So many compiled functions are kept."""
 
 
-def values_of(outputs: Sequence[Function], data: Any) -> Values:
+def values_of(outputs: Sequence[Function], data: object) -> Values:
     """Return the values of some functions for some data; they are kept for the next time.
 
     Args:
@@ -308,13 +308,13 @@ def _kept(known: dict[tuple[Any, ...], T], key: tuple[Any, ...], value: T) -> T:
     return value
 
 
-def longest_of(function: Function, data: Any) -> int:
+def longest_of(function: Function, data: object) -> int:
     """The steps of the longest of the sequences that a function has for some data."""
     sequences = evaluate(function, data, [function])
     return max(map(len, sequences))
 
 
-def evaluate(function: Function, arguments: Any, outputs: Sequence[Function], as_numpy: bool = True) -> Any:
+def evaluate(function: Function, arguments: object, outputs: Sequence[Function], as_numpy: bool = True) -> Any:
     """The values of outputs for some data; see `Function.eval`."""
     arguments = {} if arguments is None else arguments
     values = values_of(outputs, arguments)

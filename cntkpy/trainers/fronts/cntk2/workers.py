@@ -190,7 +190,7 @@ class Workers:
         """Return whether any worker has the wish."""
         return any(self._connection.exchange(bool(wish)))
 
-    def exchange(self, value: Any) -> list[Any]:
+    def exchange(self, value: object) -> list[Any]:
         """The values of all workers."""
         return self._connection.exchange(value)
 

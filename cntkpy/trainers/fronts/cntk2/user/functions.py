@@ -81,7 +81,7 @@ class UserFunction:
         """An `output_variable` for each output; the shapes of the inputs are known now."""
         raise NotImplementedError(f"{type(self).__name__} needs infer_outputs(self): a list of output_variable(...)")
 
-    def forward(self, *arguments: Any) -> Any:
+    def forward(self, *arguments: object) -> Any:
         """The value.
 
         Args:
@@ -93,7 +93,7 @@ class UserFunction:
         """
         raise NotImplementedError(f"{type(self).__name__} needs forward(self, argument, device, outputs_to_retain)")
 
-    def backward(self, *arguments: Any) -> Any:
+    def backward(self, *arguments: object) -> Any:
         """The gradient by the inputs.
 
         Args:
@@ -110,7 +110,7 @@ class UserFunction:
         return {}
 
     @staticmethod
-    def deserialize(inputs: Sequence[Function], name: str, state: Any) -> UserFunction:
+    def deserialize(inputs: Sequence[Function], name: str, state: object) -> UserFunction:
         """The function of a model file, of what `serialize` gave; a subclass whose functions have a state has it.
 
         One without a state is made of its inputs and `name`.
@@ -278,7 +278,7 @@ class _Host:
                 raise ArgumentError(message, "for output in outputs: outputs[output] = ...")
         return state, self._joined([_plain(output) for output in outputs.values()])
 
-    def backward(self, state: Any, gradient: Any) -> list[Any]:
+    def backward(self, state: object, gradient: object) -> list[Any]:
         """See `HostFunction`."""
         function = self.function
         roots: Any = self._given(gradient, function.outputs[0])
@@ -336,7 +336,7 @@ class _Host:
         return [part.reshape(*part.shape[:-1], *shape) for part, shape in zip(parts, self._shapes, strict=True)]
 
 
-def _kind(value: Any) -> str:
+def _kind(value: object) -> str:
     return f"{len(value)} values" if isinstance(value, tuple) else type(value).__name__
 
 
@@ -352,7 +352,7 @@ def _plain(value: Any) -> Any:
 _ARRAY = "ndarray"
 
 
-def _stored(state: Any, name: str) -> Any:
+def _stored(state: object, name: str) -> Any:
     """Return a value in the form of model files, JSON-able.
 
     Raises:
@@ -372,7 +372,7 @@ def _stored(state: Any, name: str) -> Any:
     raise ArgumentError(message, "give numbers, texts, arrays, lists and dictionaries of them")
 
 
-def _restored(state: Any) -> Any:
+def _restored(state: object) -> Any:
     """The inverse of `_stored`."""
     if isinstance(state, Mapping):
         if set(state) == {_ARRAY, "dtype"}:
