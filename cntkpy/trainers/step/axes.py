@@ -50,6 +50,7 @@ class Axes:
         counted: for each node that is reported, the axis whose samples it is the sum of.
         made: for each axis that is made of an axis of samples, how many samples of it a minibatch has.
         packed: those on which sequences may share slots.
+        in_python: whether the network is one of a Python program.
         whole: a node that selects steps of whole sequences, or compares them; None: there is none.
     """
 
@@ -61,6 +62,7 @@ class Axes:
     whole: Node | None = None
     made: Mapping[str, Callable[[Minibatch], int]] = field(default_factory=dict[str, Callable[[Minibatch], int]])
     packed: frozenset[str] = frozenset()
+    in_python: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -76,14 +78,17 @@ class Axes:
         if self.whole is not None:
             compares = self.whole.kind.layout == "none"
             needs = "compares whole sequences" if compares else "selects steps of whole sequences"
-            advice = (
-                "" if compares else "; BS.Sequences.First, Last, Gather, Scatter and slices along time select steps"
-            )
+            steps, cut = "BS.Sequences.First, Last, Gather, Scatter", "truncated=true"
+            remedy = f"remove {cut} from the reader"
+            if self.in_python:
+                steps, cut = "sequence.first, last, gather, scatter", "truncation_length"
+                remedy = f"leave {cut} of the MinibatchSource out"
+            advice = "" if compares else f"; {steps} and slices along time select steps"
             raise UserError(
                 "TruncatedAxes",
-                f"{self.whole.operation} '{self.whole.name}' {needs}, but truncated=true cuts them into pieces",
+                f"{self.whole.operation} '{self.whole.name}' {needs}, but {cut} cuts them into pieces",
                 span=self.whole.span,
-                hint=f"remove truncated=true from the reader{advice}",
+                hint=f"{remedy}{advice}",
             )
 
 
@@ -100,7 +105,8 @@ def network_axes(network: ValidatedNetwork, roots: Sequence[Node]) -> Axes | Non
     whole = next((node for node in below if node.kind.time.own_slots), None)
     equal, made = tuple(equal_lengths(below)), made_samples(below)
     packed = packed_axes(network.nodes.values()) & {main, *secondary}
-    return Axes(main, secondary, frozenset(features), equal, counted, whole, made, packed)
+    in_python = any(map(is_of_python, inputs))
+    return Axes(main, secondary, frozenset(features), equal, counted, whole, made, packed, in_python)
 
 
 def made_samples(nodes: Iterable[Node]) -> dict[str, Callable[[Minibatch], int]]:

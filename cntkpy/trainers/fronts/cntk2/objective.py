@@ -14,6 +14,7 @@ from cntkpy.networks.builders.python.functions.function import Function
 from cntkpy.networks.builders.python.operations.reductions import reduce_sum
 from cntkpy.networks.compile.evaluate import Settings
 from cntkpy.networks.graph.node import Node
+from cntkpy.networks.nodes.host.kinds import HOST
 from cntkpy.readers.errors import ArgumentError
 from cntkpy.readers.minibatch import Minibatch
 from cntkpy.trainers.fronts.cntk2.data import Arguments, counted, has_one_element, inputs_of, needs_whole, with_samples
@@ -78,6 +79,11 @@ class Objective:
     def samples_of(self, minibatch: Minibatch) -> int:
         """The samples of a minibatch that the first criterion counts."""
         return self._counted(minibatch)
+
+    @property
+    def runs_python(self) -> bool:
+        """Return whether the network contains Python code of the program, whose calls may print, count or stop."""
+        return any(HOST in node.options for node in self.model.nodes.values())
 
     def _assigned(self) -> dict[str, NodeValue]:
         """The parameters of `assign`, which no gradient changes."""

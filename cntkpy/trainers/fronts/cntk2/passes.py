@@ -110,10 +110,9 @@ class TrainingPass:
         parameters, state, batch, key = self.arguments
         nodes = {variable: node for variable in wanted if (node := self.values.node_of(variable.root)) is not None}
         trained = {node.name: parameters[node.name] for variable, node in nodes.items() if variable.is_parameter}
-        data = {node.name: batch.inputs[node.name] for variable, node in nodes.items() if variable.is_input}
-        for name, array in data.items():
-            if is_sparse(array):
-                raise ArgumentError(f"the input '{name}' is sparse; its gradient does not exist", "give dense data")
+        data = {
+            node.name: _dense(batch.inputs[node.name], node) for variable, node in nodes.items() if variable.is_input
+        }
         fixed = {name: array for name, array in parameters.items() if name not in trained}
         *done, (of_own, of_data) = self.values.training.gradients((trained, data), factors, (fixed, state, batch, key))
         self._done(*done)
@@ -127,6 +126,11 @@ class TrainingPass:
                 result[variable] = gradient.astype(HALF) if variable.dtype == HALF else gradient
         raise_failure()
         return result
+
+
+def _dense(array: Any, node: Node) -> Any:
+    """Return the data of an input as a dense array, by which it has a gradient."""
+    return array.dense(*array.index.shape[:2], node.shape) if is_sparse(array) else array
 
 
 def forward(

@@ -74,7 +74,9 @@ class Updates:
         self._count(self._training.objective.samples_of(minibatch), minibatch.end_of_sweep)
         if self._training.user_learners:
             return self._update_by_python(minibatch)
-        if queue.is_full:
+        if self._training.objective.runs_python:
+            queue.collect()
+        elif queue.is_full:
             queue.flush()
         return True
 
