@@ -102,7 +102,7 @@ def _estimate(
 
 
 def _pass(network: ValidatedNetwork, node: Node) -> Callable[..., Any]:
-    """The state after a minibatch."""
+    """Return the state after a minibatch."""
     compiled = compile_network(network, [node.name], training=True)
 
     def state_after(parameters: dict[str, Any], state: dict[str, Any], batch: object) -> Any:

@@ -25,7 +25,7 @@ WORST = 20
 
 
 def classification(nodes: Sequence[Node]) -> Node | None:
-    """The node among these whose labels and scores can be counted; None: there is none."""
+    """Return the node among these whose labels and scores can be counted; None: there is none."""
     for operation in CRITERIA:
         for node in nodes:
             if node.operation == operation and _is_counted(node):
@@ -95,7 +95,7 @@ class ConfusionCount:
                 self._keep_pictures(w.batch.inputs[self._picture.name], added, self._picture.shape or ())
 
     def _numbers(self, layout: Layout) -> NDArray[np.int64]:
-        """The number of each sequence, in the order of the data; the rest of one that was cut has its number."""
+        """Return the number of each sequence, in the order of the data; the rest of one that was cut has its number."""
         numbers: list[int] = []
         for _, slot, begin, _ in layout.sequences.tolist():
             if begin >= 0:

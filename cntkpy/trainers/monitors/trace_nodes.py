@@ -109,7 +109,7 @@ def is_due(node: Node, minibatch: int) -> bool:
 
 
 def _cut(values: NDArray[Any], axis: int, limit: int) -> tuple[NDArray[Any], str]:
-    """The first `limit` items, and what is said of the rest; a single one more is shown instead."""
+    """Return the first `limit` items, and what is said of the rest; a single one more is shown instead."""
     missing = values.shape[axis] - limit
     if missing <= 1:
         return values, ""

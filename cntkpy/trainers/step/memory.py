@@ -38,7 +38,7 @@ def _room(shape: tuple[int, ...], dtype: DTypeLike) -> int:
 
 
 def _aligned(room: NDArray[np.uint8], shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
-    """The array inside this memory."""
+    """Return the array inside this memory."""
     start = -room.ctypes.data % ALIGNED
     return room[start : start + len(room) - ALIGNED].view(dtype).reshape(shape)
 
@@ -57,7 +57,7 @@ def lend(arrays: object) -> Any:
 
 
 def place(arrays: object, count: int, copies: bool) -> Any:
-    """A stack for a compiled program: on its way to the device, or as `lend` gives it.
+    """Return a stack for a compiled program: on its way to the device, or as `lend` gives it.
 
     Only what counts is copied, in one of few sizes: the device fills the rest, by a small program for each size.
 
@@ -76,7 +76,7 @@ def place(arrays: object, count: int, copies: bool) -> Any:
 
 @functools.cache
 def _filled_up() -> Any:
-    """A jitted function of a tree of arrays and a number of rows: the arrays with as many rows."""
+    """Return a jitted function of a tree of arrays and a number of rows: the arrays with as many rows."""
 
     def filled_up(part: object, capacity: int) -> Any:
         return jax.tree.map(partial(_with_rows, capacity), part)

@@ -120,17 +120,17 @@ class CompiledStep:
         return self._use(*self._arrays.start(values, updates))
 
     def use(self, strategy: Strategy) -> None:
-        """Go on with another strategy; activations that truncated sequences carry on are dropped."""
+        """Train with another strategy from now on; activations that truncated sequences carry on are dropped."""
         updates = self.updates()
         self.begin(start_values(self.trained_network()), updates, strategy)
 
     def reload(self, values: Arrays) -> None:
-        """Go on with other values of the parameters and of the network's state, which are emptied."""
+        """Train from other values of the parameters and of the network's state, which are emptied."""
         self._state = self._arrays.with_values(self._state, values)
         self.strategy.averaging.start_from(self._state.weights, self.strategy.averaging.saved_updates())
 
     def reload_updates(self, updates: UpdateState | None = None) -> list[str]:
-        """Go on with other arrays of the update rule; see `begin`."""
+        """Train with other arrays of the update rule; see `begin`."""
         return self._use(*self._arrays.with_updates(self._state, updates))
 
     def drop_updates(self) -> None:

@@ -80,14 +80,14 @@ class NetworkInput:
 
 
 def inputs_of(model: Model, roots: Iterable[Node]) -> list[NetworkInput]:
-    """The inputs that some nodes of a network depend on."""
+    """Return the inputs that some nodes of a network depend on."""
     needed = set(input_nodes(model.network, list(roots)))
     steps = any(map(looks_along_time, model.nodes))
     return [_input_of(Function(value), node, steps) for value, node in model.nodes.items() if node in needed]
 
 
 def _input_of(function: Function, node: Node, steps: bool) -> NetworkInput:
-    """An input of a network; of a file it has sequences where the network looks along their steps."""
+    """Return an input of a network; of a file it has sequences where the network looks along their steps."""
     axes = replace(axes_of(function), name=f"input '{function.name or node.name}'")
     if 0 in axes.shape:  # free axes, whose sizes the node has
         axes = replace(axes, shape=tuple(reversed(node.shape or ())))
@@ -147,7 +147,7 @@ class Arguments:
         """Return whether no input has dynamic axes."""
 
     def by_input(self, arguments: object) -> dict[NetworkInput, Any]:
-        """The data by input.
+        """Return the data by input.
 
         Raises:
             ArgumentError: something is missing, or is not an input.
@@ -185,7 +185,7 @@ class Arguments:
         raise ArgumentError(f"the keys of arguments are inputs, not {type(key).__name__}")
 
     def minibatch(self, arguments: object, *, continued: bool = False, resumes: bool = False) -> Minibatch:
-        """The minibatch of some arguments, with data that nobody else changes.
+        """Return the minibatch of some arguments, with data that nobody else changes.
 
         Args:
             arguments: the arguments.
@@ -263,7 +263,7 @@ class Arguments:
         return may_resume and not self.whole
 
     def _stream(self, argument: NetworkInput, data: object, apart: bool) -> tuple[Any, Layout]:
-        """The cells of an input and their layout.
+        """Return the cells of an input and their layout.
 
         Args:
             argument: the input.

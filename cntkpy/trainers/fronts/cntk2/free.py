@@ -46,7 +46,7 @@ class FreeSizes:
         """By node that unpacks sequences or samples the input that has them; None: their lengths are computed."""
 
     def __call__(self, arguments: object) -> dict[NodeValue, Shape]:
-        """The sizes of the free nodes.
+        """Return the sizes of the free nodes.
 
         Args:
             arguments: the data, by input.
@@ -73,7 +73,7 @@ class FreeSizes:
     def of_minibatch(
         self, minibatch: Minibatch, names: Mapping[NodeValue, str], earlier: Sizes
     ) -> dict[NodeValue, Shape]:
-        """The sizes of a minibatch.
+        """Return the sizes of a minibatch.
 
         Args:
             minibatch: its streams are called like input nodes.
@@ -118,7 +118,7 @@ class FreeSizes:
         return split(data)[0] if isinstance(data, tuple) else data
 
     def _of_batch(self, node: NodeValue) -> NodeValue:
-        """An input that has as many sequences as the operand of a node that unpacks the minibatch.
+        """Return an input that has as many sequences as the operand of a node that unpacks the minibatch.
 
         Raises:
             ArgumentError: the operand has no axis of the minibatch, or one of sequences.
@@ -137,7 +137,7 @@ class FreeSizes:
     def _longest(
         self, node: NodeValue, arguments: object, sizes: Mapping[NodeValue, Shape], of_steps: bool = True
     ) -> int:
-        """The steps of the longest sequence of an input, or the number of its sequences."""
+        """Return the steps of the longest sequence of an input, or the number of its sequences."""
         data, axes = self._data(node, arguments), axes_of(Function(node))
         data = data.data if isinstance(data, MinibatchData) else data
         if node in sizes:
@@ -152,7 +152,7 @@ def _names(key: object, function: Function, names: Sequence[str]) -> bool:
 
 
 def _sized(axes: InputAxes, data: object) -> InputAxes:
-    """The axes of an input with the sizes that its data have; samples of a reader may be flat."""
+    """Return the axes of an input with the sizes that its data have; samples of a reader may be flat."""
     if not isinstance(data, MinibatchData):
         return sized(axes, data)
     sample = data.sample_shape
@@ -170,7 +170,7 @@ def _of_elements(axes: InputAxes, count: int) -> InputAxes:
 
 
 def _nodes_shape(axes: InputAxes) -> Shape:
-    """The shape of a sample as nodes count axes."""
+    """Return the shape of a sample as nodes count axes."""
     return tuple(reversed(axes.shape))
 
 

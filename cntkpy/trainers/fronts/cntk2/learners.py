@@ -77,7 +77,7 @@ class Learner:
         """True: the rule is of sums of gradients also where the rate is for minibatches of any size."""
 
     def learning_rate(self) -> float:
-        """The learning rate of now."""
+        """Return the learning rate of now."""
         samples, sweeps = self.rate_since
         return self.rate.at(self.samples_seen - samples, self.sweeps - sweeps)
 
@@ -135,7 +135,7 @@ class Learner:
         return True
 
     def _gradient(self, parameter: Function, gradients: Any, dtype: Any) -> Any:
-        """The gradient of a parameter among those that a program gives."""
+        """Return the gradient of a parameter among those that a program gives."""
         if not isinstance(gradients, Mapping) or parameter not in gradients:
             raise ArgumentError(f"there is no gradient for {parameter!r}", "give {parameter: gradient, ...} for all")
         gradient: Any = gradients[parameter]
@@ -148,7 +148,7 @@ class Learner:
 
     @property
     def learning_rate_schedule(self) -> Schedule:
-        """The schedule of the learning rate."""
+        """Return the schedule of the learning rate."""
         return self.rate
 
     @property
@@ -449,7 +449,7 @@ def block_momentum(learner: Learner, options: BlockMomentumOptions, after: int =
 
 
 def _kept(parameter: Function) -> NDArray[Any]:
-    """The value of a parameter as it is kept: that of half precision in single."""
+    """Return the value of a parameter as it is kept: that of half precision in single."""
     value = cell_of(parameter.root).current()
     return parameter.value if value is None else value
 

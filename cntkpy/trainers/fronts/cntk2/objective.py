@@ -77,7 +77,7 @@ class Objective:
         self.cells = [cell_of(value) for value, node in self.model.nodes.items() if _changes(node)]
 
     def samples_of(self, minibatch: Minibatch) -> int:
-        """The samples of a minibatch that the first criterion counts."""
+        """Return the samples of a minibatch that the first criterion counts."""
         return self._counted(minibatch)
 
     @property
@@ -86,7 +86,7 @@ class Objective:
         return any(HOST in node.options for node in self.model.nodes.values())
 
     def _assigned(self) -> dict[str, NodeValue]:
-        """The parameters of `assign`, which no gradient changes."""
+        """Return the parameters of `assign`, which no gradient changes."""
         nodes = [node.input(0) for node in self.model.nodes.values() if node.kind.name == "Assign"]
         assigned = {node.name: value for value, node in self.model.nodes.items() if node in nodes}
         for node in nodes:
@@ -161,7 +161,7 @@ class CurrentSettings:
         """Schedules that do not change, and the seed, which the settings are from; [] where some schedule changes."""
 
     def get(self, seed: int) -> EpochSettings:
-        """The settings with a seed of random masks."""
+        """Return the settings with a seed of random masks."""
         now: list[Any] = [seed]
         for learner in self._learners:
             now += learner.rate, learner.momentum

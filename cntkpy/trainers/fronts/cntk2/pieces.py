@@ -86,7 +86,7 @@ class Pieces:
         self._steps = None
 
     def place(self, layouts: Mapping[str, Layout], begins: list[bool]) -> dict[str, Layout]:
-        """The layout of pieces, the same one for all inputs.
+        """Return the layout of pieces, the same one for all inputs.
 
         Args:
             layouts: of the inputs, each sequence from its beginning.

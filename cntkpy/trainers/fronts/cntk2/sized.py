@@ -115,7 +115,7 @@ class SizedObjectives:
 def renamed(
     arrays: Mapping[str, Any], names: Mapping[NodeValue, str], targets: Mapping[NodeValue, str]
 ) -> dict[str, Any]:
-    """A snapshot of a compiled step, with the names that another network has for the same nodes.
+    """Return a snapshot of a compiled step, with the names that another network has for the same nodes.
 
     Args:
         arrays: see `CompiledStep.snapshot`.

@@ -100,7 +100,7 @@ class TensorBoardProgressWriter(ProgressWriter):
 
 
 def _number(name: str, value: object) -> float:
-    """A number of an array of one element, whatever its axes."""
+    """Return a number of an array of one element, whatever its axes."""
     read: Any = getattr(value, "asarray", None)  # of a `Value`
     array = np.asarray(value if read is None else read())
     if array.size != 1 or array.dtype.kind not in "fiub":

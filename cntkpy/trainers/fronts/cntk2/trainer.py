@@ -116,19 +116,19 @@ class Trainer(Tested):
 
     @property
     def previous_minibatch_loss_average(self) -> float:
-        """The loss per sample of the last minibatch."""
+        """Return the loss per sample of the last minibatch."""
         return self._last().average_loss
 
     @property
     def previous_minibatch_evaluation_average(self) -> float:
-        """The metric per sample of the last minibatch."""
+        """Return the metric per sample of the last minibatch."""
         if self.evaluation_function is None:
             raise ArgumentError("the trainer has no metric", "Trainer(model, (loss, metric), learners)")
         return self._last().average_metric
 
     @property
     def previous_minibatch_sample_count(self) -> int:
-        """The samples of the last minibatch."""
+        """Return the samples of the last minibatch."""
         return self.queue.collect()[1].samples
 
     def _last(self) -> Totals:
@@ -144,7 +144,7 @@ class Trainer(Tested):
 
     @property
     def inputs(self) -> tuple[Function, ...]:
-        """The inputs that the criteria depend on."""
+        """Return the inputs that the criteria depend on."""
         return tuple(known.function for known in self.arguments.inputs)
 
     # ------------------------------------------------------------------------------------------------- training

@@ -99,7 +99,7 @@ class Values:
 
     @property
     def network(self) -> ValidatedNetwork:
-        """The network of the functions."""
+        """Return the network of the functions."""
         return self._graph.network
 
     def _node(self, value: NodeValue) -> Node:
@@ -108,11 +108,11 @@ class Values:
         return node
 
     def node_of(self, value: NodeValue) -> Node | None:
-        """The node of a value of a program; None: the functions do not depend on it."""
+        """Return the node of a value of a program; None: the functions do not depend on it."""
         return self._graph.nodes.get(value) or self._graph.nodes.get(self._sized.of(value))
 
     def __call__(self, data: object) -> list[Any]:
-        """The values of the functions, in their order."""
+        """Return the values of the functions, in their order."""
         if not self.arguments.inputs:
             self._load()
             return self._constants()
@@ -170,7 +170,7 @@ class Values:
 
     @property
     def _batch(self) -> Batch:
-        """The minibatch of a network without inputs."""
+        """Return the minibatch of a network without inputs."""
         if not self._made:
             return Batch({})
         zeros = np.zeros((1, self._made), np.int32)
@@ -199,7 +199,7 @@ class Values:
 
     @property
     def output_nodes(self) -> list[Node]:
-        """The node of each function."""
+        """Return the node of each function."""
         return self._nodes
 
     @cached_property
@@ -208,7 +208,7 @@ class Values:
         return TrainingFunctions(self.network, [*self._first, *(node.name for node in self._computed)])
 
     def in_training_step(self, step: StepContext, names: Mapping[NodeValue, str]) -> list[Any]:
-        """The values of the functions in a step of training, with its random numbers, before its update.
+        """Return the values of the functions in a step of training, with its random numbers, before its update.
 
         Args:
             step: a minibatch about to be trained on.
@@ -301,7 +301,7 @@ def values_of(outputs: Sequence[Function], data: object) -> Values:
 
 
 def _kept(known: dict[tuple[Any, ...], T], key: tuple[Any, ...], value: T) -> T:
-    """A value that is kept under a key; the oldest one goes where there are too many."""
+    """Return a value that is kept under a key; the oldest one goes where there are too many."""
     if len(known) >= MAX_COMPILED:
         known.pop(next(iter(known)))
     known[key] = value
@@ -309,13 +309,13 @@ def _kept(known: dict[tuple[Any, ...], T], key: tuple[Any, ...], value: T) -> T:
 
 
 def longest_of(function: Function, data: object) -> int:
-    """The steps of the longest of the sequences that a function has for some data."""
+    """Return the steps of the longest of the sequences that a function has for some data."""
     sequences = evaluate(function, data, [function])
     return max(map(len, sequences))
 
 
 def evaluate(function: Function, arguments: object, outputs: Sequence[Function], as_numpy: bool = True) -> Any:
-    """The values of outputs for some data; see `Function.eval`."""
+    """Return the values of outputs for some data; see `Function.eval`."""
     arguments = {} if arguments is None else arguments
     values = values_of(outputs, arguments)
     results = values(arguments)

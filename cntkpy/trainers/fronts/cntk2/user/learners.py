@@ -39,11 +39,11 @@ class UserLearner:
 
     @property
     def learning_rate_schedule(self) -> Schedule:
-        """The schedule of the learning rate."""
+        """Return the schedule of the learning rate."""
         return self._learner.rate
 
     def learning_rate(self) -> float:
-        """The learning rate of now."""
+        """Return the learning rate of now."""
         return self._learner.learning_rate()
 
     def reset_learning_rate(self, learning_rate: object) -> None:
@@ -75,7 +75,7 @@ class UserLearner:
         return self._learner
 
     def given(self, gradient: object) -> Any:
-        """A gradient as `update` is given it."""
+        """Return a gradient as `update` is given it."""
         return gradient
 
 
