@@ -103,6 +103,34 @@ Read = Callable[[int, int], bytes]
 """Bytes of the compressed file: (first, how many)."""
 
 
+_BINARY = {
+    b"PAR1": ("a Parquet file", "read it with type=ParquetDeserializer"),
+    b"ARROW1\0\0": ("an Arrow file", "read it with type=ArrowDeserializer"),
+    b"FEA1": ("a file of Feather, version 1", "write version 2, which type=ArrowDeserializer reads"),
+    b"\x89HDF\r\n\x1a\n": ("an HDF5 file", "write its tables as Parquet or CSV"),
+    b"\x93NUMPY": ("an array of NumPy", "write arrays by numpy.savez: cntkpy convert NAME.npz NAME.ctf"),
+    b"SQLite format 3\0": ("a database of SQLite", "write its tables as Parquet or CSV"),
+    b"Obj\1": ("an Avro file", "write it as Parquet or CSV"),
+}
+"""Beginnings of files of data that are not text, what they are, and what to do."""
+_MEMBERS = {
+    b"[Content_Types].xml": ("a workbook (xlsx)", "save the sheet as CSV"),
+    b"_rels/.rels": ("a workbook (xlsx)", "save the sheet as CSV"),
+    b"mimetype": ("a document (OpenDocument)", "save the sheet as CSV"),
+    b".npy": ("an archive of arrays (npz)", "make text of it: cntkpy convert NAME.npz NAME.ctf"),
+}
+"""Parts of the name of the first member of a ZIP archive, what the archive is, and what to do."""
+
+
+def binary_format(head: bytes) -> tuple[str, str] | None:
+    """Return what data that are not text are, by their first bytes, and what to do; None where that is not known."""
+    if head[:4] == b"PK\3\4":
+        return next((kind for name, kind in _MEMBERS.items() if name in head[30:]), None)
+    if not any(byte < 9 for byte in head):  # text, as of a table whose first column is PAR1
+        return None
+    return next((kind for magic, kind in _BINARY.items() if head.startswith(magic)), None)
+
+
 def format_of(head: bytes) -> str | None:
     """The compressed format of a file that begins with these bytes: `gzip`, `bzip2`, `xz`, ...; None: it is none."""
     if head[:3] == b"BZh":

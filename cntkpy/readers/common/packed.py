@@ -20,7 +20,17 @@ import numpy as np
 from cntkpy.cntk_config.base.files import TEXT_LIMIT, open_input, read_input
 from cntkpy.cntk_config.base.names import is_url
 from cntkpy.readers.common.beginnings import BeginningBytes, current
-from cntkpy.readers.common.codecs import PIECE, Broken, Restart, Unpacker, format_at_start, seek_table, unpacker
+from cntkpy.readers.common.codecs import (
+    LONGEST_MAGIC,
+    PIECE,
+    Broken,
+    Restart,
+    Unpacker,
+    binary_format,
+    format_at_start,
+    seek_table,
+    unpacker,
+)
 from cntkpy.readers.common.file_bytes import FileBytes
 from cntkpy.readers.common.position import Position
 from cntkpy.readers.common.recent import RECENTLY
@@ -395,14 +405,25 @@ def data_bytes(path: str) -> DataBytes:
     file = raw_bytes(path)
     try:
         kind = format_at_start(file.bytes)
+        other_kind = binary_format(file.bytes(0, LONGEST_MAGIC)) if kind is None else None
     except Broken as error:
+        head = file.bytes(0, LONGEST_MAGIC)
         file.close()
+        if (workbook := binary_format(head)) is not None:
+            raise _no_text(path, *workbook) from None
         raise DataError(
             f"The file {path} is compressed in the format {error}, which is not read.",
             path=path,
             hint=f"unpack it, or compress it with zstd, gzip, bzip2 or xz: {error.program} {path} | zstd > NEW.zst",
         ) from None
+    if other_kind is not None:
+        file.close()
+        raise _no_text(path, *other_kind)
     return file if kind is None else PackedBytes(file, kind)
+
+
+def _no_text(path: str, kind: str, hint: str) -> DataError:
+    return DataError(f"The file {path} is {kind} and not text.", path=path, hint=hint)
 
 
 def text_bytes(path: str) -> DataBytes:

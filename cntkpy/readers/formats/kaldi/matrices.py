@@ -119,16 +119,19 @@ class Matrices:
         self._look(np.flatnonzero(new))
 
     def _compare(self, quantity: str, counts: np.ndarray, expected: np.ndarray, which: np.ndarray, owner: str) -> None:
+        from . import object_kernels as k
+
         wrong = np.flatnonzero(counts != expected)
         if len(wrong):
             u = int(wrong[0])
             number = int(which[u])
             is_vector = self.table.is_vector(number)
+            is_row = is_vector or self.table.entries[number, k.ROWS] == 1  # text does not tell them apart
             raise DataError(
                 f"The {'vector' if is_vector else 'matrix'} of {self.table.keys[number]} ({self.table.place(number)}) "
                 f"has {counts[u]} {quantity}, but {owner} says {expected[u]}.",
                 path=self.table.path,
-                hint="a vector is one frame; with dim=1, each of its values is" if is_vector else None,
+                hint="a vector is one frame; with dim=1, each of its values is" if is_row else None,
             )
 
     def _parse_text(self) -> None:

@@ -126,20 +126,16 @@ def other_format(
         count = _values(buffer, position)
         name = formats[stream].name
         return (
-            f"if every sample has {count} values, write dim = {count} in the section of '{name}', in Python "
-            f"StreamDef(..., shape={count}); else mend the file, or raise maxErrors to skip malformed samples"
+            f"if every sample has {count} values, write dim = {count} in the section of '{name}'; else mend the file, "
+            "or raise maxErrors to skip malformed samples"
         )
     word = _word_around(buffer, position) if kind in (k.VALUE, k.INDEX) else ""
     if kind == k.VALUE and _SPARSE.fullmatch(word):
         return (
-            f"the file has sparse values, index:value: write format = sparse in the section of "
-            f"'{formats[stream].name}'; in Python StreamDef(..., is_sparse=True)"
+            f"the file has sparse values, index:value: write format = sparse in the section of '{formats[stream].name}'"
         )
     if kind == k.INDEX and _NUMBER.fullmatch(word):
-        return (
-            f"the file has dense values: write format = dense in the section of '{formats[stream].name}'; in Python "
-            "StreamDef(..., is_sparse=False)"
-        )
+        return f"the file has dense values: write format = dense in the section of '{formats[stream].name}'"
     return None
 
 
