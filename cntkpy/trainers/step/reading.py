@@ -121,6 +121,10 @@ def _nbytes(read: Read) -> int:
     return 0 if read[0] is None else read[0].nbytes
 
 
+def _nothing() -> Read:
+    return None, {}
+
+
 def _is_end(read: Read) -> bool:
     return read[0] is None
 
@@ -185,9 +189,7 @@ class InterruptibleReader(WrappedReader):
     """
 
     def __init__(self, make: Callable[[], MinibatchReader], stop: Callable[[], bool]):
-        self.thread: Prefetch[Read] = Prefetch(
-            lambda: (self.inner.get_minibatch(), {}), nbytes=_nbytes, is_last=_is_end, stop=stop
-        )
+        self.thread: Prefetch[Read] = Prefetch(_nothing, nbytes=_nbytes, is_last=_is_end, stop=stop)
         """The thread, and what it reads ahead."""
         super().__init__(self.thread.call(make))
         inside = innermost(self.inner)
@@ -216,4 +218,5 @@ class InterruptibleReader(WrappedReader):
         """Stop reading and free the data; a reader that was abandoned is not waited for."""
         if not self.thread.abandoned:
             self.thread.call(self.inner.close)
+            self.thread.restart(_nothing)
             self.thread.close()
