@@ -166,8 +166,8 @@ class _Export:
         self.values: dict[Node, Operand] = {}
         self.refused: dict[Node, str] = {}
         self.notes: list[str] = []
-        self.fixed = _fixed(self.plan.nodes)
-        self.lead = 2 if _along_time(self.plan.nodes) else 1
+        self.fixed = fixed_nodes(self.plan.nodes)
+        self.lead = 2 if along_time(self.plan.nodes) else 1
         self.folded = self._folded()
         self.indices = [self._index(one) for one in settings.indices]
         self.means = _means(network, settings.means, self.dtype)
@@ -412,7 +412,7 @@ def _means(network: Network, means: Mapping[str, np.ndarray], dtype: np.dtype[An
     return found
 
 
-def _fixed(nodes: Iterable[Node]) -> set[Node]:
+def fixed_nodes(nodes: Iterable[Node]) -> set[Node]:
     """The nodes that do not depend on data."""
     found: set[Node] = set()
     for node in nodes:  # inputs before their users
@@ -425,7 +425,7 @@ def _fixed(nodes: Iterable[Node]) -> set[Node]:
     return found
 
 
-def _along_time(nodes: list[Node]) -> bool:
+def along_time(nodes: list[Node]) -> bool:
     """Whether nodes look along time, or are on several time axes."""
     axes = {node.axis for node in nodes if node.kind.layout == "always"}
     return len(axes) > 1 or any(

@@ -1,0 +1,187 @@
+"""The part of a validated network that is written: copies of nodes joined, constants computed, users counted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+import numpy as np
+
+from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.networks.compile.plan import Plan
+from cntkpy.networks.graph.network import Network, Node, ValidatedNetwork
+from cntkpy.networks.graph.order import is_loop
+from cntkpy.networks.onnx.export import along_time, fixed_nodes
+from cntkpy.networks.source.values import dims_of
+
+Evaluate = Callable[[ValidatedNetwork, list[str]], Mapping[str, np.ndarray]]
+
+TRANSPARENT = ("Pass", "Trace")
+"""Operations whose result is their operand."""
+
+_STATISTICS = {"Mean": 0.0, "InvStdDev": 1.0}
+"""What the source has in the place of statistics that no training has computed yet."""
+
+
+class Graph:
+    """What is written of a network.
+
+    Args:
+        network: the network.
+        names: of the nodes that are asked for.
+        evaluate: computes nodes that do not depend on data.
+
+    Attributes:
+        original: the network.
+        network: a copy in which nodes that compute the same are one.
+        outputs: the nodes of these names, in the copy.
+        inputs: nodes with data, in the order of the network.
+        components: nodes and loops, operands before their users.
+        users: by node, the nodes that have it as an operand, once for each place.
+        constants: the values of nodes that neither data nor training change.
+        pending: statistics that no training has computed yet.
+        along_time: whether nodes look along time.
+    """
+
+    def __init__(self, network: ValidatedNetwork, names: Iterable[str], evaluate: Evaluate) -> None:
+        self.original = network
+        self.network = network = ValidatedNetwork(network.copied())
+        plan = Plan(network, names, training=False)
+        self.plan = plan
+        self.outputs = plan.outputs
+        self.along_time = along_time(plan.nodes)
+        self.fixed = fixed_nodes(plan.nodes)
+        self.pending = [node for node in plan.nodes if node.kind.precompute and not node.computed]
+        self.constants = self._constants(evaluate)
+        self._same: dict[Node, Node] = {}
+        self._join(plan.components)
+        wanted = self._needed()
+        order = {node: place for place, node in enumerate(network.nodes.values())}
+        self.inputs = sorted((node for node in wanted if node.kind.layout == "always"), key=order.__getitem__)
+        self.components = [
+            kept
+            for component in plan.components
+            if (kept := [node for node in component if node in wanted and self.canonical(node) is node])
+        ]
+        self.users: dict[Node, list[Node]] = {node: [] for component in self.components for node in component}
+        for node in list(self.users):
+            for source in self.operands(node):
+                self.users.setdefault(source, []).append(node)
+
+    def canonical(self, node: Node) -> Node:
+        """Return the node that computes the value of a node."""
+        while node in self._same:
+            node = self._same[node]
+        return node
+
+    def operands(self, node: Node) -> list[Node]:
+        """Return the operands of a node; a constant has none."""
+        if node in self.constants or node.kind.precompute:
+            return []
+        return [self.canonical(source) for source in node.connected]
+
+    def is_leaf(self, node: Node) -> bool:
+        """Return whether a node is a parameter or a constant."""
+        return node.is_parameter or node in self.constants
+
+    def value(self, node: Node) -> np.ndarray:
+        """Return the value of a parameter or constant, with the axes that it has in the code."""
+        value = self.constants.get(node, node.value)
+        if value is None:
+            raise UserError("NoValue", f"{node.operation} '{node.name}' has no value", span=node.span)
+        return np.asarray(value, np.float64 if self.network.precision == "double" else np.float32).reshape(
+            dims_of(node)
+        )
+
+    def number(self, node: Node) -> float | None:
+        """Return the value of a constant of one element; None for anything else."""
+        if node not in self.constants or self.constants[node].size != 1 or node in self._updated():
+            return None
+        return float(self.constants[node].reshape(()))
+
+    def filled(self) -> ValidatedNetwork:
+        """Return the network as it was given, with the statistics that the source has."""
+        network = ValidatedNetwork(self.original.copied())
+        for node in self.pending:
+            own = network.find(node.name)
+            own.value, own.computed = self.constants[node].astype(network.dtype), True
+        return network
+
+    def _updated(self) -> set[Node | None]:
+        return {user.inputs[index] for user in self.plan.nodes for index in user.kind.running}
+
+    def _constants(self, evaluate: Evaluate) -> dict[Node, np.ndarray]:
+        found: dict[Node, np.ndarray] = {}
+        computed: list[Node] = []
+        for node in self.plan.nodes:
+            if node in self.pending:
+                prior = node.operation == "Mean" and node.input(0) in self.network.groups["label"]
+                fill = 1 / max(1, int(np.prod(node.shape or (1,)))) if prior else _STATISTICS[node.operation]
+                found[node] = np.full(tuple(reversed(node.shape or ())), fill)
+            elif node.kind.precompute or (node.is_parameter and not node.trainable):
+                if node.value is not None:
+                    found[node] = node.value
+            elif node in self.fixed and not node.is_parameter and not node.kind.time.makes_axis:
+                computed.append(node)
+        changed = {node for node in self.plan.nodes if node.is_parameter and node.trainable} | set(self.pending)
+        pure: set[Node] = set(found) - set(self.pending)
+        for node in computed:
+            if all(source in pure for source in node.connected) and not changed.intersection(node.connected):
+                pure.add(node)
+        needed = [
+            node for node in computed if node in pure and any(user not in pure for user in self.plan.users[node])
+        ]
+        if needed:
+            values = evaluate(self.network, [node.name for node in needed])
+            found |= {node: np.asarray(values[node.name]) for node in needed}
+        return found
+
+    def _join(self, components: list[list[Node]]) -> None:
+        """Join nodes that compute the same, and leave out those whose result is their operand."""
+        known: dict[object, Node] = {}
+        for component in components:
+            loop = is_loop(component)
+            for node in component:
+                if node in self.constants:
+                    continue
+                if node.operation in TRANSPARENT and not (loop and node.input(0) is node):
+                    self._same[node] = node.input(0)
+                elif node.inputs and not loop and not node.kind.random and not node.kind.memory:
+                    operands = tuple(id(source) for source in self.operands(node))
+                    key = (node.operation, _options(node), operands, node.shape, node.axis)
+                    first = known.setdefault(key, node)
+                    if first is not node:
+                        self._same[node] = first
+                elif loop and node.kind.time.delay:
+                    operands = tuple(id(self.canonical(source)) for source in node.connected)
+                    key = (node.operation, _options(node), operands, node.shape)
+                    first = known.setdefault(key, node)
+                    if first is not node:
+                        self._same[node] = first
+        for node in self.plan.nodes:
+            node.inputs = [None if source is None else self.canonical(source) for source in node.inputs]
+
+    def _needed(self) -> set[Node]:
+        """The nodes that outputs depend on."""
+        found: set[Node] = set()
+        waiting = [self.canonical(node) for node in self.outputs]
+        while waiting:
+            node = waiting.pop()
+            if node not in found:
+                found.add(node)
+                waiting += self.operands(node)
+        return found
+
+
+def _options(node: Node) -> str:
+    return repr(sorted(node.options.items(), key=str))
+
+
+def prediction_nodes(network: Network) -> list[Node]:
+    """Return what the criteria of a network look at, apart from its inputs."""
+    roots = [*network.groups["criterion"], *network.groups["evaluation"]]
+    found: dict[Node, None] = {}
+    for root in roots:
+        for node in root.connected:
+            if node.has_layout and node.kind.layout != "always":
+                found[node] = None
+    return list(found)

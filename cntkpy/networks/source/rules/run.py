@@ -1,0 +1,44 @@
+"""What looks at the run, random numbers, and functions of programs, as tensor code."""
+
+from __future__ import annotations
+
+from cntkpy.networks.source.values import Rule, Use, Value
+
+_RANDOM = {
+    "uniform": "torch.empty_like({x}).uniform_({first}, {second})",
+    "normal": "torch.empty_like({x}).normal_({first}, {second})",
+    "bernoulli": "torch.empty_like({x}).bernoulli_({first})",
+    "gumbel": "{first} - {second} * torch.empty_like({x}).exponential_().log()",
+}
+
+
+def _random_like(use: Use) -> Value:
+    options = {"x": use.values[0].text, "first": use.options["first"], "second": use.options["second"]}
+    how = str(use.options["distribution"])
+    return use.value(_RANDOM[how].format(**options), use.values[0].dims, level=1 if how == "gumbel" else 3)
+
+
+def _sample(use: Use) -> Value:
+    weights = use.reshaped(use.values[0], ((use.node.shape or ())[0],))
+    count, repeated = int(use.options["numSamples"]), bool(use.options["sampleWithReplacement"])
+    drawn = f"torch.multinomial({weights.text}.detach(), {count}, replacement={repeated})"
+    text = f"F.one_hot({drawn}, {weights.dims[0]}).to({weights.text}.dtype)"
+    return use.finished(use.value(text, (count, weights.dims[0])))
+
+
+def _environment(use: Use) -> Value:
+    return use.value("torch.full((1,), float(self.training))", (1,))
+
+
+RULES: dict[str, Rule] = {
+    "RandomLike": _random_like,
+    "RandomSample": _sample,
+    "EnvironmentInput": _environment,
+    "Assign": lambda use: use.values[1],
+}
+
+REFUSED = {
+    "EpochAccumulator": "it counts the samples of an epoch of training",
+    "RandomSampleInclusionFrequency": "it simulates the drawing of random numbers",
+    "UserFunction": "it calls a function of a Python program",
+}

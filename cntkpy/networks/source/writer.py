@@ -1,0 +1,402 @@
+"""Writes classes: the modules in the constructor, the statements of `forward`, one step of a loop."""
+
+from __future__ import annotations
+
+
+from collections.abc import Iterable
+
+from cntkpy.networks.graph.axes import ONE
+from cntkpy.networks.graph.node import Node
+from cntkpy.networks.source import layout, recurrent
+from cntkpy.networks.source.body import Body
+from cntkpy.networks.source.classes import Classes
+from cntkpy.networks.source.graph import Graph
+from cntkpy.networks.source.layers import Layer, Recogniser, Tensor, Unit
+from cntkpy.networks.source.names import Names, class_name, given_name
+from cntkpy.networks.source.rules.table import REFUSED, RULES
+from cntkpy.networks.source.values import LONGEST_INLINE, NotExpressible, Use, Value, dims_of, lead_of, number
+
+NUMBERS = {
+    *("Plus", "Minus", "ElementTimes", "ElementPower", "Clip", "If", "LogPlus", "RowStack", "ReconcileDynamicAxis"),
+    *("Less", "LessEqual", "Greater", "GreaterEqual", "Equal", "NotEqual", "PastValue", "FutureValue"),
+    *("ClassificationError", "CosDistanceWithNegativeSamples"),
+}
+"""Operations whose rules take a constant of one element as a number."""
+
+MODULE_NAMES = {
+    *("forward", "training", "step", "modules", "parameters", "train", "eval", "half", "double", "float", "type"),
+    *("apply", "buffers", "children", "to", "cpu", "cuda", "register_buffer", "state_dict", "criteria", "compile"),
+}
+"""Names that a module has already, or gets."""
+
+
+class Planner:
+    """Makes units of the nodes of a graph.
+
+    Args:
+        graph: the graph.
+        dropout: the rate of Dropout nodes that have none of their own.
+
+    Attributes:
+        refused: by node, why it has no code.
+    """
+
+    def __init__(self, graph: Graph, dropout: float) -> None:
+        self.graph = graph
+        self.find = Recogniser(graph, dropout)
+        self.refused: dict[Node, str] = {}
+        self.consumed: set[Node] = set()
+
+    def units(self, components: Iterable[list[Node]]) -> list[Unit]:
+        """Return the units that compute nodes and loops, operands before their users."""
+        components = list(components)
+        layers = {id(component): recurrent.recognised(self.graph, component) for component in components if _is_loop(component)}
+        dead = self._dead([unit for unit in layers.values() if unit is not None])
+        deferred: dict[Node, Unit] = {}
+        found: list[Unit] = []
+        for component in components:
+            if _is_loop(component):
+                unit = layers[id(component)] or self._loop(component)
+                if unit is not None:
+                    found.append(unit)
+                continue
+            node = component[0]
+            if node in dead or self.graph.is_leaf(node) or node.kind.layout == "always" or node.kind.time.makes_axis:
+                continue
+            unit = deferred.pop(node, None) or self._unit(node)
+            if unit is None:
+                continue
+            if unit.node is not node:
+                deferred[unit.node] = unit
+            else:
+                found.append(unit)
+        return found
+
+    def _dead(self, layers: list[Unit]) -> set[Node]:
+        """The nodes that nothing reads any more, because recurrent layers compute what their users did."""
+        absorbed = {node for unit in layers for node in unit.covered}
+        read = {operand for unit in layers for operand in unit.operands}
+        read |= {self.graph.canonical(node) for node in self.graph.outputs}
+        found: set[Node] = set()
+        for component in reversed(self.graph.components):
+            for node in component:
+                users = self.graph.users.get(node, [])
+                if node not in absorbed and node not in read and users and all(u in absorbed or u in found for u in users):
+                    found.add(node)
+        return found
+
+    def _unit(self, node: Node) -> Unit | None:
+        try:
+            layer = self.find.layer(node)
+        except NotExpressible as problem:
+            self.refused[node] = str(problem)
+            return None
+        if layer is not None:
+            return layer
+        rule = RULES.get(node.operation)
+        if rule is None:
+            self.refused[node] = REFUSED.get(node.operation, "this operation has no code")
+            return None
+
+        def code(use: Use) -> list[Value]:
+            found = rule(use)
+            return [found if isinstance(found, Value) else use.value(found)]
+
+        return Unit([node], self.graph.operands(node), code)
+
+    def _loop(self, component: list[Node]) -> Unit | None:
+        members = set(component)
+        graph = self.graph
+        outputs = [graph.canonical(node) for node in graph.outputs]
+        wanted = [
+            node for node in component if node in outputs or any(user not in members for user in graph.users[node])
+        ]
+        operands = list(
+            dict.fromkeys(
+                source
+                for node in component
+                for source in graph.operands(node)
+                if source not in members and not self._inside(source, members)
+            )
+        )
+        if not any(_is_sequence(source, component[0]) for source in operands):
+            self.refused[component[0]] = "it is part of a loop that no data enter"
+            return None
+        return Unit(wanted, operands, lambda use: [], loop=component)
+
+    def _inside(self, leaf: Node, members: set[Node]) -> bool:
+        """Return whether a parameter belongs to a loop."""
+        if not self.graph.is_leaf(leaf):
+            return False
+        return self.graph.number(leaf) is not None or all(user in members for user in self.graph.users[leaf])
+
+
+def _is_loop(component: list[Node]) -> bool:
+    return len(component) > 1 or component[0] in component[0].inputs
+
+
+def _is_sequence(source: Node, member: Node) -> bool:
+    return source.has_layout and not (source.axis == ONE and member.axis != ONE)
+
+
+class Writer:
+    """Writes one class.
+
+    Args:
+        graph: the graph.
+        planner: makes units of loops.
+        classes: takes the classes of loops and blocks.
+        helpers: takes the names of helpers.
+        plain: whether names say what values are in any use of the class, not what they are in the network.
+    """
+
+    def __init__(
+        self, graph: Graph, planner: Planner, classes: Classes, helpers: set[str], *, plain: bool = False, top: bool = False
+    ) -> None:
+        self.graph, self.planner, self.classes = graph, planner, classes
+        self.plain, self.top = plain, top
+        self.body = Body(Names(), helpers)
+        self.body.plain = plain
+        self.init: list[str] = []
+        self.tensors: dict[str, Tensor] = {}
+        self.values: dict[Node, Value] = {}
+        self.names = Names(set(MODULE_NAMES))
+        self._uses: dict[Node, int] = {}
+        self._outputs: set[Node] = set()
+        self.along_time = graph.along_time
+        self.notes: list[str] = []
+
+    # ---- values
+
+    def given(self, node: Node) -> str:
+        """Return the name of a node in the network, as far as names of the network count here."""
+        return "" if self.plain else given_name(node)
+
+    def argument(self, node: Node, lead: int, hint: str = "") -> str:
+        """Add an argument of the function."""
+        name = self.body.names.take(self.given(node) or hint or "x")
+        self.body.hold(name, node)
+        self.values[node] = Value(name, lead, dims_of(node), axis=node.axis)
+        return name
+
+    def value(self, node: Node, user: Node | None = None) -> Value:
+        """Return the value of a node, where an operand of `user` is read."""
+        if node in self.values:
+            return self.values[node]
+        if not self.graph.is_leaf(node):
+            raise NotExpressible(f"'{node.name}' has no value")
+        constant = self.graph.number(node)
+        if constant is not None and user is not None and user.operation in NUMBERS:
+            return Value(number(constant), 0, (), number=constant)
+        name = self.names.take(self.given(node) or ("weight" if node.trainable else "constant"))
+        dims = dims_of(node)
+        sizes = ", ".join(f"«size={size}»" for size in dims)
+        if node.trainable:
+            self.init.append(f"self.{name} = nn.Parameter(torch.empty({sizes}))")
+        else:
+            self.init.append(f'self.register_buffer("{name}", torch.empty({sizes}))')
+        source = node if node.is_parameter else None
+        self.tensors[name] = Tensor(self.graph.value(node), source, lambda array: array.reshape(dims))
+        self.values[node] = Value(f"self.{name}", 0, dims)
+        return self.values[node]
+
+    # ---- units
+
+    def write(self, units: list[Unit], outputs: list[Node]) -> None:
+        """Write the statements of units."""
+        self._outputs = set(outputs)
+        for unit in units:
+            for operand in unit.operands:
+                self._uses[operand] = self._uses.get(operand, 0) + 1
+        for node in outputs:
+            self._uses[node] = self._uses.get(node, 0) + 1
+        self.body.count(dict(self._uses))
+        for unit in units:
+            try:
+                self._unit(unit)
+            except NotExpressible as problem:
+                if not any(node in self.planner.refused for node in unit.operands):
+                    self.planner.refused[unit.node] = str(problem)
+                for node in unit.outputs:
+                    self.planner.refused.setdefault(node, "")
+
+    def _unit(self, unit: Unit) -> None:
+        values = [self.value(operand, unit.node) for operand in unit.operands]
+        use = Use(unit.node, values, self.body, lead_of(unit.node, self.along_time))
+        for operand in unit.operands:
+            self.body.read(operand)
+        if unit.loop:
+            results = self._loop(unit, values)
+        else:
+            if unit.layer is not None:
+                use.layer = f"self.{self.layer(unit.layer, unit.node)}"
+            results = unit.code(use)
+        for operand in unit.operands:
+            self.body.pending.pop(operand, None)
+        for node, value in zip(unit.outputs, results, strict=True):
+            self._keep(node, value)
+
+    def layer(self, layer: Layer, node: Node) -> str:
+        """Add a module; return its name."""
+        name = self.names.take(self._layer_name(node) or layer.hint)
+        self.init.append(f"self.{name} = {layer.text()}")
+        for key, tensor in layer.tensors.items():
+            self.tensors[f"{name}.{key}"] = tensor
+        if layer.note:
+            self.notes.append(f"`{name}`: {layer.note}")
+        return name
+
+    def _layer_name(self, node: Node) -> str:
+        name = self.given(node)
+        while not name and not self.plain:
+            users = self.graph.users.get(node, [])
+            if len(users) != 1 or not (users[0].kind.pointwise and len(users[0].inputs) == 1):
+                break
+            node = users[0]
+            name = self.given(node)
+        return name
+
+    def _keep(self, node: Node, value: Value) -> None:
+        value = value._replace(axis=node.axis)
+        once = self._uses.get(node, 0) <= 1 and node not in self._outputs
+        if value.is_name:
+            self.body.hold(value.text, node)
+        elif once and not self.given(node) and len(value.text) <= LONGEST_INLINE:
+            self.body.pending[node] = value
+        else:
+            name = self.body.name_for(node)
+            self.body.line(f"{name} = {value.text}" + self._comment(name, value))
+            value = value._replace(text=name, level=3)
+        self.values[node] = value
+
+    def _comment(self, name: str, value: Value) -> str:
+        if not self.top:
+            return ""
+        lead = ("batch", "steps")[: value.lead]
+        sizes = ", ".join((*lead, *map(str, value.dims)))
+        return f"  # ({sizes}{',' if len(lead) + len(value.dims) == 1 else ''})"
+
+    # ---- loops
+
+    def _loop(self, unit: Unit, values: list[Value]) -> list[Value]:
+        inner = Writer(self.graph, self.planner, self.classes, self.body.helpers)
+        text, asked, back = inner.loop_class(unit)
+        hint = next((given_name(node) for node in unit.outputs if given_name(node)), "") or "recurrence"
+        name = self.names.take(hint)
+        self.init.append(f"self.{name} = {self.classes.add(class_name(hint), text)}")
+        for key, tensor in inner.tensors.items():
+            self.tensors[f"{name}.{key}"] = tensor
+        arguments = [value.text for value in values] + [self.body.mask(axis) for axis in asked]
+        call = f"self.{name}({', '.join(arguments)})"
+        leads = [lead_of(node, self.along_time) for node in unit.outputs]
+        if len(unit.outputs) == 1:
+            return [Value(call, leads[0], dims_of(unit.node), axis=unit.node.axis)]
+        names = [self.body.name_for(node) for node in unit.outputs]
+        self.body.line(f"{', '.join(names)} = {call}")
+        del back
+        return [
+            Value(each, lead, dims_of(node), axis=node.axis)
+            for each, lead, node in zip(names, leads, unit.outputs, strict=True)
+        ]
+
+    def loop_class(self, unit: Unit) -> tuple[str, list[str], bool]:
+        """Return the text of the class of a loop, the time axes whose masks it takes, and whether it runs backwards."""
+        loop, graph, body = unit.loop, self.graph, self.body
+        member = loop[0]
+        delays = [node for node in loop if node.kind.time.delay]
+        backwards = delays[0].kind.time.delay > 0
+        whole = {node.input(index) for node in loop for index in node.kind.time.whole}
+        self.along_time = False
+        outer: list[tuple[str, str]] = []  # arguments of forward, and what a step gets of them
+        first = ""
+        for operand in unit.operands:
+            if operand in whole:
+                name = self.argument(operand, 2)
+                outer.append((name, name))
+            elif _is_sequence(operand, member):
+                name = self.argument(operand, 1)
+                first = first or name
+                outer.append((name, f"{name}[:, t]"))
+            else:
+                name = self.argument(operand, lead_of(operand, False))
+                outer.append((name, name))
+        states: list[tuple[Node, str, str, int]] = []
+        for delay in delays:
+            start = self._start(delay, first)
+            hint = given_name(delay) or (f"{given_name(delay.input(0))}_before" if given_name(delay.input(0)) else "h")
+            name = body.names.take(hint)
+            body.hold(name, delay)
+            self.values[delay] = Value(name, 1, dims_of(delay), axis=delay.axis)
+            states.append((delay, name, start, int(delay.options["timeStep"])))
+        sources = [graph.canonical(delay.input(0)) for delay in delays]
+        results = list(dict.fromkeys([*sources, *unit.outputs]))
+        units = self.planner.units([[node] for node in loop if not node.kind.time.delay])
+        self.write(units, results)
+        step_lines = list(body.lines)
+        returned = [self.values[node].text for node in results if node in self.values]
+        asked = dict(body.asked)
+        step_arguments = [name for name, _ in outer] + [name for _, name, _, _ in states] + list(asked.values())
+        step_lines.append(f"return {', '.join(returned)}")
+
+        body.lines = []
+        mask = body.mask(member.axis) if backwards else ""
+        arguments = [name for name, _ in outer] + list(body.asked.values())
+        for _, name, start, count in states:
+            body.line(f"{name} = {start if count == 1 else f'[{start}] * {count}'}")
+        if backwards:
+            for _, name, _, _ in states:
+                body.line(f"{name}_start = {name}")
+        kept = [f"{self._local(node, results)}_steps" for node in unit.outputs]
+        body.line(f"{', '.join(kept)} = {', '.join('[]' for _ in kept)}")
+        span = f"range({first}.shape[1])"
+        body.line(f"for t in {f'reversed({span})' if backwards else span}:")
+        passed = [text for _, text in outer]
+        passed += [name if count == 1 else f"{name}[0]" for _, name, _, count in states] + list(asked.values())
+        news = [f"{self._local(node, results)}" for node in results]
+        body.line(f"    {', '.join(news)} = self.step({', '.join(passed)})")
+        for node, name in zip(unit.outputs, kept, strict=True):
+            body.line(f"    {name}.append({self._local(node, results)})")
+        if backwards:
+            body.line(f"    inside = {mask}[:, t]")
+        for (delay, name, _, count), source in zip(states, sources, strict=True):
+            new = self._local(source, results)
+            if backwards:
+                rank = "".join(", None" for _ in dims_of(delay))
+                beyond = f"{name}_start" if count == 1 else f"{name}_start[0]"
+                new = f"torch.where(inside[:{rank}], {new}, {beyond})"
+            if count > 1:
+                new = f"[*{name}[1:], {new}]"
+            if new != name:
+                body.line(f"    {name} = {new}")
+        order = "[::-1]" if backwards else ""
+        body.line("return " + ", ".join(f"torch.stack({name}{order}, dim=1)" for name in kept))
+        methods = [
+            layout.method("step", step_arguments, step_lines, "Return the values of one step."),
+            layout.method("forward", arguments, body.lines, "Return the values of all steps (batch, steps, ...)."),
+        ]
+        text = layout.class_text("A recurrence: one step after the other.", self.init, methods)
+        return text, list(body.asked), backwards
+
+    def _local(self, node: Node, results: list[Node]) -> str:
+        """Return the name of a result of a step, outside of it."""
+        name = given_name(node) or f"new{results.index(node) or ''}"
+        return name if f"{name}" not in {value.text for other, value in self.values.items() if other.kind.time.delay} else f"{name}_new"
+
+    def _start(self, delay: Node, first: str) -> str:
+        """Return the text of a state before the first step."""
+        sizes = ", ".join(f"«size={size}»" for size in dims_of(delay))
+        if len(delay.inputs) == 1:
+            start = float(delay.options["defaultHiddenActivity"])
+            if start == 0:
+                return f"{first}.new_zeros(len({first}), {sizes})"
+            return f"{first}.new_full((len({first}), {sizes}), {number(start)})"
+        initial = self.graph.canonical(delay.input(1))
+        constant = self.graph.number(initial)
+        if constant is not None:
+            return f"{first}.new_full((len({first}), {sizes}), {number(constant)})"
+        value = self.value(initial)
+        if value.lead:
+            return value.text
+        return f"{value.atom}.expand(len({first}), {sizes})"
+
+
