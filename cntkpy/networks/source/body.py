@@ -27,6 +27,7 @@ class Body:
 
     Attributes:
         plain: whether names of the network do not count.
+        reserved: names that are kept for nodes.
         lines: the statements.
         masks: by time axis, the name of its mask; those that are asked for become arguments.
         asked: the time axes whose masks are arguments.
@@ -39,6 +40,7 @@ class Body:
         self.masks: dict[str, str] = {}
         self.asked: dict[str, str] = {}
         self.pending: dict[Node, Value] = {}
+        self.reserved: dict[Node, str] = {}
         self._holder: dict[str, Node] = {}
         self._left: dict[Node, int] = {}
 
@@ -59,6 +61,10 @@ class Body:
         """Return a new name; one without meaning may be that of a value which nobody reads any more."""
         if isinstance(hint, str):
             return self.names.take(hint)
+        if hint in self.reserved:
+            name = self.reserved[hint]
+            self._holder[name] = hint
+            return name
         given = "" if self.plain else given_name(hint)
         if given:
             name = self.names.take(given)
@@ -67,6 +73,12 @@ class Body:
             self.names.taken.add(name)
         self._holder[name] = hint
         return name
+
+    def reserve(self, nodes: Iterable[Node]) -> None:
+        """Keep the names of nodes for them."""
+        for node in nodes:
+            if node not in self.reserved and given_name(node):
+                self.reserved[node] = self.names.take(given_name(node))
 
     def hold(self, name: str, node: Node) -> None:
         """Note whose value a name stands for."""

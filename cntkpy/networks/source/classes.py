@@ -92,15 +92,26 @@ def _resolved(hint: str, members: list[tuple[list[tuple[str, str]], str]], names
             arguments[column] = taken.take(first[place][0] or "size")
             places.append(place)
     count = iter(range(len(columns)))
+    head, constructor, methods = text.split("\n\n", 2)
+    attributes: dict[str, None] = {}
 
     def shown(found: re.Match[str]) -> str:
-        column = columns[next(count)]
-        return arguments.get(column, found[2])
+        return arguments.get(columns[next(count)], found[2])
 
-    text = MARK.sub(shown, text)
+    def of_self(found: re.Match[str]) -> str:
+        argument = arguments.get(columns[next(count)])
+        if argument is None:
+            return found[2]
+        attributes[argument] = None
+        return f"self.{argument}"
+
+    constructor, methods = MARK.sub(shown, constructor), MARK.sub(of_self, methods)
     declared = "".join(f", {argument}: {_kind(column)}" for column, argument in arguments.items())
-    text = text.replace("ARGUMENTS", declared).replace("NAME", name)
-    return Resolved(name, text, list(arguments.values()), places)
+    kept = "".join(f"\n        self.{argument} = {argument}" for argument in attributes)
+    empty = constructor.endswith("ATTRIBUTES") and not kept
+    constructor = constructor.replace("ARGUMENTS", declared).replace("ATTRIBUTES", kept)
+    parts = [head.replace("NAME", name), *([] if empty else [constructor]), methods]
+    return Resolved(name, "\n\n".join(parts), list(arguments.values()), places)
 
 
 def _kind(column: tuple[str, ...]) -> str:

@@ -110,6 +110,9 @@ def export(network: ValidatedNetwork, evaluate: Evaluate, settings: Settings = S
     for node in graph.outputs:
         if node.kind.layout == "always":
             raise UserError("NotSupported", f"'{node.name}' cannot be an output: it is an input", span=node.span)
+        if node.operation == "PackedIndex":
+            message = f"'{node.name}' cannot be an output: it numbers the cells of a minibatch of CNTK"
+            raise UserError("NotSupported", message, span=node.span)
     dropout = DEFAULT_DROPOUT if settings.dropout is None else settings.dropout
     planner = Planner(graph, dropout)
     units = planner.units(graph.components)
@@ -122,6 +125,7 @@ def export(network: ValidatedNetwork, evaluate: Evaluate, settings: Settings = S
         if node in indices:
             writer.values[node] = writer.values[node]._replace(dims=())
         arguments[name] = node
+    writer.body.reserve(graph.canonical(node) for node in graph.outputs)
     writer.write(units, [graph.canonical(node) for node in graph.outputs])
     if any(planner.refused.values()):
         raise _error(planner)

@@ -8,9 +8,11 @@ import numpy as np
 
 from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.networks.compile.plan import Plan
+from cntkpy.networks.graph import axes
 from cntkpy.networks.graph.network import Network, Node, ValidatedNetwork
 from cntkpy.networks.graph.order import is_loop
 from cntkpy.networks.onnx.export import along_time, fixed_nodes
+from cntkpy.networks.source import steps
 from cntkpy.networks.source.values import dims_of
 
 Evaluate = Callable[[ValidatedNetwork, list[str]], Mapping[str, np.ndarray]]
@@ -37,6 +39,7 @@ class Graph:
         inputs: nodes with data, in the order of the network.
         components: nodes and loops, operands before their users.
         users: by node, the nodes that have it as an operand, once for each place.
+        held: nodes that repeat one step at all steps, and the node with that step.
         constants: the values of nodes that neither data nor training change.
         pending: statistics that no training has computed yet.
         along_time: whether nodes look along time.
@@ -53,13 +56,15 @@ class Graph:
         self.pending = [node for node in plan.nodes if node.kind.precompute and not node.computed]
         self.constants = self._constants(evaluate)
         self._same: dict[Node, Node] = {}
-        self._join(plan.components)
+        self.held: dict[Node, Node] = {}
+        components = self._without_holding(plan.components)
+        self._join(components)
         wanted = self._needed()
         order = {node: place for place, node in enumerate(network.nodes.values())}
         self.inputs = sorted((node for node in wanted if node.kind.layout == "always"), key=order.__getitem__)
         self.components = [
             kept
-            for component in plan.components
+            for component in components
             if (kept := [node for node in component if node in wanted and self.canonical(node) is node])
         ]
         self.users: dict[Node, list[Node]] = {node: [] for component in self.components for node in component}
@@ -77,7 +82,9 @@ class Graph:
         """Return the operands of a node; a constant has none."""
         if node in self.constants or node.kind.precompute:
             return []
-        return [self.canonical(source) for source in node.connected]
+        if node in self.held:
+            return [self.canonical(self.held[node])]
+        return [self.canonical(source) for source in steps.read(node)]
 
     def is_leaf(self, node: Node) -> bool:
         """Return whether a node is a parameter or a constant."""
@@ -135,6 +142,18 @@ class Graph:
             found |= {node: np.asarray(values[node.name]) for node in needed}
         return found
 
+    def _without_holding(self, components: list[list[Node]]) -> list[list[Node]]:
+        """Return components in which a loop that repeats one step of a sequence is a node that reads this step."""
+        found: list[list[Node]] = []
+        for component in components:
+            repeated = axes.held(component) if is_loop(component) else None
+            if repeated is not None:
+                chosen, _, first = repeated
+                self.held[chosen] = axes.first_step_of(first) or first
+                component = [chosen]
+            found.append(component)
+        return found
+
     def _join(self, components: list[list[Node]]) -> None:
         """Join nodes that compute the same, and leave out those whose result is their operand."""
         known: dict[object, Node] = {}
@@ -143,10 +162,11 @@ class Graph:
             for node in component:
                 if node in self.constants:
                     continue
-                if node.operation in TRANSPARENT and not (loop and node.input(0) is node):
-                    self._same[node] = node.input(0)
+                source = self._transparent(node)
+                if source is not None and source is not node:
+                    self._same[node] = source
                 elif node.inputs and not loop and not node.kind.random and not node.kind.memory:
-                    operands = tuple(id(source) for source in self.operands(node))
+                    operands = tuple(id(self.canonical(source)) for source in node.connected)
                     key = (node.operation, _options(node), operands, node.shape, node.axis)
                     first = known.setdefault(key, node)
                     if first is not node:
@@ -159,6 +179,18 @@ class Graph:
                         self._same[node] = first
         for node in self.plan.nodes:
             node.inputs = [None if source is None else self.canonical(source) for source in node.inputs]
+
+    def _transparent(self, node: Node) -> Node | None:
+        """Return the operand that the result of a node is; None: it is none of them."""
+        if node.operation in TRANSPARENT:
+            return node.input(0)
+        if node.operation not in ("ElementTimes", "Times") or len(node.connected) != 2:
+            return None
+        for one, other in (node.connected, node.connected[::-1]):
+            number = self.number(one)
+            if number == 1 and dims_of(node) == dims_of(other) and node.axis == other.axis:
+                return other
+        return None
 
     def _needed(self) -> set[Node]:
         """The nodes that outputs depend on."""
@@ -182,6 +214,8 @@ def prediction_nodes(network: Network) -> list[Node]:
     found: dict[Node, None] = {}
     for root in roots:
         for node in root.connected:
+            while node.operation in TRANSPARENT:
+                node = node.input(0)
             if node.has_layout and node.kind.layout != "always":
                 found[node] = None
     return list(found)

@@ -69,9 +69,11 @@ def logistic_loss(labels: Tensor, p: Tensor, weights: Tensor | None = None) -> T
 
     The value is divided by the mean weight, its gradient is not.
     """
+    labels = labels.detach()
     likelihood = log(labels * p + (1 - labels) * (1 - p))
     if weights is None:
         return -likelihood.sum()
+    weights = weights.detach()
     loss = -(weights * likelihood).sum()
     return loss + (loss * (len(weights) / weights.sum() - 1)).detach()''',
     "errors": '''\
@@ -247,10 +249,10 @@ def scatter_steps(x: Tensor, index: Tensor, steps: int, kept: Tensor | None = No
     rows = torch.arange(len(x), device=x.device)[:, None].expand_as(index)
     return zeros.index_put((rows, index.long()), x, accumulate=True)''',
     "with_steps": '''\
-def with_steps(x: Tensor, steps: int) -> Tensor:
-    """Return a value with another number of steps: padding is cut off or added."""
+def with_steps(x: Tensor, steps: int, padding: float = 0.0) -> Tensor:
+    """Return a value with another number of steps: some are cut off, or padding is added."""
     missing = steps - x.shape[1]
-    return F.pad(x, (*[0, 0] * (x.ndim - 2), 0, missing)) if missing else x''',
+    return F.pad(x, (*[0, 0] * (x.ndim - 2), 0, missing), value=padding) if missing else x''',
     "attention_weights": '''\
 def attention_weights(weights: Tensor, keys: Tensor, query: Tensor, mask: Tensor) -> Tensor:
     """Return, for each step of the query, shares of the steps of the keys that sum to 1."""

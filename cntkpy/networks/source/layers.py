@@ -44,6 +44,7 @@ class Layer:
         arguments: names and values of arguments; a name that is empty, or begins with `*`, is not written.
         tensors: by name in the module, its parameters and buffers.
         note: what the README says of it.
+        recurrent: whether it looks along time.
     """
 
     hint: str
@@ -51,6 +52,7 @@ class Layer:
     arguments: list[tuple[str, str]]
     tensors: dict[str, Tensor] = field(default_factory=dict[str, Tensor])
     note: str = ""
+    recurrent: bool = False
 
     @property
     def signature(self) -> tuple[Any, ...]:
@@ -159,7 +161,7 @@ class Recogniser:
         weights, x = self.graph.operands(node)
         if not self.own(weights) or not node.has_layout or int(node.options.get("outputRank", 1)) != 1:
             return None
-        if self.graph.is_leaf(x):
+        if self.graph.is_leaf(x) or self.graph.number(weights) is not None:
             return None
         inner, out = shapes.size((weights.shape or ())[1:]), (weights.shape or (0,))[0]
         tensor = parameter(self.graph, weights, inner, out, order=(1, 0))
@@ -200,8 +202,10 @@ class Recogniser:
             self.covered.add(node)
 
         def code(use: Use) -> list[Value]:
-            value = use.reshaped(use.values[0], (*before, inner))
-            found = use.value(f"{use.layer}({value.text})", (*before, out))
+            value = use.values[0]
+            if value.dims[-1:] != (inner,):
+                value = use.reshaped(value, (*before, inner))
+            found = use.value(f"{use.layer}({value.text})", (*value.dims[:-1], out))
             return [use.finished(found)]
 
         return Unit([result], [x], code, Layer("linear", "nn.Linear", arguments, tensors), covered=[node])

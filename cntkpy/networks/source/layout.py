@@ -35,11 +35,10 @@ def indented(text: str, count: int) -> str:
 
 def class_text(doc: str, init: list[str], methods: list[str]) -> str:
     """Return a class with marks for its name and the arguments of its constructor."""
-    parts = [f"class NAME(nn.Module):\n{indented(docstring(doc), 4)}"]
-    if init:
-        lines = ["    def __init__(selfARGUMENTS) -> None:", "        super().__init__()"]
-        parts.append("\n".join([*lines, *(f"        {line}" for line in init)]))
-    return "\n\n".join([*parts, *methods])
+    head = f"class NAME(nn.Module):\n{indented(docstring(doc), 4)}"
+    lines = ["    def __init__(selfARGUMENTS) -> None:", "        super().__init__()ATTRIBUTES"]
+    constructor = "\n".join([*lines, *(f"        {line}" for line in init)])
+    return "\n\n".join([head, constructor, *methods])
 
 
 def wrapped(line: str) -> str:

@@ -31,10 +31,12 @@ def given_name(node: Node) -> str:
     """Return the name that somebody gave a node, as Python writes it; empty if nobody did."""
     if _GENERATED.search(node.name.rsplit(".", 1)[-1]):
         return ""
+    if "." not in node.name:
+        return snake(node.name)
     parts = [part for part in node.name.split(".") if not _EMPTY.match(part) and not _GENERATED.search(part)]
     if not parts:
         return ""
-    if len(node.name.split(".")) > 1 and _EMPTY.match(node.name.rsplit(".", 1)[-1]):
+    if _EMPTY.match(node.name.rsplit(".", 1)[-1]):
         return ""  # a step on the way to something with a name
     return snake(re.sub(r"\[\d+\]$", "", parts[-1]))
 

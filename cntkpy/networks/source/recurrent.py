@@ -52,7 +52,7 @@ def stack(graph: Graph, node: Node) -> Unit | None:
         for name, first, dims in parts:
             tensors[f"{name}_{suffix}"] = _piece(graph, weights, first, dims)
     module = _MODULES[kind]
-    layer_ = Layer(module[3:].lower(), module, arguments, tensors)
+    layer_ = Layer(module[3:].lower(), module, arguments, tensors, recurrent=True)
 
     def code(use: Use) -> list[Value]:
         return [run_layer(use, use.reshaped(use.values[0], (inputs,)), hidden * ways, ways == 2, False, "")]
@@ -133,7 +133,7 @@ def _layer(graph: Graph, cell: Any, constants: dict[Node, np.ndarray], loop: lis
         "bias_hh_l0": cell.biases[1][order].reshape(-1),
     }
     made = {name: Tensor(np.ascontiguousarray(array, dtype)) for name, array in tensors.items()}
-    layer = Layer(cell.kind.lower(), f"nn.{cell.kind}", arguments, made, note="its weights are joined")
+    layer = Layer(cell.kind.lower(), f"nn.{cell.kind}", arguments, made, note="its weights are joined", recurrent=True)
     return _unit(graph, cell.result, list(cell.inputs), list(cell.states), layer, size, loop, constants)
 
 
@@ -159,14 +159,17 @@ def _unit(
         start = ""
         if any(np.any(array) for array in initial):
             x = use.body.bound(x)
-            made: list[str] = []
+            names: dict[float, str] = {}
+            parts_: list[str] = []
             for array in initial:
                 first = float(array.reshape(-1)[0])
                 if not np.all(array == first):
                     raise NotExpressible("its state begins with several values")
-                made.append(f"{x.text}.new_full((1, len({x.text}), {size}), {number(first)})")
-            text = f"({', '.join(made)})" if len(made) > 1 else made[0]
-            start = f", {use.body.assign(text, 'start')}"
+                if first not in names:
+                    text = f"{x.text}.new_full((1, len({x.text}), {size}), {number(first)})"
+                    names[first] = use.body.assign(text, "start")
+                parts_.append(names[first])
+            start = f", ({', '.join(parts_)})" if len(parts_) > 1 else f", {parts_[0]}"
         return [use.finished(run_layer(use, x, size, False, backwards, start))]
 
     return Unit([result], inputs, code, layer, covered=loop)
@@ -217,7 +220,7 @@ def _plain(graph: Graph, loop: list[Node], constants: dict[Node, np.ndarray]) ->
         "bias_hh_l0": np.zeros(size),
     }
     tensors = {name: Tensor(np.ascontiguousarray(array, dtype)) for name, array in arrays.items()}
-    layer = Layer("rnn", "nn.RNN", arguments, tensors, note="its weights are joined")
+    layer = Layer("rnn", "nn.RNN", arguments, tensors, note="its weights are joined", recurrent=True)
     return _unit(graph, h, inputs, [state], layer, size, loop, constants)
 
 

@@ -18,7 +18,7 @@ from cntkpy.networks.source.values import LONGEST_INLINE, NotExpressible, Use, V
 
 NUMBERS = {
     *("Plus", "Minus", "ElementTimes", "ElementPower", "Clip", "If", "LogPlus", "RowStack", "ReconcileDynamicAxis"),
-    *("Less", "LessEqual", "Greater", "GreaterEqual", "Equal", "NotEqual", "PastValue", "FutureValue"),
+    *("Times", "Less", "LessEqual", "Greater", "GreaterEqual", "Equal", "NotEqual", "PastValue", "FutureValue"),
     *("ClassificationError", "CosDistanceWithNegativeSamples"),
 }
 """Operations whose rules take a constant of one element as a number."""
@@ -28,6 +28,10 @@ MODULE_NAMES = {
     *("apply", "buffers", "children", "to", "cpu", "cuda", "register_buffer", "state_dict", "criteria", "compile"),
 }
 """Names that a module has already, or gets."""
+
+
+SHORT = 2
+"""Characters of a name that says nothing of a recurrent layer."""
 
 
 class Planner:
@@ -93,6 +97,8 @@ class Planner:
             return None
         if layer is not None:
             return layer
+        if node in self.graph.held:
+            return Unit([node], self.graph.operands(node), _repeated)
         rule = RULES.get(node.operation)
         if rule is None:
             self.refused[node] = REFUSED.get(node.operation, "this operation has no code")
@@ -129,6 +135,14 @@ class Planner:
         if not self.graph.is_leaf(leaf):
             return False
         return self.graph.number(leaf) is not None or all(user in members for user in self.graph.users[leaf])
+
+
+def _repeated(use: Use) -> list[Value]:
+    """The value of one step, at all steps."""
+    source = use.values[0]
+    first = f"{source.atom}[:, :1]" if source.lead == 2 else f"{source.atom}[:, None]"
+    rest = "".join(", -1" for _ in source.dims)
+    return [use.finished(use.value(f"{first}.expand(-1, {use.mask()}.shape[1]{rest})", source.dims))]
 
 
 def _is_loop(component: list[Node]) -> bool:
@@ -238,7 +252,7 @@ class Writer:
 
     def layer(self, layer: Layer, node: Node) -> str:
         """Add a module; return its name."""
-        name = self.names.take(self._layer_name(node) or layer.hint)
+        name = self.names.take(self._layer_name(node, layer) or layer.hint)
         self.init.append(f"self.{name} = {layer.text()}")
         for key, tensor in layer.tensors.items():
             self.tensors[f"{name}.{key}"] = tensor
@@ -246,8 +260,10 @@ class Writer:
             self.notes.append(f"`{name}`: {layer.note}")
         return name
 
-    def _layer_name(self, node: Node) -> str:
+    def _layer_name(self, node: Node, layer: Layer) -> str:
         name = self.given(node)
+        if layer.recurrent and len(name) <= SHORT:
+            return ""
         while not name and not self.plain:
             users = self.graph.users.get(node, [])
             if len(users) != 1 or not (users[0].kind.pointwise and len(users[0].inputs) == 1):
@@ -346,20 +362,21 @@ class Writer:
         if backwards:
             for _, name, _, _ in states:
                 body.line(f"{name}_start = {name}")
-        kept = [f"{self._local(node, results)}_steps" for node in unit.outputs]
+        local = self._local(results, [name for _, name, _, _ in states])
+        kept = [f"{local[node]}_steps" for node in unit.outputs]
         body.line(f"{', '.join(kept)} = {', '.join('[]' for _ in kept)}")
         span = f"range({first}.shape[1])"
         body.line(f"for t in {f'reversed({span})' if backwards else span}:")
         passed = [text for _, text in outer]
         passed += [name if count == 1 else f"{name}[0]" for _, name, _, count in states] + list(asked.values())
-        news = [f"{self._local(node, results)}" for node in results]
+        news = [local[node] for node in results]
         body.line(f"    {', '.join(news)} = self.step({', '.join(passed)})")
         for node, name in zip(unit.outputs, kept, strict=True):
-            body.line(f"    {name}.append({self._local(node, results)})")
+            body.line(f"    {name}.append({local[node]})")
         if backwards:
             body.line(f"    inside = {mask}[:, t]")
         for (delay, name, _, count), source in zip(states, sources, strict=True):
-            new = self._local(source, results)
+            new = local[source]
             if backwards:
                 rank = "".join(", None" for _ in dims_of(delay))
                 beyond = f"{name}_start" if count == 1 else f"{name}_start[0]"
@@ -377,10 +394,11 @@ class Writer:
         text = layout.class_text("A recurrence: one step after the other.", self.init, methods)
         return text, list(body.asked), backwards
 
-    def _local(self, node: Node, results: list[Node]) -> str:
-        """Return the name of a result of a step, outside of it."""
-        name = given_name(node) or f"new{results.index(node) or ''}"
-        return name if f"{name}" not in {value.text for other, value in self.values.items() if other.kind.time.delay} else f"{name}_new"
+    @staticmethod
+    def _local(results: list[Node], states: list[str]) -> dict[Node, str]:
+        """Return names for the results of a step, outside of it."""
+        names = Names({*states, "t", "inside"})
+        return {node: names.take(given_name(node) or "new") for node in results}
 
     def _start(self, delay: Node, first: str) -> str:
         """Return the text of a state before the first step."""

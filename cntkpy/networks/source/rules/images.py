@@ -276,7 +276,7 @@ def _unpooling(use: Use) -> Value:
     geometry = windows[1].reversed()
     channels = (geometry.kernel[0], geometry.stride[0], geometry.padding[0]) == (1, 1, (0, 0))
     inner = geometry.without_first() if channels else geometry
-    if not channels or len(inner.kernel) > MOST_AXES or any(any(pair) for pair in inner.padding):
+    if not channels or len(inner.kernel) > MOST_AXES or any(symmetric(inner) or (1,)):
         raise NotExpressible("windows over channels or in padding have no inverse in PyTorch")
     rank = len(inner.kernel)
     x = use.reshaped(use.values[0], geometry.outputs)

@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 
 from cntkpy.networks.graph import shapes
-from cntkpy.networks.source.values import PRODUCT, NotExpressible, Rule, Use, Value
+from cntkpy.networks.source.values import PRODUCT, NotExpressible, Rule, Use, Value, number
 
 
 def _times(use: Use) -> Value:
     """In memory a matrix is (inner, outputs); a product with samples is `x @ matrix`."""
+    for one, other in (use.values, use.values[::-1]):
+        if one.number is not None:
+            return use.finished(use.value(f"{other.at(PRODUCT)} * {number(one.number)}", other.dims, PRODUCT))
     a_node, x_node = use.node.input(0), use.node.input(1)
     rank = int(use.options.get("outputRank", 1))
     out, inner = shapes.size(a_node.shape[:rank]), shapes.size(a_node.shape[rank:])

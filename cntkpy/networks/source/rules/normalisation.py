@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from cntkpy.networks.graph import shapes
-from cntkpy.networks.source.values import PRODUCT, SUM, NotExpressible, Rule, Use, Value
+from cntkpy.networks.source.rules.images import per_sample
+from cntkpy.networks.source.values import PRODUCT, SUM, Rule, Use, Value
 
 
 def _statistic(use: Use, index: int) -> Value:
@@ -27,7 +28,18 @@ def _denormalise(use: Use) -> Value:
 
 
 def _batch_normalise(use: Use) -> Value:
-    raise NotExpressible("its parameters are shared with other nodes, or computed")
+    """With parameters that other nodes have, too; with its own it is a layer."""
+    dims, spatial = tuple(reversed(use.node.shape or ())), bool(use.options["spatial"])
+    count = dims[0] if spatial else shapes.size(dims)
+    scale, bias, mean, variance = (use.reshaped(value, (count,)).text for value in use.values[1:])
+    x = use.reshaped(use.values[0], dims if spatial else (count,))
+    epsilon = float(use.options["epsilon"])
+
+    def code(text: str) -> str:
+        training = "training=self.training"
+        return f"F.batch_norm({text}, {mean}, {variance}, {scale}, {bias}, {training}, eps={epsilon})"
+
+    return use.finished(per_sample(use, x, x.dims, code))
 
 
 RULES: dict[str, Rule] = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cntkpy.networks.source.values import Rule, Use, Value
+from cntkpy.networks.source.values import PRODUCT, NotExpressible, Rule, Use, Value
 
 _RANDOM = {
     "uniform": "torch.empty_like({x}).uniform_({first}, {second})",
@@ -26,6 +26,15 @@ def _sample(use: Use) -> Value:
     return use.finished(use.value(text, (count, weights.dims[0])))
 
 
+def _frequency(use: Use) -> Value:
+    if not use.options["sampleWithReplacement"]:
+        raise NotExpressible("it simulates the drawing of random numbers")
+    weights = use.body.bound(use.flat())
+    count = int(use.options["numSamples"])
+    text = f"{count} * {weights.text}.detach() / {weights.text}.detach().sum()"
+    return use.value(text, weights.dims, PRODUCT)
+
+
 def _environment(use: Use) -> Value:
     return use.value("torch.full((1,), float(self.training))", (1,))
 
@@ -34,11 +43,11 @@ RULES: dict[str, Rule] = {
     "RandomLike": _random_like,
     "RandomSample": _sample,
     "EnvironmentInput": _environment,
-    "Assign": lambda use: use.values[1],
+    "Assign": lambda use: use.value(f"{use[1]}.detach()", use.values[1].dims),
+    "RandomSampleInclusionFrequency": _frequency,
 }
 
 REFUSED = {
     "EpochAccumulator": "it counts the samples of an epoch of training",
-    "RandomSampleInclusionFrequency": "it simulates the drawing of random numbers",
     "UserFunction": "it calls a function of a Python program",
 }

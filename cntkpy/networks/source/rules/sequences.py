@@ -5,9 +5,8 @@ The value of a `PackedIndex` is the number of a step, not that of a cell of a mi
 
 from __future__ import annotations
 
-from cntkpy.networks.graph import axes
 from cntkpy.networks.graph.axes import ONE
-from cntkpy.networks.graph.node import Node
+from cntkpy.networks.source import steps
 from cntkpy.networks.source.values import NotExpressible, Rule, Use, Value, aligned, number
 
 
@@ -20,36 +19,24 @@ def initial_state(use: Use, index: int = 1) -> Value:
 
 
 def _delay(use: Use) -> Value:
-    steps, start, x = int(use.options["timeStep"]), initial_state(use), use.values[0]
+    count, start, x = int(use.options["timeStep"]), initial_state(use), use.values[0]
     arguments = [x.text]
     name = use.helper("past_value" if use.node.kind.time.delay < 0 else "future_value")
     if use.node.kind.time.delay > 0:
         arguments.append(use.mask())
-    if steps != 1:
-        arguments.append(f"steps={steps}")
+    if count != 1:
+        arguments.append(f"steps={count}")
     if start.number != 0:
         arguments.append(f"initial={start.text}")
     return use.value(f"{name}({', '.join(arguments)})", use.dims)
 
 
-def first_step(node: Node) -> bool:
-    """Return whether a condition keeps the first step of a sequence."""
-    window = axes.kept_window(node)
-    return window is not None and window == axes.Window(-1, 0, 1)
-
-
-def last_step(node: Node) -> bool:
-    """Return whether a condition keeps the last step of a sequence."""
-    window = axes.kept_window(node)
-    return window is not None and window == axes.Window(1, 0, 1)
-
-
 def _where(use: Use) -> Value:
     condition = use.node.input(0)
     mask = use.mask(0)
-    if first_step(condition):
+    if steps.is_first(condition):
         return Value(f"torch.zeros_like({mask}[:, :1])", 1, (1,), axis=ONE)
-    if last_step(condition):
+    if steps.is_last(condition):
         return Value(f"{mask}.sum(1, keepdim=True) - 1", 1, (1,), level=1, axis=ONE)
     flags = use.flat()
     text = f"{use.helper('kept_steps')}({flags.atom}.squeeze(-1) != 0, {mask})"
@@ -68,7 +55,7 @@ def _repeated(use: Use) -> Value:
 
 
 def _packed_index(use: Use) -> Value:
-    return use.values[1]
+    return use.values[0]
 
 
 def index_of(value: Value) -> str:
@@ -81,26 +68,22 @@ def index_of(value: Value) -> str:
 
 
 def _gathered(use: Use) -> Value:
-    index, source = use.values
-    source_node = use.node.input(1)
-    if not source_node.has_layout:
-        if index.lead == 0:
-            raise NotExpressible("its index carries no data")
-        columns = use.reshaped(source, tuple(reversed(source_node.shape or (1,))) if len(source_node.shape or ()) > 1 else (source.dims[0], 1))
-        text = f"{columns.atom}[{index.atom}[..., 0].long()]"
-        return use.finished(use.value(text, columns.dims[1:] or (1,)))
-    cells = use.node.input(0)
-    steps = cells.input(1) if cells.operation == "PackedIndex" else None
-    condition = steps.input(0) if steps is not None and steps.operation == "Where" else None
-    if steps is not None and condition is not None and use.node.axis == ONE and condition.axis == source_node.axis:
+    edge = steps.edge_of(use.node)
+    source = use.values[-1]
+    if edge:
         if source.lead != 2:
             return source
-        if first_step(condition):
+        if edge == "first":
             return use.value(f"{source.atom}[:, 0]", source.dims)
-        if last_step(condition):
-            return use.value(f"{use.helper('last_step')}({source.text}, {use.mask(1)})", source.dims)
+        return use.value(f"{use.helper('last_step')}({source.text}, {use.mask(1)})", source.dims)
+    index = use.values[0]
+    source_node = use.node.input(1)
+    if not source_node.has_layout:
+        columns = source if len(source_node.shape or ()) > 1 else use.reshaped(source, (*source.dims, 1))
+        text = f"{columns.atom}[{index.atom}[..., 0].long()]"
+        return use.finished(use.value(text, columns.dims[1:] or (1,)))
     if source.lead == 1:
-        return source._replace(axis=use.node.axis) if use.node.axis == ONE else aligned(source, 2, len(source.dims))
+        return source if use.node.axis == ONE else aligned(source, 2, len(source.dims))
     text = f"{use.helper('gather_steps')}({source.text}, {index_of(index)})"
     if use.node.axis == ONE:
         text += "[:, 0]"
@@ -108,15 +91,15 @@ def _gathered(use: Use) -> Value:
 
 
 def _scattered(use: Use) -> Value:
-    like, index, source = use.values
-    steps = f"{use.mask(0)}.shape[1]"
+    index, source = use.values
+    count = f"{use.mask(0)}.shape[1]"
     if not source.lead:
         rest = ", ".join(map(str, source.dims))
         body = use.body.bound(index).text if index.is_name else index.atom
         source = Value(f"{source.atom}.expand(*{body}.shape[:2], {rest})", 2, source.dims)
     kept = "" if index.lead == 1 else f", {use.mask(1)}"
     source = aligned(source, 2, len(source.dims))
-    text = f"{use.helper('scatter_steps')}({source.text}, {index_of(index)}, {steps}{kept})"
+    text = f"{use.helper('scatter_steps')}({source.text}, {index_of(index)}, {count}{kept})"
     return use.value(text, source.dims)
 
 
@@ -135,7 +118,44 @@ def _reconciled(use: Use) -> Value:
     return data
 
 
+def _to_sequence(use: Use) -> Value:
+    """The first axis of a sample becomes that of the steps."""
+    x = use.full(0)
+    steps = x.dims[0]
+    x = use.body.bound(x)
+    text = f"torch.arange({steps}, device={x.text}.device)"
+    if len(use.values) > 1:
+        mask = f"{text} < {use.values[1].atom}"
+    else:
+        mask = f"torch.ones({x.text}.shape[:2], dtype=torch.bool, device={x.text}.device)"
+    use.body.masks[str(use.node.axis)] = use.body.assign(mask, "kept")
+    return use.finished(use.value(x.text, x.dims[1:]))
+
+
+def _to_sequence_like(use: Use) -> Value:
+    x = use.full(0)
+    text = f"{use.helper('with_steps')}({x.text}, {use.mask(1)}.shape[1])"
+    return use.finished(use.value(text, x.dims[1:]))
+
+
+def _unpacked(use: Use) -> Value:
+    """The steps of a sequence become the first axis of one sample."""
+    count, mask, x = int(use.options["steps"]), use.mask(0), use.values[0]
+    name = use.helper("with_steps")
+    if use.options["mask"]:
+        x = use.body.bound(x)
+        return use.finished(use.value(f"{name}({mask}, {count}).to({x.text}.dtype)", (count,)))
+    padding = float(use.options["padding"])
+    behind = "".join(", None" for _ in x.dims)
+    inside = f"{x.atom}.masked_fill(~{mask}[:, :{behind}], {padding})"
+    extra = f", padding={padding}" if padding else ""
+    return use.finished(use.value(f"{name}({inside}, {count}{extra})", (count, *x.dims)))
+
+
 RULES: dict[str, Rule] = {
+    "ToSequence": _to_sequence,
+    "ToSequenceLike": _to_sequence_like,
+    "UnpackSequence": _unpacked,
     "PastValue": _delay,
     "FutureValue": _delay,
     "Where": _where,
@@ -147,9 +167,6 @@ RULES: dict[str, Rule] = {
 }
 
 REFUSED = {
-    "ToSequence": "it makes sequences of samples, whose lengths a mask outside does not know",
-    "ToSequenceLike": "it makes sequences of samples, whose lengths a mask outside does not know",
-    "UnpackSequence": "its size is that of one minibatch",
     "SampleNumber": "it numbers the samples of a minibatch of CNTK, which is laid out in another way",
     "UnpackBatch": "its size is that of one minibatch",
     "ToBatch": "it makes samples of a minibatch of CNTK, which is laid out in another way",

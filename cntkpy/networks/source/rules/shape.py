@@ -24,13 +24,21 @@ def _part(use: Use, value: Value, axis: int, part: Range) -> Value:
     return use.value(f"{value.atom}[..., {span}{behind}]", dims)
 
 
+def _with_axis(use: Use, axis: int) -> Value:
+    """The first operand with an axis of CNTK, which counts from the last one here."""
+    shape, value = use.node.input(0).shape or (1,), use.values[0]
+    whole = tuple(reversed(shape))
+    return value if axis <= len(value.dims) and whole[-len(value.dims) :] == value.dims else use.full()
+
+
 def _slice(use: Use) -> Value:
-    value, axis = use.full(), int(use.options["axis"])
+    axis = int(use.options["axis"])
+    value = _with_axis(use, axis)
     return use.finished(_part(use, value, axis, slice_range(use.node, value.dims[-axis])))
 
 
 def _row_slice(use: Use) -> Value:
-    value = use.full()
+    value = _with_axis(use, 1)
     return use.finished(_part(use, value, 1, row_range(use.node, value.dims[-1])))
 
 
@@ -99,8 +107,8 @@ def _reduce(use: Use) -> Value:
     if axis == 0:
         flat = use.flat()
         return use.value(reduction(use, flat, how, -1), (1,))
-    value = use.full()
-    dims = tuple(reversed(use.node.shape or ()))
+    value = _with_axis(use, axis)
+    dims = (*value.dims[: len(value.dims) - axis], 1, *value.dims[len(value.dims) - axis + 1 :])
     return use.finished(use.value(reduction(use, value, how, -axis), dims))
 
 
