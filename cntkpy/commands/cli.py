@@ -257,7 +257,7 @@ def plot_command(logs: tuple[str, ...], out: str | None, node: str | None, netwo
     return plot(list(logs), out, node)
 
 
-@cntkpy.command("export", help=help_texts.EXPORT, short_help="Write a model as ONNX, or its parameters as arrays.")
+@cntkpy.command("export", help=help_texts.EXPORT, short_help="Write a model as ONNX, PyTorch source, or arrays.")
 @click.argument("model")
 @click.argument("out")
 @click.option("-o", "--output", "outputs", multiple=True, metavar="NODE", help="Node to export; may be repeated.")
@@ -268,7 +268,11 @@ def plot_command(logs: tuple[str, ...], out: str | None, node: str | None, netwo
 @click.option("--lengths", is_flag=True, help="Add inputs with the numbers of steps of sequences.")
 @click.option("--batch-first", is_flag=True, help="Put the batch before time in inputs and outputs.")
 @click.option("--mean", multiple=True, metavar="INPUT=FILE", help="Mean picture that the model subtracts.")
-@click.option("--check/--no-check", default=None, help="Compare with onnxruntime.  [default: where it is installed]")
+@click.option("--to", metavar="FORMAT", help="Write the folder OUT with source: pytorch.")
+@click.option("--command", default="", metavar="NAME", help="Command of a configuration whose network is written.")
+@click.option(
+    "--check/--no-check", default=None, help="Compare with onnxruntime or PyTorch.  [default: where it is installed]"
+)
 def export_command(
     model: str,
     out: str,
@@ -280,9 +284,15 @@ def export_command(
     lengths: bool,
     batch_first: bool,
     mean: tuple[str, ...],
+    to: str | None,
+    command: str,
     check: bool | None,
 ) -> int:
     """Write a model for other programs."""
+    if to is not None:
+        from cntkpy.commands.tools.export_source import AskedSource, export_source
+
+        return export_source(AskedSource(model, out, to.lower(), outputs, command, check))
     from cntkpy.commands.tools.export import Asked, export_file
     from cntkpy.networks.onnx.export import Settings
 

@@ -114,6 +114,12 @@ class Body:
         self.line(f"{names[0]}, {names[1]} = {text}")
         return names
 
+    def end_with(self, texts: list[str]) -> None:
+        """Add the statement that ends the function; a value that only it reads has no name."""
+        if len(texts) == 1 and self.lines and self.lines[-1].startswith(f"{texts[0]} = "):
+            texts = [self.lines.pop().split(" = ", 1)[1]]
+        self.line(f"return {', '.join(texts)}")
+
     def helper(self, name: str) -> str:
         """Note that the file needs a helper; return its name."""
         self.helpers.add(name)

@@ -89,7 +89,9 @@ def _resolved(hint: str, members: list[tuple[list[tuple[str, str]], str]], names
     taken = Names({"self"})
     for place, column in enumerate(columns):
         if len(set(column)) > 1 and column not in arguments:
-            arguments[column] = taken.take(first[place][0] or "size")
+            keys = {first[other][0] for other, same in enumerate(columns) if same == column}
+            key = first[place][0] or "size"
+            arguments[column] = taken.take(key.split("_", 1)[-1] if len(keys) > 1 else key)
             places.append(place)
     count = iter(range(len(columns)))
     head, constructor, methods = text.split("\n\n", 2)

@@ -11,13 +11,14 @@ from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.networks.graph.network import Network, Node, ValidatedNetwork
 from cntkpy.networks.onnx.writing.table import REFUSED as OF_TRAINING
 from cntkpy.networks.source import layout
+from cntkpy.networks.source.blocks import find_blocks
 from cntkpy.networks.source.classes import Classes, plain
 from cntkpy.networks.source.graph import Evaluate, Graph, prediction_nodes
 from cntkpy.networks.source.helpers import HELPERS, with_needs
 from cntkpy.networks.source.layers import Tensor
 from cntkpy.networks.source.names import Names, class_name
 from cntkpy.networks.source.values import dims_of, lead_of
-from cntkpy.networks.source.writer import Planner, Writer
+from cntkpy.networks.source.writer import Planner, Writer, kind_of
 
 DEFAULT_DROPOUT = 0.5
 """The rate of Dropout nodes where no configuration says one."""
@@ -126,12 +127,12 @@ def export(network: ValidatedNetwork, evaluate: Evaluate, settings: Settings = S
             writer.values[node] = writer.values[node]._replace(dims=())
         arguments[name] = node
     writer.body.reserve(graph.canonical(node) for node in graph.outputs)
-    writer.write(units, [graph.canonical(node) for node in graph.outputs])
+    writer.write_blocks(find_blocks(graph, units), [graph.canonical(node) for node in graph.outputs])
     if any(planner.refused.values()):
         raise _error(planner)
     name = class_name(settings.title)
     returned = [writer.value(graph.canonical(node)).text for node in graph.outputs]
-    results = "Tensor" if len(returned) == 1 else f"tuple[{', '.join('Tensor' for _ in returned)}]"
+    results = kind_of(len(returned))
     writer.body.line(f"return {', '.join(returned)}")
     masks = {mask: axis for axis, mask in writer.body.asked.items()}
     forward = layout.method(

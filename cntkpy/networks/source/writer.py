@@ -8,11 +8,12 @@ from collections.abc import Iterable
 from cntkpy.networks.graph.axes import ONE
 from cntkpy.networks.graph.node import Node
 from cntkpy.networks.source import layout, recurrent
+from cntkpy.networks.source.blocks import Block
 from cntkpy.networks.source.body import Body
 from cntkpy.networks.source.classes import Classes
 from cntkpy.networks.source.graph import Graph
 from cntkpy.networks.source.layers import Layer, Recogniser, Tensor, Unit
-from cntkpy.networks.source.names import Names, class_name, given_name
+from cntkpy.networks.source.names import Names, class_name, given_name, snake
 from cntkpy.networks.source.rules.table import REFUSED, RULES
 from cntkpy.networks.source.values import LONGEST_INLINE, NotExpressible, Use, Value, dims_of, lead_of, number
 
@@ -145,6 +146,11 @@ def _repeated(use: Use) -> list[Value]:
     return [use.finished(use.value(f"{first}.expand(-1, {use.mask()}.shape[1]{rest})", source.dims))]
 
 
+def kind_of(count: int) -> str:
+    """Return the type of a number of results."""
+    return "Tensor" if count == 1 else f"tuple[{', '.join('Tensor' for _ in range(count))}]"
+
+
 def _is_loop(component: list[Node]) -> bool:
     return len(component) > 1 or component[0] in component[0].inputs
 
@@ -173,6 +179,7 @@ class Writer:
         self.body.plain = plain
         self.init: list[str] = []
         self.tensors: dict[str, Tensor] = {}
+        self.arguments: list[str] = []
         self.values: dict[Node, Value] = {}
         self.names = Names(set(MODULE_NAMES))
         self._uses: dict[Node, int] = {}
@@ -191,6 +198,7 @@ class Writer:
         name = self.body.names.take(self.given(node) or hint or "x")
         self.body.hold(name, node)
         self.values[node] = Value(name, lead, dims_of(node), axis=node.axis)
+        self.arguments.append(name)
         return name
 
     def value(self, node: Node, user: Node | None = None) -> Value:
@@ -253,7 +261,7 @@ class Writer:
     def layer(self, layer: Layer, node: Node) -> str:
         """Add a module; return its name."""
         name = self.names.take(self._layer_name(node, layer) or layer.hint)
-        self.init.append(f"self.{name} = {layer.text()}")
+        self.init.append(f"self.{name} = {layer.module if layer.module.startswith('⟦') else layer.text()}")
         for key, tensor in layer.tensors.items():
             self.tensors[f"{name}.{key}"] = tensor
         if layer.note:
@@ -291,6 +299,34 @@ class Writer:
         lead = ("batch", "steps")[: value.lead]
         sizes = ", ".join((*lead, *map(str, value.dims)))
         return f"  # ({sizes}{',' if len(lead) + len(value.dims) == 1 else ''})"
+
+    # ---- blocks
+
+    def write_blocks(self, parts: list[Unit | Block], outputs: list[Node]) -> None:
+        """Write the statements of units, and of repeated blocks as the uses of classes."""
+        self.write([part if isinstance(part, Unit) else self._use(part) for part in parts], outputs)
+
+    def _use(self, block: Block) -> Unit:
+        """Return a unit that calls the class of a block."""
+        inner = Writer(self.graph, self.planner, self.classes, self.body.helpers, plain=True)
+        for operand in block.operands:
+            inner.argument(operand, lead_of(operand, self.along_time))
+        inner.write(block.units, [block.output])
+        inner.body.end_with([inner.value(block.output).text])
+        shortcut = sum(unit.layer is not None and unit.layer.hint == "conv" for unit in block.units) > 2
+        hint = ("ShortcutBlock" if shortcut else "ResidualBlock") if block.residual else "Block"
+        asked = dict(inner.body.asked)
+        names = inner.arguments
+        forward = layout.method("forward", [*names, *asked.values()], inner.body.lines, "Return its value.", "Tensor")
+        text = layout.class_text("A block of layers.", inner.init, [forward])
+        mark = self.classes.add(hint, text)
+        layer = Layer(snake(hint), mark, [], inner.tensors)
+
+        def code(use: Use) -> list[Value]:
+            passed = [value.text for value in use.values] + [self.body.mask(axis) for axis in asked]
+            return [use.value(f"{use.layer}({', '.join(passed)})")]
+
+        return Unit([block.output], block.operands, code, layer)
 
     # ---- loops
 
@@ -348,11 +384,10 @@ class Writer:
         results = list(dict.fromkeys([*sources, *unit.outputs]))
         units = self.planner.units([[node] for node in loop if not node.kind.time.delay])
         self.write(units, results)
+        body.end_with([self.values[node].text for node in results if node in self.values])
         step_lines = list(body.lines)
-        returned = [self.values[node].text for node in results if node in self.values]
         asked = dict(body.asked)
         step_arguments = [name for name, _ in outer] + [name for _, name, _, _ in states] + list(asked.values())
-        step_lines.append(f"return {', '.join(returned)}")
 
         body.lines = []
         mask = body.mask(member.axis) if backwards else ""
@@ -388,8 +423,14 @@ class Writer:
         order = "[::-1]" if backwards else ""
         body.line("return " + ", ".join(f"torch.stack({name}{order}, dim=1)" for name in kept))
         methods = [
-            layout.method("step", step_arguments, step_lines, "Return the values of one step."),
-            layout.method("forward", arguments, body.lines, "Return the values of all steps (batch, steps, ...)."),
+            layout.method("step", step_arguments, step_lines, "Return the values of one step.", kind_of(len(results))),
+            layout.method(
+                "forward",
+                arguments,
+                body.lines,
+                "Return the values of all steps (batch, steps, ...).",
+                kind_of(len(unit.outputs)),
+            ),
         ]
         text = layout.class_text("A recurrence: one step after the other.", self.init, methods)
         return text, list(body.asked), backwards

@@ -249,7 +249,7 @@ def _pooling(use: Use) -> Value:
 def _windows(use: Use, which: str, images: str, geometry: Geometry, rank: int, included: bool) -> str:
     """A call of a pooling of PyTorch."""
     kernel, stride, both = geometry.kernel, geometry.stride, symmetric(geometry)
-    arguments = tuple_text(kernel) + (f", {tuple_text(stride)}" if stride != kernel else "")
+    arguments = tuple_text(kernel) + (f", {tuple_text(stride)}" if stride != kernel and max(geometry.outputs) > 1 else "")
     plain = both is not None and not any(both)
     fits = both is not None and all(pad <= size // 2 for pad, size in zip(both, kernel, strict=True))
     name = f"F.{'max' if which == 'max' else 'avg'}_pool{rank}d"

@@ -1,0 +1,108 @@
+"""The folder that is written: `model.py`, `weights.safetensors`, `README.md`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.cntk_config.base.writing import atomic_write, not_written
+from cntkpy.networks.files.tensor_file import write_tensors
+from cntkpy.networks.source.check import GRADIENTS, VALUES, Difference
+from cntkpy.networks.source.export import Source, shape_text
+
+MODEL, WEIGHTS, README = "model.py", "weights.safetensors", "README.md"
+
+FORMATS = ("pytorch",)
+"""What a network can be written as."""
+
+
+def write_source(
+    folder: str | Path,
+    source: Source,
+    origin: str,
+    differences: Sequence[Difference] = (),
+    more: dict[str, str] | None = None,
+) -> list[Path]:
+    """Write a module of PyTorch.
+
+    Args:
+        folder: where the files go; it is made.
+        source: the module.
+        origin: what the network was read from.
+        differences: from the network, as far as they are known.
+        more: texts of further files by name.
+
+    Returns:
+        The files.
+
+    Raises:
+        UserError: a file cannot be written.
+    """
+    folder = Path(folder)
+    texts = {MODEL: source.text, README: readme(source, origin, differences, more or {}), **(more or {})}
+    path = folder / WEIGHTS
+    try:
+        write_tensors(path, source.arrays(), {"format": "pt"})
+        for name, text in texts.items():
+            path = folder / name
+            with atomic_write(path) as file:
+                file.write(text.encode())
+    except OSError as error:
+        raise UserError("CannotWrite", not_written(error, path)) from None
+    return [folder / name for name in (MODEL, WEIGHTS, README, *(more or {}))]
+
+
+def readme(source: Source, origin: str, differences: Sequence[Difference], more: dict[str, str]) -> str:
+    """Return the text of `README.md`."""
+    graph = source.graph
+    call = ", ".join([*source.arguments, *source.masks])
+    lines = [
+        f"# {source.name}",
+        "",
+        f"`{MODEL}` is the network of `{origin}` as a module of PyTorch, written by `cntkpy export --to pytorch`.",
+        f"It needs torch and, to read `{WEIGHTS}`, safetensors.",
+        "",
+        "```python",
+        "from safetensors.torch import load_file",
+        "",
+        f"from model import {source.name}",
+        "",
+        f"model = {source.name}()",
+        f'model.load_state_dict(load_file("{WEIGHTS}"))',
+        "model.eval()",
+        f"outputs = model({call})",
+        "```",
+        "",
+        "## Inputs and outputs",
+        "| name | in the network | shape |",
+        "|---|---|---|",
+    ]
+    for name, node in source.arguments.items():
+        index = node in source.indices
+        kind = "integers " if index else ""
+        lines.append(f"| `{name}` | `{node.name}` | {kind}{shape_text(node, graph.along_time, index)} |")
+    for name, axis in source.masks.items():
+        time = "the time axis" if axis == "*" else f"the time axis `{axis}`"
+        lines.append(f"| `{name}` | {time} | booleans (batch, steps), False where a sequence has ended |")
+    lines += [f"| result | `{node.name}` | {shape_text(node, graph.along_time)} |" for node in graph.outputs]
+    if graph.along_time:
+        lines += ["", "Sequences of a batch are padded at their ends; what `model` returns there has no meaning."]
+    if source.indices:
+        lines += ["", "Integers are the numbers of the ones of CNTK's sparse one-hot vectors."]
+    if differences:
+        lines += [
+            "",
+            "## Compared with the network",
+            "The largest differences on random data, relative to the largest element if that is above 1; values may",
+            f"differ by {VALUES:g}, gradients by {GRADIENTS:g}.",
+            "",
+            "| of | difference |",
+            "|---|---|",
+            *(f"| {one.name} | {one.largest:.1e} |" for one in differences),
+        ]
+    if source.notes:
+        lines += ["", "## Notes", *(f"- {note}" for note in source.notes)]
+    if "train.py" in more:
+        lines += ["", "## Training", "`python train.py` repeats the training of the configuration; see its head."]
+    return "\n".join(lines) + "\n"
