@@ -81,7 +81,7 @@ def export_source(asked: AskedSource) -> int:
     if wrong:
         message = f"the source computes other values than the network: {wrong}; {asked.out} is not written"
         raise UserError("NotSupported", message, hint="--no-check writes it; please report the network")
-    files = write_source(asked.out, source, read.origin, differences)
+    files = write_source(asked.out, source, f"`{read.origin}`", differences)
     lines = source.text.count("\n")
     print(f"{asked.out}: class {source.name}, {lines} lines, {len(source.tensors)} tensors")
     print(f"files: {', '.join(path.name for path in files)}")

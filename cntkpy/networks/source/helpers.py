@@ -208,9 +208,7 @@ def past_value(x: Tensor, steps: int = 1, initial: float | Tensor = 0.0) -> Tens
     before = before.expand(x.shape[0], steps, *x.shape[2:])
     return torch.cat([before, x], dim=1)[:, : x.shape[1]]''',
     "future_value": '''\
-def future_value(
-    x: Tensor, mask: Tensor, steps: int = 1, initial: float | Tensor = 0.0
-) -> Tensor:
+def future_value(x: Tensor, mask: Tensor, steps: int = 1, initial: float | Tensor = 0.0) -> Tensor:
     """Return the values `steps` later in the same sequence, `initial` behind its end."""
     after = torch.as_tensor(initial, dtype=x.dtype, device=x.device)
     if after.ndim == x.ndim - 1 and after.shape[:1] == x.shape[:1]:

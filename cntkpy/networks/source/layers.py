@@ -68,6 +68,21 @@ class Layer:
         return f"{self.module}({', '.join(parts)})"
 
 
+@dataclass(frozen=True)
+class State:
+    """The state of a recurrent layer.
+
+    Args:
+        backwards: whether the layer runs from the last step to the first.
+        size: elements of the state.
+        initial: what each of its arrays is full of before the first step.
+    """
+
+    backwards: bool
+    size: int
+    initial: tuple[float, ...]
+
+
 @dataclass
 class Unit:
     """What one or a few statements compute.
@@ -79,6 +94,7 @@ class Unit:
         layer: the module that it calls.
         loop: the nodes of a loop, whose class is written from them.
         covered: other nodes that are a part of it.
+        state: of a recurrent layer.
     """
 
     outputs: list[Node]
@@ -87,6 +103,7 @@ class Unit:
     layer: Layer | None = None
     loop: list[Node] = field(default_factory=list[Node])
     covered: list[Node] = field(default_factory=list[Node])
+    state: State | None = None
 
     @property
     def node(self) -> Node:

@@ -14,6 +14,9 @@ _GENERATED = re.compile(r"(?i)^(autoname|unnamed|node|_)?\d*$|args\[\d+\]$|[*+]"
 _EMPTY = re.compile(r"^(_+|x|y|z?_|arrayOfFunctions\[\d+\]|value|result|apply|out)$")
 """Parts of a name of BrainScript that say nothing."""
 
+_PYTHON = ("elementdivide", "splice", "reducemean", "reducesum", "relu", "sigmoid", "tanh", "minus", "plus", "times")
+"""Names, in lower case, that functions of Python give their results."""
+
 RESERVED = {*keyword.kwlist, *dir(builtins), "self", "torch", "nn", "F", "t", "mask", "Tensor", "math"}
 
 
@@ -29,7 +32,7 @@ def snake(text: str) -> str:
 
 def given_name(node: Node) -> str:
     """Return the name that somebody gave a node, as Python writes it; empty if nobody did."""
-    if _GENERATED.search(node.name.rsplit(".", 1)[-1]):
+    if _GENERATED.search(node.name.rsplit(".", 1)[-1]) or (node.inputs and _is_operation(node)):
         return ""
     if "." not in node.name:
         return snake(node.name)
@@ -39,6 +42,12 @@ def given_name(node: Node) -> str:
     if _EMPTY.match(node.name.rsplit(".", 1)[-1]):
         return ""  # a step on the way to something with a name
     return snake(re.sub(r"\[\d+\]$", "", parts[-1]))
+
+
+def _is_operation(node: Node) -> bool:
+    """Return whether a name is that of the operation, perhaps with a number, as functions of Python have it."""
+    name = re.sub(r"[\d_]+$", "", node.name).lower()
+    return name in (node.operation.lower(), *(alias.lower() for alias in node.kind.names), *_PYTHON)
 
 
 def class_name(text: str) -> str:

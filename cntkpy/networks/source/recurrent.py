@@ -13,7 +13,7 @@ from cntkpy.networks.onnx import cells
 from cntkpy.networks.onnx.affine import Scope, affine
 from cntkpy.networks.onnx.graph import NotExpressible
 from cntkpy.networks.source.graph import Graph
-from cntkpy.networks.source.layers import Layer, Tensor, Unit
+from cntkpy.networks.source.layers import Layer, State, Tensor, Unit
 from cntkpy.networks.source.values import Use, Value, number
 
 _MODULES = {"lstm": "nn.LSTM", "gru": "nn.GRU", "rnntanh": "nn.RNN", "rnnrelu": "nn.RNN"}
@@ -137,6 +137,53 @@ def _layer(graph: Graph, cell: Any, constants: dict[Node, np.ndarray], loop: lis
     return _unit(graph, cell.result, list(cell.inputs), list(cell.states), layer, size, loop, constants)
 
 
+def joined_directions(graph: Graph, node: Node, layers: dict[Node, Unit]) -> Unit | None:
+    """Return the layer of both directions that two layers are, whose results are joined; None: they are not that.
+
+    Args:
+        graph: the graph.
+        node: what joins the results.
+        layers: the recurrent layers by their results.
+    """
+    operands = graph.operands(node)
+    if node.operation != "RowStack" or len(operands) != 2 or not all(one in layers for one in operands):
+        return None
+    outputs = {graph.canonical(output) for output in graph.outputs}
+    ahead, back = (layers[one] for one in operands)
+    for one, unit in zip(operands, (ahead, back), strict=True):
+        if one in outputs or [user for user in graph.users[one] if user not in unit.covered] != [node]:
+            return None
+    first, second = ahead.layer, back.layer
+    if first is None or second is None or ahead.operands != back.operands or first.signature != second.signature:
+        return None
+    if ahead.state is None or back.state is None or [value for _, value in first.arguments] != [
+        value for _, value in second.arguments
+    ]:
+        return None
+    if (ahead.state.backwards, back.state.backwards) != (False, True) or ahead.state.initial != back.state.initial:
+        return None
+    if any(value for value in ahead.state.initial):
+        return None
+    size = ahead.state.size
+    tensors = {**first.tensors, **{f"{name}_reverse": tensor for name, tensor in second.tensors.items()}}
+    arguments = [*first.arguments, ("bidirectional", "True")]
+    layer = Layer(first.hint, first.module, arguments, tensors, first.note, recurrent=True)
+
+    def code(use: Use) -> list[Value]:
+        return [use.finished(run_layer(use, _joined(use), 2 * size, True, False, ""))]
+
+    return Unit([node], ahead.operands, code, layer, covered=[*ahead.covered, *back.covered])
+
+
+def _joined(use: Use) -> Value:
+    """The operands as one vector."""
+    parts = [use.reshaped(value, (math.prod(value.dims),)) for value in use.values]
+    if len(parts) == 1:
+        return parts[0]
+    text = f"torch.cat([{', '.join(part.text for part in parts)}], dim=-1)"
+    return use.value(text, (sum(part.dims[0] for part in parts),))
+
+
 def _unit(
     graph: Graph,
     result: Node,
@@ -151,11 +198,7 @@ def _unit(
     initial = [_start(delay, constants) for delay in states]
 
     def code(use: Use) -> list[Value]:
-        parts = [use.reshaped(value, (math.prod(value.dims),)) for value in use.values]
-        x = parts[0]
-        if len(parts) > 1:
-            joined = f"torch.cat([{', '.join(part.text for part in parts)}], dim=-1)"
-            x = use.value(joined, (sum(part.dims[0] for part in parts),))
+        x = _joined(use)
         start = ""
         if any(np.any(array) for array in initial):
             x = use.body.bound(x)
@@ -172,7 +215,9 @@ def _unit(
             start = f", ({', '.join(parts_)})" if len(parts_) > 1 else f", {parts_[0]}"
         return [use.finished(run_layer(use, x, size, False, backwards, start))]
 
-    return Unit([result], inputs, code, layer, covered=loop)
+    flat = [array.reshape(-1) for array in initial]
+    same = tuple(float(array[0]) if np.all(array == array[0]) else math.nan for array in flat)
+    return Unit([result], inputs, code, layer, covered=loop, state=State(backwards, size, same))
 
 
 def _start(delay: Node, constants: dict[Node, np.ndarray]) -> np.ndarray:

@@ -8,8 +8,10 @@ from pathlib import Path
 from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.cntk_config.base.writing import atomic_write, not_written
 from cntkpy.networks.files.tensor_file import write_tensors
+from cntkpy.networks.graph.network import Network
+from cntkpy.networks.onnx import ours
 from cntkpy.networks.source.check import GRADIENTS, VALUES, Difference
-from cntkpy.networks.source.export import Source, shape_text
+from cntkpy.networks.source.export import Settings, Source, export, shape_text
 
 MODEL, WEIGHTS, README = "model.py", "weights.safetensors", "README.md"
 
@@ -53,6 +55,22 @@ def write_source(
     return [folder / name for name in (MODEL, WEIGHTS, README, *(more or {}))]
 
 
+def save_source(folder: str | Path, network: Network, outputs: tuple[str, ...]) -> None:
+    """Write a network as a module of PyTorch, unchecked.
+
+    Args:
+        folder: where the files go; its name is that of the class.
+        network: the network.
+        outputs: names of nodes.
+
+    Raises:
+        UserError: nodes have no code; a file cannot be written.
+    """
+    name = Path(folder).name
+    source = export(network.validate(), ours.constants, Settings(outputs, title=name))
+    write_source(folder, source, "a function of Python")
+
+
 def readme(source: Source, origin: str, differences: Sequence[Difference], more: dict[str, str]) -> str:
     """Return the text of `README.md`."""
     graph = source.graph
@@ -60,7 +78,7 @@ def readme(source: Source, origin: str, differences: Sequence[Difference], more:
     lines = [
         f"# {source.name}",
         "",
-        f"`{MODEL}` is the network of `{origin}` as a module of PyTorch, written by `cntkpy export --to pytorch`.",
+        f"`{MODEL}` is the network of {origin} as a module of PyTorch, written by `cntkpy export --to pytorch`.",
         f"It needs torch and, to read `{WEIGHTS}`, safetensors.",
         "",
         "```python",

@@ -85,7 +85,7 @@ def number(value: float) -> str:
     if math.isinf(value) or math.isnan(value):
         return f'float("{value}")'
     short = str(np.float32(value))
-    return short if np.float32(value) == value and "e" not in short else repr(float(value))
+    return short if np.float32(value) == value else repr(float(value))
 
 
 class Use:

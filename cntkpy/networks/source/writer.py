@@ -57,18 +57,26 @@ class Planner:
         components = list(components)
         layers = {id(component): recurrent.recognised(self.graph, component) for component in components if _is_loop(component)}
         dead = self._dead([unit for unit in layers.values() if unit is not None])
+        results = {unit.node: unit for unit in layers.values() if unit is not None}
+        both = {
+            component[0]: unit
+            for component in components
+            if not _is_loop(component)
+            and (unit := recurrent.joined_directions(self.graph, component[0], results)) is not None
+        }
+        single = {one for node in both for one in self.graph.operands(node)}
         deferred: dict[Node, Unit] = {}
         found: list[Unit] = []
         for component in components:
             if _is_loop(component):
                 unit = layers[id(component)] or self._loop(component)
-                if unit is not None:
+                if unit is not None and unit.node not in single:
                     found.append(unit)
                 continue
             node = component[0]
             if node in dead or self.graph.is_leaf(node) or node.kind.layout == "always" or node.kind.time.makes_axis:
                 continue
-            unit = deferred.pop(node, None) or self._unit(node)
+            unit = both.get(node) or deferred.pop(node, None) or self._unit(node)
             if unit is None:
                 continue
             if unit.node is not node:
